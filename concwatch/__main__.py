@@ -1,4 +1,4 @@
-"""The program's start: what ``concwatch`` and ``python -m concwatch`` run."""
+"""The entry point of ``concwatch`` and ``python -m concwatch``."""
 
 import gc
 
@@ -6,8 +6,8 @@ import gc
 def main() -> None:
     """Load the program and run it.
 
-    No garbage is collected until the program itself has it collected again: there is none yet, and to look
-    for it delays the first frame by a tenth.
+    Garbage collection is disabled until the program enables it: there is no garbage yet, and looking for
+    it delays the first frame by a tenth.
     """
     gc.disable()
     from concwatch import cli, console

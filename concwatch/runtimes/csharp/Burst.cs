@@ -7,12 +7,12 @@ namespace Concwatch
         readonly double began = Clock.Now, beganCpu = Clock.ProcessCpu;
         readonly double creation, creationCpu;
 
-        public Burst(long tasks, Crew crew, Body body)
+        public Burst(long tasks, TaskSet taskSet, Body body)
         {
             this.tasks = tasks;
             for (long i = 0; i < tasks; i++)
             {
-                crew.Start(body);
+                taskSet.Start(body);
             }
             creation = Clock.Now - began;
             creationCpu = Clock.ProcessCpu - beganCpu;

@@ -36,7 +36,7 @@ namespace Concwatch
         long left; // without refill: tasks of the target still to be created
         long due; // the value of Created at which the target is met
         long created, cancelled; // the counters when the target arrived
-        double? asked; // when it arrived; null once reported
+        double? requested; // when it arrived; null once reported
         bool refill = true;
         bool replacing; // live tasks are cancelled first: the workload has changed
 
@@ -48,14 +48,14 @@ namespace Concwatch
         public long Keep => replacing ? 0 : Target;
 
         /// <param name="standing">Live tasks that are not being cancelled.</param>
-        public void Ask(long target, double arrived, long standing)
+        public void SetTarget(long target, double arrived, long standing)
         {
             Target = target;
             left = Math.Max(0, target - (replacing ? 0 : standing));
             created = counts.Created;
             cancelled = counts.Cancelled;
             due = created + left;
-            asked = arrived;
+            requested = arrived;
         }
 
         public void SetRefill(bool on)
@@ -78,7 +78,7 @@ namespace Concwatch
         {
             Target = Math.Min(Target, standing);
             left = 0;
-            asked = null;
+            requested = null;
         }
 
         public void CountCreated() => left = Math.Max(0, left - 1);
@@ -98,12 +98,12 @@ namespace Concwatch
         /// <summary>Returns the report once, when the target has been met.</summary>
         public Report Reached(double now)
         {
-            if (asked == null || counts.Created < due || counts.Live > Target)
+            if (requested == null || counts.Created < due || counts.Live > Target)
             {
                 return null;
             }
-            double seconds = now - asked.Value;
-            asked = null;
+            double seconds = now - requested.Value;
+            requested = null;
             return new Report("reached")
                 .With("target", Target)
                 .With("live", counts.Live)

@@ -12,23 +12,23 @@ namespace Concwatch
         public static void Run(bool bare)
         {
             var counts = new Counts();
-            var crew = new Crew(counts, () => { }, error => { });
+            var taskSet = new TaskSet(counts, () => { }, error => { });
             foreach (double milliseconds in new[] { 1, Timeout.Infinite })
             {
                 Body body = Workload.Sleeping(TimeSpan.FromMilliseconds(milliseconds), bare);
                 for (int i = 0; i < Tasks; i++)
                 {
-                    crew.Start(body);
+                    taskSet.Start(body);
                 }
             }
             while (counts.Completed < Tasks)
             {
                 Thread.Sleep(1);
-                crew.Look();
+                taskSet.CountEnded();
             }
-            while (crew.Standing > 0)
+            while (taskSet.Active > 0)
             {
-                crew.CancelOne();
+                taskSet.CancelOne();
             }
             Fill();
         }

@@ -14,17 +14,17 @@ namespace Concwatch
         readonly ConcurrentQueue<Command> commands = new ConcurrentQueue<Command>();
         readonly AutoResetEvent wake = new AutoResetEvent(false);
         readonly bool bare;
-        readonly Crew crew;
+        readonly TaskSet taskSet;
         Body body;
         Burst burst;
-        bool failureTold;
+        bool failureReported;
 
         public Worker(Wire wire, bool bare)
         {
             this.wire = wire;
             this.bare = bare;
             body = Workload.Sleeping(Timeout.InfiniteTimeSpan, bare);
-            crew = new Crew(counts, () => wake.Set(), Fail);
+            taskSet = new TaskSet(counts, () => wake.Set(), Fail);
             Goal = new Goal(counts);
             Ticker = new Ticker(wire, counts);
         }
@@ -45,11 +45,11 @@ namespace Concwatch
             {
                 while (commands.TryDequeue(out Command command))
                 {
-                    Obedience.Obey(this, wire, command);
+                    CommandTable.Apply(this, wire, command);
                 }
                 if (!Adjust())
                 {
-                    wake.WaitOne(crew.Varied ? 50 : Timeout.Infinite); // milliseconds
+                    wake.WaitOne(taskSet.Varied ? 50 : Timeout.Infinite); // milliseconds
                 }
             }
         }
@@ -57,18 +57,18 @@ namespace Concwatch
         /// <summary>Creates or cancels tasks for one slice of time; returns whether more is to be done.</summary>
         bool Adjust()
         {
-            crew.Look();
+            taskSet.CountEnded();
             if (burst != null)
             {
                 return FinishBurst();
             }
-            TellReached();
+            ReportReached();
             double end = Clock.Now + Slice;
             try
             {
                 for (long wanted = Goal.Wanted(); wanted > 0 && Clock.Now < end; wanted--)
                 {
-                    crew.Start(body);
+                    taskSet.Start(body);
                     Goal.CountCreated();
                 }
             }
@@ -77,15 +77,15 @@ namespace Concwatch
                 StopGrowing("memory", null, error.Message);
             }
             // Tasks that are already being cancelled are not part of the excess.
-            while (crew.Standing > Goal.Keep && Clock.Now < end)
+            while (taskSet.Active > Goal.Keep && Clock.Now < end)
             {
-                crew.CancelOne();
+                taskSet.CancelOne();
             }
-            TellReached();
-            return Goal.Wanted() > 0 || crew.Standing > Goal.Keep;
+            ReportReached();
+            return Goal.Wanted() > 0 || taskSet.Active > Goal.Keep;
         }
 
-        void TellReached()
+        void ReportReached()
         {
             Report reached = Goal.Reached(Clock.Now);
             if (reached != null)
@@ -95,20 +95,20 @@ namespace Concwatch
             }
         }
 
-        public void Ask(long target, double arrived) => Goal.Ask(target, arrived, crew.Standing);
+        public void SetTarget(long target, double arrived) => Goal.SetTarget(target, arrived, taskSet.Active);
 
         public void Use(Command workload)
         {
             body = Workload.Read(workload, bare);
-            crew.Varied = workload.Value("to") != null;
-            failureTold = false;
-            Goal.Replace(crew.Standing);
+            taskSet.Varied = workload.Value("to") != null;
+            failureReported = false;
+            Goal.Replace(taskSet.Active);
         }
 
         /// <summary>Makes the live tasks the target, and reports what prevents more.</summary>
         public void StopGrowing(string wall, long? value, string detail)
         {
-            long standing = crew.Standing, wanted = Goal.Target;
+            long standing = taskSet.Active, wanted = Goal.Target;
             Goal.Settle(standing);
             var limit = new Report("limit")
                 .With("standing", standing)
@@ -124,9 +124,9 @@ namespace Concwatch
             {
                 StopGrowing("memory", null, error.Message);
             }
-            else if (!failureTold)
+            else if (!failureReported)
             {
-                failureTold = true;
+                failureReported = true;
                 wire.Refuse(null, $"a task failed: {error.GetType().Name}: {error.Message}", error.ToString());
             }
         }
@@ -138,7 +138,7 @@ namespace Concwatch
                 throw new RefusedException(
                     $"{counts.Live} tasks are live: a burst expects none, and a target of 0");
             }
-            burst = new Burst(tasks, crew, body);
+            burst = new Burst(tasks, taskSet, body);
         }
 
         bool FinishBurst()

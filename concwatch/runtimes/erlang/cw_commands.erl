@@ -1,7 +1,7 @@
 %% @doc The commands of a worker, each as a change of its state.
 -module(cw_commands).
 
--export([obey/3]).
+-export([apply_command/3]).
 
 -include("cw_state.hrl").
 
@@ -10,12 +10,12 @@
 -define(KNOWN, <<"target, refill, workload, halt, rate, trim, burst, stop">>).
 
 %% @doc Apply a command, and answer.
--spec obey(cw_wire:command() | {malformed, binary()}, integer(), #state{}) -> #state{}.
-obey({malformed, Line}, _Arrived, #state{wire = Wire} = State) ->
+-spec apply_command(cw_wire:command() | {malformed, binary()}, integer(), #state{}) -> #state{}.
+apply_command({malformed, Line}, _Arrived, #state{wire = Wire} = State) ->
     Expected = <<": expected one flat JSON object such as {\"type\":\"stop\"}">>,
     cw_wire:refuse(Wire, null, [<<"not a command: ">>, cw_wire:quote(Line), Expected]),
     State;
-obey(#{<<"type">> := Type} = Command, Arrived, #state{wire = Wire} = State) ->
+apply_command(#{<<"type">> := Type} = Command, Arrived, #state{wire = Wire} = State) ->
     try command(Type, Command, Arrived, State) of
         {applied, Next} ->
             applied(Wire, Type, Arrived),
@@ -33,7 +33,7 @@ applied(Wire, Type, Arrived) ->
 
 command(<<"target">>, Command, Arrived, #state{goal = Goal, counts = Counts} = State) ->
     Target = cw_wire:whole(<<"tasks">>, 0, ?MOST_TASKS, Command),
-    {answered, State#state{goal = cw_goal:ask(Target, Arrived, cw_counts:read(Counts), Goal)}};
+    {answered, State#state{goal = cw_goal:set_target(Target, Arrived, cw_counts:read(Counts), Goal)}};
 command(<<"refill">>, Command, _Arrived, #state{goal = Goal} = State) ->
     {applied, State#state{goal = cw_goal:set_refill(cw_wire:flag(<<"on">>, Command), Goal)}};
 command(<<"workload">>, Command, _Arrived, #state{goal = Goal, tasks = Tasks} = State) ->
@@ -41,7 +41,7 @@ command(<<"workload">>, Command, _Arrived, #state{goal = Goal, tasks = Tasks} = 
     {applied, State#state{
         tasks = cw_tasks:use(Body, Tasks),
         goal = cw_goal:replace(cw_tasks:live(Tasks), Goal),
-        failure_told = false
+        failure_reported = false
     }};
 command(<<"halt">>, Command, _Arrived, State) ->
     Wall = cw_wire:text(<<"wall">>, Command),

@@ -1,7 +1,8 @@
 %% @doc The target, and how many tasks are still missing: arithmetic, with counts and time passed in.
 -module(cw_goal).
 
--export([new/0, ask/4, set_refill/2, replace/2, settle/2, wanted/2, made/2, reached/2, replacing/1, target/1]).
+-export([new/0, set_target/4, set_refill/2, replace/2, settle/2, wanted/2, made/2, reached/2, replacing/1,
+         target/1]).
 -export_type([goal/0, counts/0]).
 
 -record(goal, {
@@ -12,7 +13,7 @@
     due = 0,
     %% The counts when the target arrived, and that time; none when there is nothing to report.
     before = #{created => 0, cancelled => 0},
-    asked = none,
+    arrived = none,
     refill = true,
     %% Live tasks are cancelled first: the workload has changed.
     replacing = false
@@ -24,15 +25,15 @@
 -spec new() -> goal().
 new() -> #goal{}.
 
--spec ask(non_neg_integer(), integer(), counts(), goal()) -> goal().
-ask(Target, Now, #{live := Live, created := Created} = Counts, Goal) ->
+-spec set_target(non_neg_integer(), integer(), counts(), goal()) -> goal().
+set_target(Target, Now, #{live := Live, created := Created} = Counts, Goal) ->
     Standing =
         case Goal#goal.replacing of
             true -> 0;
             false -> Live
         end,
     Left = max(0, Target - Standing),
-    Goal#goal{target = Target, left = Left, due = Created + Left, before = Counts, asked = Now}.
+    Goal#goal{target = Target, left = Left, due = Created + Left, before = Counts, arrived = Now}.
 
 -spec set_refill(boolean(), goal()) -> goal().
 set_refill(On, Goal) -> Goal#goal{refill = On, left = 0}.
@@ -48,7 +49,7 @@ replace(Live, #goal{target = Target, left = Left, due = Due} = Goal) ->
 %% @doc Lower the target to what is live, to stop growth. Also returns the target before.
 -spec settle(non_neg_integer(), goal()) -> {non_neg_integer(), goal()}.
 settle(Live, #goal{target = Target} = Goal) ->
-    {Target, Goal#goal{target = min(Target, Live), left = 0, asked = none}}.
+    {Target, Goal#goal{target = min(Target, Live), left = 0, arrived = none}}.
 
 %% @doc How many tasks to create or, if negative, to cancel.
 -spec wanted(non_neg_integer(), goal()) -> {integer(), goal()}.
@@ -63,16 +64,16 @@ wanted(Live, #goal{target = Target, left = Left} = Goal) ->
 made(Count, #goal{left = Left} = Goal) -> Goal#goal{left = max(0, Left - Count)}.
 
 %% @doc The report, once, when the target has just been met.
--spec reached(counts(), goal()) -> {[{atom(), integer()}], Asked :: integer(), goal()} | no.
-reached(_Counts, #goal{asked = none}) ->
+-spec reached(counts(), goal()) -> {[{atom(), integer()}], Arrived :: integer(), goal()} | no.
+reached(_Counts, #goal{arrived = none}) ->
     no;
 reached(#{live := Live, created := Created}, #goal{target = Target, due = Due}) when
     Live > Target; Created < Due
 ->
     no;
-reached(#{live := Live} = Counts, #goal{target = Target, before = Before, asked = Asked} = Goal) ->
+reached(#{live := Live} = Counts, #goal{target = Target, before = Before, arrived = Arrived} = Goal) ->
     Since = [{Key, map_get(Key, Counts) - map_get(Key, Before)} || Key <- [created, cancelled]],
-    {[{target, Target}, {live, Live} | Since], Asked, Goal#goal{asked = none}}.
+    {[{target, Target}, {live, Live} | Since], Arrived, Goal#goal{arrived = none}}.
 
 -spec replacing(goal()) -> boolean().
 replacing(#goal{replacing = Replacing}) -> Replacing.

@@ -102,7 +102,7 @@ listen(Wire, Worker, Cut) ->
             take(Line, Worker),
             listen(Wire, Worker, false);
         {Wire, {data, {noeol, Line}}} ->
-            Cut orelse cw_worker:tell(Worker, {malformed, Line}),
+            Cut orelse cw_worker:queue_command(Worker, {malformed, Line}),
             listen(Wire, Worker, true);
         {Wire, eof} ->
             cw_wire:close();
@@ -115,8 +115,8 @@ listen(Wire, Worker, Cut) ->
 take(Line, Worker) ->
     case cw_json:decode(Line) of
         {ok, #{<<"type">> := <<"stop">>}} -> cw_wire:close();
-        {ok, #{<<"type">> := Type} = Command} when is_binary(Type) -> cw_worker:tell(Worker, Command);
-        _ -> re:run(Line, "\\S") =:= nomatch orelse cw_worker:tell(Worker, {malformed, Line})
+        {ok, #{<<"type">> := Type} = Command} when is_binary(Type) -> cw_worker:queue_command(Worker, Command);
+        _ -> re:run(Line, "\\S") =:= nomatch orelse cw_worker:queue_command(Worker, {malformed, Line})
     end.
 
 -spec die(term()) -> no_return().

@@ -12,6 +12,6 @@
     probing = none :: integer() | none,
     begun = none :: integer() | none,
     %% Whether the first failure of this workload has been reported.
-    failure_told = false :: boolean(),
+    failure_reported = false :: boolean(),
     burst = none :: cw_burst:burst() | none
 }).

@@ -1,7 +1,7 @@
 %% @doc Holds the target: the one process that creates and cancels tasks, counts their ends, and applies commands.
 -module(cw_worker).
 
--export([start_link/4, tell/2, stop_growing/4]).
+-export([start_link/4, queue_command/2, stop_growing/4]).
 -export_type([worker/0]).
 
 -include("cw_state.hrl").
@@ -13,7 +13,7 @@
 %% Tasks created between two checks of the clock, and cancelled between two checks for commands.
 -define(BATCH, 256).
 %% Messages handled between two checks for commands.
--define(HEARD, 1000).
+-define(HANDLED, 1000).
 
 -spec start_link(module(), cw_wire:wire(), cw_counts:counts(), pid()) -> worker().
 start_link(Engine, Wire, Counts, Reporter) ->
@@ -36,14 +36,14 @@ start_link(Engine, Wire, Counts, Reporter) ->
     {Pid, Waiting}.
 
 %% @doc Queue a command.
--spec tell(worker(), cw_wire:command() | {malformed, binary()}) -> ok.
-tell({Pid, Waiting}, Command) ->
+-spec queue_command(worker(), cw_wire:command() | {malformed, binary()}) -> ok.
+queue_command({Pid, Waiting}, Command) ->
     counters:add(Waiting, 1, 1),
     Pid ! {command, erlang:monotonic_time(), Command},
     ok.
 
 control(Patience, State) ->
-    case hear(?HEARD, Patience, State) of
+    case handle_messages(?HANDLED, Patience, State) of
         {more, Next} ->
             control(0, overtake(Next));
         {silence, Next} ->
@@ -51,19 +51,19 @@ control(Patience, State) ->
             control(patience(Adjusted), Adjusted)
     end.
 
-hear(0, _, State) ->
+handle_messages(0, _, State) ->
     {more, State};
-hear(Left, Patience, #state{tasks = Tasks} = State) ->
+handle_messages(Left, Patience, #state{tasks = Tasks} = State) ->
     receive
         {command, Arrived, Command} ->
-            hear(Left - 1, 0, obey(Command, Arrived, State));
+            handle_messages(Left - 1, 0, apply_command(Command, Arrived, State));
         {'DOWN', _, process, Pid, Reason} ->
-            hear(Left - 1, 0, told(cw_tasks:ended(Pid, Reason, Tasks), State));
-        {begun, Asked} ->
-            hear(Left - 1, 0, State#state{begun = Asked});
+            handle_messages(Left - 1, 0, count_failure(cw_tasks:ended(Pid, Reason, Tasks), State));
+        {begun, Target} ->
+            handle_messages(Left - 1, 0, State#state{begun = Target});
         %% What some tasks also send: a result, and an exit signal to linked processes.
         _ ->
-            hear(Left - 1, 0, State)
+            handle_messages(Left - 1, 0, State)
     after Patience -> {silence, State}
     end.
 
@@ -74,14 +74,14 @@ overtake(#state{waiting = Waiting} = State) ->
             State;
         _ ->
             receive
-                {command, Arrived, Command} -> overtake(obey(Command, Arrived, State))
+                {command, Arrived, Command} -> overtake(apply_command(Command, Arrived, State))
             after 0 -> State
             end
     end.
 
-obey(Command, Arrived, #state{waiting = Waiting} = State) ->
+apply_command(Command, Arrived, #state{waiting = Waiting} = State) ->
     counters:sub(Waiting, 1, 1),
-    cw_commands:obey(Command, Arrived, State).
+    cw_commands:apply_command(Command, Arrived, State).
 
 %% How long to wait for messages.
 patience(State) ->
@@ -101,9 +101,9 @@ adjust(State) ->
     {Wanted, Goal} = wanted(State),
     Next = State#state{goal = Goal},
     if
-        Wanted > 0 -> tell_reached(grow(Wanted, erlang:monotonic_time(millisecond) + ?SLICE, Next));
-        Wanted < 0 -> tell_reached(shrink(min(-Wanted, ?BATCH), Next));
-        true -> tell_burst(tell_reached(Next))
+        Wanted > 0 -> report_reached(grow(Wanted, erlang:monotonic_time(millisecond) + ?SLICE, Next));
+        Wanted < 0 -> report_reached(shrink(min(-Wanted, ?BATCH), Next));
+        true -> report_burst(report_reached(Next))
     end.
 
 grow(Wanted, End, #state{goal = Goal, tasks = Tasks} = State) ->
@@ -118,19 +118,19 @@ grow(Wanted, End, #state{goal = Goal, tasks = Tasks} = State) ->
     end.
 
 shrink(Excess, #state{tasks = Tasks} = State) ->
-    lists:foldl(fun told/2, State, cw_tasks:cancel(Excess, Tasks)).
+    lists:foldl(fun count_failure/2, State, cw_tasks:cancel(Excess, Tasks)).
 
 %% The first failure of a workload is reported; the counter covers the others.
-told(ok, State) ->
+count_failure(ok, State) ->
     State;
-told({failed, Reason}, #state{wire = Wire, goal = Goal, failure_told = Told} = State) ->
-    case Told orelse cw_goal:replacing(Goal) of
+count_failure({failed, Reason}, #state{wire = Wire, goal = Goal, failure_reported = Reported} = State) ->
+    case Reported orelse cw_goal:replacing(Goal) of
         true ->
             State;
         false ->
             Why = io_lib:format("a task failed: ~0tP", [Reason, 20]),
             cw_wire:refuse(Wire, null, unicode:characters_to_binary(Why)),
-            State#state{failure_told = true}
+            State#state{failure_reported = true}
     end.
 
 hit_wall(State) ->
@@ -146,7 +146,7 @@ stop_growing(Wall, Value, Detail, #state{wire = Wire, goal = Goal, tasks = Tasks
     ]),
     State#state{goal = Settled}.
 
-tell_reached(#state{wire = Wire, counts = Counts, goal = Goal, begun = Begun} = State) ->
+report_reached(#state{wire = Wire, counts = Counts, goal = Goal, begun = Begun} = State) ->
     case cw_goal:reached(cw_counts:read(Counts), Goal) of
         no ->
             State;
@@ -154,25 +154,25 @@ tell_reached(#state{wire = Wire, counts = Counts, goal = Goal, begun = Begun} = 
             cw_wire:send(Wire, <<"reached">>, [{seconds, cw_wire:seconds_since(Begun)} | Fields]),
             cw_reporter:soon(State#state.reporter),
             State#state{goal = Next};
-        {_, Asked, _} ->
-            probe(Asked, State)
+        {_, Target, _} ->
+            probe(Target, State)
     end.
 
 %% Processes begin in the order of their creation: when a marker process has begun, so have the tasks.
-probe(Asked, #state{probing = Asked} = State) ->
+probe(Target, #state{probing = Target} = State) ->
     State;
-probe(Asked, State) ->
+probe(Target, State) ->
     Self = self(),
     try
-        spawn(fun() -> Self ! {begun, Asked} end)
+        spawn(fun() -> Self ! {begun, Target} end)
     catch
-        error:system_limit -> Self ! {begun, Asked}
+        error:system_limit -> Self ! {begun, Target}
     end,
-    State#state{probing = Asked}.
+    State#state{probing = Target}.
 
-tell_burst(#state{burst = none} = State) ->
+report_burst(#state{burst = none} = State) ->
     State;
-tell_burst(#state{wire = Wire, tasks = Tasks, burst = Burst} = State) ->
+report_burst(#state{wire = Wire, tasks = Tasks, burst = Burst} = State) ->
     case cw_tasks:live(Tasks) of
         0 ->
             cw_wire:send(Wire, <<"burst">>, cw_burst:report(Burst)),

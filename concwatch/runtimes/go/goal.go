@@ -25,16 +25,16 @@ type Goal struct {
 	cancelled int64
 	refill    bool
 	replacing bool // live tasks are cancelled first: the workload has changed
-	asked     time.Time
+	arrived   time.Time
 }
 
-func (g *Goal) ask(target int64, c *Counts, now time.Time) {
+func (g *Goal) setTarget(target int64, c *Counts, now time.Time) {
 	g.target, g.left = target, target
 	if !g.replacing {
 		g.left = max(0, target-c.live())
 	}
 	g.created, g.cancelled = c.created.Load(), c.cancelled.Load()
-	g.due, g.asked = g.created+g.left, now
+	g.due, g.arrived = g.created+g.left, now
 }
 
 func (g *Goal) setRefill(on bool) { g.refill, g.left = on, 0 }
@@ -51,7 +51,7 @@ func (g *Goal) replace(live int64) {
 
 // settle lowers the target to what is live, to stop growth.
 func (g *Goal) settle(live int64) {
-	g.target, g.left, g.asked = min(g.target, live), 0, time.Time{}
+	g.target, g.left, g.arrived = min(g.target, live), 0, time.Time{}
 }
 
 // wanted returns how many tasks to create or, if negative, to cancel.
@@ -68,5 +68,5 @@ func (g *Goal) wanted(live int64) int64 {
 }
 
 func (g *Goal) reached(c *Counts) bool {
-	return !g.asked.IsZero() && c.created.Load() >= g.due && c.live() <= g.target
+	return !g.arrived.IsZero() && c.created.Load() >= g.due && c.live() <= g.target
 }

@@ -67,7 +67,7 @@ func run(w *Worker, body Body) {
 func (w *Worker) control() {
 	for {
 		for _, command := range w.inbox.take() {
-			w.obey(command)
+			w.handle(command)
 		}
 		if w.bursting != nil && w.counts.live() == 0 {
 			w.endBurst()
@@ -105,38 +105,38 @@ func (w *Worker) adjust() bool {
 		wanted -= some
 	}
 	w.most = max(w.most, w.counts.live())
-	w.tellReached()
+	w.reportReached()
 	return w.goal.wanted(w.counts.live()) != 0
 }
 
 // cancel ends tasks until at most rest are live, or the slice is over; it returns after they have been counted.
 func (w *Worker) cancel(rest int64, end time.Time) {
-	before, told := w.counts.cancelled.Load(), int64(0)
+	before, sent := w.counts.cancelled.Load(), int64(0)
 	for time.Now().Before(end) {
-		ending := told - (w.counts.cancelled.Load() - before) // read first, so that it is never too many
+		ending := sent - (w.counts.cancelled.Load() - before) // read first, so that it is never too many
 		if w.counts.live()-ending <= rest {
 			break
 		}
 		select {
 		case w.quit <- struct{}{}:
-			told++
+			sent++
 		case <-w.ended: // a task ended, perhaps by itself, and was the last that could have received
 		}
 	}
-	for w.counts.cancelled.Load() < before+told {
+	for w.counts.cancelled.Load() < before+sent {
 		<-w.ended
 	}
 }
 
-func (w *Worker) tellReached() {
+func (w *Worker) reportReached() {
 	g := &w.goal
 	if !g.reached(&w.counts) {
 		return
 	}
 	w.wire.send("reached", fields{
 		"target": g.target, "live": w.counts.live(), "created": w.counts.created.Load() - g.created,
-		"cancelled": w.counts.cancelled.Load() - g.cancelled, "seconds": time.Since(g.asked).Seconds(),
+		"cancelled": w.counts.cancelled.Load() - g.cancelled, "seconds": time.Since(g.arrived).Seconds(),
 	})
-	g.asked = time.Time{}
+	g.arrived = time.Time{}
 	leave(w.soon)
 }

@@ -41,7 +41,7 @@ final class Burst {
         createCpu = cpu();
     }
 
-    void tell(Wire wire) {
+    void report(Wire wire) {
         wire.send("burst",
                 "tasks", tasks,
                 "create_seconds", createSeconds,

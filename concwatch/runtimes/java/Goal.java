@@ -7,7 +7,7 @@ final class Goal {
     private long due; // the value of "created" at which the target is met
     private long createdBefore;
     private long cancelledBefore;
-    private boolean asked;
+    private boolean pending;
     private long arrived;
     private boolean paused;
     private boolean unsettled; // tasks being cancelled still count as live
@@ -22,25 +22,25 @@ final class Goal {
     }
 
     /** Sets a target; while tasks are {@code ending}, how many are missing is not known yet. */
-    void ask(long tasks, long arrived, boolean ending) {
+    void setTarget(long tasks, long arrived, boolean ending) {
         target = tasks;
         createdBefore = counts.created.get();
         cancelledBefore = counts.cancelled.get();
-        asked = true;
+        pending = true;
         this.arrived = arrived;
         unsettled = ending && !replacing;
-        reckon(replacing ? 0 : counts.live());
+        recompute(replacing ? 0 : counts.live());
     }
 
     /** Records that no task is ending any more. */
     void settled() {
         if (unsettled) {
             unsettled = false;
-            reckon(counts.live());
+            recompute(counts.live());
         }
     }
 
-    private void reckon(long live) {
+    private void recompute(long live) {
         left = Math.max(0, target - live);
         due = counts.created.get() + left;
     }
@@ -64,7 +64,7 @@ final class Goal {
     void settle() {
         target = Math.min(target, counts.live());
         left = 0;
-        asked = false;
+        pending = false;
         unsettled = false;
     }
 
@@ -76,7 +76,7 @@ final class Goal {
 
     /** Holds a target again: 0, unless another one has been set meanwhile. */
     void resume() {
-        target = asked ? target : 0;
+        target = pending ? target : 0;
         paused = false;
     }
 
@@ -100,16 +100,16 @@ final class Goal {
     }
 
     /** Whether a target has not been reported as met. */
-    boolean asked() {
-        return asked;
+    boolean pending() {
+        return pending;
     }
 
     /** Reports once that the target has been met: all have begun and none is in excess. */
-    boolean tellReached(Wire wire) {
-        if (!asked || paused || unsettled || counts.created.get() < due || counts.begun.get() < due || counts.live() > target) {
+    boolean reportReached(Wire wire) {
+        if (!pending || paused || unsettled || counts.created.get() < due || counts.begun.get() < due || counts.live() > target) {
             return false;
         }
-        asked = false;
+        pending = false;
         wire.send("reached",
                 "target", target,
                 "live", counts.live(),

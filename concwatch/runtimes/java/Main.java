@@ -28,7 +28,7 @@ final class Main {
         System.setOut(System.err);
 
         ThreadFactory factory = virtual ? VIRTUAL : PLATFORM;
-        Rehearsal.run(factory, virtual ? 1000 : 100);
+        WarmUp.run(factory, virtual ? 1000 : 100);
         Metronome metronome = new Metronome();
         DoubleUnaryOperator lag = late -> late;
         if (virtual) {

@@ -11,7 +11,7 @@ final class Tasks {
     private final Counts counts;
     private final Bell bell;
     private final ThreadFactory factory;
-    private final ArrayList<Thread> standing = new ArrayList<>();
+    private final ArrayList<Thread> running = new ArrayList<>();
     private Queue<Thread> ending = new ArrayDeque<>(); // interrupted, perhaps not ended yet
     private Runnable task;
     private Workload workload;
@@ -44,7 +44,7 @@ final class Tasks {
         Thread thread = factory.newThread(timed ? taskOf(new Timed(workload)) : task);
         thread.start();
         counts.created.incrementAndGet();
-        standing.add(thread);
+        running.add(thread);
     }
 
     private Runnable taskOf(Workload workload) {
@@ -74,7 +74,7 @@ final class Tasks {
         try {
             workload.run();
             counts.completed.incrementAndGet();
-        } catch (InterruptedException told) {
+        } catch (InterruptedException cancelled) {
             counts.cancelled.incrementAndGet();
         } catch (Throwable broken) {
             counts.failed.incrementAndGet();
@@ -86,8 +86,8 @@ final class Tasks {
 
     /** Interrupts so many, minus those already ending; returns whether it finished in time. */
     boolean cancel(long count, long until) {
-        while (ending.size() < count && !standing.isEmpty()) {
-            Thread newest = standing.removeLast();
+        while (ending.size() < count && !running.isEmpty()) {
+            Thread newest = running.removeLast();
             if (newest.isAlive()) {
                 newest.interrupt();
                 ending.add(newest);
@@ -106,7 +106,7 @@ final class Tasks {
     /** Frees memory that is no longer needed. */
     void trim() {
         forget();
-        standing.trimToSize();
+        running.trimToSize();
         ending = new ArrayDeque<>(ending);
     }
 
@@ -116,8 +116,8 @@ final class Tasks {
             ending.remove();
         }
         long live = counts.live();
-        if (standing.size() > live + live / 4 + SLACK) {
-            standing.removeIf(thread -> !thread.isAlive());
+        if (running.size() > live + live / 4 + SLACK) {
+            running.removeIf(thread -> !thread.isAlive());
         }
     }
 }

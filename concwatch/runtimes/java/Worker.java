@@ -35,7 +35,7 @@ final class Worker {
         tasks = new Tasks(factory, counts, bell);
         tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime())));
 
-        known.put("target", this::ask);
+        known.put("target", this::setTarget);
         known.put("refill", command -> goal.refill(command.flag("on")));
         known.put("workload", this::replace);
         known.put("halt", this::halt);
@@ -53,13 +53,13 @@ final class Worker {
     /** Waits while there is nothing to do, applies commands, and creates or cancels tasks for one slice of time. */
     void turn() {
         if (idle) {
-            bell.await(goal.wanted() != 0 || goal.asked() || tasks.anyEnding() ? SHORT : LONG);
+            bell.await(goal.wanted() != 0 || goal.pending() || tasks.anyEnding() ? SHORT : LONG);
         }
         for (Command command = commands.poll(); command != null; command = commands.poll()) {
-            obey(command);
+            apply(command);
         }
         idle = adjust();
-        if (goal.tellReached(wire)) {
+        if (goal.reportReached(wire)) {
             reporter.tickSoon();
         }
         if (burst != null && counts.live() == 0) {
@@ -69,7 +69,7 @@ final class Worker {
 
     /** Whether a target is still to be met. */
     boolean changing() {
-        return goal.asked();
+        return goal.pending();
     }
 
     /** Creates or cancels tasks; returns whether nothing more can be done now. */
@@ -117,7 +117,7 @@ final class Worker {
                 "standing", counts.live(), "wanted", wanted, "wall", wall, "value", value, "detail", detail);
     }
 
-    private void obey(Command command) {
+    private void apply(Command command) {
         try {
             Consumer<Command> act = known.get(command.type());
             if (act == null) {
@@ -139,8 +139,8 @@ final class Worker {
         System.gc();
     }
 
-    private void ask(Command command) {
-        goal.ask(command.whole("tasks", Command.MOST_TASKS), command.arrived(), tasks.anyEnding());
+    private void setTarget(Command command) {
+        goal.setTarget(command.whole("tasks", Command.MOST_TASKS), command.arrived(), tasks.anyEnding());
     }
 
     private void replace(Command command) {
@@ -165,7 +165,7 @@ final class Worker {
     }
 
     private void endBurst() {
-        burst.tell(wire);
+        burst.report(wire);
         burst = null;
         goal.resume();
         reporter.tickSoon();

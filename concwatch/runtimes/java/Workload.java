@@ -102,15 +102,15 @@ interface Workload {
     }
 
     /**
-     * Runs for a turn and says how long. Of a virtual thread the JVM cannot tell the CPU time: it is the time that
+     * Runs for a turn and returns how long. Of a virtual thread the JVM cannot measure the CPU time: it is the time that
      * passes, without the gaps in which the thread beneath evidently did not run.
      */
     private static long turn(long length) {
-        boolean told = !Thread.currentThread().isVirtual();
+        boolean measured = !Thread.currentThread().isVirtual();
         long used = 0;
-        for (long last = told ? THREADS.getCurrentThreadCpuTime() : System.nanoTime(); used < length; ) {
-            long now = told ? THREADS.getCurrentThreadCpuTime() : System.nanoTime();
-            used += told || now - last < AWAY ? now - last : 0;
+        for (long last = measured ? THREADS.getCurrentThreadCpuTime() : System.nanoTime(); used < length; ) {
+            long now = measured ? THREADS.getCurrentThreadCpuTime() : System.nanoTime();
+            used += measured || now - last < AWAY ? now - last : 0;
             last = now;
         }
         return used;

@@ -8,7 +8,7 @@ const MOST_TASKS = 1_000_000_000;
 const COMMANDS = {
   target: (worker, fields, arrived) => {
     const tasks = whole(fields, "tasks", MOST_TASKS);
-    worker.goal.ask(tasks, worker.crew, arrived);
+    worker.goal.setTarget(tasks, worker.taskSet, arrived);
   },
   refill: (worker, fields) => worker.goal.setRefill(flag(fields, "on")),
   workload: (worker, fields) => worker.use(fields),
@@ -21,7 +21,7 @@ const COMMANDS = {
     worker.ticker.setRate(number(fields, "hz", 0.1, 100, "ticks a second")),
   trim: () => globalThis.gc(),
   burst: (worker, fields) => {
-    const { live } = worker.crew;
+    const { live } = worker.taskSet;
     if (live || worker.goal.target)
       throw new Error(
         `${live} tasks are live: a burst expects none, and a target of 0`,
@@ -35,7 +35,7 @@ const COMMANDS = {
 };
 
 /** Apply a command to `worker`, or refuse it. */
-export function obey(worker, fields) {
+export function apply(worker, fields) {
   const arrived = now();
   const type = fields.type.slice(0, 60);
   try {
@@ -50,5 +50,5 @@ export function obey(worker, fields) {
   } catch (error) {
     refuse(type, error.message);
   }
-  worker.look();
+  worker.check();
 }

@@ -5,14 +5,14 @@ export class Goal {
   #left = 0; // without refill: tasks of the target still to be created
   #due = 0; // the value of `created` at which the target is met
   #replacing = false; // live tasks are cancelled first: the workload has changed
-  #asked = null; // when the target arrived, and the counters at that time
+  #request = null; // when the target arrived, and the counters at that time
 
-  ask(target, counts, arrived) {
+  setTarget(target, counts, arrived) {
     this.target = target;
     this.#left = Math.max(0, target - (this.#replacing ? 0 : counts.live));
     this.#due = counts.created + this.#left;
     const { created, cancelled } = counts;
-    this.#asked = { arrived, created, cancelled };
+    this.#request = { arrived, created, cancelled };
   }
 
   setRefill(on) {
@@ -34,7 +34,7 @@ export class Goal {
   settle(live) {
     this.target = Math.min(this.target, live);
     this.#left = 0;
-    this.#asked = null;
+    this.#request = null;
   }
 
   created(count) {
@@ -53,16 +53,16 @@ export class Goal {
 
   /** The report, once, when the target has been met. */
   reached(counts, now) {
-    const asked = this.#asked;
+    const request = this.#request;
     const isMet = counts.created >= this.#due && counts.live <= this.target;
-    if (asked === null || !isMet) return null;
-    this.#asked = null;
+    if (request === null || !isMet) return null;
+    this.#request = null;
     return {
       target: this.target,
       live: counts.live,
-      created: counts.created - asked.created,
-      cancelled: counts.cancelled - asked.cancelled,
-      seconds: now - asked.arrived,
+      created: counts.created - request.created,
+      cancelled: counts.cancelled - request.cancelled,
+      seconds: now - request.arrived,
     };
   }
 }

@@ -1,5 +1,5 @@
 // A worker of concwatch whose tasks are async functions. It speaks the wire that concwatch/wire.py specifies.
-import { obey } from "./commands.mjs";
+import { apply } from "./commands.mjs";
 import { listen, send } from "./wire.mjs";
 import { Worker } from "./worker.mjs";
 import { ENGINES, WORDS } from "./workload.mjs";
@@ -21,4 +21,4 @@ send("ready", {
   can: ["trim", "burst"],
   workloads: WORDS,
 });
-listen((fields) => obey(worker, fields));
+listen((fields) => apply(worker, fields));

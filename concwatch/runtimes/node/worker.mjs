@@ -1,7 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { Burst } from "./burst.mjs";
 import { now } from "./clock.mjs";
-import { Crew } from "./crew.mjs";
+import { TaskSet } from "./task_set.mjs";
 import { Goal } from "./goal.mjs";
 import { Ticker } from "./ticker.mjs";
 import { TokenBucket } from "./timing.mjs";
@@ -14,15 +14,15 @@ const FULL = 0.9; // of V8's heap: beyond it collections take seconds, and final
 /** Holds a target. Everything runs on the loop's only thread, in slices. */
 export class Worker {
   goal = new Goal();
-  crew = new Crew((error) => this.#onEnd(error));
-  ticker = new Ticker(this.crew);
+  taskSet = new TaskSet((error) => this.#onEnd(error));
+  ticker = new Ticker(this.taskSet);
   #engine;
   #create;
   #createTimed;
   #timing = new TokenBucket();
   #burst = null;
-  #isLookDue = false;
-  #isFailureTold = false;
+  #isCheckDue = false;
+  #isFailureReported = false;
 
   constructor(engine) {
     this.#engine = engine;
@@ -30,23 +30,23 @@ export class Worker {
   }
 
   #setStarters(workload) {
-    const { ended, timings } = this.crew;
+    const { ended, timings } = this.taskSet;
     const starters = startersOf(this.#engine, workload, ended, timings);
     [this.#create, this.#createTimed] = starters;
   }
 
   use(workload) {
     this.#setStarters(workload);
-    this.#isFailureTold = false;
-    this.goal.replace(this.crew.live);
+    this.#isFailureReported = false;
+    this.goal.replace(this.taskSet.live);
   }
 
   /** Check the target soon, after the callbacks that are ready now. */
-  look() {
-    if (this.#isLookDue) return;
-    this.#isLookDue = true;
+  check() {
+    if (this.#isCheckDue) return;
+    this.#isCheckDue = true;
     setImmediate(() => {
-      this.#isLookDue = false;
+      this.#isCheckDue = false;
       if (this.#burst) this.#finishBurst();
       else this.#adjust();
     });
@@ -54,21 +54,21 @@ export class Worker {
 
   /** Create or cancel tasks for one slice of time. */
   #adjust() {
-    this.#tellReached();
+    this.#reportReached();
     const end = now() + SLICE;
-    let wanted = this.goal.wanted(this.crew.live);
+    let wanted = this.goal.wanted(this.taskSet.live);
     if (wanted > 0 && isHeapFull()) return this.#hitHeapLimit();
-    if (wanted !== 0) this.look();
+    if (wanted !== 0) this.check();
     for (let time; wanted > 0 && (time = now()) < end; wanted--) {
       const isTimed = this.#timing.take(time);
-      this.crew.start(isTimed ? this.#createTimed : this.#create);
+      this.taskSet.start(isTimed ? this.#createTimed : this.#create);
       this.goal.created(1);
     }
-    for (; wanted < 0 && now() < end; wanted++) this.crew.cancelOne();
+    for (; wanted < 0 && now() < end; wanted++) this.taskSet.cancelOne();
   }
 
-  #tellReached() {
-    const reached = this.goal.reached(this.crew, now());
+  #reportReached() {
+    const reached = this.goal.reached(this.taskSet, now());
     if (!reached) return;
     send("reached", reached);
     this.ticker.soon();
@@ -81,7 +81,7 @@ export class Worker {
 
   /** Make the live tasks the target, and report what prevents more. */
   stopGrowing(wall, value, detail) {
-    const [standing, wanted] = [this.crew.live, this.goal.target];
+    const [standing, wanted] = [this.taskSet.live, this.goal.target];
     this.goal.settle(standing);
     send("limit", { standing, wanted, wall, value, detail });
   }
@@ -90,24 +90,24 @@ export class Worker {
     if (error instanceof RangeError) {
       // A payload for which there is no memory.
       this.stopGrowing("memory", null, error.message);
-    } else if (error && !this.#isFailureTold) {
-      this.#isFailureTold = true;
+    } else if (error && !this.#isFailureReported) {
+      this.#isFailureReported = true;
       refuse(null, `a task failed: ${error}`, error.stack);
     }
-    this.look();
+    this.check();
   }
 
   startBurst(tasks) {
-    this.#burst = new Burst(tasks, () => this.crew.start(this.#create));
-    this.look();
+    this.#burst = new Burst(tasks, () => this.taskSet.start(this.#create));
+    this.check();
   }
 
   #finishBurst() {
-    if (this.crew.live) return;
+    if (this.taskSet.live) return;
     send("burst", this.#burst.report());
     this.#burst = null;
     this.ticker.soon();
-    this.look(); // a target may have arrived meanwhile
+    this.check(); // a target may have arrived meanwhile
   }
 }
 

@@ -55,7 +55,7 @@ impl Worker {
     }
 
     /// Report a burst, once, when its tasks have ended.
-    pub fn tell_burst(&mut self) {
+    pub fn report_burst(&mut self) {
         let Some(burst) = self.bursting.take_if(|_| self.counts.live() == 0) else {
             return;
         };

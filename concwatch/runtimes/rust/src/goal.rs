@@ -33,7 +33,7 @@ pub enum Wanted {
 
 /// The counters when a target arrived.
 #[derive(Clone, Copy)]
-pub struct Asked {
+pub struct Pending {
     pub at: Instant,
     pub created: u64,
     pub cancelled: u64,
@@ -47,16 +47,16 @@ pub struct Goal {
     due: u64,        // the value of `created` at which the target is met
     replacing: bool, // live tasks are cancelled first: the workload has changed
     paused: bool,
-    asked: Option<Asked>,
+    pending: Option<Pending>,
 }
 
 impl Goal {
-    pub fn ask(&mut self, target: u64, counts: &Counts, at: Instant) {
+    pub fn set_target(&mut self, target: u64, counts: &Counts, at: Instant) {
         let standing = if self.replacing { 0 } else { counts.standing() };
         self.target = target;
         self.left = target.saturating_sub(standing);
         self.due = counts.created + self.left;
-        self.asked = Some(Asked {
+        self.pending = Some(Pending {
             at,
             created: counts.created,
             cancelled: counts.cancelled,
@@ -82,7 +82,7 @@ impl Goal {
     pub fn settle(&mut self, standing: u64) {
         self.target = self.target.min(standing);
         self.left = 0;
-        self.asked = None;
+        self.pending = None;
     }
 
     /// Stop creating and cancelling tasks: a burst manages its own.
@@ -117,12 +117,12 @@ impl Goal {
 
     /// Whether the target is met and has not been reported yet.
     pub fn is_met(&self, counts: &Counts) -> bool {
-        self.asked.is_some() && counts.created >= self.due && counts.live() <= self.target
+        self.pending.is_some() && counts.created >= self.due && counts.live() <= self.target
     }
 
     /// The target to report, once, when it is met and enough tasks have begun.
-    pub fn reached(&mut self, counts: &Counts, begun: u64) -> Option<Asked> {
+    pub fn reached(&mut self, counts: &Counts, begun: u64) -> Option<Pending> {
         let reached = self.is_met(counts) && begun >= self.due;
-        self.asked.take_if(|_| reached)
+        self.pending.take_if(|_| reached)
     }
 }

@@ -17,8 +17,8 @@ static EVENTS: OnceLock<Sender<Event>> = OnceLock::new();
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 /// Set where ends are sent; a sender per task would take more memory.
-pub fn tell(events: Sender<Event>) {
-    EVENTS.set(events).expect("told once");
+pub fn connect(events: Sender<Event>) {
+    EVENTS.set(events).expect("connected once");
 }
 
 /// How many tasks have begun so far, or never will.

@@ -42,7 +42,7 @@ fn main() {
     };
     let input = wire::open().expect("standard input and output");
     let (events, taken) = mpsc::channel();
-    life::tell(events.clone());
+    life::connect(events.clone());
     let engine = engine::Engine::new();
     engine.watch();
     wire::send(

@@ -65,7 +65,7 @@ impl Worker {
             let mut event = self.events.recv_timeout(patience).ok();
             while let Some(some) = event {
                 match some {
-                    Event::Command(command) => self.obey(&command),
+                    Event::Command(command) => self.handle(&command),
                     Event::Ended { slot, completed } => self.ended(slot, completed),
                 }
                 event = self.events.try_recv().ok();
@@ -78,8 +78,8 @@ impl Worker {
         let end = Instant::now() + SLICE;
         while Instant::now() < end && self.go_on() {}
         tick::show(self.counts);
-        self.tell_reached();
-        self.tell_burst();
+        self.report_reached();
+        self.report_burst();
         if self.goal.wanted(&self.counts) != Wanted::Nothing {
             Duration::ZERO
         } else if self.goal.is_met(&self.counts) {
@@ -165,8 +165,8 @@ impl Worker {
         );
     }
 
-    fn tell_reached(&mut self) {
-        let Some(asked) = self.goal.reached(&self.counts, life::begun()) else {
+    fn report_reached(&mut self) {
+        let Some(pending) = self.goal.reached(&self.counts, life::begun()) else {
             return;
         };
         wire::send(
@@ -174,18 +174,18 @@ impl Worker {
             &[
                 ("target", self.goal.target.into()),
                 ("live", self.counts.live().into()),
-                ("created", (self.counts.created - asked.created).into()),
+                ("created", (self.counts.created - pending.created).into()),
                 (
                     "cancelled",
-                    (self.counts.cancelled - asked.cancelled).into(),
+                    (self.counts.cancelled - pending.cancelled).into(),
                 ),
-                ("seconds", asked.at.elapsed().into()),
+                ("seconds", pending.at.elapsed().into()),
             ],
         );
         self.ticker.unpark();
     }
 
-    fn obey(&mut self, command: &Command) {
+    fn handle(&mut self, command: &Command) {
         match self.apply(command) {
             Err(why) => wire::refuse(command.name().into(), &why),
             Ok(()) if command.kind == "target" => {}
@@ -201,7 +201,7 @@ impl Worker {
 
     fn apply(&mut self, command: &Command) -> Result<(), String> {
         match command.kind.as_str() {
-            "target" => self.goal.ask(
+            "target" => self.goal.set_target(
                 command.whole("tasks", MOST_TASKS)?,
                 &self.counts,
                 command.arrived,

@@ -4,14 +4,14 @@ using System.Threading.Tasks;
 namespace Concwatch
 {
     /// <summary>The table of commands.</summary>
-    static class Obedience
+    static class CommandTable
     {
         const long MostTasks = 1000L * 1000 * 1000;
         static readonly string[] Known =
             { "target", "refill", "workload", "halt", "rate", "trim", "burst", "stop" };
 
         /// <summary>Applies a command on the worker's own thread, or refuses it.</summary>
-        public static void Obey(Worker worker, Wire wire, Command command)
+        public static void Apply(Worker worker, Wire wire, Command command)
         {
             string type = Command.Short(command.Type);
             try
@@ -36,7 +36,7 @@ namespace Concwatch
             switch (command.Type)
             {
                 case "target":
-                    worker.Ask(command.Whole("tasks", MostTasks), command.Arrived);
+                    worker.SetTarget(command.Whole("tasks", MostTasks), command.Arrived);
                     break;
                 case "refill":
                     worker.Goal.SetRefill(command.Flag("on"));

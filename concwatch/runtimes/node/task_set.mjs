@@ -1,7 +1,7 @@
 import { Timings } from "./timing.mjs";
 
 /** The live tasks and their counters, which are cumulative except `live`. */
-export class Crew {
+export class TaskSet {
   created = 0;
   completed = 0;
   failed = 0;

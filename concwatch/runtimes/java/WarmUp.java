@@ -5,11 +5,11 @@ import java.util.concurrent.ThreadFactory;
  * Runs a small worker before the real one is ready, so that what it loads and compiles counts as idle memory. Frames of
  * interpreted code are three times as large as compiled ones, and a sleeping virtual thread keeps them.
  */
-final class Rehearsal {
+final class WarmUp {
     private static final int ROUNDS = 10;
     private static final long LONGEST = 600_000_000;
 
-    private Rehearsal() {}
+    private WarmUp() {}
 
     static void run(ThreadFactory factory, int tasks) {
         long end = System.nanoTime() + LONGEST;

@@ -6,7 +6,7 @@ using System.Threading.Tasks;
 namespace Concwatch
 {
     /// <summary>The live tasks. Only the worker's own thread uses this; it also does all the counting.</summary>
-    sealed class Crew
+    sealed class TaskSet
     {
         readonly Counts counts;
         readonly Action ended; // called when a task has ended; shared, so that it adds no memory to a task
@@ -16,10 +16,10 @@ namespace Concwatch
 
         // Tasks of equal duration end in the order in which they began, or nearly: so only the first is
         // checked. One that ends before the first is counted a moment late.
-        readonly Queue<Member> standing = new Queue<Member>();
-        readonly Queue<Member> leaving = new Queue<Member>(); // being cancelled
+        readonly Queue<Member> active = new Queue<Member>();
+        readonly Queue<Member> cancelling = new Queue<Member>(); // being cancelled
 
-        public Crew(Counts counts, Action ended, Action<Exception> failed)
+        public TaskSet(Counts counts, Action ended, Action<Exception> failed)
         {
             this.counts = counts;
             this.ended = ended;
@@ -29,16 +29,16 @@ namespace Concwatch
         /// <summary>Whether durations differ: then all tasks are checked from time to time.</summary>
         public bool Varied { get; set; }
 
-        double looksAgain;
+        double nextScan;
 
         /// <summary>Live tasks that are not being cancelled.</summary>
-        public int Standing => standing.Count;
+        public int Active => active.Count;
 
         public void Start(Body body)
         {
             var source = new CancellationTokenSource();
             Task task = body(source.Token);
-            standing.Enqueue(new Member(task, source));
+            active.Enqueue(new Member(task, source));
             counts.CountCreated(); // only now: creating it may run out of memory
             if (task.IsCompleted)
             {
@@ -53,42 +53,42 @@ namespace Concwatch
         /// <summary>Cancels the oldest, unless it has just ended by itself.</summary>
         public void CancelOne()
         {
-            Member member = standing.Dequeue();
+            Member member = active.Dequeue();
             if (member.Task.IsCompleted)
             {
                 Count(member, counts.CountCompleted);
                 return;
             }
             member.Source.Cancel();
-            leaving.Enqueue(member);
+            cancelling.Enqueue(member);
         }
 
         /// <summary>Counts the tasks that have ended.</summary>
-        public void Look()
+        public void CountEnded()
         {
-            CountEnded(standing, counts.CountCompleted);
-            CountEnded(leaving, counts.CountCancelled);
-            if (Varied && Clock.Now >= looksAgain)
+            CountEnded(active, counts.CountCompleted);
+            CountEnded(cancelling, counts.CountCancelled);
+            if (Varied && Clock.Now >= nextScan)
             {
                 double began = Clock.Now;
-                LookAtAll();
+                ScanAll();
                 double now = Clock.Now;
-                looksAgain = now + Math.Max(Pause, (now - began) / Share);
+                nextScan = now + Math.Max(Pause, (now - began) / Share);
             }
         }
 
-        void LookAtAll()
+        void ScanAll()
         {
-            for (int left = standing.Count; left > 0; left--)
+            for (int left = active.Count; left > 0; left--)
             {
-                Member member = standing.Dequeue();
+                Member member = active.Dequeue();
                 if (member.Task.IsCompleted)
                 {
                     Count(member, counts.CountCompleted);
                 }
                 else
                 {
-                    standing.Enqueue(member);
+                    active.Enqueue(member);
                 }
             }
         }

@@ -12,7 +12,7 @@ const (
 	known     = "target, refill, workload, halt, rate, trim, burst, stop"
 )
 
-func (w *Worker) obey(command Command) {
+func (w *Worker) handle(command Command) {
 	err := command.broken
 	if err == nil {
 		err = w.apply(command)
@@ -28,7 +28,7 @@ func (w *Worker) obey(command Command) {
 func (w *Worker) apply(command Command) error {
 	switch command.Type {
 	case "target":
-		return w.ask(command)
+		return w.setTarget(command)
 	case "refill":
 		on, err := command.flag("on")
 		if err == nil {
@@ -60,10 +60,10 @@ func (w *Worker) apply(command Command) error {
 	return fmt.Errorf("unknown command \"%.60s\": expected one of %s", command.Type, known)
 }
 
-func (w *Worker) ask(command Command) error {
+func (w *Worker) setTarget(command Command) error {
 	tasks, err := command.whole("tasks", 0, mostTasks)
 	if err == nil {
-		w.goal.ask(tasks, &w.counts, command.arrived)
+		w.goal.setTarget(tasks, &w.counts, command.arrived)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ def test_what_broke_it_once_does_no_more(target):
 @by_name
 def test_whatever_comes_is_read_or_refused(target):
     check = given(inputs(target))(lambda data: target.check(data))
-    settings(max_examples=100, suppress_health_check=list(HealthCheck))(check)()
+    settings(max_examples=50, suppress_health_check=list(HealthCheck))(check)()
 
 
 def test_each_folder_of_seeds_has_its_target():

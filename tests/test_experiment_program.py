@@ -17,12 +17,11 @@ from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.lab import Lab
 from concwatch.lab.pythons import find_interpreter
 from concwatch.lab.settings import Settings
-from tests.processes import assert_ended
+from tests.processes import PATIENCE, assert_ended
 
 pytestmark = pytest.mark.real
 
 MIB = 1 << 20
-PATIENCE = 20.0
 
 FILE = """
 name = "mine"

@@ -72,9 +72,8 @@ class Worker:
         self._log = WorkerLog(log, now)
         self._leak_detector = MemoryLeakDetector(log, lambda: self.send_optional("lines"))
         self._reached: messages.Reached | None = None  # received since the last tick
-        self._load_before: tuple[Load, float] | None = (
-            None  # of the last target: the machine's, the worker's CPU seconds
-        )
+        # When the target was set: the load of the machine, and the CPU seconds of the worker.
+        self._load_before: tuple[Load, float] | None = None
         self._since = now  # when a state with a time limit began
         self._now = now
 

@@ -45,10 +45,10 @@ class InputQueue(App[None]):
         if self._busy:
             target = self._target
             await super().on_event(self._queue.popleft())
-            self._follow(self._path(target), None)
+            self._follow(iter(target.ancestors_with_self), None)
 
     def _follow(self, path: Iterator[DOMNode], target: Widget | None) -> None:
-        """Schedule a callback on each node of a path in turn, then on the app."""
+        """Schedule a callback on each node that a key bubbles through in turn, then on the app."""
         for node in path:
             if node.call_later(self._follow, path, target):  # false if the node has been removed
                 return
@@ -63,12 +63,7 @@ class InputQueue(App[None]):
         if not self.screen_stack or self._target is target:
             await self._deliver()
         else:
-            self._follow(self._path(self._target), self._target)
-
-    @staticmethod
-    def _path(target: Widget) -> Iterator[DOMNode]:
-        """Return the nodes through which an unhandled key bubbles up."""
-        return iter(target.ancestors_with_self)
+            self._follow(iter(self._target.ancestors_with_self), self._target)
 
     @property
     def _target(self) -> Widget:

@@ -115,14 +115,14 @@ class LanesApp(InputQueue):
         gc.enable()
         # Drawing fragments the heap: by 2.5 MiB in ten minutes.
         self.set_interval(TRIM_INTERVAL, trim_heap)
-        self._update_room_notice(self.size)
+        self._update_size_notice(self.size)
 
     def on_resize(self, event: Resize) -> None:
         """Handle a new size of the terminal."""
         if self._lanes is not None and self._lanes.is_mounted:
-            self._update_room_notice(event.size)
+            self._update_size_notice(event.size)
 
-    def _update_room_notice(self, size: Size) -> None:
+    def _update_size_notice(self, size: Size) -> None:
         """Cover every screen with a notice while the terminal is too small."""
         for screen in self.screen_stack:
             notices = screen.query_children(SizeNotice)

@@ -1,4 +1,4 @@
-"""Try inputs that a coverage-guided fuzzer (atheris, which is libFuzzer) makes up, on one target or each."""
+"""Fuzz one target or all with a coverage-guided fuzzer (atheris, based on libFuzzer)."""
 
 import argparse
 import importlib.util
@@ -15,13 +15,13 @@ from tests.fuzz.target import CORPUS, LIMIT, MEMORY, RUNS, Target
 WHAT_TO_INSTALL = "needs atheris: pip install 'concwatch[fuzz]'"
 
 INSTRUMENTED = ["concwatch", "tomllib"]
-"""Packages in which it is seen which branch an input takes."""
+"""Packages whose branches guide the fuzzer."""
 
 NAMES = {folder.name: "" for folder in sorted(CORPUS.iterdir())}
 
 
 def main() -> int:
-    """Parse the command line, and fuzz until so many inputs have been tried, or one breaks something."""
+    """Fuzz the targets of the command line until all inputs have been tried, or one breaks a target."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"inputs to try [{RUNS:,}]")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="other inputs; 0 is any")
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def fuzz_apart(name: str, runs: int, seed: int = 0) -> int:
-    """Fuzz one target in a process of its own, since the fuzzer ends its process; return the inputs tried."""
+    """Fuzz one target in another process, since the fuzzer exits. Return the number of inputs tried."""
     if importlib.util.find_spec("atheris") is None:
         raise Impossible(WHAT_TO_INSTALL)
     command = [sys.executable, "-m", "tests.fuzz", "--only", name, "--runs", str(runs), "--seed", str(seed)]
@@ -57,7 +57,7 @@ def fuzz_apart(name: str, runs: int, seed: int = 0) -> int:
 
 
 def fuzz(name: str, runs: int, seed: int) -> None:
-    """Fuzz one target in this process, which ends with it."""
+    """Fuzz one target in this process, and exit."""
     import atheris
 
     with atheris.instrument_imports(include=INSTRUMENTED):
@@ -66,9 +66,9 @@ def fuzz(name: str, runs: int, seed: int) -> None:
     seeds, words = [seed.read_bytes() for seed in target.seeds], [word.encode() for word in target.words]
 
     def mutate(data: bytes, longest: int, seed: int) -> bytes:
-        """Return other bytes: of libFuzzer's making, or a seed's with something else in a few places.
+        """Return a mutation by libFuzzer, or a seed with words of the format put in a few places.
 
-        What compiled code reads shows no branches, so libFuzzer alone would try nothing but the shortest.
+        Compiled parsers report no branches, so libFuzzer alone would only try very short inputs.
         """
         luck = Random(seed)
         if luck.random() < 0.5:
@@ -100,7 +100,7 @@ def fuzz(name: str, runs: int, seed: int) -> None:
         target.check,
         custom_mutator=mutate,
     )
-    print(f"what breaks it is kept in {found}", file=sys.stderr)
+    print(f"inputs that break it are saved in {found}", file=sys.stderr)
     atheris.Fuzz()
 
 

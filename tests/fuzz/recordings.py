@@ -1,4 +1,4 @@
-"""What concwatch wrote once: recordings and results, read and then looked at as screens and tables do."""
+"""Targets that read concwatch's own files: recordings and results."""
 
 import math
 import os
@@ -35,7 +35,7 @@ KEYS = ("experiment", "lanes", "tables", "cells", "rows", "unit")
 RESULT_WORDS = (*FIGURES, *(f'"{key}":' for key in KEYS), '"machine":{')
 
 MOST = 1 << 22
-"""Bytes that a compressed input may hold."""
+"""Most bytes of a decompressed input."""
 
 
 def read_recording(data: bytes) -> Recording:
@@ -44,8 +44,8 @@ def read_recording(data: bytes) -> Recording:
     return parse(text.data, NAME, text.state)
 
 
-def look(recording: Recording) -> None:
-    """Look at all that screens and exports show of it."""
+def show(recording: Recording) -> None:
+    """Read everything that screens and exports show of a recording."""
     assert math.isfinite(recording.duration)
     for at in (0.0, recording.duration / 2, recording.duration):
         view = recording.snapshot(at)
@@ -68,7 +68,7 @@ def look(recording: Recording) -> None:
 
 @cache
 def _folder() -> Path:
-    """Make a folder in memory where there is such a place."""
+    """Create a temporary folder, in memory if possible."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     return Path(tempfile.mkdtemp(prefix="concwatch-fuzz-", dir=memory))
 
@@ -88,15 +88,15 @@ def compare_with_itself(data: bytes) -> Comparison:
 
 
 def report(comparison: Comparison) -> None:
-    """Report it in each form."""
+    """Write all reports of a comparison."""
     as_object(comparison)
     list(table_lines(comparison))
     report_markdown(comparison)
 
 
 TARGETS = (
-    Target("recordings", "recordings", read_recording, look, WORDS, 2_500),
-    # A list leaves out what cannot be read: nothing is refused.
+    Target("recordings", "recordings", read_recording, show, WORDS, 2_500),
+    # A list ignores files that cannot be read, so no error is expected.
     Target("lists", "lists of recordings", bytes, list_one, WORDS, 2_500),
     Target("results", "what concwatch compare reads", compare_with_itself, report, RESULT_WORDS, 2_500),
 )

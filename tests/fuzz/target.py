@@ -1,4 +1,4 @@
-"""One thing that reads what comes from outside, and what must hold whatever that is."""
+"""A reader of external input under test, and the promises that must hold for any input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 CORPUS = Path(__file__).parent / "corpus"
-"""A folder a target: inputs to begin with, and all that ever broke it."""
+"""A folder for each target: seed inputs, and all inputs that ever broke it."""
 
 RUNS = 1_000_000
-"""Inputs that a fuzzer tries of each."""
+"""Inputs that the fuzzer tries on each target."""
 LIMIT = 5
-"""Seconds that one input may take, on however loaded a machine."""
+"""Seconds that one input may take, even on a loaded machine."""
 MEMORY = 1_000
-"""MiB that the process of a fuzzer may take: Textual and the fuzzer's own tables are in it."""
+"""MiB that the fuzzer's process may use, including Textual and the fuzzer's own tables."""
 
 LONGEST_PROBLEM = 4_000
-"""Letters of what is said of a wrong input, however long that is; the longest list all that is known."""
+"""Most characters of an error message; the longest list all known names."""
 
 
 @dataclass(frozen=True)
@@ -25,28 +25,28 @@ class Target:
 
     name: str
     what: str
-    """What it reads, for a person."""
+    """What it reads, in words."""
     read: Callable[[bytes], Any]
-    """Reads any bytes, or raises a `ValueError` of one line."""
+    """Parses any bytes, or raises a `ValueError` of one line."""
     use: Callable[[Any], None]
-    """Uses what was read, checks the promises, and raises nothing else."""
+    """Uses the result and checks the promises."""
     words: tuple[str, ...]
-    """What such inputs are made of."""
+    """Words that such inputs consist of."""
     longest: int = 2_000
-    """Bytes of the inputs that are tried."""
+    """Most bytes of an input."""
 
     @property
     def seeds(self) -> list[Path]:
-        """The files of its corpus, by name."""
+        """The files of its corpus, sorted by name."""
         return sorted((CORPUS / self.name).iterdir())
 
     def check(self, data: bytes) -> None:
-        """Read any bytes; raise whatever should not have happened."""
+        """Read any bytes; raise an error if a promise is broken."""
         attempt(self.read, data, self.use)
 
 
 def attempt(read: Callable[[Any], Any], data: object, use: Callable[[Any], None]) -> None:
-    """Use what is read of ``data``, or see that the error is the promised one and nothing leaked through."""
+    """Use the result of reading ``data``, or check that the error is a `ValueError` of one line."""
     try:
         found = read(data)
     except ValueError as error:
@@ -59,7 +59,7 @@ def attempt(read: Callable[[Any], Any], data: object, use: Callable[[Any], None]
 
 
 def one_line(problem: str) -> None:
-    """See that a problem is told in one line of bounded length."""
+    """Check that an error message is one line of bounded length."""
     assert problem.strip(), "nothing said"
     assert len(problem.splitlines()) == 1, f"not one line: {problem[:200]!r}"
     assert len(problem) <= LONGEST_PROBLEM, f"{len(problem):,} letters: {problem[:200]!r}"

@@ -1,4 +1,4 @@
-"""What is fuzzed: each reads any bytes as the program would, uses what it got, and checks the promise."""
+"""The fuzz targets: each reads any bytes as the program does, uses the result, and checks the promises."""
 
 import math
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ NUMBERS += ("ms", "µs", "s", "min", "/s")
 
 
 def typed(data: bytes) -> str:
-    """Return what arrives when these bytes are typed: what is no UTF-8 comes as halves of surrogates."""
+    """Return the argument that these bytes are decoded to; invalid UTF-8 becomes surrogates."""
     return data.decode(errors="surrogateescape")
 
 
@@ -107,14 +107,14 @@ def use_experiment(experiment: Experiment) -> None:
 
 @cache
 def commands() -> dict[str, click.Command]:
-    """Return each command by its name, and the screen."""
+    """Return each command, and the screen, by name."""
     root = click.Context(main, info_name="concwatch")
     found = {SCREEN: main, **{name: main.get_command(root, name) for name in NAMES}}
     return {name: command for name, command in found.items() if command is not None}
 
 
 def use_settings(tables: dict[str, object]) -> None:
-    """See what the file says of each command."""
+    """Read the settings of each command."""
     problems = list(unknown_tables(tables, commands()))
     for name, command in commands().items():
         problems += resolve(name, command, tables)[1]

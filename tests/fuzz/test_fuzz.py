@@ -1,4 +1,4 @@
-"""All that ever broke a reader, and hundreds of inputs besides; ``python -m tests.fuzz`` tries a million."""
+"""All inputs that ever broke a reader, and some generated ones; ``python -m tests.fuzz`` tries a million."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +11,7 @@ by_name = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.n
 
 
 def inputs(target: Target) -> st.SearchStrategy[bytes]:
-    """Return bytes, words of the trade in any order, and seeds of which a part is something else."""
+    """Return random bytes, words of the format in any order, and seeds with a part replaced."""
     words = st.sampled_from([word.encode() for word in target.words])
     few = st.lists(words | st.binary(max_size=4), max_size=20).map(b"".join)
     seeds = st.sampled_from([seed.read_bytes() for seed in target.seeds])

@@ -81,7 +81,7 @@ def test_a_worker_is_built_once_for_each_source_and_version(toy):
     assert len(toy.kept) == 3
 
 
-def test_what_the_compiler_says_is_told_and_its_first_error_is_the_reason(toy):
+def test_the_compilers_output_is_reported_and_its_first_error_is_the_reason(toy):
     toy.write(body=FAIL)
     reported = []
     with pytest.raises(BuildError, match=r"^build failed: main\.toy:1:1: error: nobody plays like this$"):
@@ -108,7 +108,7 @@ def test_what_the_compiler_says_is_told_and_its_first_error_is_the_reason(toy):
         (None, r"needs toyc 2\.5 or newer: buy one at the toy shop"),
     ],
 )
-def test_without_a_toolchain_that_works_an_engine_says_what_is_wrong(toy, compiler, expected):
+def test_without_a_working_toolchain_the_error_says_why(toy, compiler, expected):
     if compiler is None:
         toy.compiler.unlink()
         assert toy.engine.missing() == "needs toyc 2.5 or newer: buy one at the toy shop"
@@ -134,7 +134,7 @@ def test_a_cache_folder_that_cannot_be_written_is_named(toy):
         built(toy)
 
 
-def test_two_that_want_the_same_have_it_built_once(toy):
+def test_two_lanes_share_one_build(toy):
     toy.write(body=f"sleep 0.3\n{MAKE}")
 
     async def both():
@@ -164,7 +164,7 @@ def texts(lab):
     return [event.text for event in lab.events.since(0)]
 
 
-async def test_a_lane_is_seen_building_and_then_holds_what_was_asked_of_it(toy):
+async def test_a_lane_shows_its_build_and_then_holds_its_target(toy):
     toy.write(body=f'echo "looks good"\nwhile [ ! -e {toy.source}/go ]; do sleep 0.02; done\n{MAKE}')
 
     async def act(lab, lane):
@@ -183,7 +183,7 @@ async def test_a_lane_is_seen_building_and_then_holds_what_was_asked_of_it(toy):
     await in_lab(toy, act)
 
 
-async def test_a_build_that_fails_fails_its_lane_and_on_tries_again(toy):
+async def test_a_failed_build_fails_its_lane_and_switching_on_retries(toy):
     toy.write(body=FAIL)
 
     async def act(lab, lane):
@@ -199,7 +199,7 @@ async def test_a_build_that_fails_fails_its_lane_and_on_tries_again(toy):
     await in_lab(toy, act)
 
 
-async def test_switched_off_while_it_is_built_nothing_runs_on(toy):
+async def test_switching_off_cancels_the_build(toy):
     toy.write(body=SLEEP)
 
     async def act(lab, lane):
@@ -237,7 +237,7 @@ def no_tools(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_engines_without_a_toolchain_say_which_package_brings_it(no_tools):
+def test_engines_without_a_toolchain_name_the_package_to_install(no_tools):
     rows = json.loads(invoke("engines", "--json").stdout)
     others = {engine.name for engine in CATALOG if engine.ways}
     for row in rows:
@@ -262,7 +262,7 @@ def test_a_build_that_fails_is_one_line_and_exit_status_1(no_tools):
     assert result.stderr.count("\n") == 1
 
 
-def test_what_was_built_is_removed_by_clean(toy):
+def test_clean_removes_all_builds(toy):
     built(toy)
     toy.write("3.2")
     built(toy)

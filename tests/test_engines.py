@@ -272,7 +272,7 @@ def test_without_refill_a_target_is_one_burst_of_tasks_that_take_their_time(engi
 
 
 @on_each_program
-def test_payload_is_held_in_memory_and_given_back(fresh):
+def test_payload_is_held_in_memory_and_freed(fresh):
     side_by_side(fresh, 40)
     process = psutil.Process(fresh.process.pid)
     fresh.target(40)  # what forty tasks weigh without it
@@ -339,7 +339,7 @@ def test_ticks_and_commands_get_through_while_many_tasks_start(engine, worker):
     same(worker.target(0), cancelled=many)
 
 
-def test_tasks_that_wait_for_a_thread_are_queued_and_no_engine_else_has_any(engine, worker):
+def test_only_tasks_that_wait_for_a_thread_are_queued(engine, worker):
     side_by_side(worker, 2)
     worker.target(30)
     queued = 28 if engine in POOLS else 29 if engine == "sequential" else 0
@@ -349,7 +349,7 @@ def test_tasks_that_wait_for_a_thread_are_queued_and_no_engine_else_has_any(engi
         assert "threads" in worker.refuse("threads", count=4)
 
 
-def test_a_burst_runs_so_many_tasks_to_their_end_and_times_them(engine, worker):
+def test_a_burst_runs_its_tasks_to_their_end_and_times_them(engine, worker):
     side_by_side(worker, 50)
     tasks = few(engine, 50)
     worker.do("workload", spec="ticks:3x0.05")
@@ -480,7 +480,7 @@ def test_an_eager_task_that_ends_as_it_is_created_is_counted_and_timed_once(fres
 
 
 @on_kinds
-def test_the_users_own_function_runs_and_a_wrong_one_is_refused(worker):
+def test_a_users_function_runs_and_a_wrong_one_is_rejected(worker):
     first = worker.tick(lambda tick: "switches" in tick)
     worker.do("workload", spec="jobs:short")
     worker.target(4)
@@ -500,7 +500,7 @@ def test_the_users_own_function_runs_and_a_wrong_one_is_refused(worker):
 
 
 @on_kinds
-def test_failing_tasks_are_counted_and_the_first_traceback_is_told(worker):
+def test_failing_tasks_are_counted_and_the_first_traceback_is_reported(worker):
     once(worker, "jobs:fail", 200)
     same(worker.tick(lambda tick: tick["failed"] == 200), completed=0)
     (error,) = worker.all("error")
@@ -536,7 +536,7 @@ def test_sys_exit_ends_a_worker_with_one_thread_and_else_fails_its_task(engine, 
 
 
 @only("asyncio", "gevent")
-def test_tasks_that_take_their_time_to_end_are_not_replaced_by_others(worker):
+def test_tasks_that_end_slowly_are_not_replaced(worker):
     worker.do("workload", spec="jobs:slow_to_end")
     worker.target(100)
     worker.target(90)
@@ -546,7 +546,7 @@ def test_tasks_that_take_their_time_to_end_are_not_replaced_by_others(worker):
 
 
 @only("asyncio")
-def test_what_a_users_task_started_is_not_cancelled_in_its_place(worker):
+def test_tasks_started_by_a_users_task_are_not_cancelled_instead_of_it(worker):
     worker.do("workload", spec="jobs:parent")
     worker.target(20)
     worker.until(lambda: worker.noise.count("<child begun>") == 100, "five children a parent")
@@ -617,7 +617,7 @@ def test_a_burst_reads_what_its_live_tasks_have_traced(worker):
 
 
 @only("threads", "asyncio", "gevent", "asyncio-eager")
-def test_older_tasks_wait_unbegun_until_the_burst_is_created(engine, worker):
+def test_older_tasks_do_not_begin_until_the_burst_is_created(engine, worker):
     worker.do("workload", spec="nop")
     if engine in ("asyncio", "gevent"):
         same(run_burst(worker, 10, older=500), tasks=10)
@@ -772,7 +772,7 @@ def test_the_end_of_its_input_ends_it_while_tasks_block(worker):
 
 @on_two
 @pytest.mark.parametrize("gone", ["reader", "input"])
-def test_it_ends_though_nobody_reads(engine, gone):
+def test_it_ends_without_a_reader_or_input(engine, gone):
     pipe = subprocess.PIPE
     command = start_command(row_of(engine))
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0) as process:
@@ -803,5 +803,5 @@ def test_an_unknown_engine_is_one_line_and_status_2(arguments, expected):
     assert done.stderr.count("\n") == 1
 
 
-def test_every_engine_of_the_worker_has_a_row_in_the_catalog_and_the_other_way_round():
+def test_the_worker_and_the_catalog_have_the_same_engines():
     assert list(ENGINES) == [engine.name for engine in PYTHONS]

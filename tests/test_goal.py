@@ -50,7 +50,7 @@ class Model:
         raise AssertionError("it never comes to rest")
 
 
-def test_counts_add_up_also_where_a_task_ended_before_its_start_was_counted():
+def test_counts_add_up_even_if_a_task_ends_before_its_start_is_counted():
     counts = Counts()
     counts.created, counts.completed, counts.failed, counts.cancelled = 10, 1, 2, 3
     assert counts.live == 4
@@ -85,7 +85,7 @@ def test_a_burst_without_refill_creates_just_its_number(target, endings, most):
     assert model.counts.cancelled == 0
 
 
-def test_switching_refill_off_drops_what_was_not_created_yet():
+def test_switching_refill_off_drops_tasks_not_yet_created():
     model = Model()
     model.ask(100)
     model.step(most=30)
@@ -110,7 +110,7 @@ def test_replaced_while_it_grows_a_target_is_reached_only_when_all_are_live(refi
 
 
 @given(st.booleans(), st.integers(1, 1_000), numbers)
-def test_a_target_that_comes_while_all_are_replaced_is_met(refill, target, other):
+def test_a_target_set_while_all_tasks_are_replaced_is_met(refill, target, other):
     model = Model(refill, target=target)
     model.replace()
     model.step(most=target // 2)

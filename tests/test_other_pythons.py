@@ -129,7 +129,7 @@ def odd(tmp_path):
         ),
     ],
 )
-def test_a_python_stands_for_all_the_engines_that_it_can_have(odd, changes, label, more):
+def test_a_python_provides_all_engines_that_it_supports(odd, changes, label, more):
     rows = find_engines([f"python:{odd(**changes)}"])
     assert [row.name for row in rows] == [f"{kind}@{label}" for kind in ("asyncio", "threads", *more)]
     assert all(row.missing() is None for row in rows)
@@ -151,13 +151,13 @@ def test_a_python_stands_for_all_the_engines_that_it_can_have(odd, changes, labe
         ("interpreters", {}, r"needs Python 3\.14 or newer: /opt/.* is 3\.13\.1"),
     ],
 )
-def test_a_python_that_will_not_do_is_one_line(odd, asked, python, why):
+def test_an_unsuitable_python_is_one_line(odd, asked, python, why):
     with pytest.raises(ValueError, match=why) as error:
         find_engines([f"{asked}@{odd(**python)}"])
     assert "\n" not in str(error.value)
 
 
-def test_a_python_that_is_not_there_or_too_old_for_an_engine_is_one_line(monkeypatch):
+def test_a_missing_or_too_old_python_is_one_line(monkeypatch):
     with pytest.raises(ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install"):
         find_engines(["asyncio@9.9"])
     with pytest.raises(ValueError, match="no such Python"):
@@ -169,14 +169,14 @@ def test_a_python_that_is_not_there_or_too_old_for_an_engine_is_one_line(monkeyp
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python has eager tasks")
-def test_a_worker_on_too_old_a_python_says_which_it_needs():
+def test_a_worker_on_too_old_a_python_names_the_version_needed():
     command = [sys.executable, "-m", "concwatch.worker", "asyncio-eager"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith("cannot run here: ImportError: needs Python 3.12 or newer\n")
 
 
-def test_two_pythons_of_one_version_cannot_be_told_apart(odd):
+def test_two_pythons_of_one_version_are_rejected(odd):
     one, other = odd("one"), odd("other", prefix="/opt/even")
     again = odd("again", executable="/opt/odd/bin/python3")
     assert len(find_engines([f"asyncio@{one}", f"asyncio@{again}"])) == 1
@@ -185,7 +185,7 @@ def test_two_pythons_of_one_version_cannot_be_told_apart(odd):
 
 
 @needs_one
-def test_a_lane_runs_on_another_python_and_takes_no_package_of_this_one(tmp_path):
+def test_a_lane_on_another_python_uses_no_package_of_this_one(tmp_path):
     row, *_ = find_engines([f"asyncio@{list(PYTHONS.values())[-1]}"])
     (tmp_path / "jobs.py").write_text("async def look():\n    import msgspec\n")
     with Worker(row, cwd=tmp_path) as worker:

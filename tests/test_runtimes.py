@@ -49,12 +49,12 @@ def engine(worker):
     return worker.ready["engine"]
 
 
-def test_every_engine_that_must_be_here_is():
+def test_every_required_engine_is_installed():
     missing = {name: find_engines([name])[0].missing() for name in REQUIRED}
     assert not {name: reason for name, reason in missing.items() if reason}
 
 
-def test_every_runtime_has_a_row_in_the_catalog_and_a_text_and_the_other_way_round():
+def test_runtimes_and_the_catalog_have_the_same_engines_each_with_notes():
     assert sorted(RUNTIMES) == sorted(OTHERS)
     for engine in CATALOG:
         assert len(engine_notes(engine)) > 100, engine.name
@@ -108,12 +108,12 @@ def conversation(worker):
 
 
 def test_its_reports_are_those_of_its_golden_file(worker, engine):
-    said = "".join(line + "\n" for line in conversation(worker))
+    lines = "".join(line + "\n" for line in conversation(worker))
     path = GOLDEN / f"{engine}.jsonl"
     if WRITE:
         GOLDEN.mkdir(exist_ok=True)
-        path.write_text(said, encoding="utf-8")
-    assert said == path.read_text(encoding="utf-8")
+        path.write_text(lines, encoding="utf-8")
+    assert lines == path.read_text(encoding="utf-8")
 
 
 TIMED = ("go", "tokio", "async-std", "rust-threads", "node", "node-timers", "java-virtual", "java-threads")
@@ -125,7 +125,7 @@ def timings(worker):
     return ([value for tick in worker.ticks for value in tick[name]] for name in ("durations", "delays"))
 
 
-def test_it_times_a_thousand_tasks_a_second_at_most_that_complete_and_none_of_a_burst(worker, engine):
+def test_it_times_completed_tasks_at_most_a_thousand_a_second_and_none_of_a_burst(worker, engine):
     worker.reset()
     worker.do("refill", on=False)
     worker.target(20)
@@ -183,7 +183,7 @@ async def until(done, what):
         await asyncio.sleep(0.02)
 
 
-async def test_all_that_are_here_hold_tasks_side_by_side_and_none_is_left():
+async def test_one_engine_of_each_language_holds_tasks_in_one_lab_and_none_is_left():
     rows = [row for row in find_engines([*PROGRAMS, "asyncio"]) if not row.missing()]
     for row in rows:
         await asyncio.to_thread(start_command, row)
@@ -211,7 +211,7 @@ PROGRAM = "import sys; sys.path.insert(0, {root!r}); from concwatch.__main__ imp
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_none_of_them_outlives_a_monitor_that_is_killed():
+def test_no_worker_outlives_a_monitor_that_is_killed():
     rows = [row for row in find_engines(PROGRAMS) if not row.missing()]
     if not rows:
         pytest.skip("no toolchain of another language is here")

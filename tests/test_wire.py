@@ -113,13 +113,13 @@ def encoded(fields):
 
 
 @pytest.mark.parametrize(("line", "report"), GOLDEN_REPORTS)
-def test_a_report_is_written_and_understood(line, report):
+def test_a_report_is_encoded_and_decoded(line, report):
     assert encoded(json.loads(line)) == line.encode() + b"\n"
     assert messages.decode(line.encode()) == report
 
 
 @pytest.mark.parametrize("line", GOLDEN_COMMANDS)
-def test_a_command_is_written_and_read(line):
+def test_a_command_is_encoded_and_decoded(line):
     fields = json.loads(line)
     assert encoded(fields) == line.encode() + b"\n"
     assert wire.decode(line.encode()) == fields
@@ -172,7 +172,7 @@ NO_VALUES = ["1_0 01 1. .5 +1 --1 nan Infinity 0x10 ٣ True [1]", '{"m":1}', "9"
     ],
     ids=lambda line: repr(line[:30]),
 )
-def test_what_is_not_a_command_is_refused_with_its_beginning(line):
+def test_an_invalid_command_is_rejected_and_quoted(line):
     with pytest.raises(ValueError, match=r"not a command: .*expected one flat JSON object") as caught:
         wire.decode(line)
     assert len(str(caught.value)) < 400
@@ -180,7 +180,7 @@ def test_what_is_not_a_command_is_refused_with_its_beginning(line):
 
 
 @given(flat_objects, st.booleans(), st.sampled_from([None, 1, "\t"]))
-def test_flat_objects_are_read_as_the_json_module_reads_them(fields, ascii_only, indent):
+def test_flat_objects_are_decoded_as_by_the_json_module(fields, ascii_only, indent):
     text = json.dumps(fields, ensure_ascii=ascii_only, indent=indent)
     if not ascii_only:
         text = text.encode(errors="replace").decode()
@@ -195,7 +195,7 @@ pieces = st.sampled_from([*'{}",:\\ \n\t-.+eE019[]', *words.split()])
 
 @given(st.lists(pieces, max_size=25).map("".join))
 @example('"n":1e400')
-def test_near_json_is_taken_or_refused_as_by_the_json_module(middle):
+def test_near_json_is_accepted_or_rejected_as_by_the_json_module(middle):
     text = '{"type":"a",' + middle + "}"
     expected = by_json(text)
     if expected is None:
@@ -215,7 +215,7 @@ def test_near_json_is_taken_or_refused_as_by_the_json_module(middle):
         max_size=6,
     ),
 )
-def test_what_is_written_is_json_on_one_line_that_says_the_same(type_, fields):
+def test_encoded_messages_are_json_on_one_line(type_, fields):
     line = wire.encode(type_, **fields)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
@@ -225,7 +225,7 @@ def test_what_is_written_is_json_on_one_line_that_says_the_same(type_, fields):
     assert json.loads(line, parse_constant=constant) == halves_replaced
 
 
-def test_the_lab_ignores_what_is_newer():
+def test_the_lab_ignores_unknown_reports_and_fields():
     assert messages.decode(b'{"type":"weather","rain":[1,{}]}') is None
     newer = b'{"type":"applied","command":"gc","seconds":0.5,"by":["x"]}'
     assert messages.decode(newer) == messages.Applied("gc", 0.5)
@@ -264,7 +264,7 @@ def specified_commands():
     return found
 
 
-def test_each_report_of_the_text_has_its_struct_and_each_struct_its_text():
+def test_the_specification_and_the_structs_have_the_same_reports():
     structs = {
         struct.__struct_config__.tag: set(struct.__struct_fields__)
         for struct in vars(messages).values()
@@ -273,13 +273,13 @@ def test_each_report_of_the_text_has_its_struct_and_each_struct_its_text():
     assert structs == specified_reports(OF_A_WORKER, "Reports of a bridge")
 
 
-def test_the_text_names_each_command_of_the_worker_and_its_fields():
+def test_the_specification_has_each_command_of_the_worker_and_its_fields():
     golden = {fields["type"]: set(fields) - {"type"} for fields in map(json.loads, GOLDEN_COMMANDS)}
     assert golden == specified_commands()
     assert {*commands(Engine, None, None), "target", "stop"} == set(golden)
 
 
-def test_the_text_lists_the_workloads():
+def test_the_specification_lists_the_workloads():
     assert set(re.findall(r"``([\w:]+)``  +\w", section("Workloads"))) == {
         "module:function",
         *(form.replace("[", "").replace("]", "") for form, _, _ in FORMS.values()),
@@ -291,7 +291,7 @@ MAY_LACK = {"traced", "tracer", "heap", "cpu", "switches"}
 
 
 @pytest.mark.real
-def test_a_real_worker_reports_just_the_fields_of_the_text_and_the_lab_understands_each(tmp_path):
+def test_a_real_worker_sends_exactly_the_specified_fields(tmp_path):
     (tmp_path / "jobs.py").write_text("async def fail():\n    raise ValueError('no luck')\n")
     with Worker("asyncio", cwd=tmp_path) as worker:
         worker.do("trace", on=True)

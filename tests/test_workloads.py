@@ -40,7 +40,7 @@ READ = {
         ("übung:lösung", USER, ("übung", "lösung")),
     ],
 )
-def test_a_workload_is_read(spec, word, values):
+def test_a_workload_is_parsed(spec, word, values):
     workload = parse(spec)
     assert (workload.word, workload.values, workload.spec) == (word, values, spec.strip())
     assert [type(value) for value in workload.values] == [type(value) for value in values]
@@ -77,7 +77,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("spec", "expected"), [(spec, expected) for expected, specs in REFUSED.items() for spec in specs]
 )
-def test_a_wrong_one_is_named_with_what_was_expected(spec, expected):
+def test_an_invalid_workload_is_quoted_with_what_was_expected(spec, expected):
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is compared below, literally
         parse(spec)
     message = str(caught.value)
@@ -130,9 +130,7 @@ def complaint(find, spec, coroutine=True):
     return str(caught.value)
 
 
-def test_a_function_is_found_from_the_working_directory_also_if_it_was_written_after_a_vain_try(
-    find, tmp_path
-):
+def test_a_function_is_loaded_from_the_working_directory_even_after_a_failed_attempt(find, tmp_path):
     assert find("user_jobs:wait").__code__.co_filename == str(tmp_path / "user_jobs.py")
     assert find("user_jobs:Group.wait").__qualname__ == "Group.wait"
     assert find("user_jobs:work", coroutine=False).__name__ == "work"
@@ -154,7 +152,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("source", BROKEN)
-def test_a_module_that_breaks_says_how(find, tmp_path, source):
+def test_a_module_that_fails_to_import_is_reported(find, tmp_path, source):
     (tmp_path / "user_broken.py").write_text(source + "\n")
     assert BROKEN[source] in complaint(find, "user_broken:wait")
 
@@ -174,12 +172,12 @@ def test_a_module_that_breaks_says_how(find, tmp_path, source):
         ("user_jobs:five", True, "five is a int: expected a function"),
     ],
 )
-def test_what_is_missing_or_of_the_wrong_kind_is_named(find, spec, coroutine, expected):
+def test_a_missing_or_unsuitable_function_is_reported(find, spec, coroutine, expected):
     assert re.search(expected, complaint(find, spec, coroutine))
 
 
 @given(least=st.floats(0, 100), span=st.floats(0.1, 100), count=st.integers(20, 500))
-def test_lengths_are_spread_evenly_however_many_are_taken(least, span, count):
+def test_durations_are_spread_evenly(least, span, count):
     lengths = Spread(least, least + span)
     found = [lengths() for _ in range(count)]
     assert all(least <= length <= least + span for length in found)
@@ -189,7 +187,7 @@ def test_lengths_are_spread_evenly_however_many_are_taken(least, span, count):
         assert abs(inside - count / 10) <= 3, "no part of the span has many more than another"
 
 
-def test_only_a_sleep_of_two_lengths_varies():
+def test_only_a_sleep_with_a_range_varies():
     assert parse("sleep:5..15").durations is not None
     assert [parse(spec).durations for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
     assert [parse(spec).word for spec in EXAMPLES]

@@ -4,7 +4,7 @@ using System.Diagnostics;
 using System.Threading;
 using System.Threading.Tasks;
 
-/// <summary>As many async methods that sleep as the argument says, each of which can be cancelled.</summary>
+/// <summary>Starts as many sleeping async methods as the argument states, each of which can be cancelled.</summary>
 static class Async
 {
     static async Task SleepAsync(CancellationToken token)
@@ -15,7 +15,7 @@ static class Async
         }
         catch (OperationCanceledException)
         {
-            // it ends
+            // cancelled
         }
     }
 

@@ -3,7 +3,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.IO;
 
-/// <summary>What the system says of this process.</summary>
+/// <summary>Memory figures of this process, from the system.</summary>
 static class Memory
 {
     const long Page = 4096;

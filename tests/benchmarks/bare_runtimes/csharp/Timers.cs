@@ -4,7 +4,7 @@ using System.Diagnostics;
 using System.Threading;
 using System.Threading.Tasks;
 
-/// <summary>As many delays as the argument says, each of which can be cancelled.</summary>
+/// <summary>Starts as many delays as the argument states, each of which can be cancelled.</summary>
 static class Timers
 {
     static void Main(string[] arguments)

@@ -12,11 +12,11 @@ defmodule Bare do
     last = List.last(tasks)
     wait_until_asleep(last.pid)
     seconds = (System.monotonic_time(:microsecond) - began) / 1.0e6
-    # What creating them left behind is no part of them.
+    # Do not count garbage from their creation.
     :erlang.garbage_collect()
     IO.puts(~s({"seconds": #{seconds}, "rss_before": #{before}, "rss": #{rss()}}))
 
-    # What a program does with them later: it cancels one.
+    # As a program does later: cancel one.
     nil = Task.shutdown(last, :brutal_kill)
     System.halt(length(tasks) - String.to_integer(number))
   end

@@ -1,4 +1,4 @@
-%% So many sleeping processes, each monitored by its creator, as a plain Erlang program has them.
+%% Starts as many sleeping processes as the argument states, each monitored by its creator.
 -module(bare).
 
 -export([main/1]).
@@ -10,10 +10,10 @@ main([Number]) ->
     {Last, _} = lists:last(Tasks),
     wait_until_asleep(Last),
     Seconds = (erlang:monotonic_time(microsecond) - Began) / 1.0e6,
-    %% What creating them left behind is no part of them.
+    %% Do not count garbage from their creation.
     garbage_collect(),
     io:format("{\"seconds\": ~.6f, \"rss_before\": ~b, \"rss\": ~b}~n", [Seconds, Before, rss()]),
-    %% What a program does with them later: it cancels one.
+    %% As a program does later: cancel one.
     exit(Last, kill),
     receive
         {'DOWN', _, process, Last, killed} -> erlang:halt(length(Tasks) - list_to_integer(Number))

@@ -1,4 +1,4 @@
-// As many sleeping goroutines as the argument says, each of which a context can cancel.
+// Starts as many sleeping goroutines as the argument states, each of which a context can cancel.
 package main
 
 import (

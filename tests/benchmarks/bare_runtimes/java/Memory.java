@@ -2,7 +2,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What the system says of this process. */
+/** Memory figures of this process, from the system. */
 class Memory {
     private static final long PAGE = 4096;
 

@@ -3,7 +3,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** As many sleeping virtual threads as the argument says, each of which can be interrupted. */
+/** Starts as many sleeping virtual threads as the argument states, each of which can be interrupted. */
 class Virtual {
     public static void main(String[] args) throws Exception {
         int count = Integer.parseInt(args[0]);
@@ -18,7 +18,7 @@ class Virtual {
         Runtime.getRuntime().halt(0);
     }
 
-    /** As any benchmark of Java does; here it also makes threads smaller, whose frames are then compiled ones. */
+    /** Warms up, as any Java benchmark does; compiled frames also make the threads smaller. */
     private static void warmUp() throws InterruptedException {
         for (int round = 0; round < 10; round++) {
             List<Thread> threads = start(1000);
@@ -28,7 +28,7 @@ class Virtual {
             }
         }
         System.gc();
-        Thread.sleep(500); // G1 gives memory back a moment later
+        Thread.sleep(500); // G1 returns memory a moment later
     }
 
     private static List<Thread> start(int count) throws InterruptedException {
@@ -40,7 +40,7 @@ class Virtual {
                 try {
                     Thread.sleep(Duration.ofHours(1));
                 } catch (InterruptedException cancelled) {
-                    // it ends
+                    // cancelled
                 }
             }));
         }

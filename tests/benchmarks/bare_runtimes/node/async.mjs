@@ -1,4 +1,4 @@
-// As many async functions that sleep as the argument says, each of which can be cancelled.
+// Starts as many sleeping async functions as the argument states, each of which can be cancelled.
 import { resident } from "./memory.mjs";
 
 class Cancelled extends Error {}

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 const PAGE = 4096;
 
-/** Bytes of this process that are in memory, as the system says. */
+/** Resident bytes of this process, from the system. */
 export function resident() {
   const [, pages] = readFileSync("/proc/self/statm", "utf8").split(" ");
   return Number(pages) * PAGE;

@@ -1,4 +1,4 @@
-// As many promises of a timer as the argument says, each of which can be cancelled, and one that waits for all.
+// Starts as many timer promises as the argument states, each of which can be cancelled, and one that awaits all.
 import { resident } from "./memory.mjs";
 
 class Timer {

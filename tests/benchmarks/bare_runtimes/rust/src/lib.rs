@@ -1,4 +1,4 @@
-//! What the bare programs share: their arguments, and what they print.
+//! The arguments and output of the bare programs.
 
 use std::{
     env, fs, process,
@@ -9,7 +9,7 @@ use std::{
 /// Tasks that have begun.
 pub static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// How many tasks are asked for, and how long each sleeps: 1,000 s unless said.
+/// The number of tasks, and how long each sleeps: 1,000 s by default.
 pub fn asked() -> (usize, Duration) {
     let mut arguments = env::args().skip(1);
     let tasks = arguments.next().and_then(|text| text.parse().ok());
@@ -25,7 +25,7 @@ pub fn rss() -> usize {
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-/// Wait until all live, print what that took, and exit: none is waited for.
+/// Wait until all are live, print the results, and exit without waiting for the tasks.
 pub fn report(tasks: usize, began: Instant, rss_before: usize) -> ! {
     while LIVE.load(Relaxed) < tasks {
         std::thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! Sleeping async-std tasks; each could be ended by its handle's `cancel`.
+//! Sleeping async-std tasks; each can be ended by its handle's `cancel`.
 
 use async_std::task::{block_on, sleep, spawn};
 use bare::{LIVE, asked, report, rss};

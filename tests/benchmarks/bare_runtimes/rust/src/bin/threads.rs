@@ -1,4 +1,4 @@
-//! Sleeping threads; each could be ended by setting `STOP` and unparking it.
+//! Sleeping threads; each can be ended by setting `STOP` and unparking it.
 
 use bare::{LIVE, asked, report, rss};
 use std::{

@@ -1,4 +1,4 @@
-//! Sleeping tokio tasks; each could be ended by its handle's `abort`.
+//! Sleeping tokio tasks; each can be ended by its handle's `abort`.
 
 use bare::{LIVE, asked, report, rss};
 use std::{sync::atomic::Ordering::Relaxed, time::Instant};

@@ -45,13 +45,7 @@ class Captures:
     """Stores the pictures, frames and terminal output of a demo, as far as the formats need them."""
 
     def __init__(self, name: str, title: str, formats: Collection[str]) -> None:
-        """Prepare without recording anything.
-
-        Args:
-            name: the prefix of the file names.
-            title: the window title in the pictures.
-            formats: the wanted ones of `FORMATS`.
-        """
+        """Prepare pictures with this file name prefix and window title in some of `FORMATS`."""
         self.shots: dict[str, str] = {}
         """The pictures as SVG, by name."""
         self._name = name

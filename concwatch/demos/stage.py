@@ -116,7 +116,6 @@ class Stage:
         optional: Collection[str],
         log: Callable[[str], None],
     ) -> None:
-        """Set the stage in a running app; ``log`` is called with a line for each step."""
         assert app.lab is not None
         self.app = app
         self.lab: Lab | Watching = app.lab

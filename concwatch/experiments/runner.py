@@ -88,10 +88,9 @@ MakeLab = Callable[[Sequence[Engine], Settings], Lab]
 
 
 class Runner:
-    """Runs one experiment. Its attributes show the progress meanwhile."""
+    """Runs one experiment, every run on a lab of its own. Its attributes show the progress meanwhile."""
 
     def __init__(self, experiment: Experiment, selection: Selection, make_lab: MakeLab) -> None:
-        """Prepare the cells; ``make_lab`` creates a lab for each run."""
         self.experiment = experiment
         self.selection = selection
         self._make_lab = make_lab

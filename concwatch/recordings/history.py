@@ -36,14 +36,7 @@ class RecordedSeries:
         levels: dict[tuple[str, int], Points] | None = None,
         until: float = math.inf,
     ) -> None:
-        """Create a view of samples.
-
-        Args:
-            times: the time of each sample, in seconds.
-            columns: metric → its value in each sample.
-            levels: (metric, step) → the extremes computed so far, shared by all views.
-            until: the end of the view, in seconds.
-        """
+        """View the samples up to ``until``; ``levels``, the extremes so far, are shared by all views."""
         self._times = times
         self._columns = columns
         self._levels = {} if levels is None else levels

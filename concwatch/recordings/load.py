@@ -100,12 +100,7 @@ def read_header(line: bytes, name: str) -> Header:
 
 
 def parse(text: bytes, name: str, state: str = "") -> Recording:
-    """Parse the text of a recording.
-
-    Args:
-        text: the text, decompressed.
-        name: its file, for errors.
-        state: the state of the text, as returned by `read_text`.
+    """Parse the text of a recording, whose file is called ``name``; ``state`` is that of its `Text`.
 
     Raises:
         ValueError: one line: it is not a recording, or has an unknown version.

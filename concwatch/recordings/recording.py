@@ -49,15 +49,7 @@ class RecordedLane:
         lines: Sequence[bytes],
         changes: Iterable[LaneLine],
     ) -> None:
-        """Store the parsed lane.
-
-        Args:
-            engine: its engine.
-            times: the time of each sample, ascending.
-            metrics: metric → its value in each sample, or NaN.
-            lines: the undecoded line of each sample.
-            changes: the changes of its state.
-        """
+        """Store the ascending times, metrics (or NaN) and undecoded lines of the samples."""
         self.name = flat(plain(engine.name))
         self.engine = replace(engine, name=self.name)
         self.times = times
@@ -108,7 +100,6 @@ class Recording:
     def __init__(
         self, header: Header, lanes: Sequence[RecordedLane], lines: Sequence[Line], damaged: int
     ) -> None:
-        """Store the parsed file; ``lines`` are all lines except the samples."""
         self.header = header
         self.lanes = tuple(lanes)
         self.cut = ""

@@ -112,7 +112,7 @@ CHARTS = (
         Row("z", command("toggle_zoom"), title="One chart"),
     ),
     Row(
-        "", "", "focus a chart and move a cursor, like the mouse: shows the values of that moment",
+        "", "", "focus a chart and move the cursor, which shows the values of that moment",
         sign="tab ← →",
     ),
 )  # fmt: skip
@@ -164,7 +164,7 @@ MONITOR = (
     ),
     Row(
         "t", command("toggle_trace"),
-        "trace allocations with tracemalloc: about twice the memory, a third of the speed",
+        "trace allocations (tracemalloc): twice the memory, a third of the speed",
         "trace", 62, "Trace",
     ),
     Row(

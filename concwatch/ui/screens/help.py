@@ -16,7 +16,7 @@ from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.text_lines import Glossary
 
 WORDS = (
-    ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine …"),
+    ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine"),
     ("lane", "a worker process that runs only the tasks of one engine"),
     ("RSS", "resident memory of a process, read from outside the process"),
     ("tracemalloc", "bytes allocated by Python, counted while tracing is on"),

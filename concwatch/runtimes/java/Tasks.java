@@ -38,7 +38,7 @@ final class Tasks {
     /**
      * Starts one.
      *
-     * @throws OutOfMemoryError the system gives no further thread
+     * @throws OutOfMemoryError the system refuses another thread
      */
     void start(boolean timed) {
         Thread thread = factory.newThread(timed ? taskOf(new Timed(workload)) : task);

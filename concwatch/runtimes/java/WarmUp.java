@@ -25,7 +25,7 @@ final class WarmUp {
         System.gc();
     }
 
-    /** Gives the worker a target, until it is met or the system refuses. */
+    /** Sets a target and runs the worker until it is met or the system refuses. */
     private static void hold(Worker worker, int tasks) {
         worker.take(Command.of("{\"type\":\"target\",\"tasks\":" + tasks + "}", System.nanoTime()));
         do {

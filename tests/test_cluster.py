@@ -95,12 +95,6 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
         for lane in lab.lanes:
             lab.set_target(lane, 1_000)
         await until(lambda: all(lane.live == 1_000 for lane in lab.lanes), lambda: lab.events.since(0))
-        victim = psutil.Process(lab.lanes[0].worker.stats.ready.pid).parent().parent()
-        victim.kill()
-        await until(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
-        # Dask's nanny starts it again.
-        await until(lambda: lab.lanes[0].live == 1_000, lambda: lab.events.since(0))
-
         scheduler = cluster._client.scheduler.address
         late = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", "late"),
@@ -109,6 +103,12 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
             stderr=subprocess.DEVNULL,
         )
         try:
+            victim = psutil.Process(lab.lanes[0].worker.stats.ready.pid).parent().parent()
+            victim.kill()
+            await until(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
+            # Dask's nanny starts it again.
+            await until(lambda: lab.lanes[0].live == 1_000, lambda: lab.events.since(0))
+
             await until(lambda: len(lab.lanes) == 3, lambda: lab.events.since(0))
             (lane,) = (lane for lane in lab.lanes if lane.engine.host.name == "late")
             lab.set_target(lane, 1_000_000)

@@ -50,7 +50,7 @@ async def until(done, what=lambda: ""):
 async def running(cluster):
     """A lab with a lane on each worker of the cluster."""
     lanes = [ENGINES["asyncio"].on(host) for host in cluster.hosts]
-    lab = Lab(lanes, settings=Settings("hold"), cluster=lambda: cluster.hosts, reconnect=True)
+    lab = Lab(lanes, settings=Settings("payload:16KiB"), cluster=lambda: cluster.hosts, reconnect=True)
     run = asyncio.create_task(lab.run())
     try:
         yield lab

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from concwatch.lab.catalog import find_engines
-from concwatch.lab.forecast import Fit, walls_of
+from concwatch.lab.forecast import Fit, wall_fits
 from concwatch.lab.settings import Settings
 from concwatch.system import memory, proc, walls
 from concwatch.system.memory import memory_now
@@ -104,7 +104,7 @@ def test_this_machine_has_memory_and_walls():
     ],
 )
 def test_the_wall_with_the_fewest_threads_left_binds_tasks_that_are_threads(engine, found, expected):
-    assert walls_of(find_engines([engine])[0], Settings(), [Wall(*wall) for wall in found]) == expected
+    assert wall_fits(find_engines([engine])[0], Settings(), [Wall(*wall) for wall in found]) == expected
 
 
 MAPS = ("vm.max_map_count", 65_530, 65_500)

@@ -28,7 +28,7 @@ def difference(a, b, worse=1):
     return Difference(Measured.of(a), Measured.of(b), worse)
 
 
-def test_the_median_and_the_spread_are_those_of_an_experiment():
+def test_median_and_spread_ignore_missing_values():
     measured = Measured.of([10, 12, None, 20, float("nan")])
     assert (measured.median, measured.low, measured.high, measured.count) == (12, 10, 20, 3)
     assert measured.spread == pytest.approx(10 / 12)
@@ -49,12 +49,12 @@ def test_the_median_and_the_spread_are_those_of_an_experiment():
         ([99, 100, 101], "equal"),
     ],
 )
-def test_a_difference_counts_when_the_ranges_have_nothing_in_common(b, verdict):
+def test_a_difference_is_significant_if_the_ranges_do_not_overlap(b, verdict):
     found = difference([90, 100, 110], b)
     assert (found.verdict, found.significant) == (verdict, verdict in ("worse", "better"))
 
 
-def test_of_one_value_each_the_spread_is_unknown():
+def test_the_spread_of_single_values_is_unknown():
     verdicts = [difference([100], [b]).verdict for b in (101, 99, 100)]
     assert verdicts == ["worse, spread unknown", "better, spread unknown", "equal"]
 
@@ -68,7 +68,7 @@ def test_of_one_value_each_the_spread_is_unknown():
         (1, 1e-300, 1e300, inf, None),
     ],
 )  # fmt: skip
-def test_worse_is_more_memory_and_time_and_a_lower_rate(worse, a, b, worse_by, ratio):
+def test_more_memory_or_time_and_a_lower_rate_are_worse(worse, a, b, worse_by, ratio):
     found = difference([a], [b], worse)
     assert (found.worse_by, found.change, found.ratio) == (worse_by, b - a, ratio)
     assert found.fails(10_000_000) is (worse_by == inf)
@@ -78,7 +78,7 @@ def test_worse_is_more_memory_and_time_and_a_lower_rate(worse, a, b, worse_by, r
     ("b", "percent", "fails"),
     [(105, 5, False), (105.1, 5, True), (101, 0, True), (100, 0, False), (50, 0, False), (104.9, 5, False)],
 )
-def test_it_fails_over_the_percentage_and_not_at_it(b, percent, fails):
+def test_a_difference_fails_above_the_percentage_but_not_at_it(b, percent, fails):
     assert difference([100], [b]).fails(percent) is fails
     # The same of numbers that floating point cannot hold.
     assert difference([0.1], [b / 1000]).fails(percent) is fails
@@ -134,7 +134,7 @@ B_RUN = run_result(
 )
 
 
-def test_two_runs_are_put_side_by_side(compare):
+def test_two_runs_are_compared_in_a_table(compare):
     done = compare(A_RUN, B_RUN)
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -156,7 +156,7 @@ def test_two_runs_are_put_side_by_side(compare):
     ]
 
 
-def test_one_host_is_held_against_another_and_several_hosts_of_one_run_are_told_apart(compare):
+def test_hosts_are_compared_and_several_hosts_of_one_run_are_distinguished(compare):
     one, other = (run_result(lane(rss_per_task=1024.0 * n, host=f"web{n}")) for n in (1, 2))
     done = compare(one, other)
     assert "RSS/task      1 KiB  2 KiB      +1 KiB   2.00  worse, spread unknown" in done.stdout
@@ -168,7 +168,7 @@ def test_one_host_is_held_against_another_and_several_hosts_of_one_run_are_told_
     assert "2 KiB" in done.stdout
 
 
-def test_it_fails_with_the_names_of_what_is_worse(compare):
+def test_fail_over_lists_what_got_worse_and_sets_the_exit_status(compare):
     done = compare(A_RUN, B_RUN, "--fail-over", "5%")
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-2:] == [
@@ -190,7 +190,7 @@ def test_it_fails_with_the_names_of_what_is_worse(compare):
     assert failing(compare(b, a, "--fail-over", "0")) == []
 
 
-def test_json_has_all_of_it(compare):
+def test_json_has_all_figures_and_verdicts(compare):
     done = compare(A_RUN, B_RUN, "--fail-over", "20", "--json")
     assert done.exit_code == 1
     told = json.loads(done.stdout)
@@ -208,7 +208,7 @@ def test_json_has_all_of_it(compare):
     assert (told["a"]["file"], told["fail_over_percent"], told["fails"]) == ("before.json", 20, True)
 
 
-def test_markdown_is_a_section_of_a_document(compare, tmp_path):
+def test_markdown_is_written_to_a_file_or_standard_output(compare, tmp_path):
     place = tmp_path / "told.md"
     done = compare(A_RUN, B_RUN, "--markdown", place, "--fail-over", "5")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "after.json against before.json")
@@ -238,7 +238,7 @@ def test_markdown_is_a_section_of_a_document(compare, tmp_path):
         ({"lane": {"failed": 12}}, "B: asyncio: 12 tasks failed"),
     ],
 )
-def test_other_conditions_are_a_caution_and_no_error(compare, change, caution):
+def test_different_conditions_are_cautions_and_not_errors(compare, change, caution):
     a = run_result(*(lane(name, rss_per_task=1000.0) for name in ("asyncio", "uvloop", "gevent")))
     b = copy.deepcopy(a)
     b["machine"] |= change.get("machine", {})
@@ -285,7 +285,7 @@ def two_sizes(large, small, **more):
     return experiment([row(0, large), row(1, small, size=100)], SIZES, **more)
 
 
-def test_cells_of_an_experiment_are_held_against_their_spread(compare):
+def test_cells_of_experiments_are_compared_by_their_spread(compare):
     # 1,000 tasks: medians 10 and 12 MB, the ranges 9..11 and 11.5..12.5 do not meet; spreads 20 % and 8.33 %.
     # 100 tasks: medians 2 and 3 MB, but 1..4 holds 2.5..5.
     a, b = two_sizes([9, 10, 11], [1, 2, 4]), two_sizes([11.5, 12.5, 12], [2.5, 3, 5])
@@ -310,7 +310,7 @@ def test_cells_of_an_experiment_are_held_against_their_spread(compare):
     assert "200.5 → 100.5, worse by 49.9 %" in compare(b, a, "--fail-over", "0").stdout
 
 
-def test_cells_of_only_one_are_listed(compare):
+def test_cells_in_only_one_of_the_results_are_listed(compare):
     a = experiment(
         [row(0, [1, 2]), row(1, [3, 4], size=100), row(2, [5, 6], series="frozen")],
         [cell(), cell(size=100), cell(gc="frozen")],
@@ -394,7 +394,7 @@ def session(factor=1.0):
     ]
 
 
-def test_a_recording_gives_the_figures_that_were_worked_out_by_hand(compare):
+def test_figures_of_a_recording_match_those_computed_by_hand(compare):
     a = recording(*session(), state(1, 0.0), sample(1, 0.1, 0), names=("asyncio", "uvloop"))
     done = compare(a, recording(*session(2.0)), "--json")
     assert done.exit_code == 0, done.output
@@ -419,7 +419,7 @@ def test_a_recording_gives_the_figures_that_were_worked_out_by_hand(compare):
         assert failing(compare(a, recording(*session(factor)), "--fail-over", "0.5")) == expected
 
 
-def test_a_recording_cut_off_or_of_other_conditions_is_compared_with_a_caution(compare):
+def test_recordings_cut_off_damaged_or_of_other_conditions_get_a_caution(compare):
     whole = recording(*session())
     cut = recording(*session(), end=False)[:-60]
     told = compare(whole, gzip.compress(cut), names=("whole.jsonl", "cut.jsonl.gz")).stdout
@@ -463,7 +463,7 @@ RUN = run_result(lane(rss_per_task=1.0))
         (two_sizes([1], [2]), two_sizes([1], [2], unit="furlong"), 'unknown unit "furlong"'),
     ],
 )  # fmt: skip
-def test_what_cannot_be_compared_is_one_line_and_exit_status_2(compare, a, b, expected):
+def test_incomparable_files_are_a_one_line_error_with_exit_status_2(compare, a, b, expected):
     done = compare(a, b)
     assert (done.exit_code, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
@@ -471,7 +471,7 @@ def test_what_cannot_be_compared_is_one_line_and_exit_status_2(compare, a, b, ex
     assert expected in line
 
 
-def test_a_percentage_is_a_number_from_0(tmp_path):
+def test_fail_over_accepts_percentages_from_0(tmp_path):
     (tmp_path / "a").write_text(json.dumps(RUN))
     for right in ("0", "5%", " 5 % ", "2.5", ".5%", "100."):
         assert invoke("compare", tmp_path / "a", tmp_path / "a", "--fail-over", right).exit_code == 0
@@ -480,7 +480,7 @@ def test_a_percentage_is_a_number_from_0(tmp_path):
         assert 'is not a percentage: expected 0 or more, such as "5" or "2.5%"' in line
 
 
-def test_files_that_cannot_be_read_or_written_are_one_line(tmp_path):
+def test_unreadable_and_unwritable_files_are_a_one_line_error(tmp_path):
     good, linked, same = tmp_path / "r.json", tmp_path / "linked", tmp_path / "other" / "r.json"
     same.parent.mkdir()
     for path in (good, same):
@@ -500,7 +500,7 @@ def test_files_that_cannot_be_read_or_written_are_one_line(tmp_path):
     assert invoke("compare", good, same).stdout.startswith(f"{same} against")
 
 
-def test_nothing_in_a_file_commands_the_terminal(compare):
+def test_escape_sequences_in_a_file_are_not_printed(compare):
     result = experiment([row(0, [1], series="\x1b[31mred\n\x07")], SIZES, name="\x1b[2Jmine")
     done = compare(result, result)
     assert done.exit_code == 0
@@ -557,7 +557,7 @@ series = [{ engine = "asyncio", workload = "hold", seconds = 0.2, sizes = [500],
 """
 
 
-def test_what_run_and_experiment_write_is_compared(tmp_path, fakes):
+def test_results_written_by_run_and_experiment_can_be_compared(tmp_path, fakes):
     paths = [tmp_path / name for name in ("cheap.json", "dear.json")]
     for path, costs in zip(paths, (Costs(), Costs(task=10_000)), strict=True):
         fakes.costs["asyncio"] = costs

@@ -47,7 +47,7 @@ def test_a_task_costs_what_it_adds_to_the_baseline():
     assert below.cost.rss == 0
 
 
-def test_the_figure_is_the_median_of_the_samples_of_the_same_tasks():
+def test_the_figure_is_the_median_of_samples_of_the_same_tasks():
     found = meter()
     for task in (1_500, 1_510, 9_000, 1_490, 1_505):  # one sample during a collection
         sample(found, 10_000, task)
@@ -56,7 +56,7 @@ def test_the_figure_is_the_median_of_the_samples_of_the_same_tasks():
     assert settle(found, 10_000, 2_000, samples=KEPT).rss == 2_000
 
 
-def test_a_figure_taken_while_tasks_come_or_go_gives_way_to_a_settled_one_and_never_comes_back():
+def test_a_settled_figure_replaces_one_taken_while_tasks_start_or_end():
     found = meter()
     for live in range(1_000, 10_000, 1_000):
         sample(found, live, 9_999)
@@ -67,7 +67,7 @@ def test_a_figure_taken_while_tasks_come_or_go_gives_way_to_a_settled_one_and_ne
     assert settle(found, 20_000, 1_600).rss == 1_600
 
 
-def test_memory_kept_from_earlier_tasks_does_not_overwrite_a_clean_figure():
+def test_memory_retained_from_earlier_tasks_does_not_overwrite_a_clean_figure():
     found = meter()
     settle(found, 10_000)
     assert settle(found, 1_000, task=9_000).rss == TASK
@@ -76,13 +76,13 @@ def test_memory_kept_from_earlier_tasks_does_not_overwrite_a_clean_figure():
 
 
 @pytest.mark.parametrize(("idle", "per_task"), [(600_000, 1_400), (None, None)])
-def test_traced_bytes_count_over_their_own_baseline_and_mark_the_figure(idle, per_task):
+def test_traced_bytes_have_their_own_baseline_and_mark_the_figure(idle, per_task):
     cost = settle(meter(traced=idle), 10_000, traced=600_000 + 10_000 * 1_400)
     assert (cost.traced, cost.tracing) == (per_task, True)
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_a_change_of_what_tasks_do_forgets_the_figure_and_among_tasks_marks_the_next(used):
+def test_a_reset_clears_the_figure_and_marks_the_next_one_if_tasks_have_run(used):
     found = meter()
     settle(found, 10_000 if used else 0)
     found.reset(used=used)
@@ -114,14 +114,14 @@ class Busy:
         return self.meter.per_task
 
 
-def test_cpu_of_a_task_that_ends_is_what_was_used_over_the_idle_worker_by_tasks_ended():
+def test_cpu_per_finished_task_excludes_what_the_idle_worker_uses():
     worker = Busy()
     assert worker.pass_(30, asked=False) is None
     # Ten tasks that spin for 10 ms each end, and as many begin, in every tenth of a second.
     assert worker.pass_(50, create=10, end=10, each=0.01) == pytest.approx(0.01)
 
 
-def test_cpu_of_tasks_that_begin_together_counts_no_part_of_those_that_have_not_ended():
+def test_cpu_per_task_excludes_unfinished_tasks_that_started_together():
     meter = CpuMeter()
     for step in range(30):
         meter.add(Tick(step / 10, 0, 0, 0, 0, 0), Reading(IDLE, 0.0, 3, cpu_seconds=0.0), False)
@@ -134,7 +134,7 @@ def test_cpu_of_tasks_that_begin_together_counts_no_part_of_those_that_have_not_
     assert meter.per_task == pytest.approx(0.01, rel=0.01)
 
 
-def test_cpu_of_growth_is_what_was_used_by_tasks_created_until_enough_have_ended():
+def test_cpu_is_per_created_task_until_enough_tasks_have_ended():
     worker = Busy()
     worker.pass_(30, asked=False)
     assert worker.pass_(10, create=1_000, each=20e-6) == pytest.approx(20e-6)
@@ -142,7 +142,7 @@ def test_cpu_of_growth_is_what_was_used_by_tasks_created_until_enough_have_ended
     assert worker.pass_(1, end=LEAST_ENDED, each=0.005) == pytest.approx(0.005)
 
 
-def test_cpu_of_other_tasks_is_measured_again_over_an_idle_worker():
+def test_cpu_per_task_is_measured_again_after_a_reset():
     worker = Busy()
     worker.pass_(30, asked=False)
     worker.pass_(50, create=10, end=10, each=0.01)
@@ -156,7 +156,7 @@ def test_cpu_of_other_tasks_is_measured_again_over_an_idle_worker():
 
 
 @given(st.lists(st.floats(2e-6, 1e6), min_size=1), st.sampled_from([0.0, 0.5, 0.99, 1.0]))
-def test_a_quantile_is_within_a_hundredth_of_the_one_of_all_values_sorted(values, share):
+def test_a_quantile_is_within_one_percent_of_the_exact_one(values, share):
     found = Histogram()
     found.add(values)
     expected = sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

@@ -78,7 +78,7 @@ def read(svg: str) -> str:
 # The verbs.
 
 
-async def test_each_verb_does_what_it_says():
+async def test_each_verb_acts_on_the_screen():
     async def script(stage):
         await stage.caption("Everything a  person does")
         await stage.switch("asyncio")
@@ -131,7 +131,7 @@ async def test_each_verb_does_what_it_says():
     assert ("asyncio", "target", "10,000") in marks, "the drag landed on the exact number"
 
 
-def test_the_manual_tells_every_verb_and_is_the_help(tmp_path):
+def test_the_help_documents_every_verb_and_the_readme_example_loads(tmp_path):
     manual, shown = stage.__doc__, CliRunner().invoke(main, ("demo", "--help")).stdout
     assert [line for line in map(str.strip, manual.splitlines()) if line not in shown] == []
     verbs = {name for name, one in vars(Stage).items() if inspect.iscoroutinefunction(one) and name[0] != "_"}
@@ -141,7 +141,7 @@ def test_the_manual_tells_every_verb_and_is_the_help(tmp_path):
     assert load(str(tmp_path / "mine.py")).about
 
 
-def test_a_key_arrives_as_from_a_terminal_or_is_refused_with_the_nearest():
+def test_keys_become_terminal_events_and_unknown_ones_suggest_the_nearest():
     named = {"]": "right_square_bracket", "−": "minus", "pgup": "pageup", "shift+→": "shift+right", "S": "S"}
     assert {key: key_event(key).key for key in named} == named
     written = {"plus": "+", "space": " ", "t": "t", "enter": None, "ctrl+p": None}
@@ -158,7 +158,7 @@ def test_a_key_arrives_as_from_a_terminal_or_is_refused_with_the_nearest():
 # What goes wrong.
 
 
-def test_a_condition_is_told_by_its_source():
+def test_a_condition_is_described_by_its_source():
     several = source_of(
         lambda lab: lab.snapshot().total_rss > 5
         and not lab.lanes
@@ -184,7 +184,7 @@ FAILING = (
 )
 
 
-async def test_a_verb_that_cannot_be_done_says_why(monkeypatch):
+async def test_a_failed_verb_reports_the_reason(monkeypatch):
     monkeypatch.setattr(stage, "RESPONSE_TIMEOUT", 0.3)
     said = []
 
@@ -209,7 +209,7 @@ ENDING = (
 
 
 @pytest.mark.parametrize(("step", "said"), ENDING)
-async def test_what_goes_wrong_ends_the_demo_with_one_line(step, said, tmp_path):
+async def test_an_error_in_the_script_ends_the_demo_with_a_one_line_problem(step, said, tmp_path):
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await {step}")
     app = fake_app()
     done = await play(load(str(tmp_path / "mine.py")), app, Captures("mine", "", ()), lambda line: None)
@@ -219,7 +219,7 @@ async def test_what_goes_wrong_ends_the_demo_with_one_line(step, said, tmp_path)
     assert all(lane.idle for lane in app.lab.lanes)
 
 
-async def test_a_wait_for_a_worker_that_fails_gives_up_early():
+async def test_waiting_for_a_failed_worker_stops_at_once():
     async def script(stage):
         await stage.switch("asyncio")
         await stage.until(lambda lab: stage.lane("asyncio").live > 5, limit=600)
@@ -238,7 +238,7 @@ BARRED_STEPS = (
 )
 
 
-async def test_a_step_about_an_engine_that_cannot_run_fails_at_once_or_is_skipped_where_it_is_optional():
+async def test_steps_on_an_unavailable_engine_fail_at_once_or_are_skipped_if_optional():
     async def script(stage):
         for step in BARRED_STEPS:
             await step(stage)
@@ -256,7 +256,7 @@ async def test_a_step_about_an_engine_that_cannot_run_fails_at_once_or_is_skippe
     assert lines[1::2] == [lines[1]] * 4
 
 
-async def test_a_last_step_that_ends_the_program_is_done():
+async def test_a_last_step_may_quit_the_program():
     async def script(stage):
         await stage.shot("all")
         await stage.click("quit")
@@ -266,7 +266,7 @@ async def test_a_last_step_that_ends_the_program_is_done():
     assert list(captures.shots) == ["all"]
 
 
-async def test_a_film_begins_where_it_is_told_to():
+async def test_a_film_starts_at_the_film_step():
     async def script(stage):
         await stage.caption("Before the film")
         await stage.caption("Said in the film")
@@ -290,7 +290,7 @@ async def test_a_film_begins_where_it_is_told_to():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_shipped_demo_says_what_one_sees_and_nothing_that_another_machine_makes_false(name):
+def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     demo = load(name)
     assert demo.about.endswith(".")
     assert not demo.title.endswith(".")
@@ -310,7 +310,7 @@ def test_a_shipped_demo_says_what_one_sees_and_nothing_that_another_machine_make
         for name in sorted(set(NAMES) - {"experiment", "hosts", "leak", "pool", "runtimes"})
     ],
 )
-async def test_a_shipped_demo_plays_on_fakes_and_takes_the_pictures_of_the_gallery(name):
+async def test_a_shipped_demo_takes_the_pictures_of_the_gallery(name):
     demo, captures = load(name), Captures(name, "", ("png",))
     done = await play(demo, fake_app(speed=10), captures, lambda line: None)
     assert done == PlayResult(completed=True)
@@ -333,7 +333,7 @@ def invoke(folder: Path, script: str, *options: str):
     return CliRunner().invoke(main, ("demo", str(folder / "mine.py"), f"--out={folder / 'out'}", *options))
 
 
-def test_a_file_plays_and_its_pictures_are_written_whole(on_fakes, tmp_path):
+def test_a_demo_file_plays_and_its_pictures_are_saved(on_fakes, tmp_path):
     script = """
     await stage.switch('asyncio')
     await stage.until(lambda lab: stage.lane('asyncio').on)
@@ -355,7 +355,7 @@ def test_a_file_plays_and_its_pictures_are_written_whole(on_fakes, tmp_path):
     assert ">RSS<" in slide
 
 
-def test_a_film_shows_what_is_pressed_for_a_moment_where_that_is_asked_for(on_fakes, tmp_path):
+def test_a_film_shows_pressed_keys_on_request(on_fakes, tmp_path):
     seen = "await stage.until(lambda lab: stage.sees('│  b  │'))"
     script = f"await stage.film(keys=True)\n    await stage.press('b')\n    {seen}"
     assert invoke(tmp_path, script, "--format=gif,webp").exit_code == 0
@@ -364,7 +364,7 @@ def test_a_film_shows_what_is_pressed_for_a_moment_where_that_is_asked_for(on_fa
             assert film.is_animated
 
 
-def test_a_demo_that_fails_says_why_and_writes_nothing(on_fakes, tmp_path):
+def test_a_failed_demo_reports_the_reason_and_writes_nothing(on_fakes, tmp_path):
     script = "await stage.shot('a')\n    await stage.until(lambda lab: lab.lanes == [], limit=0.1)"
     result = invoke(tmp_path, script, "--format=svg,gif,cast")
     assert result.exit_code == 1
@@ -399,7 +399,7 @@ def refused(*arguments: str) -> str:
         ("OPTIONAL = ('go',)\nasync def play(stage): pass", "OPTIONAL: expected lanes of ENGINES, not go"),
     ],
 )
-def test_a_wrong_file_is_one_line(tmp_path, text, said):
+def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, said):
     (tmp_path / "mine.py").write_text(text)
     assert said in refused(str(tmp_path / "mine.py"))
 
@@ -421,11 +421,11 @@ def test_a_wrong_file_is_one_line(tmp_path, text, said):
         (("--format", "png"), "--format without a demo: expected NAME, FILE.py or --all"),
     ],
 )
-def test_bad_input_is_one_line(arguments, said):
+def test_invalid_arguments_are_a_one_line_error(arguments, said):
     assert said in refused(*arguments)
 
 
-def test_without_a_name_it_lists_the_demos():
+def test_without_a_name_the_demos_are_listed():
     result = CliRunner().invoke(main, ("demo",))
     assert result.exit_code == 0
     for name in NAMES:
@@ -433,14 +433,14 @@ def test_without_a_name_it_lists_the_demos():
         assert load(name).about in result.stdout
 
 
-def test_what_is_missing_for_a_film_is_called_as_pip_calls_it(monkeypatch):
+def test_a_missing_library_is_named_as_pip_names_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name != "PIL" or None)
     with pytest.raises(PicturesUnavailable, match=r"^pillow is not installed"):
         check_formats(["svg", "gif"])
 
 
 @pytest.mark.real
-def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, monkeypatch):
+def test_all_plays_each_demo_and_film_in_its_own_process(tmp_path, monkeypatch):
     started = []
 
     def concwatch_command(*arguments):
@@ -464,7 +464,7 @@ WAITING = """\
 
 
 @pytest.mark.real
-def test_a_signal_ends_it_with_its_workers_and_files_of_an_earlier_run_stay(tmp_path):
+def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.gif").write_text("of an earlier run")
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await stage.switch('asyncio')\n{WAITING}")
@@ -494,7 +494,7 @@ def on_terminal(folder: Path, script: str) -> Terminal:
 
 
 @pytest.mark.real
-def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_path):
+def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterwards(tmp_path):
     with on_terminal(tmp_path, WAITING) as terminal:
         terminal.until(lambda: "Play along" in terminal.text(), "it has begun")
         terminal.resize(100, 30)
@@ -515,7 +515,7 @@ def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_
 
 
 @pytest.mark.real
-def test_leaving_it_on_the_screen_is_no_success_and_leaves_no_worker(tmp_path):
+def test_quitting_a_demo_on_the_screen_fails_and_leaves_no_worker(tmp_path):
     with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
         terminal.until(lambda: "● on" in terminal.text(), "a worker stands")
         workers = terminal.family()

@@ -37,7 +37,7 @@ def cells(text, **choice):
 # What a file may say.
 
 
-def test_the_shortest_file_has_a_default_for_all_it_does_not_say():
+def test_the_shortest_file_uses_defaults():
     experiment = read(GOOD)
     (table,), (series,) = experiment.table, experiment.table[0].series
     assert (experiment.source, table.note, table.counted, table.compare) == (None, "", "tasks", None)
@@ -51,7 +51,7 @@ def test_the_shortest_file_has_a_default_for_all_it_does_not_say():
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_every_reading_can_be_asked_for_in_every_unit_of_its_kind(reading):
+def test_every_reading_accepts_exactly_the_units_of_its_kind(reading):
     trace = "trace = true\nread_after = 0.5\n" if reading in TRACED else ""
     for unit, (kind, _) in SCALES.items():
         text = changed("peak_rss", reading).replace('"MB"', f'"{unit}"')
@@ -155,14 +155,14 @@ ELSEWHERE = [
         *ELSEWHERE,
     ],
 )  # fmt: skip
-def test_a_wrong_file_is_one_line_with_the_key_and_what_was_expected(old, new, expected):
+def test_an_invalid_file_is_a_one_line_error_with_the_key_and_what_was_expected(old, new, expected):
     assert expected in complaint(changed(old, new))
 
 
 # Finding a file.
 
 
-def test_a_name_is_that_of_a_shipped_file_and_anything_else_a_path(tmp_path, monkeypatch):
+def test_experiments_are_loaded_by_name_or_path(tmp_path, monkeypatch):
     assert load("batching").name == "batching"
     monkeypatch.chdir(tmp_path)
     for name, path in (("own.toml", tmp_path / "own.toml"), ("own", "./own")):
@@ -183,7 +183,7 @@ def test_a_name_is_that_of_a_shipped_file_and_anything_else_a_path(tmp_path, mon
 # The lines of the result.
 
 
-def test_a_series_goes_over_its_table_and_its_table_over_the_defaults():
+def test_series_override_their_table_and_tables_override_defaults():
     text = (
         f'{HEAD}{TABLE}workload = "hold"\naction = "hold"\ngc = "frozen"\nseconds = 5\nrepeats = 2\n'
         f'trace = true\nolder = true\nthreads = 4\nenvironment = {{ A = "1" }}\n{SERIES}{SERIES}'
@@ -201,7 +201,7 @@ def test_a_series_goes_over_its_table_and_its_table_over_the_defaults():
     assert own.environment == (("A", ""), ("B", "2"))
 
 
-def test_an_engine_may_name_a_version_that_is_not_here_and_an_optional_one_need_not_exist():
+def test_engines_may_name_a_missing_version_and_optional_ones_need_not_exist():
     text = changed('"asyncio"', '"java-virtual@99"') + SERIES.replace("asyncio", "asyncio@9.9")
     java, _, python, _ = cells(text)
     assert (java.engine, python.engine, java.row().name) == ("java-virtual@99", "asyncio@9.9", "java-virtual")
@@ -211,7 +211,7 @@ def test_an_engine_may_name_a_version_that_is_not_here_and_an_optional_one_need_
     assert None not in cells(changed('"asyncio"', '"asyncio"\noptional = true'))
 
 
-def test_lines_come_in_the_order_of_the_file_with_what_was_published():
+def test_entries_are_in_the_order_of_the_file_with_published_figures():
     for key in ("10", '"10"'):  # TOML takes a number for text
         text = (
             f'{GOOD}published = {{ {key} = 5 }}\n[[table.series]]\nengine = "threads"\nsizes = [2]\n'
@@ -227,7 +227,7 @@ def test_lines_come_in_the_order_of_the_file_with_what_was_published():
         ]
 
 
-def test_sizes_are_the_files_or_its_few_or_those_that_a_person_asks_for():
+def test_sizes_come_from_the_file_its_quick_list_or_the_caller():
     quick = changed(SERIES, f"quick = [10]\n{SERIES}")
     for text, choice, sizes in (
         (GOOD, {"quick": True}, [1]),
@@ -241,19 +241,19 @@ def test_sizes_are_the_files_or_its_few_or_those_that_a_person_asks_for():
         assert [cell.size for cell in cells(text, **choice)] == sizes
 
 
-def test_older_tasks_are_as_many_as_all_smaller_sizes_of_the_file():
+def test_older_tasks_add_up_all_smaller_sizes_of_the_file():
     text = changed("[1, 10]", "[100, 200, 300]\nolder = true")
     for choice, older in (({}, [0, 100, 300]), ({"quick": True}, [0]), ({"sizes": (250, 300)}, [300, 300])):
         assert [cell.older for cell in cells(text, **choice)] == older
 
 
-def test_a_million_is_run_once_unless_the_file_says_how_often():
+def test_a_million_tasks_are_run_once_unless_the_file_sets_repeats():
     text = changed("[1, 10]", "[999999, 1000000, 2000000]")
     assert [cell.repeats for cell in cells(text)] == [3, 1, 1]
     assert [cell.repeats for cell in cells(f"{text}repeats = 2\n")] == [2, 2, 2]
 
 
-def test_tables_and_series_that_run_the_same_share_its_cell():
+def test_tables_and_series_that_run_the_same_share_a_cell():
     other = TABLE.replace('"T"', '"U"').replace("peak_rss", "burst_seconds").replace("MB", "s")
     assert len(set(cells(GOOD + other + SERIES))) == 2
     assert len(set(cells(f'{GOOD}{SERIES}label = "again"\n'))) == 2

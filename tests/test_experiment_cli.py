@@ -84,7 +84,7 @@ def start(*arguments, **options):
     )
 
 
-def test_without_a_name_all_that_are_shipped_are_listed():
+def test_without_a_name_all_shipped_experiments_are_listed():
     listed = run()
     lines = listed.stdout.splitlines()
     assert listed.stderr == ""
@@ -101,7 +101,7 @@ def test_without_a_name_all_that_are_shipped_are_listed():
 
 
 @pytest.mark.real
-def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files, monkeypatch):
+def test_running_a_file_prints_the_table_and_writes_all_formats(files, monkeypatch):
     monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
     arguments = ("tiny.toml", "--repeats", "1", "--sizes", "10", "--json", "a.json", "--markdown", "a.md")
     result = run(*arguments, "--csv", "a.csv")
@@ -129,14 +129,14 @@ def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files, monkeyp
     assert sorted(os.listdir(files)) == ["a.csv", "a.json", "a.md", "long.toml", "tiny.toml"]
 
 
-def test_sizes_are_the_callers_and_json_may_go_to_standard_output(files, fakes):
+def test_sizes_override_quick_and_json_can_be_printed(files, fakes):
     told = json.loads(run("./tiny.toml", "--quick", "--sizes", "0.02k", "--json", "-").stdout)
     assert ([row["size"] for row in told["tables"][0]["rows"]], told["quick"]) == ([20, 20], True)
     assert sorted(os.listdir(files)) == ["long.toml", "tiny.toml"]
 
 
 @pytest.mark.usefixtures("files")
-def test_a_cell_that_does_not_fit_is_skipped_and_one_that_fails_makes_the_exit_status_1(fakes):
+def test_cells_that_do_not_fit_are_skipped_and_failed_ones_set_exit_status_1(fakes):
     result = run("tiny.toml", "--quick", "--max-memory", "21100000")
     (line,) = [line for line in result.stdout.splitlines() if "skipped" in line]
     assert line.split("  ")[-1] == "skipped: needs about 20.2 MiB, the memory budget is 20.1 MiB"
@@ -171,7 +171,7 @@ def test_a_cell_that_does_not_fit_is_skipped_and_one_that_fails_makes_the_exit_s
         (("--json", "a.json"), "no NAME", "expected one of"),
     ],
 )
-def test_bad_input_is_one_line_before_anything_runs(arguments, named, expected, monkeypatch):
+def test_invalid_arguments_are_a_one_line_error_before_anything_runs(arguments, named, expected, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "pyperf" else real(name, *rest)
@@ -189,7 +189,7 @@ def test_bad_input_is_one_line_before_anything_runs(arguments, named, expected, 
 
 
 @pytest.mark.real
-def test_terminated_it_prints_and_saves_what_it_has_and_leaves_no_worker(files):
+def test_sigterm_saves_partial_results_and_leaves_no_worker(files):
     arguments = ("long.toml", "--json", "a.json", "--markdown", "a.md", "--csv", "a.csv")
     process = start(*arguments, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -244,7 +244,7 @@ def read_until(terminal, word):
 
 @pytest.mark.real
 @pytest.mark.parametrize("leave", [True, False])
-def test_on_a_terminal_one_line_is_written_over_until_ctrl_c_or_its_end(on_terminal, files, leave):
+def test_progress_is_one_line_on_a_terminal_until_ctrl_c_or_hangup(on_terminal, files, leave):
     process, terminal = on_terminal
     text = read_until(terminal, "2 of 2 · threads 10")
     lines = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in text.split("\r\x1b[2K")[1:]]
@@ -263,7 +263,7 @@ def test_on_a_terminal_one_line_is_written_over_until_ctrl_c_or_its_end(on_termi
     assert json.loads((files / "a.json").read_text())["partial"] is True
 
 
-def test_the_line_of_progress_says_which_cell_and_run_it_is():
+def test_the_progress_line_names_cell_and_run():
     runner = Runner(decode(TINY.encode(), "tiny.toml"), Selection(repeats=3), make_lab=None)
     runner.current = list(runner.outcomes)[1]
     runner._began = runner._run_began = 0.0

@@ -68,12 +68,12 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
 # What a file says.
 
 
-def test_every_shipped_experiment_has_what_to_expect_of_it():
+def test_every_shipped_experiment_has_expected_ranges():
     assert sorted(EXPECTED) == NAMES, "a file was added or removed: say in EXPECTED what it gives"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_is_called_like_its_experiment_and_says_whole_sentences_and_sizes_that_it_measures(name):
+def test_a_shipped_file_has_its_experiments_name_full_sentences_and_measured_sizes(name):
     experiment = load(name)
     assert experiment.name == name
     assert {table.reading for table in experiment.table} == set(EXPECTED[name])
@@ -88,7 +88,7 @@ def test_a_file_is_called_like_its_experiment_and_says_whole_sentences_and_sizes
         assert {*series.published, *(series.quick or ())} <= set(series.sizes)
 
 
-def test_a_quick_look_at_the_first_articles_is_forecast_to_take_less_than_two_minutes():
+def test_quick_runs_of_the_first_articles_are_estimated_below_two_minutes():
     names = ("memory-per-task", "parallel-io", "million-tasks", "batching", "creation-rate")
     runners = [Runner(load(name), Selection(quick=True), Lab) for name in names]
     assert sum(runner.seconds_left for runner in runners) < 120
@@ -123,7 +123,7 @@ def digest(experiment):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_source_has_its_figures_as_they_were_compared_and_its_address_and_date(name):
+def test_published_figures_are_as_last_checked_and_have_a_dated_source(name):
     experiment = load(name)
     source = experiment.source
     if source is None:

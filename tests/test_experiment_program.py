@@ -80,7 +80,7 @@ def experiment(folder, text=FILE):
 # What it gives.
 
 
-def test_a_run_gives_the_peak_and_the_seconds_from_start_to_end(own):
+def test_a_run_reports_peak_memory_and_total_seconds(own):
     path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.15)")
     few, many = run(path, 1), run(path, 200)
     assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
@@ -91,7 +91,7 @@ def test_a_run_gives_the_peak_and_the_seconds_from_start_to_end(own):
     assert 0 < max(values) <= many.figures["peak_rss"]
 
 
-def test_what_a_program_tells_of_itself_is_believed_and_it_has_the_variables_of_its_series(own):
+def test_figures_printed_by_a_program_are_used_and_it_gets_its_series_environment(own):
     path = own("import os; print('three'); print('gc_seconds 1.5'); print(os.environ['TOY_SECONDS'])")
     figures = run(path, environment=(("TOY_SECONDS", "0.125"),)).figures
     assert (figures["gc_seconds"], figures["burst_seconds"]) == (1.5, 0.125)
@@ -99,7 +99,7 @@ def test_what_a_program_tells_of_itself_is_believed_and_it_has_the_variables_of_
     assert run(path).figures["burst_seconds"] >= 0.2
 
 
-def test_a_program_in_python_runs_on_the_version_that_its_engine_names(own, tmp_path, monkeypatch):
+def test_a_python_program_runs_on_its_engines_version(own, tmp_path, monkeypatch):
     path = own("print(0.125)")
     monkeypatch.setattr(program, "find_interpreter", lambda version: find_interpreter(sys.executable))
     assert run(path, engine="asyncio@3.77").runtime.startswith("CPython 3.")
@@ -108,7 +108,7 @@ def test_a_program_in_python_runs_on_the_version_that_its_engine_names(own, tmp_
         run(path, engine="asyncio@3.77")
 
 
-def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
+def test_a_program_gets_the_page_and_chunks_as_arguments(own):
     path = own("import sys, time; time.sleep(0.05); sys.exit(' '.join(sys.argv[1:]))")
 
     with pytest.raises(NotMeasuredError, match=r"exited with status 1: 7$"):
@@ -126,13 +126,13 @@ def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
     asyncio.run(fetch())
 
 
-def test_a_child_that_lives_on_neither_delays_the_end_nor_is_left(own, tmp_path):
+def test_a_surviving_child_neither_delays_the_end_nor_is_left_running(own, tmp_path):
     lives_on = LINGERS.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
     assert run(own(lives_on.format(pids=tmp_path / "pids"))).figures["burst_seconds"] < PATIENCE
     assert_gone(tmp_path / "pids")
 
 
-def test_an_executable_file_is_run_as_it_is(own):
+def test_an_executable_file_is_run_directly(own):
     path = own(f"#!{sys.executable}\nimport time; time.sleep(0.2); print(7)\n", "own")
     assert find_runtime(path, "asyncio", 1) is None
     path.chmod(0o755)
@@ -174,7 +174,7 @@ def test_every_program_of_the_article_runs(engine, path, own):
         pytest.param("go", "small_objects.go", 1_000, marks=pytest.mark.apart),
     ],
 )
-def test_every_program_of_today_tells_its_own_seconds(engine, name, size):
+def test_every_other_program_reports_its_own_seconds(engine, name, size):
     found = run(PROGRAMS / name, size, engine=engine, workload="nop")
     assert 0 < found.figures["burst_seconds"] < found.seconds
     assert ("gc_seconds" in found.figures) == (engine == "go")
@@ -183,13 +183,13 @@ def test_every_program_of_today_tells_its_own_seconds(engine, name, size):
 # How it fails.
 
 
-def test_a_failure_is_one_line_with_its_last_words(own):
+def test_a_failure_is_one_line_with_the_end_of_standard_error(own):
     path = own("print('out'); raise OSError('no cups\\nleft')")
     with pytest.raises(NotMeasuredError, match=r"^exited with status 1: left$"):
         run(path)
 
 
-def test_a_build_that_fails_is_one_line(own):
+def test_a_failed_build_is_a_one_line_error(own):
     if find_runtime(Path("own.go"), "go", 1).missing():
         pytest.skip("no go")
     path = own("package main\nfunc main() { no }\n", "own.go")
@@ -204,7 +204,7 @@ def test_a_build_that_fails_is_one_line(own):
         ("class own { }", "own.java", "needs javac 21 or newer: apt install "),
     ],
 )
-def test_what_is_missing_skips_the_cell_and_says_what_brings_it(
+def test_a_missing_dependency_skips_the_cell_and_says_how_to_install_it(
     text, name, reason, own, tmp_path, monkeypatch
 ):
     tools = {"JAVAC": program.JAVAC, "JAVA": program.JAVA}
@@ -223,7 +223,7 @@ def make_lab(engines, settings):
     return Lab(engines, settings=settings)
 
 
-def test_a_program_that_never_ends_is_given_up_and_ended(own, tmp_path, monkeypatch):
+def test_a_program_that_never_ends_is_killed(own, tmp_path, monkeypatch):
     monkeypatch.setattr(program, "BURST_LIMIT", 0.5)
     path = own(LINGERS.format(pids=tmp_path / "pids"))
     with pytest.raises(NotMeasuredError, match="did not end within 500 ms: killed"):
@@ -270,7 +270,7 @@ def test_a_cancelled_run_leaves_no_process(own, tmp_path):
 # How a file names it.
 
 
-def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path):
+def test_a_program_is_beside_the_file_or_shipped(own, tmp_path):
     path = own("")
     text = FILE + '[[table.series]]\nlabel = "shipped"\nengine = "go"\nprogram = "sleep.go"\n'
     mine, shipped = experiment(tmp_path, text).table[0].series
@@ -287,14 +287,14 @@ def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path)
         ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, gc_sec"),
     ],
 )
-def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):
+def test_an_invalid_program_is_rejected(old, new, expected, own, tmp_path):
     own("")
     own("", "own.txt")
     with pytest.raises(ValueError, match=re.escape(expected)):
         experiment(tmp_path, FILE.replace(old, new))
 
 
-def test_every_file_among_the_programs_is_used():
+def test_every_shipped_program_is_used():
     experiments = [load(path.stem) for path in shipped()]
     used = {series.program for each in experiments for table in each.table for series in table.series}
     assert {path for path in PROGRAMS.iterdir() if path.is_file()} == used - {None}

@@ -155,7 +155,7 @@ def text_table(runner, info):
     ("name", "report"),
     [("json", report_json), ("md", report_markdown), ("csv", report_csv), ("txt", text_table)],
 )
-def test_a_report_looks_as_its_golden_file_does(runner, name, report):
+def test_a_report_matches_its_golden_file(runner, name, report):
     # To write the files anew: CONCWATCH_GOLDEN=write python -m pytest tests/test_experiment_report.py
     file, text = GOLDEN / f"experiment.{name}", report(runner, INFO)
     if os.environ.get("CONCWATCH_GOLDEN") == "write":
@@ -166,7 +166,7 @@ def test_a_report_looks_as_its_golden_file_does(runner, name, report):
 # What each format promises.
 
 
-def test_a_whole_result_says_nothing_of_partial():
+def test_a_complete_result_does_not_mention_partial():
     runner = toy()
     for outcome in runner.outcomes.values():
         outcome.state = DONE
@@ -174,7 +174,7 @@ def test_a_whole_result_says_nothing_of_partial():
         assert "partial" not in report(runner, INFO).lower()
 
 
-def test_markdown_tables_have_as_many_cells_in_every_row(runner):
+def test_markdown_tables_have_the_same_number_of_cells_in_every_row(runner):
     text = report_markdown(runner, INFO)
     for block in text.split("\n\n"):
         rows = [line for line in block.splitlines() if line.startswith("|")]
@@ -185,7 +185,7 @@ def test_markdown_tables_have_as_many_cells_in_every_row(runner):
     assert "| size | engine | here |\n" in text
 
 
-def test_no_line_of_the_text_table_is_wider_than_a_hundred_columns(runner):
+def test_the_text_table_wraps_long_reasons_at_a_hundred_columns(runner):
     for outcome in runner.outcomes.values():
         if outcome.state is FAILED:
             outcome.reason = "a reason that does not end: " + "word " * 60
@@ -252,7 +252,7 @@ def created(engine, *values):
          [created("asyncio", 140_000, 160_000), created("uvloop", 180_000, 180_000)]),
     ],
 )  # fmt: skip
-def test_a_table_is_summed_up_in_a_sentence(expected, text, filled):
+def test_a_table_is_summarized_in_a_sentence(expected, text, filled):
     runner = toy(text)
     for each in filled:
         fill(runner, *each)
@@ -260,7 +260,7 @@ def test_a_table_is_summed_up_in_a_sentence(expected, text, filled):
     assert sentence(table, runner.figures()) == expected
 
 
-def test_nothing_measured_is_said_with_what_became_of_it():
+def test_the_sentence_of_an_unmeasured_table_counts_the_states():
     runner = toy()
     fill(runner, "Traced memory", "threads", 1, 5, state=FAILED, reason="killed")
     fill(runner, "Traced memory", "asyncio", 1, state=SKIPPED, reason="too large")
@@ -276,7 +276,7 @@ def test_nothing_measured_is_said_with_what_became_of_it():
         ("takes", ("pool of 20 threads", "asyncio with requests", "Node.JS", "all at once", "one process")),
     ],
 )
-def test_the_verb_goes_with_the_series(verb, labels):
+def test_the_verb_agrees_with_the_series(verb, labels):
     for label in labels:
         runner = toy(f'{TOY}\nlabel = "{label}"\n')
         fill(runner, "Nothing", "threads", 7, 1, 1)
@@ -290,7 +290,7 @@ needs_pyperf = pytest.mark.skipif(importlib.util.find_spec("pyperf") is None, re
 
 @pytest.mark.real
 @needs_pyperf
-def test_pyperf_reads_its_file_in_seconds_and_compares_two(runner, tmp_path):
+def test_pyperf_loads_and_compares_the_written_files(runner, tmp_path):
     import pyperf
 
     before, after = (tmp_path / name for name in ("before.json", "after.json"))
@@ -313,7 +313,7 @@ def test_pyperf_reads_its_file_in_seconds_and_compares_two(runner, tmp_path):
 
 
 @needs_pyperf
-def test_without_times_there_is_nothing_for_pyperf(tmp_path):
+def test_pyperf_output_needs_times(tmp_path):
     place, runner = str(tmp_path / "times.json"), toy()
     check({"pyperf": place}, runner.experiment)
     assert save({"pyperf": place}, runner, INFO) == (
@@ -327,7 +327,7 @@ def test_without_times_there_is_nothing_for_pyperf(tmp_path):
 # Files.
 
 
-def test_a_format_is_written_where_it_was_asked_for(runner, tmp_path):
+def test_each_format_is_written_to_its_file(runner, tmp_path):
     places = {name: str(tmp_path / name) for name in FORMATS if name not in ("pyperf", "csv")}
     check({**places, "csv": "-"}, runner.experiment)
     output, problems = save({**places, "csv": "-"}, runner, INFO)
@@ -336,7 +336,7 @@ def test_a_format_is_written_where_it_was_asked_for(runner, tmp_path):
     assert (tmp_path / "json").read_text() == report_json(runner, INFO)
 
 
-def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_a_file_is_replaced_completely_or_not_at_all(tmp_path, monkeypatch):
     file, link, part = tmp_path / "a.txt", tmp_path / "link", tmp_path / f".concwatch-{bytes(8).hex()}.part"
     file.write_text("old")
     link.symlink_to(file)
@@ -364,7 +364,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
     assert Path("/dev/null").is_char_device()
 
 
-def test_it_is_known_beforehand_what_cannot_be_written(tmp_path, monkeypatch):
+def test_unwritable_files_are_detected_beforehand(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("kept")
     for name, problem in (
         (".", "is a folder"), ("none/a", "No such file or directory"), ("file/a", "Not a directory"),

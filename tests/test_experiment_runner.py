@@ -105,7 +105,7 @@ def run(what, links=None, **how):
         ((100_000,), 100_000, None, False),
     ],
 )
-def test_median_and_spread_are_over_all_runs_each_in_a_fresh_worker(rates, here, spread, unsteady):
+def test_median_and_spread_cover_all_runs_each_in_a_fresh_worker(rates, here, spread, unsteady):
     links = Scripted(asyncio=[Costs(create_rate=rate) for rate in rates])
     (figure,) = run(experiment("asyncio"), links, repeats=len(rates)).figures()
     assert figure.state is DONE
@@ -116,7 +116,7 @@ def test_median_and_spread_are_over_all_runs_each_in_a_fresh_worker(rates, here,
     assert links.starts == ["asyncio"] * len(rates)
 
 
-def test_a_figure_is_in_its_tables_unit_and_held_against_the_published_one():
+def test_a_figure_is_in_its_tables_unit_and_compared_with_the_published_one():
     what = experiment(
         'engine = "asyncio", published = { 1000 = 2048 }',
         reading="traced_added", unit="KiB", workload="ticks:10x0.1", trace="true", read_after=0.5,
@@ -129,7 +129,7 @@ def test_a_figure_is_in_its_tables_unit_and_held_against_the_published_one():
     assert figure.here == pytest.approx(1_260, rel=0.01)
 
 
-def test_sizes_repeats_and_the_quick_look_are_the_callers_choice():
+def test_the_caller_selects_sizes_repeats_and_quick_runs():
     what = experiment("asyncio", sizes=(10, 100, 1000))
     (figure,) = run(what, quick=True).figures()
     assert (figure.entry.size, len(figure.runs)) == (10, 1)
@@ -138,7 +138,7 @@ def test_sizes_repeats_and_the_quick_look_are_the_callers_choice():
     assert len(links.starts) == 8
 
 
-def test_a_worker_has_the_variables_of_its_series():
+def test_a_worker_gets_its_series_environment():
     links = Scripted()
     what = experiment("asyncio", 'engine = "asyncio", label = "other", environment = { B = "2", A = "1" }')
     assert [figure.state for figure in run(what, links, repeats=1).figures()] == [DONE, DONE]
@@ -148,7 +148,7 @@ def test_a_worker_has_the_variables_of_its_series():
 # What is not.
 
 
-def test_what_the_machine_cannot_hold_is_skipped_and_never_started():
+def test_cells_that_do_not_fit_the_machine_are_skipped_without_a_start():
     links = Scripted()
     runner = run(experiment("asyncio", sizes=(1000, 100_000)), links, budget=100 << 20, repeats=1)
     small, large = runner.figures()
@@ -173,7 +173,7 @@ def test_what_the_machine_cannot_hold_is_skipped_and_never_started():
         ("java-virtual@99", "needs java 99"),
     ],
 )
-def test_what_is_not_here_is_skipped_with_how_to_get_it(engine, reason, monkeypatch):
+def test_a_missing_engine_is_skipped_with_how_to_install_it(engine, reason, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "uvloop" else real(name, *rest)
@@ -184,7 +184,7 @@ def test_what_is_not_here_is_skipped_with_how_to_get_it(engine, reason, monkeypa
     assert len(missing.reason.splitlines()) == 1
 
 
-def test_a_lab_that_cannot_be_made_skips_its_cell_and_one_that_breaks_down_ends_the_run(monkeypatch):
+def test_a_lab_that_cannot_be_created_skips_its_cell_and_an_internal_error_ends_the_run(monkeypatch):
     def make_lab(engines, settings):
         raise ValueError("no page can be served")
 
@@ -221,7 +221,7 @@ def failing(engine):
         (held, Scripted(uvloop=[Costs(most=300, wall="pid_max")]), "pid_max (65,530): 300 of 1,000 live"),
     ],
 )  # fmt: skip
-def test_a_cell_that_fails_says_why_while_the_rest_runs(what, links, reason):
+def test_a_failed_cell_has_a_reason_and_the_rest_runs(what, links, reason):
     runner = run(what("uvloop", "asyncio"), links, repeats=2)
     failed, done = runner.figures()
     assert (failed.state, failed.here, failed.runs, failed.reason) == (FAILED, None, (), reason)
@@ -240,7 +240,7 @@ async def reaches(condition, limit=60.0):
         await asyncio.sleep(0.01)
 
 
-def test_cancelled_it_keeps_what_was_measured_and_is_partial():
+def test_a_cancelled_run_keeps_its_results_and_is_partial():
     runner = prepare(experiment("asyncio", "uvloop", "threads"), FakeWorkers(), repeats=2)
 
     async def stopped():
@@ -263,7 +263,7 @@ def test_cancelled_it_keeps_what_was_measured_and_is_partial():
     assert runner.lab.lanes[0].idle  # no worker is left
 
 
-def test_cancelled_again_while_a_deaf_worker_is_waited_for_it_kills_and_ends():
+def test_a_second_cancel_kills_a_worker_that_does_not_respond():
     links = FakeWorkers(faults={"asyncio": [Fault(0.6, silence=1e6)]})
     runner = prepare(experiment("asyncio"), links)
 
@@ -283,7 +283,7 @@ def test_cancelled_again_while_a_deaf_worker_is_waited_for_it_kills_and_ends():
     assert runner.lab.lanes[0].idle
 
 
-def test_the_share_grows_to_all_of_it_and_the_forecast_falls_to_nothing():
+def test_the_share_grows_to_1_and_the_time_left_falls_to_0():
     runner = prepare(experiment("asyncio", "threads"), FakeWorkers(), repeats=2)
     shares, left = [], []
 

@@ -40,7 +40,7 @@ def export(*arguments):
     return invoke("export", *arguments)
 
 
-def test_there_is_a_row_for_each_sample_in_the_order_of_time(path):
+def test_csv_and_json_have_a_row_for_each_sample_in_order_of_time(path):
     recording = load(path)
     found = list(rows(recording))
     assert len(found) == recording.samples > 80
@@ -58,7 +58,7 @@ def test_there_is_a_row_for_each_sample_in_the_order_of_time(path):
     assert (objects[-1]["lane"], last["rss"]) == ("asyncio", None)  # the worker of the pool had ended
 
 
-def test_parquet(path, tmp_path):
+def test_parquet_has_the_same_rows_with_typed_columns(path, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="the extra parquet is not installed")
     out = tmp_path / "a.parquet"
     assert export(path, "--parquet", "--out", out).exit_code == 0
@@ -72,7 +72,7 @@ def test_parquet(path, tmp_path):
     assert parquet.read_table(io.BytesIO(piped.stdout_bytes)).num_rows == table.num_rows
 
 
-def test_some_columns_and_a_recording_without_samples(path):
+def test_columns_can_be_selected_and_an_empty_recording_exported(path):
     header, first, *_ = export(path, "--csv", "--columns", "live, rss").stdout.splitlines()
     assert (header, first.count(",")) == ("lane,time,live,rss", 3)
     assert read_columns("rss,lane,rss") == ("lane", "time", "rss")
@@ -82,14 +82,14 @@ def test_some_columns_and_a_recording_without_samples(path):
     assert json.loads(export(empty, "--json").stdout) == []
 
 
-def test_out_is_written_whole_or_not_at_all(path, tmp_path):
+def test_out_writes_the_same_as_standard_output(path, tmp_path):
     out = tmp_path / "a.csv"
     assert export(path, "--csv", "--out", out).stdout == ""
     assert out.read_text() == export(path, "--csv").stdout
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
-def test_a_recording_is_never_written_over_by_what_is_made_of_it(path, tmp_path):
+def test_an_export_never_overwrites_the_recording_itself(path, tmp_path):
     own = tmp_path / "a.jsonl"
     own.write_bytes(path.read_bytes())
     os.symlink(own, tmp_path / "link")
@@ -100,7 +100,7 @@ def test_a_recording_is_never_written_over_by_what_is_made_of_it(path, tmp_path)
         assert out.read_bytes() == path.read_bytes()
 
 
-def test_what_is_asked_wrongly_is_one_line(path, tmp_path, monkeypatch):
+def test_invalid_arguments_are_a_one_line_error(path, tmp_path, monkeypatch):
     (tmp_path / "mine").write_text("not one")
     pip = "pip install 'concwatch[parquet]'"
     monkeypatch.setattr("concwatch.commands.export.parquet_problem", lambda: pip)
@@ -126,7 +126,7 @@ def test_what_is_asked_wrongly_is_one_line(path, tmp_path, monkeypatch):
         assert said in refused("export", *arguments)
 
 
-def test_what_is_missing_is_told_beside_the_rows(path):
+def test_missing_and_damaged_parts_are_reported_on_standard_error(path):
     cut = path.with_name("cut.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     damaged = next(number for number, line in enumerate(lines) if line.startswith(b"[0"))
@@ -141,7 +141,7 @@ def test_what_is_missing_is_told_beside_the_rows(path):
 
 @pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
-def test_who_reads_no_further_ends_it_quietly(path):
+def test_a_closed_pipe_ends_the_export_without_a_traceback(path):
     long = path.with_name("long.jsonl")
     header, *lines = path.read_bytes().splitlines(keepends=True)
     samples = [line for line in lines if line.startswith(b"[")]
@@ -158,7 +158,7 @@ def test_who_reads_no_further_ends_it_quietly(path):
 
 @pytest.mark.real
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_full_disk_behind_standard_output_is_one_line(path):
+def test_standard_output_on_a_full_disk_is_a_one_line_error(path):
     with open("/dev/full", "wb") as full:
         command = [*PROGRAM, "export", path, "--csv"]
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)

@@ -81,13 +81,13 @@ def marks(picture, ground=GROUND):
 # What a PNG shows.
 
 
-def test_a_letter_that_the_fonts_lack_changes_no_other():
+def test_a_missing_glyph_does_not_move_other_letters():
     usual, strange = (opened(to_png(split_texts(terminal(text)))) for text in ("ab · cd", "ab № cd"))
     for column in (0, 1, 2, 4, 5, 6):
         assert cells(usual, column, 0).tobytes() == cells(strange, column, 0).tobytes(), column
 
 
-def test_each_wide_letter_has_two_cells_of_its_own():
+def test_each_wide_letter_takes_two_cells():
     svg = split_texts(terminal("a日<本z"))
     texts = re.findall(r'x="([\d.]+)" y="[\d.]+" textLength="([\d.]+)"[^>]*>([^<]+)<', svg)
     placed = [(float(x) / CELL_WIDTH, float(length) / CELL_WIDTH, text) for x, length, text in texts]
@@ -98,7 +98,7 @@ def test_each_wide_letter_has_two_cells_of_its_own():
 
 
 @pytest.mark.parametrize("character", "│┃║┤├┼█▌─━═┴┬▁▔")
-def test_lines_join_from_cell_to_cell_and_are_as_dark_there_as_within(character):
+def test_box_lines_join_between_cells_without_a_visible_seam(character):
     upright = character in "│┃║┤├┼█▌"
     size = (1, 4) if upright else (4, 1)
     picture = cells(opened(to_png(terminal(*[character * size[0]] * size[1]))), 0, 0, *size)
@@ -111,7 +111,7 @@ def test_lines_join_from_cell_to_cell_and_are_as_dark_there_as_within(character)
         assert max(darkest) - min(darkest) <= 10
 
 
-def test_a_box_is_closed():
+def test_a_box_has_no_gaps():
     box = ("╭──╮", "│  │", "╰──╯")
     rows = marks(cells(opened(to_png(terminal(*box))), 0, 0, 4, 3))
     x, y = len(rows[0]) // 2, len(rows) // 2
@@ -126,7 +126,7 @@ def test_a_box_is_closed():
     assert len(reached) > PIXELS * HIGH
 
 
-def test_each_braille_dot_is_where_it_belongs_and_looks_like_all_others():
+def test_braille_dots_are_on_a_grid_and_identical():
     shapes = set()
     for bit, place in enumerate(((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))):
         rows = marks(cells(opened(to_png(terminal(chr(0x2800 + (1 << bit))))), 0, 0))
@@ -139,7 +139,7 @@ def test_each_braille_dot_is_where_it_belongs_and_looks_like_all_others():
     assert not any(row[0] for row in dot)
 
 
-def test_the_size_follows_the_terminal_and_the_title_stands_above():
+def test_the_picture_has_the_terminals_width_and_the_title_on_top():
     console = Console(width=40, file=io.StringIO(), record=True)
     console.print("x")
     picture = opened(to_png(console.export_svg(title="concwatch"))).convert("RGB")
@@ -148,7 +148,7 @@ def test_the_size_follows_the_terminal_and_the_title_stands_above():
     assert opened(to_png(terminal("x", width=80))).width == pytest.approx(980, abs=5)
 
 
-def test_every_character_that_the_program_shows_is_drawn():
+def test_the_fonts_have_every_character_that_the_program_shows():
     sources = [
         path for path in Path(ROOT, "concwatch").rglob("*") if path.suffix in (".py", ".toml", ".tcss")
     ]
@@ -162,7 +162,7 @@ def test_every_character_that_the_program_shows_is_drawn():
     assert all("CJK" in name or "DIGIT" in name for name in map(unicodedata.name, lacking)), lacking
 
 
-def test_what_the_fonts_are_said_to_have_they_have():
+def test_the_list_of_glyphs_matches_the_fonts():
     rows = (FOLDER / "characters.txt").read_text().split()
     ends = {chr(int(end, 16)) for row in rows for end in row.split("-")}
     assert all(map(has_glyph, ends))
@@ -176,7 +176,7 @@ def test_what_the_fonts_are_said_to_have_they_have():
     assert "Bitstream" in (FOLDER / "LICENSE").read_text()
 
 
-def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
     svg = terminal("x")
     for module in ("PIL", "resvg_py"):
         with monkeypatch.context() as patched:
@@ -189,7 +189,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.real
-async def test_another_process_draws_the_same_and_tells_what_went_wrong():
+async def test_drawing_in_a_subprocess_gives_the_same_picture_or_a_one_line_error():
     svg = terminal("drawn ─ ⣿ elsewhere")
     assert await draw_png(svg) == to_png(svg)
     with pytest.raises(ValueError, match=r"^ValueError: .+") as told:
@@ -198,7 +198,7 @@ async def test_another_process_draws_the_same_and_tells_what_went_wrong():
 
 
 @pytest.mark.real
-async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
+async def test_a_cancelled_drawing_ends_its_process(monkeypatch):
     start, processes = subprocess.Popen, []
 
     def endless(command, **options):
@@ -226,12 +226,12 @@ async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
         ("red", "#cc555a", "#292929"),
     ],
 )
-def test_cells_have_the_colours_that_the_svg_has(style, ink, ground):
+def test_cells_have_the_colors_of_the_svg(style, ink, ground):
     ((cell,),) = read_cells([[Segment("x", Style.parse(style))]])
     assert (cell.foreground, cell.background) == (ink, ground)
 
 
-async def test_a_film_has_the_cells_of_the_screen_and_of_what_stands_behind_a_dialog():
+async def test_a_film_has_the_cells_of_the_screen_and_of_the_screen_behind_a_dialog():
     async with stage((100, 30)) as s:
         await s.switch_on("asyncio", tasks=100)
         for key in ("", "ctrl+p"):
@@ -248,7 +248,7 @@ async def test_a_film_has_the_cells_of_the_screen_and_of_what_stands_behind_a_di
                 ]
 
 
-def test_a_wide_letter_has_both_of_its_cells_in_a_film():
+def test_a_wide_letter_has_two_halves_in_a_film():
     row = read_cells(segments("a日本 z"))[0]
     assert [(cell.glyph.character, cell.glyph.half) for cell in row[:7]] == [
         ("a", 0), ("日", 0), ("日", 1), ("本", 0), ("本", 1), (" ", 0), ("z", 0)
@@ -270,7 +270,7 @@ def durations(data):
     return [frame.info["duration"] / 1000 for frame in ImageSequence.Iterator(opened(data))]
 
 
-def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again():
+def test_a_film_keeps_the_duration_of_its_frames_and_loops():
     texts = [(0, "[red]one[/]"), (0.2, "[red]one[/]"), (0.533, "two ─│ ⣿"), (1.0666, "three"), (1.5, "three")]
     data = make_film([Frame(seconds, segments(text)) for seconds, text in texts])
     assert data.startswith(b"GIF89a")
@@ -284,14 +284,14 @@ def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again(
         assert worst <= 40, "what has not changed since the frame before is as it was"
 
 
-def test_a_film_stores_what_changes():
+def test_a_film_stores_only_what_changes():
     still = [f"line {number} of a screen that stays as it is ─────" for number in range(20)]
     one = make_film([Frame(0, segments(*still, "0", width=60))])
     many = make_film([Frame(n / 5, segments(*still, str(n), width=60)) for n in range(15)])
     assert len(many) - len(one) < 15 * 200
 
 
-def test_a_film_of_a_terminal_that_is_resized_has_room_for_every_frame():
+def test_a_film_of_a_resized_terminal_has_room_for_every_frame():
     small, wide, high = segments("a"), segments("a", width=30), segments("a", "b", "c", "d")
     data = make_film([Frame(0, small), Frame(1, wide), Frame(2, high), Frame(3, small)])
     pictures = frames_of(data)
@@ -305,12 +305,12 @@ def test_a_film_of_a_terminal_that_is_resized_has_room_for_every_frame():
     }, "what the smaller frame has not is empty again"
 
 
-def test_a_film_without_frames_is_told():
+def test_a_film_needs_a_frame():
     with pytest.raises(ValueError, match="at least one frame"):
         make_film([])
 
 
-def test_colours_come_out_as_they_are_and_text_is_not_dithered():
+def test_colors_are_exact_and_text_is_not_dithered():
     rows = segments("[#ff7a85 on #0c0f15]█████[/][#59c9f0 on #1b2230]     x[/]")
     (picture,) = frames_of(make_film([Frame(0, rows)]))
     assert picture.getpixel((5, 10)) == (0xFF, 0x7A, 0x85)
@@ -332,7 +332,7 @@ def test_colours_come_out_as_they_are_and_text_is_not_dithered():
     )
 )
 @settings(max_examples=20)
-def test_however_many_colours_there_are_a_palette_has_room_for_no_more(numbers):
+def test_a_palette_never_exceeds_its_number_of_colors(numbers):
     used = {(f"#{ink:06x}", f"#{ground:06x}"): count for (ink, ground), count in numbers.items()}
     palette = make_palette(used)
     assert len(palette.colors) == len(set(palette.colors)) <= MAX_COLORS
@@ -348,7 +348,7 @@ def test_however_many_colours_there_are_a_palette_has_room_for_no_more(numbers):
 # Recordings of a terminal.
 
 
-def test_a_cast_is_a_header_and_a_line_for_each_piece_of_output_and_each_size():
+def test_a_cast_has_a_header_and_a_line_for_each_output_and_resize():
     output, sizes = [(0.1234567, "\x1b[1m─\r\n"), (2.5, "\u2028")], [(1.25, (100, 30)), (2.5, (80, 24))]
     header, *lines = Cast(120, 40, "Ten “tasks”", 1_700_000_000).text(output, sizes).split("\n")[:-1]
     assert json.loads(header) == {
@@ -363,7 +363,7 @@ def test_a_cast_is_a_header_and_a_line_for_each_piece_of_output_and_each_size():
 
 
 @pytest.mark.real
-async def test_what_textual_writes_shows_the_same_screen_in_a_terminal(tmp_path):
+async def test_recorded_output_shows_the_same_screen_in_a_terminal(tmp_path):
     tmux = shutil.which("tmux")
     if tmux is None:
         pytest.skip("needs tmux, which is a real terminal")
@@ -434,7 +434,7 @@ async def draw_at_once(svg):
 
 
 @pytest.mark.real
-async def test_s_saves_the_screen_and_shift_s_the_chart_in_focus_or_the_first(tmp_path, monkeypatch):
+async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "shown [here]"  # brackets are markup elsewhere
     async with stage(pictures=Path(folder.name)) as s:
@@ -486,7 +486,7 @@ async def test_s_saves_the_screen_and_shift_s_the_chart_in_focus_or_the_first(tm
         assert len(list(folder.iterdir())) == 8
 
 
-async def test_the_screen_stays_alive_while_a_png_is_drawn_and_waits_for_none_for_ever(tmp_path, monkeypatch):
+async def test_drawing_a_png_does_not_block_the_screen_and_quitting_waits_only_briefly(tmp_path, monkeypatch):
     going = asyncio.Event()
     going.set()
 
@@ -515,7 +515,7 @@ async def test_the_screen_stays_alive_while_a_png_is_drawn_and_waits_for_none_fo
     assert sorted(path.suffix for path in tmp_path.glob("*.*")) == [".png", ".svg", ".svg"]
 
 
-async def test_without_the_extra_s_saves_svg_and_says_once_how_to_get_png(tmp_path, monkeypatch):
+async def test_without_the_extra_s_saves_svg_and_explains_png_once(tmp_path, monkeypatch):
     monkeypatch.setattr(png, "can_draw", lambda: False)
     monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: False)
     async with stage(pictures=tmp_path) as s:
@@ -528,7 +528,7 @@ async def test_without_the_extra_s_saves_svg_and_says_once_how_to_get_png(tmp_pa
         assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
 
 
-async def test_what_keeps_the_png_from_being_saved_is_told_in_one_toast(tmp_path, monkeypatch):
+async def test_a_png_that_cannot_be_saved_is_reported_in_one_toast(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     replace, png = os.replace, asyncio.Future()
 
@@ -555,7 +555,7 @@ async def test_what_keeps_the_png_from_being_saved_is_told_in_one_toast(tmp_path
         assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
 
 
-def test_no_name_is_taken_twice_of_either_kind(tmp_path):
+def test_picture_names_are_unique_among_svg_and_png(tmp_path):
     now = datetime(2026, 1, 2, 3, 4, 5)
     names = []
     for suffix in (".svg", ".png", ".svg"):

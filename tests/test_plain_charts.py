@@ -114,7 +114,7 @@ def test_an_export_is_plain_text_of_80_columns_with_readable_units(path, tmp_pat
     assert out.read_text(encoding="utf-8") == result.stdout
 
 
-def test_engines_measured_one_after_another_are_drawn_over_each_other(path):
+def test_engines_measured_one_after_another_start_at_the_same_time_axis_origin(path):
     recording = load(path)
     assert recording.duration > 120
     traces = traces_of_recording(recording)
@@ -126,7 +126,7 @@ def test_engines_measured_one_after_another_are_drawn_over_each_other(path):
         assert max(value for value in values if not math.isnan(value)) == 1_000
 
 
-def test_a_run_is_drawn_as_its_recording_is(tmp_path):
+def test_a_run_and_its_recording_have_the_same_charts(tmp_path):
     bench = Bench("asyncio", "pool", settings=Settings("sleep:60", trace=True))
     assert drawn(traces_of_labs([bench.lab])) == drawn([]) == ["no samples: nothing to draw"]
     path = recorded(tmp_path / "a.jsonl", bench)
@@ -137,7 +137,7 @@ def test_a_run_is_drawn_as_its_recording_is(tmp_path):
 
 
 @pytest.mark.usefixtures("fakes")
-def test_a_run_ends_with_its_charts():
+def test_run_prints_charts_after_its_table():
     done = CliRunner().invoke(main, ["run", "asyncio", "--chart", "--tasks", "300", "--seconds", "0.1"])
     assert done.exit_code == 0, done.stderr
     table, *charts = done.stdout.split("\n\n")
@@ -156,7 +156,7 @@ def test_lines_have_marks_without_colors():
     assert "┤o" not in colored
 
 
-def test_the_highest_sample_is_marked_however_short():
+def test_the_highest_sample_is_marked_even_if_it_is_a_short_peak():
     values = [float(MIB)] * 100
     values[37] = 64.0 * MIB
     marked = next(row for row in drawn([trace("asyncio", TIMES, values)])[1:] if "o" in row)
@@ -164,7 +164,7 @@ def test_the_highest_sample_is_marked_however_short():
     assert marked.index("o") - LABEL_WIDTH - 1 == pytest.approx(0.37 / 0.99 * 71, abs=1)
 
 
-def test_each_lane_has_the_color_that_it_has_on_the_screen(path):
+def test_each_lane_has_its_color_of_the_screen(path):
     text = "\n".join(drawn(traces_of_recording(load(path)), paper(100, "truecolor")))
     colors = re.findall(r"\x1b\[38;2;(\d+);(\d+);(\d+)m━━ (\w+)", text)
     assert {name: tuple(map(int, rgb)) for *rgb, name in colors} == {
@@ -225,7 +225,7 @@ def test_any_values_are_drawn_within_the_width(columns, seconds, width):
         ),
     ],
 )
-def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
+def test_charts_use_the_width_and_colors_of_the_terminal(
     monkeypatch, told, system, colored, dark, columns, width
 ):
     import termios
@@ -244,7 +244,7 @@ def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
     assert len(bare(next(line for line in lines if "└" in line))) == width
 
 
-def test_a_file_has_80_columns_and_no_colors_and_an_ascii_stream_is_refused(monkeypatch):
+def test_a_file_gets_80_columns_without_colors_and_an_ascii_stream_is_rejected(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     on = chart_console(io.StringIO())
     assert (on.width, has_colors(on)) == (80, False)

@@ -129,7 +129,7 @@ def test_scales_include_their_values_and_their_ticks_do_not_overlap(kind, ends, 
     assert logarithmic.row(min(low, kind.largest)) >= 0
 
 
-def test_the_linear_axis_is_steady_while_its_peak_wobbles():
+def test_the_linear_axis_does_not_change_with_a_slightly_varying_peak():
     assert len({linear_scale(BYTES, (300 + wobble) * MIB, 11) for wobble in range(10)}) == 1
 
 
@@ -165,7 +165,7 @@ def test_decimation_works_on_arrays_and_keeps_the_extremes_and_their_order_withi
     assert decimate(times, values, -1, 9, 2) == [(0, 1), (0, 9), (1, 9), (1, 1)]
 
 
-def test_closed_columns_do_not_change_as_the_window_moves():
+def test_complete_columns_do_not_change_as_the_window_moves():
     times = [index * 0.1 for index in range(1000)]
     values = [math.sin(index * 1.7) for index in range(1000)]
     before, soon, later = (decimate(times, values, end - 60, end, 60) for end in (80.0, 80.4, 83.0))
@@ -173,7 +173,7 @@ def test_closed_columns_do_not_change_as_the_window_moves():
     assert [(c, v) for c, v in before if 0 <= c < 59] == [(c, v) for c, v in soon if 0 <= c < 59]
 
 
-def test_on_a_logarithmic_axis_alternating_values_are_a_line_at_the_highest():
+def test_alternating_values_on_a_logarithmic_axis_are_a_line_at_the_maximum():
     jumps = plot(line([1e-6, 1e-2] * 30 + [1e-2]), kind=SECONDS, logarithmic=True)
     columns = zip(*[text[LABEL_WIDTH + 6 :] for text in draw(jumps)[1]], strict=True)
     assert {sum(cell in BLOCKS for cell in column) for column in columns} == {1}
@@ -255,7 +255,7 @@ def test_unchanged_lines_are_not_rasterized_again():
     kind=KINDS,
     logarithmic=st.booleans(),
 )
-def test_every_picture_has_its_size(series, size, length, end, kind, logarithmic):
+def test_every_chart_has_the_requested_size(series, size, length, end, kind, logarithmic):
     lines = [Line("a", "#ff0000", [t for t, _ in points], [v for _, v in points]) for points in series]
     rows, texts = draw(plot(*lines, kind=kind, end=end, length=length, logarithmic=logarithmic), *size)
     assert len(rows) == size[1]
@@ -275,7 +275,7 @@ def test_marked_points_are_all_inside(points, size):
     assert 1 <= sum(row.count("●") for row in rows) <= len(points)
 
 
-def test_a_mark_is_in_the_column_and_row_of_its_labels_and_is_joined_to_the_next():
+def test_a_mark_is_in_the_column_and_row_of_its_labels_and_joined_to_the_next():
     rows, texts = draw(sizes(("#ff0000", "●", {100: 1024.0, 10_000: 2**20})), width=60)
     bottom, top = (next(row for row in texts if label in row) for label in ("1 KiB", "1 MiB"))
     ticks = {tick.label: LABEL_WIDTH + 1 + tick.position for tick in size_ticks(4.2, 2.4, 51)}
@@ -284,7 +284,7 @@ def test_a_mark_is_in_the_column_and_row_of_its_labels_and_is_joined_to_the_next
     assert len([row for row in texts if BLOCKS & set(row)]) > 4
 
 
-def test_single_points_are_visible_and_the_later_of_two_marks_in_a_cell_is_shown():
+def test_single_points_are_visible_and_the_later_of_two_marks_in_a_cell_wins():
     published, here = ("#880000", "○"), ("#ff0000", "●")
     rows, texts = draw(sizes((*published, {1000: 32e6}), (*here, {1000: 16e6}), margin=math.log10(2)))
     text = "".join(texts)

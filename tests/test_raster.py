@@ -46,7 +46,7 @@ def drawn_by_plotext(path):
 
 @given(PATHS)
 @settings(max_examples=50)
-def test_a_line_runs_where_plotext_draws_it(path):
+def test_a_line_is_within_one_dot_of_the_one_plotext_draws(path):
     ours, theirs = dots(rasterize((path,), COLUMNS, ROWS)), dots(drawn_by_plotext(path))
     assert set(path) <= ours
 
@@ -74,6 +74,6 @@ def test_several_paths_do_not_touch():
     assert rasterize((), 3, 2) == ("   ", "   ")
 
 
-def test_a_band_has_the_cells_between_its_edges_except_the_bottom_row():
+def test_a_band_fills_the_cells_between_its_edges_except_the_bottom_row():
     rows = between(("   ", "   ", " ▄ ", "▄ ▄"), ("▄  ", " ▄ ", "  ▄", "   "))
     assert ["".join(" X"[inside] for inside in row) for row in rows] == ["X  ", "XX ", "XXX", "   "]

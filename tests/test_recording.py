@@ -167,7 +167,7 @@ def act(bench, action, hz):
     tracing=False, before=2, compressed=False, hz=10.0,
 )  # fmt: skip
 @settings(max_examples=25, deadline=None)
-def test_every_snapshot_and_every_sample_is_read_as_it_was(actions, faults, tracing, before, compressed, hz):
+def test_every_snapshot_and_sample_is_read_back(actions, faults, tracing, before, compressed, hz):
     with TemporaryDirectory() as folder:
         path = Path(folder) / ("a.jsonl.gz" if compressed else "a.jsonl")
         bench = Bench(
@@ -206,7 +206,7 @@ def test_every_snapshot_and_every_sample_is_read_as_it_was(actions, faults, trac
     assert told(found.marks(math.inf), 0) == told(bench.lab.marks, marks)
 
 
-def test_charts_are_given_what_they_were_given_live(tmp_path):
+def test_series_of_a_recording_equal_the_live_ones(tmp_path):
     bench = Bench("asyncio", settings=Settings(trace=True))
     recorder = record(bench, tmp_path / "a.jsonl")
     (lane,) = bench.lab.lanes
@@ -221,7 +221,7 @@ def test_charts_are_given_what_they_were_given_live(tmp_path):
         assert near(lane.series.last(metric), found.series.last(metric))
 
 
-def test_labs_one_after_another_are_on_one_clock(tmp_path):
+def test_consecutive_labs_share_one_clock(tmp_path):
     path = tmp_path / "a.jsonl"
     recorder = Recorder(path, open_writer(path), "concwatch run", [ENGINES["asyncio"], ENGINES["pool"]])
     for number, name in enumerate(("asyncio", "pool")):
@@ -246,7 +246,7 @@ def test_labs_one_after_another_are_on_one_clock(tmp_path):
     assert times[-1] > 13
 
 
-def test_what_happened_is_there_from_its_moment_on(tmp_path):
+def test_events_and_marks_appear_from_their_time_on(tmp_path):
     bench = Bench("asyncio")
     bench.pass_(2)
     recorder = record(bench, tmp_path / "a.jsonl")
@@ -266,7 +266,7 @@ def test_what_happened_is_there_from_its_moment_on(tmp_path):
     assert not log.since(log.count)
 
 
-def test_a_long_log_gives_its_last_entries_and_sliders_end_where_the_machine_does(tmp_path):
+def test_a_long_log_keeps_its_last_entries_and_targets_are_limited_by_walls(tmp_path):
     bench = Bench("threads", "asyncio", walls=WALLS)
     recorder = record(bench, tmp_path / "a.jsonl")
     for number in range(3):
@@ -282,7 +282,7 @@ def test_a_long_log_gives_its_last_entries_and_sliders_end_where_the_machine_doe
 # Hours of samples.
 
 
-def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always():
+def test_recorded_series_are_thinned_like_live_ones_and_keep_the_newest_sample():
     live, times, values = Series(), array("d"), array("d")
     for index in range(9_000):
         live.append(blank_sample(0, index / 10, rss=index % 77))
@@ -303,7 +303,7 @@ def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always()
 
 
 @pytest.mark.parametrize(("name", "lost"), [("a.jsonl", 3), ("a.jsonl.gz", 15)])
-def test_a_recording_cut_anywhere_in_its_last_200_bytes_opens(tmp_path, name, lost):
+def test_a_recording_cut_anywhere_in_its_last_200_bytes_can_be_read(tmp_path, name, lost):
     samples = recorded(tmp_path / name)
     data = (tmp_path / name).read_bytes()
     for gone in range(1, 201, 7):
@@ -320,7 +320,7 @@ def test_a_recording_cut_anywhere_in_its_last_200_bytes_opens(tmp_path, name, lo
 
 
 @pytest.mark.parametrize("place", [-5, -3, -300])  # in the checksum, in the length, in the text
-def test_one_damaged_byte_of_a_compressed_recording_costs_only_what_comes_after(tmp_path, place):
+def test_a_damaged_byte_of_a_compressed_recording_loses_only_what_follows(tmp_path, place):
     path = tmp_path / "a.jsonl.gz"
     samples = recorded(path)
     data = bytearray(path.read_bytes())
@@ -338,7 +338,7 @@ def test_one_damaged_byte_of_a_compressed_recording_costs_only_what_comes_after(
         assert load(path).samples == samples
 
 
-def test_gzip_reads_a_compressed_recording_and_a_plain_one_compressed_later_opens(tmp_path):
+def test_recordings_are_ordinary_gzip_and_may_be_compressed_later(tmp_path):
     samples = recorded(tmp_path / "a.jsonl.gz")
     data = (tmp_path / "a.jsonl.gz").read_bytes()
     text = gzip.decompress(data)
@@ -363,7 +363,7 @@ def test_a_recording_can_be_read_while_it_is_written(tmp_path, name):
     recorder.stop("done")
 
 
-def test_damaged_lines_are_passed_over_and_counted(tmp_path):
+def test_damaged_lines_are_skipped_and_counted(tmp_path):
     samples = recorded(tmp_path / "a.jsonl")
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
     places = [number for number, line in enumerate(lines) if line.startswith(b"[1,")]
@@ -422,7 +422,7 @@ def header(**more):
     ],
     ids=[*map(str, range(14))],
 )
-def test_a_file_that_is_no_recording_is_one_line(tmp_path, content, said):
+def test_a_file_that_is_not_a_recording_is_a_one_line_error(tmp_path, content, said):
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=said) as caught:
@@ -431,7 +431,7 @@ def test_a_file_that_is_no_recording_is_one_line(tmp_path, content, said):
     assert str(path) in str(caught.value)
 
 
-def test_a_header_alone_is_a_recording_of_nothing():
+def test_a_header_alone_is_an_empty_recording():
     found = parse(json.dumps(HEADER | {"lanes": [{"name": "asyncio"}]}).encode(), "a")
     assert found.cut == "cut off after 00:00.0, 0 samples"
     assert found.snapshot(0.0).lanes[0].status.state is State.OFF
@@ -439,7 +439,7 @@ def test_a_header_alone_is_a_recording_of_nothing():
     assert found.largest_target(0) == 1_000_000
 
 
-def test_a_recording_from_before_there_were_durations_is_read(tmp_path):
+def test_a_recording_without_the_duration_column_can_be_read(tmp_path):
     path = tmp_path / "a.jsonl"
     bench = Bench("asyncio", settings=Settings("sleep:1", trace=True))
     recorder = record(bench, path)
@@ -480,7 +480,7 @@ def fill_disk(monkeypatch, room=0):
 
 
 @pytest.mark.parametrize(("room", "name"), [(0, "a.jsonl.gz"), (3, "a.jsonl"), (40, "a.jsonl.gz")])
-def test_a_full_disk_ends_the_recording_and_not_the_session(tmp_path, monkeypatch, room, name):
+def test_a_full_disk_ends_the_recording_but_not_the_session(tmp_path, monkeypatch, room, name):
     path = tmp_path / name
     fill_disk(monkeypatch, room)
     bench = Bench("asyncio")
@@ -512,7 +512,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_session(tmp_path, monkeypatc
         ("a.jsonl.gz", 0, lambda path: os.truncate(path, 0), "another program truncated it"),
     ],
 )
-def test_a_recording_that_is_lost_is_told(tmp_path, name, seconds, lose, why):
+def test_a_deleted_or_truncated_recording_is_reported(tmp_path, name, seconds, lose, why):
     bench = Bench("asyncio")
     recorder = record(bench, tmp_path / name)
     bench.pass_(2)
@@ -524,7 +524,7 @@ def test_a_recording_that_is_lost_is_told(tmp_path, name, seconds, lose, why):
     assert recorder.problem == f"recording stopped: {tmp_path / name}: {why}: all of it is lost"
 
 
-def test_a_write_that_takes_only_part_of_a_line_goes_on_with_the_rest(tmp_path, monkeypatch):
+def test_a_partial_write_is_continued(tmp_path, monkeypatch):
     write = os.write
     sink = open_writer(tmp_path / "a.jsonl")
     with monkeypatch.context() as slow:
@@ -549,7 +549,7 @@ def recorded_run(path):
 
 @pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_kill_9_costs_at_most_one_line(tmp_path):
+def test_a_killed_run_loses_at_most_one_line(tmp_path):
     path = tmp_path / "a.jsonl.gz"
     with recorded_run(path) as process:
         until(lambda: path.exists() and path.stat().st_size, "no recording")
@@ -591,7 +591,7 @@ def a_run(fakes, monkeypatch):
     return call
 
 
-def test_a_recording_that_cannot_be_made_is_refused_before_anything_starts(tmp_path):
+def test_a_file_that_cannot_be_recorded_to_is_rejected_before_anything_starts(tmp_path):
     mine, other, pipe = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "pipe"))
     mine.write_text("mine")
     os.mkfifo(pipe)
@@ -614,7 +614,7 @@ def test_a_recording_that_cannot_be_made_is_refused_before_anything_starts(tmp_p
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_run_whose_recording_is_not_whole_prints_its_figures_and_exits_1(run):
+def test_a_run_with_an_incomplete_recording_prints_its_figures_and_exits_1(run):
     result = run("run", "asyncio", "--tasks", "5", "--seconds", "0.1", "--record", "/dev/full")
     assert result.exit_code == 1
     assert "asyncio  done" in result.stdout
@@ -623,14 +623,14 @@ def test_a_run_whose_recording_is_not_whole_prints_its_figures_and_exits_1(run):
     assert Path("/dev/full").exists()
 
 
-def test_a_recording_of_nothing_leaves_no_file(tmp_path):
+def test_a_recorder_that_observed_nothing_leaves_no_file(tmp_path):
     path = tmp_path / "a.jsonl"
     unused = Recorder(path, open_writer(path), "concwatch", [ENGINES["asyncio"]])
     unused.stop("broke off")
     assert (path.exists(), unused.problem) == (False, "")
 
 
-def test_a_file_that_took_the_place_of_a_recording_stays(tmp_path):
+def test_discarding_a_recording_keeps_a_file_that_replaced_it(tmp_path):
     sink = open_writer(tmp_path / "a.jsonl")
     (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl")
     (tmp_path / "a.jsonl").write_text("mine")
@@ -656,7 +656,7 @@ def test_run_records_all_of_its_labs(tmp_path, run):
 
 
 @pytest.mark.real
-def test_a_signal_ends_a_recording_in_order(tmp_path):
+def test_sigterm_completes_the_recording(tmp_path):
     path = tmp_path / "a.jsonl"
     with recorded_run(path) as process:
         until(lambda: path.exists() and b'"running"' in path.read_bytes(), "no recording")
@@ -693,7 +693,7 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     assert 'no recordings in "elsewhere"' in CliRunner().invoke(main, ["recordings"]).output
 
 
-def test_the_commands_told_of_a_recording_can_be_copied(tmp_path, monkeypatch):
+def test_printed_commands_for_a_recording_can_be_copied(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     recorded(tmp_path / "it's $HOME of a.jsonl")
     listed = CliRunner().invoke(main, ["recordings", "."]).output.splitlines()[-1]
@@ -705,7 +705,7 @@ def test_the_commands_told_of_a_recording_can_be_copied(tmp_path, monkeypatch):
     assert (replay[:2], export[:2]) == (["concwatch", "replay"], ["concwatch", "export"])
 
 
-def test_names_with_line_ends_stay_in_their_row(tmp_path):
+def test_line_breaks_in_names_are_replaced_in_the_list(tmp_path):
     name = "two\nlines\x1b"
     content = json.dumps(HEADER | {"lanes": [{"name": name}], "began": name}) + "\n"
     (tmp_path / "of\nmany.jsonl").write_text(content)
@@ -719,7 +719,7 @@ def test_names_with_line_ends_stay_in_their_row(tmp_path):
 # The screen.
 
 
-async def test_the_key_r_begins_and_ends_a_recording(tmp_path, monkeypatch):
+async def test_the_key_r_starts_and_stops_recording(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with stage() as s:
         await s.run(1.0)
@@ -743,7 +743,7 @@ async def test_the_key_r_begins_and_ends_a_recording(tmp_path, monkeypatch):
     assert second.seconds == pytest.approx(1.0, abs=0.01)
 
 
-async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch):
+async def test_the_key_r_reports_a_full_disk_and_an_unusable_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with stage() as s:
         await s.press("r")
@@ -766,7 +766,7 @@ async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch)
 
 @pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
-def test_what_is_lost_of_a_recording_is_told_after_the_screen_too(tmp_path):
+def test_a_lost_recording_is_also_reported_after_the_program_exits(tmp_path):
     path = tmp_path / "a.jsonl"
     with Terminal("-m", "concwatch", "--engines", "asyncio", "--record", str(path)) as terminal:
         terminal.until(lambda: "● rec 00:0" in terminal.text(), "it is recorded")
@@ -777,7 +777,7 @@ def test_what_is_lost_of_a_recording_is_told_after_the_screen_too(tmp_path):
 
 
 @pytest.mark.real
-def test_a_hangup_of_the_terminal_ends_a_recording_in_order(tmp_path):
+def test_sighup_completes_the_recording(tmp_path):
     path = tmp_path / "a.jsonl"
     with Terminal("-m", "concwatch", "--engines", "asyncio", "--record", str(path)) as terminal:
         terminal.until(lambda: "● rec 00:0" in terminal.text(), "it is recorded")
@@ -797,7 +797,7 @@ def test_a_hangup_of_the_terminal_ends_a_recording_in_order(tmp_path):
     [(0, 1, "00:00.0"), (12.39, 1, "00:12.3"), (59.99, 1, "00:59.9"), (59.99, 0, "00:59"), (60, 0, "01:00"),
      (3_723.45, 1, "1:02:03.4"), (-1, 1, "00:00.0"), (754.0, 0, "12:34")],
 )  # fmt: skip
-def test_times_are_told_as_they_are_and_not_rounded_up(seconds, digits, text):
+def test_positions_are_truncated_and_not_rounded(seconds, digits, text):
     assert format_position(seconds, digits) == text
 
 
@@ -811,13 +811,13 @@ def test_derived_figures_keep_five_digits(value):
         assert len(f"{found:e}".partition("e")[0].replace(".", "").strip("-").rstrip("0")) <= 5
 
 
-def test_a_number_that_is_whole_once_it_is_rounded_has_no_point():
+def test_rounded_whole_numbers_are_written_without_a_decimal_point():
     sample = blank_sample(0, 1.5, rss=10, lag=0.0, cpu=1.0, tick_time=7.00001, gc=1e-7, others=0.0)
     line = specification.encode(specification.round_sample(sample, 0, 0.0))
     assert line.count(b".") == 1, "only the time has one"
 
 
-def test_the_specification_names_every_column():
+def test_the_specification_documents_every_column_and_field():
     text = specification.__doc__
     places = [text.index(f"    ``{column}``") for column in COLUMNS]
     assert places == sorted(places)

@@ -41,7 +41,7 @@ def test_a_slide_has_title_names_values_ticks_and_conditions():
     assert found[-1] == "each task waits · untraced · CPython 3.11.7"
 
 
-def test_the_same_data_make_the_same_picture_of_the_requested_size():
+def test_the_same_data_gives_the_same_picture_in_the_requested_size():
     one, other = (draw_slide(slide(CLIMB, LEVEL), (1920, 1080), 1.5) for _ in range(2))
     assert one == other != draw_slide(slide(CLIMB, LEVEL), (1920, 1080))
     root = ElementTree.fromstring(one)

@@ -48,7 +48,7 @@ def test_numbers_are_formatted(form):
         assert form(value) == text, value
 
 
-def test_one_is_not_many():
+def test_counted_uses_the_singular_for_one():
     assert [units.counted(count, "line") for count in (0, 1, 2_000)] == ["0 lines", "1 line", "2,000 lines"]
 
 
@@ -117,7 +117,7 @@ def test_numbers_are_parsed(read):
 
 
 @pytest.mark.parametrize("read", REFUSED)
-def test_invalid_numbers_are_named_with_what_was_expected(read):
+def test_errors_name_the_invalid_number_and_what_was_expected(read):
     expected, texts = REFUSED[read]
     for text in texts:
         with pytest.raises(ValueError, match=expected) as error:
@@ -127,7 +127,7 @@ def test_invalid_numbers_are_named_with_what_was_expected(read):
 
 
 @given(st.integers(0, units.LARGEST_COUNT), st.integers(1, units.LARGEST_SIZE), st.text(max_size=50))
-def test_formatted_numbers_parse_back_and_any_text_is_parsed_or_refused(count, size, text):
+def test_formatted_numbers_parse_back_and_any_text_parses_or_raises_a_value_error(count, size, text):
     assert units.parse_count(units.format_count(count)) == count
     assert units.parse_size(units.format_bytes(size)) == pytest.approx(size, rel=0.005, abs=1)
     for read in (units.parse_size, units.parse_count):

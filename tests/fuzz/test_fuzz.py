@@ -26,7 +26,7 @@ def inputs(target: Target) -> st.SearchStrategy[bytes]:
 
 
 @by_name
-def test_what_broke_it_once_does_no_more(target):
+def test_inputs_that_once_broke_a_reader_no_longer_do(target):
     assert target.seeds
     for seed in target.seeds:
         try:
@@ -37,10 +37,10 @@ def test_what_broke_it_once_does_no_more(target):
 
 
 @by_name
-def test_whatever_comes_is_read_or_refused(target):
+def test_generated_input_is_accepted_or_rejected_with_a_one_line_error(target):
     check = given(inputs(target))(lambda data: target.check(data))
     settings(max_examples=50, suppress_health_check=list(HealthCheck))(check)()
 
 
-def test_each_folder_of_seeds_has_its_target():
+def test_each_corpus_folder_has_a_target():
     assert {folder.name for folder in CORPUS.iterdir()} == {target.name for target in TARGETS}

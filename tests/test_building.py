@@ -52,7 +52,7 @@ async def until(done, what):
 # Finding the tools.
 
 
-def test_a_tool_is_found_in_its_home_before_the_path(toy, tmp_path, monkeypatch):
+def test_the_home_of_a_tool_is_searched_before_the_path(toy, tmp_path, monkeypatch):
     assert find(TOYC) == Found(str(toy.compiler))
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
@@ -64,7 +64,7 @@ def test_a_tool_is_found_in_its_home_before_the_path(toy, tmp_path, monkeypatch)
 # Building.
 
 
-def test_a_worker_is_built_once_for_each_source_and_version(toy):
+def test_a_worker_is_built_once_per_source_and_version(toy):
     reported, took = [], []
     command = built(toy, reported, took)
     assert reported == ["building with Toy 3.1.4"]
@@ -81,7 +81,7 @@ def test_a_worker_is_built_once_for_each_source_and_version(toy):
     assert len(toy.kept) == 3
 
 
-def test_the_compilers_output_is_reported_and_its_first_error_is_the_reason(toy):
+def test_compiler_output_is_reported_and_its_first_error_is_the_reason(toy):
     toy.write(body=FAIL)
     reported = []
     with pytest.raises(BuildError, match=r"^build failed: main\.toy:1:1: error: nobody plays like this$"):
@@ -108,7 +108,7 @@ def test_the_compilers_output_is_reported_and_its_first_error_is_the_reason(toy)
         (None, r"needs toyc 2\.5 or newer: buy one at the toy shop"),
     ],
 )
-def test_without_a_working_toolchain_the_error_says_why(toy, compiler, expected):
+def test_the_build_error_describes_a_missing_or_broken_toolchain(toy, compiler, expected):
     if compiler is None:
         toy.compiler.unlink()
         assert toy.engine.missing() == "needs toyc 2.5 or newer: buy one at the toy shop"
@@ -119,7 +119,7 @@ def test_without_a_working_toolchain_the_error_says_why(toy, compiler, expected)
     assert toy.runs == []
 
 
-def test_a_build_has_a_time_limit_and_leaves_nothing_running(toy, monkeypatch):
+def test_a_build_that_exceeds_its_time_limit_is_killed(toy, monkeypatch):
     monkeypatch.setattr(building, "BUILD_TIMEOUT", 0.5)
     toy.write(body=f"{SLEEP} & wait")
     with pytest.raises(BuildError, match="toyc did not finish within 500 ms"):
@@ -128,13 +128,13 @@ def test_a_build_has_a_time_limit_and_leaves_nothing_running(toy, monkeypatch):
     assert alive(toy.runs) == []
 
 
-def test_a_cache_folder_that_cannot_be_written_is_named(toy):
+def test_the_build_error_names_a_cache_folder_that_is_not_writable(toy):
     toy.cache.write_text("a file")
     with pytest.raises(BuildError, match=f"cannot be built in {toy.cache}.*"):
         built(toy)
 
 
-def test_two_lanes_share_one_build(toy):
+def test_concurrent_builds_of_one_engine_run_the_compiler_once(toy):
     toy.write(body=f"sleep 0.3\n{MAKE}")
 
     async def both():
@@ -164,7 +164,7 @@ def texts(lab):
     return [event.text for event in lab.events.since(0)]
 
 
-async def test_a_lane_shows_its_build_and_then_holds_its_target(toy):
+async def test_a_lane_is_building_and_then_reaches_its_target(toy):
     toy.write(body=f'echo "looks good"\nwhile [ ! -e {toy.source}/go ]; do sleep 0.02; done\n{MAKE}')
 
     async def act(lab, lane):
@@ -250,7 +250,7 @@ def test_engines_without_a_toolchain_name_the_package_to_install(no_tools):
     assert all("cannot be built: needs " in line for line in said)
 
 
-def test_a_build_that_fails_is_one_line_and_exit_status_1(no_tools):
+def test_a_failed_build_prints_one_line_and_exits_with_status_1(no_tools):
     go = no_tools / "bin" / "go"
     go.write_text(
         '#!/bin/sh\n[ "$1" = env ] && echo go1.26.8 && exit\necho "./main.go:3:1: syntax error"; exit 1\n'

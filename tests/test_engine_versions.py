@@ -67,7 +67,7 @@ def installed(tmp_path, monkeypatch):
     pythons.find_interpreter.cache_clear()
 
 
-def test_a_version_is_found_among_the_installed_ones_or_the_error_says_how_to_install_it(installed):
+def test_a_python_version_is_found_or_the_error_has_the_install_commands(installed):
     for version, found in (("3.14", "3.14.2"), ("3.14t", "3.14.2t"), ("3.14.1", "3.14.1")):
         assert pythons.find_interpreter(version).executable == found
     for version in ("3.13", "3.14.1t", "3.1"):
@@ -79,7 +79,7 @@ def test_a_version_is_found_among_the_installed_ones_or_the_error_says_how_to_in
 # Another version of a runtime.
 
 
-def test_an_engine_of_another_language_may_name_the_version_of_its_runtime():
+def test_an_engine_of_another_language_can_have_the_version_of_its_runtime():
     (row,) = find_engines(["java@21"])
     assert (row.name, row.kind) == ("java-virtual@21", "java-virtual")
     assert row.ways[0].main_tool.version_wanted == "21"
@@ -88,7 +88,7 @@ def test_an_engine_of_another_language_may_name_the_version_of_its_runtime():
         find_engines(["go@latest"])
 
 
-def test_a_wanted_version_is_the_only_one_that_will_do(tmp_path):
+def test_only_the_requested_version_of_a_tool_is_used(tmp_path):
     for version in ("21.0.2", "25.0.1"):
         executable(tmp_path / f"jdk-{version}" / "bin" / "brew", "")
         (tmp_path / f"jdk-{version}" / "release").write_text(f'BREW_VERSION="{version}"\n')
@@ -103,7 +103,7 @@ def test_a_wanted_version_is_the_only_one_that_will_do(tmp_path):
     assert way.of_version("24").tools[0] is TOYC  # it only builds
 
 
-def test_a_version_that_a_tool_must_be_asked_for_is_told_as_wanted(toy):
+def test_a_version_reported_by_the_tool_itself_must_match_the_requested_one(toy):
     (way,) = toy.engine.ways
     assert built([way.of_version("3.1")])
     with pytest.raises(BuildError, match=r"^needs toyc 3\.2, found 3\.1\.4 at .*: buy one"):
@@ -113,7 +113,7 @@ def test_a_version_that_a_tool_must_be_asked_for_is_told_as_wanted(toy):
 # Variables.
 
 
-def test_a_build_with_variables_is_another_build(toy):
+def test_a_build_with_environment_variables_is_a_separate_build(toy):
     toy.write(body=MAKE + '; echo "taste=$TASTE"')
     log = []
     plain = built(toy.engine.ways, log)
@@ -123,7 +123,7 @@ def test_a_build_with_variables_is_another_build(toy):
     assert [line for line in log if line.startswith("taste")] == ["taste=", "taste=sweet"]
 
 
-async def test_a_worker_has_variables_besides_those_it_inherits():
+async def test_a_worker_gets_its_variables_in_addition_to_the_inherited_ones():
     say = "print(json.dumps(dict(type='error', message=os.environ['TOY'] + str('PATH' in os.environ))))"
     link = WorkerProcess([sys.executable, "-c", f"import json, os; {say}"], {"TOY": "yes, "})
     seen, end = [], time.monotonic() + PATIENCE

@@ -218,7 +218,7 @@ def test_ready_describes_the_worker(engine, worker):
 
 
 @on_all
-def test_each_target_is_met_exactly_and_reported_once(worker):
+def test_each_target_is_reached_exactly_and_reported_once(worker):
     live, targets = 0, (300, 120, 120, 3, 450, 0, 30)
     for target in targets:
         reached = worker.target(target)
@@ -236,7 +236,7 @@ def test_each_target_is_met_exactly_and_reported_once(worker):
 
 
 @on_all
-def test_with_refill_a_task_that_ends_is_replaced(engine, worker):
+def test_with_refill_ended_tasks_are_replaced(engine, worker):
     worker.do("workload", spec="sleep:0.05")
     worker.target(40)
     worker.tick(lambda tick: tick["completed"] >= few(engine, 120))
@@ -249,7 +249,7 @@ def test_with_refill_a_task_that_ends_is_replaced(engine, worker):
     same(worker.tick(lambda tick: tick["live"] == 0), failed=0)
 
 
-def test_without_refill_a_target_is_one_burst_of_tasks_that_take_their_time(engine, worker):
+def test_without_refill_each_target_creates_its_tasks_once(engine, worker):
     side_by_side(worker, 20)
     tasks = few(engine, 20)
     began = time.monotonic()
@@ -301,7 +301,7 @@ def test_payload_is_held_in_memory_and_freed(fresh):
 MANY = {"threads": 2_000, "rust-threads": 5_000, "java-threads": 5_000, **dict.fromkeys(POOLS, 20_000)}
 
 
-def test_halt_stops_growth_between_two_slices_and_reports_its_wall(engine, worker):
+def test_halt_stops_growth_and_reports_its_wall(engine, worker):
     many = MANY.get(engine, 200_000)
     for _ in range(10):  # on a busy machine so few may stand before the word arrives
         worker.send("target", tasks=many)
@@ -323,7 +323,7 @@ def test_halt_stops_growth_between_two_slices_and_reports_its_wall(engine, worke
 
 
 @only(*KINDS, *OTHERS)
-def test_ticks_and_commands_get_through_while_many_tasks_start(engine, worker):
+def test_ticks_and_commands_are_handled_while_many_tasks_start(engine, worker):
     many = 2_000 if row_of(engine).threads else 5_000 if engine in KINDS else 20_000
     worker.tick()
     before = len(worker.ticks)
@@ -339,7 +339,7 @@ def test_ticks_and_commands_get_through_while_many_tasks_start(engine, worker):
     same(worker.target(0), cancelled=many)
 
 
-def test_only_tasks_that_wait_for_a_thread_are_queued(engine, worker):
+def test_only_tasks_without_a_thread_are_queued(engine, worker):
     side_by_side(worker, 2)
     worker.target(30)
     queued = 28 if engine in POOLS else 29 if engine == "sequential" else 0
@@ -349,7 +349,7 @@ def test_only_tasks_that_wait_for_a_thread_are_queued(engine, worker):
         assert "threads" in worker.refuse("threads", count=4)
 
 
-def test_a_burst_runs_its_tasks_to_their_end_and_times_them(engine, worker):
+def test_a_burst_completes_its_tasks_and_times_them(engine, worker):
     side_by_side(worker, 50)
     tasks = few(engine, 50)
     worker.do("workload", spec="ticks:3x0.05")
@@ -384,7 +384,7 @@ steps = st.one_of(
 )
 
 
-def test_counters_stay_exact_whatever_is_asked(engine, pool):
+def test_counters_stay_exact_after_any_sequence_of_commands(engine, pool):
     @settings(
         max_examples=6,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -424,7 +424,7 @@ def test_counters_stay_exact_whatever_is_asked(engine, pool):
 
 
 @only("threads", "pool", "asyncio", "interpreters")
-def test_spin_uses_that_much_cpu_time(engine, worker):
+def test_spin_uses_its_cpu_time_and_can_be_cancelled(engine, worker):
     process = psutil.Process(worker.process.pid)
 
     def used():
@@ -448,7 +448,7 @@ def times(worker, name, since):
 
 
 @only(*TRACED)
-def test_tasks_are_timed_from_creation_to_beginning_and_from_there_to_their_end(engine, worker):
+def test_delays_and_durations_of_completed_tasks_are_reported(engine, worker):
     since = len(worker.reports)
     worker.target(few(engine, 50))
     worker.tick(lambda tick: tick["queued"] < few(engine, 50))
@@ -473,14 +473,14 @@ def test_tasks_are_timed_from_creation_to_beginning_and_from_there_to_their_end(
 
 
 @only("asyncio-eager")
-def test_an_eager_task_that_ends_as_it_is_created_is_counted_and_timed_once(fresh):
+def test_an_eager_task_that_ends_during_its_creation_is_counted_and_timed_once(fresh):
     since = once(fresh, "nop", 50)
     stays(fresh, created=50, completed=50, live=0)
     assert len(times(fresh, "durations", since)) == len(times(fresh, "delays", since)) == 50
 
 
 @on_kinds
-def test_a_users_function_runs_and_a_wrong_one_is_rejected(worker):
+def test_a_function_of_the_user_runs_and_an_invalid_one_is_rejected(worker):
     first = worker.tick(lambda tick: "switches" in tick)
     worker.do("workload", spec="jobs:short")
     worker.target(4)
@@ -516,7 +516,7 @@ def test_failing_tasks_are_counted_and_the_first_traceback_is_reported(worker):
 
 
 @on_kinds
-def test_what_tasks_print_and_read_cannot_disturb_the_wire(worker):
+def test_input_and_output_of_tasks_do_not_disturb_the_wire(worker):
     once(worker, "jobs:noise", 5)
     worker.tick(lambda tick: tick["completed"] + tick["failed"] == 5)
     assert worker.tick()["failed"] == 0, worker.all("error")
@@ -526,7 +526,7 @@ def test_what_tasks_print_and_read_cannot_disturb_the_wire(worker):
 
 
 @on_kinds
-def test_sys_exit_ends_a_worker_with_one_thread_and_else_fails_its_task(engine, worker):
+def test_sys_exit_ends_a_single_threaded_worker_and_otherwise_fails_its_task(engine, worker):
     once(worker, "jobs:leave", 1)
     if engine in ONE_THREAD:
         assert worker.ended() == 7
@@ -546,7 +546,7 @@ def test_tasks_that_end_slowly_are_not_replaced(worker):
 
 
 @only("asyncio")
-def test_tasks_started_by_a_users_task_are_not_cancelled_instead_of_it(worker):
+def test_child_tasks_are_not_cancelled_instead_of_their_parents(worker):
     worker.do("workload", spec="jobs:parent")
     worker.target(20)
     worker.until(lambda: worker.noise.count("<child begun>") == 100, "five children a parent")
@@ -557,7 +557,7 @@ def test_tasks_started_by_a_users_task_are_not_cancelled_instead_of_it(worker):
 
 
 @only("uvloop", "gevent")
-def test_lag_grows_while_a_task_blocks_the_loop(worker):
+def test_lag_grows_while_a_task_blocks_the_event_loop(worker):
     worker.tick(lambda tick: tick["lag"] < 0.2)
     since = once(worker, "jobs:block", 1)
     worker.wait("tick", lambda tick: tick["lag"] > 0.3 and not tick["completed"], since)  # overdue, not over
@@ -581,7 +581,7 @@ def test_the_rate_of_ticks_is_set(worker):
 
 
 @on_two
-def test_tracing_shows_in_ticks_and_in_bursts_while_it_is_on(worker):
+def test_ticks_have_traced_memory_only_while_tracing_is_on(worker):
     def untraced(ticks):
         assert all("traced" not in tick and "tracer" not in tick for tick in worker.next_ticks(ticks))
 
@@ -605,7 +605,7 @@ def test_tracing_shows_in_ticks_and_in_bursts_while_it_is_on(worker):
 
 
 @only("threads", "asyncio", "gevent")
-def test_a_burst_reads_what_its_live_tasks_have_traced(worker):
+def test_a_burst_reports_the_traced_memory_of_its_live_tasks(worker):
     tasks = 100
     worker.do("workload", spec="ticks:4x0.06")
     worker.do("trace", on=True)
@@ -617,7 +617,7 @@ def test_a_burst_reads_what_its_live_tasks_have_traced(worker):
 
 
 @only("threads", "asyncio", "gevent", "asyncio-eager")
-def test_older_tasks_do_not_begin_until_the_burst_is_created(engine, worker):
+def test_a_burst_can_have_older_tasks_that_have_not_begun(engine, worker):
     worker.do("workload", spec="nop")
     if engine in ("asyncio", "gevent"):
         same(run_burst(worker, 10, older=500), tasks=10)
@@ -627,7 +627,7 @@ def test_older_tasks_do_not_begin_until_the_burst_is_created(engine, worker):
 
 
 @only("threads", "asyncio")
-def test_the_collector_has_three_modes(worker):
+def test_each_mode_of_the_garbage_collector_is_applied(worker):
     for mode, state in (
         ("off", "<enabled False frozen False>"),
         ("frozen", "<enabled True frozen True>"),
@@ -647,7 +647,7 @@ def test_the_collector_has_three_modes(worker):
 
 
 @only(*POOLS)
-def test_new_threads_take_over_the_queue_and_the_counters_stay(worker):
+def test_the_number_of_threads_can_change_while_tasks_are_queued(worker):
     worker.do("threads", count=2)
     worker.target(30)
     worker.tick(lambda tick: tick["queued"] == 28)
@@ -669,7 +669,7 @@ def test_new_threads_take_over_the_queue_and_the_counters_stay(worker):
 
 
 @only("threads", *POOLS)
-def test_the_stack_of_new_threads_can_be_set(fresh):
+def test_the_stack_size_of_new_threads_can_be_set(fresh):
     side_by_side(fresh, 20)
     before = psutil.Process(fresh.process.pid).memory_info().vms
     fresh.do("stack", size=64 << 20)
@@ -705,7 +705,7 @@ WRONG = (
 
 
 @only("asyncio")
-def test_each_wrong_command_is_answered_on_one_line_and_nothing_changes(worker):
+def test_each_invalid_command_gets_a_one_line_error_and_changes_nothing(worker):
     worker.target(10)
     worker.write(b" " * ((1 << 20) + 10) + b'{"type":"stop"}\n')  # too long, and begins with nothing: dropped
     for line, command, expected in WRONG:
@@ -750,7 +750,7 @@ def terminate(worker):
 
 
 @on_each_program
-def test_it_ends_at_once(engine, pool):
+def test_a_worker_ends_on_stop_end_of_input_and_signals(engine, pool):
     managed = engine in ("java-virtual", "csharp", "node", "erlang")
     for end in (stop, close, interrupt, *([terminate] if managed else [])):
         worker = pool.get()
@@ -763,7 +763,7 @@ def test_it_ends_at_once(engine, pool):
 
 
 @on_kinds
-def test_the_end_of_its_input_ends_it_while_tasks_block(worker):
+def test_the_end_of_input_ends_a_worker_whose_tasks_block(worker):
     once(worker, "jobs:block_for_ever", 1)  # on one thread the next would not begin
     worker.tick(lambda tick: tick["live"] == 1)
     worker.process.stdin.close()
@@ -771,7 +771,7 @@ def test_the_end_of_its_input_ends_it_while_tasks_block(worker):
 
 
 @on_two
-def test_it_ends_without_a_reader(engine):
+def test_a_worker_ends_when_its_output_is_closed(engine):
     pipe = subprocess.PIPE
     command = start_command(row_of(engine))
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0) as process:
@@ -792,7 +792,7 @@ def test_it_ends_without_a_reader(engine):
         (["asyncio", "more"], "usage: python -m concwatch.worker ENGINE"),
     ],
 )
-def test_an_unknown_engine_is_one_line_and_status_2(arguments, expected):
+def test_invalid_arguments_of_a_worker_give_one_line_and_status_2(arguments, expected):
     command = [sys.executable, "-m", "concwatch.worker", *arguments]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE
@@ -802,5 +802,5 @@ def test_an_unknown_engine_is_one_line_and_status_2(arguments, expected):
     assert done.stderr.count("\n") == 1
 
 
-def test_the_worker_and_the_catalog_have_the_same_engines():
+def test_worker_and_catalog_have_the_same_engines():
     assert list(ENGINES) == [engine.name for engine in PYTHONS]

@@ -49,7 +49,7 @@ COMMANDS = st.one_of(
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(ENGINES)), st.lists(COMMANDS, max_size=20))
-def test_counters_add_up_at_every_tick_and_never_go_back(engine, commands):
+def test_counters_add_up_at_every_tick_and_never_decrease(engine, commands):
     driver = Driver(engine)
     for name, fields in commands:
         if name == "wait":
@@ -71,7 +71,7 @@ def test_counters_add_up_at_every_tick_and_never_go_back(engine, commands):
         last = tick
 
 
-def test_it_is_ready_before_it_ticks_and_answers_each_command_once():
+def test_ready_precedes_ticks_and_each_command_is_answered_once():
     driver = Driver("pool")
     ready, first = driver.seen
     assert isinstance(ready, Ready)
@@ -86,7 +86,7 @@ def test_it_is_ready_before_it_ticks_and_answers_each_command_once():
     assert [(reached.target, reached.created) for reached in driver.of(Reached)] == [(100, 100)]
 
 
-def test_a_wall_and_a_halt_keep_what_stands_and_memory_follows_it():
+def test_a_wall_and_halt_keep_the_live_tasks_and_their_memory():
     driver = Driver("threads", costs=Costs(1_000_000, 1_000, most=700, create_rate=5_000))
     driver.link.send("target", tasks=600)
     driver.pass_(0.05)
@@ -103,7 +103,7 @@ def test_a_wall_and_a_halt_keep_what_stands_and_memory_follows_it():
     assert 1_000_000 < driver.link.reading().rss < 1_700_000
 
 
-def test_two_runs_on_the_same_clock_give_equal_snapshots():
+def test_two_labs_with_the_same_clock_give_equal_snapshots():
     def snapshots():
         faults = {"uvloop": [Fault(3.0, Ended("killed by SIGKILL"))]}
         bench = Bench(*ENGINES, links=FakeWorkers(faults=faults))

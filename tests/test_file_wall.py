@@ -32,7 +32,7 @@ REFUSED = OSError(errno.EMFILE, "Too many open files")
         (None, False),
     ],
 )
-def test_an_error_is_of_this_wall_if_one_of_its_causes_is(error, refusal):
+def test_an_error_is_too_many_files_if_one_of_its_causes_is(error, refusal):
     assert is_too_many_files(error) is refusal
 
 
@@ -61,7 +61,7 @@ class Bench:
         self.turn()
 
 
-def test_the_target_is_lowered_at_once_and_reported_when_no_task_fails_any_more():
+def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
     bench = Bench(500, 300)
     bench.fail(100)
     assert len(bench.inbox) == 1
@@ -79,7 +79,7 @@ def test_the_target_is_lowered_at_once_and_reported_when_no_task_fails_any_more(
     assert bench.goal.wanted(bench.counts.live) == 0
 
 
-def test_a_target_set_meanwhile_is_kept():
+def test_a_target_set_after_failures_is_kept():
     bench = Bench(500, 300)
     bench.fail(100)
     bench.turn()
@@ -90,7 +90,7 @@ def test_a_target_set_meanwhile_is_kept():
     assert bench.goal.target == 50
 
 
-def test_tasks_being_cancelled_hit_no_wall():
+def test_failures_of_tasks_being_cancelled_are_not_a_wall():
     bench = Bench(10, 300)
     bench.fail(100)
     bench.turn()

@@ -50,7 +50,7 @@ class Model:
         raise AssertionError("it never comes to rest")
 
 
-def test_counts_add_up_even_if_a_task_ends_before_its_start_is_counted():
+def test_counts_add_up_if_a_task_ends_before_its_start_is_counted():
     counts = Counts()
     counts.created, counts.completed, counts.failed, counts.cancelled = 10, 1, 2, 3
     assert counts.live == 4
@@ -60,7 +60,7 @@ def test_counts_add_up_even_if_a_task_ends_before_its_start_is_counted():
 
 
 @given(st.booleans(), st.lists(st.tuples(numbers, st.integers(1, 400)), max_size=6))
-def test_it_holds_each_target_and_never_creates_beyond_it(refill, targets):
+def test_each_target_is_reached_and_never_exceeded(refill, targets):
     model = Model(refill)
     for target, most in targets:
         before = model.counts.live
@@ -74,7 +74,7 @@ def test_it_holds_each_target_and_never_creates_beyond_it(refill, targets):
 
 
 @given(numbers, st.lists(st.integers(0, 100), max_size=20), st.integers(1, 300))
-def test_a_burst_without_refill_creates_just_its_number(target, endings, most):
+def test_without_refill_exactly_the_target_is_created(target, endings, most):
     model = Model(refill=False)
     model.ask(target)
     for ending in endings:
@@ -85,7 +85,7 @@ def test_a_burst_without_refill_creates_just_its_number(target, endings, most):
     assert model.counts.cancelled == 0
 
 
-def test_switching_refill_off_drops_tasks_not_yet_created():
+def test_turning_refill_off_drops_tasks_not_yet_created():
     model = Model()
     model.ask(100)
     model.step(most=30)
@@ -96,7 +96,7 @@ def test_switching_refill_off_drops_tasks_not_yet_created():
 
 
 @given(st.booleans(), st.integers(1, 1_000), st.integers(1, 400), st.integers(1, 3))
-def test_replaced_while_it_grows_a_target_is_reached_only_when_all_are_live(refill, target, most, changes):
+def test_a_target_whose_tasks_are_replaced_is_reached_when_all_are_live(refill, target, most, changes):
     model = Model(refill)
     model.ask(target)
     model.step(most)
@@ -110,7 +110,7 @@ def test_replaced_while_it_grows_a_target_is_reached_only_when_all_are_live(refi
 
 
 @given(st.booleans(), st.integers(1, 1_000), numbers)
-def test_a_target_set_while_all_tasks_are_replaced_is_met(refill, target, other):
+def test_a_target_set_during_a_replacement_is_reached(refill, target, other):
     model = Model(refill, target=target)
     model.replace()
     model.step(most=target // 2)
@@ -120,7 +120,7 @@ def test_a_target_set_while_all_tasks_are_replaced_is_met(refill, target, other)
 
 
 @given(numbers, numbers, st.integers(1, 5))
-def test_replacing_while_it_shrinks_leaves_the_smaller_target_and_no_burst_behind(smaller, excess, changes):
+def test_replacing_while_shrinking_keeps_the_smaller_target(smaller, excess, changes):
     model = Model(refill=False, target=smaller + excess)
     model.ask(smaller)
     model.replace(changes)
@@ -131,7 +131,7 @@ def test_replacing_while_it_shrinks_leaves_the_smaller_target_and_no_burst_behin
 
 
 @given(st.booleans(), numbers, st.integers(1, 1_000), numbers)
-def test_settling_lowers_the_target_to_what_is_live_and_is_not_reached(refill, target, standing, more):
+def test_settling_only_lowers_the_target_and_reports_nothing(refill, target, standing, more):
     model = Model(refill)
     model.ask(target)
     model.step(standing)
@@ -145,7 +145,7 @@ def test_settling_lowers_the_target_to_what_is_live_and_is_not_reached(refill, t
 
 
 @pytest.mark.parametrize("refill", [True, False])
-def test_reached_reports_what_happened_since_the_command_once(refill):
+def test_reached_is_reported_once_with_the_changes_since_the_command(refill):
     model = Model(refill)
     model.ask(10, now=5.0)
     model.settle()
@@ -161,7 +161,7 @@ def test_reached_reports_what_happened_since_the_command_once(refill):
     assert model.reported[-1] == {"target": 5, "live": 5, "created": 0, "cancelled": 15, "seconds": -9.0}
 
 
-def test_a_burst_whose_tasks_end_at_once_is_reached():
+def test_a_target_of_tasks_that_end_at_once_is_reached():
     model = Model(refill=False)
     model.ask(10)
     for _ in range(10):
@@ -173,7 +173,7 @@ def test_a_burst_whose_tasks_end_at_once_is_reached():
     assert model.goal.reached(model.counts, 1.0) == expected
 
 
-def test_a_task_being_cancelled_is_not_part_of_the_next_burst():
+def test_a_task_being_cancelled_does_not_count_for_the_next_target():
     goal, counts = Goal(), Counts()
     goal.set_target(30, counts, 0.0)
     counts.created = 30

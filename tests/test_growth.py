@@ -89,16 +89,16 @@ LEAKING = {
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_whose_tasks_all_end_is_no_leak(name, seed):
+def test_a_service_whose_tasks_all_end_does_not_leak(name, seed):
     assert not served(60, **SERVICES[name], seed=seed).leaks
 
 
 @pytest.mark.parametrize("name", LEAKING)
-def test_tasks_that_never_end_are_a_leak_within_a_minute(name):
+def test_tasks_that_never_end_are_detected_as_a_leak_within_a_minute(name):
     assert served(60, **LEAKING[name], seed=5).leaks
 
 
-def test_growth_has_an_interval_that_holds_what_is_true():
+def test_the_confidence_interval_of_growth_contains_the_true_rate():
     growth = served(60, lambda t: 0, lives(1), leaks=2).growth
     assert growth.low <= 120 <= growth.high
     assert growth.per_minute == pytest.approx(120, rel=0.01)
@@ -106,7 +106,7 @@ def test_growth_has_an_interval_that_holds_what_is_true():
     assert noisy.low <= 0 <= noisy.high
 
 
-def test_a_few_seconds_are_too_short_to_tell():
+def test_growth_is_unknown_after_a_few_seconds():
     meter = served(10, lambda t: 0, lives(1), leaks=50)
     assert meter.growth is None
     assert not meter.leaks
@@ -132,7 +132,7 @@ class Detected:
 MIB = 1 << 20
 
 
-def test_memory_that_grows_while_tasks_do_not_is_logged_once():
+def test_memory_growth_without_task_growth_is_logged_once():
     found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100)
     ((severity, text),) = found.events
     assert severity == "warning"
@@ -152,17 +152,17 @@ def test_memory_that_grows_while_tasks_do_not_is_logged_once():
     ],
     ids=["steady", "with its tasks", "a step", "levels off", "swings"],
 )
-def test_other_memory_is_no_leak(rss, live):
+def test_memory_that_is_bounded_or_grows_with_tasks_is_not_a_leak(rss, live):
     assert Detected(240, rss, live).events == []
 
 
-def test_while_allocations_are_traced_the_lines_that_grow_are_logged():
+def test_growing_lines_are_logged_while_allocations_are_traced():
     found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100, traced=True)
     assert found.requests == 2
     assert found.events[1] == ("warning", "app/cache.py:12 holds 9 MiB, 1 MiB more than 10 s ago")
 
 
-def test_readings_before_a_restart_do_not_count():
+def test_readings_before_a_restart_are_ignored():
     found = Detected(25, rss=lambda t: 50 + t / 4, live=lambda t: 100)
     found.detector.restart()
     for tenth in range(250, 500):

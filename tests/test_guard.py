@@ -61,7 +61,9 @@ STACKS = (Wall("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),)
         (QUEUE, Settings("payload:1MiB", threads=3), 100, 100 * 1_000 * MARGIN + 3 * MIB),
     ],
 )
-def test_tasks_weigh_what_the_catalog_says_and_what_they_hold(engine, settings, tasks, expected):
+def test_the_demand_of_tasks_includes_margin_tracing_payload_and_connections(
+    engine, settings, tasks, expected
+):
     assert task_demand(engine, settings).added(tasks) == pytest.approx(expected)
 
 
@@ -75,7 +77,7 @@ def test_tasks_weigh_what_the_catalog_says_and_what_they_hold(engine, settings, 
         (QUEUE, Settings("payload:1KiB"), True, False),  # some hold it, and most wait
     ],
 )
-def test_what_was_measured_counts_without_a_margin_if_taken_in_the_same_way(
+def test_a_measured_cost_replaces_the_estimate_only_under_the_same_settings(
     engine, settings, clean, measured
 ):
     found = task_demand(engine, settings, Cost(3_000.0, None, 500, tracing=False, clean=clean))
@@ -116,13 +118,13 @@ def of(name, workload="sleep:10", walls=WALLS):
         ),
     ],
 )  # fmt: skip
-def test_a_forecast_says_how_many_fit_and_why_not_more(tasks, one, room, others, bound, fitting, why):
+def test_a_forecast_gives_how_many_tasks_fit_and_the_reason(tasks, one, room, others, bound, fitting, why):
     found = forecast(tasks, [one], room, others, bound)
     assert (found.fitting, found.fits, found.measured) == (fitting, not why, False)
     assert why in ("", found.why())
 
 
-def test_connections_end_at_the_limit_on_open_files(monkeypatch):
+def test_connections_are_limited_by_open_files(monkeypatch):
     monkeypatch.setattr(forecasting, "most_files", lambda: 1_000)
     found = forecast(5_000, [demand(TOY, Settings("http"), ())], 100 * GIB)
     assert found.fitting == 1_000 - FILES_KEPT
@@ -130,7 +132,7 @@ def test_connections_end_at_the_limit_on_open_files(monkeypatch):
     assert wall_fits(QUEUE, Settings("http"), ()) == ()  # no more than it has threads
 
 
-def test_a_worker_reuses_the_memory_that_it_has():
+def test_memory_a_worker_already_has_is_reused():
     one = Demand(1_000, measured=True, idle=IDLE, rss=500 * MIB)
     assert one.bytes(1_000) == 500 * MIB
     assert one.bytes(1_000_000) == IDLE + 1_000_000_000
@@ -145,7 +147,7 @@ def test_a_worker_reuses_the_memory_that_it_has():
     others=st.integers(0, 1 << 40),
     wall=st.integers(0, 10**9),
 )
-def test_what_a_forecast_says_fits_does_fit_and_hardly_more_would(
+def test_the_number_of_tasks_in_a_forecast_fits_and_is_close_to_the_maximum(
     tasks, each, held, begun, room, others, wall
 ):
     one = Demand(each, held, begun, walls=(Fit(wall, "pid_max"),))
@@ -161,7 +163,7 @@ def test_what_a_forecast_says_fits_does_fit_and_hardly_more_would(
 # A lab's own forecast.
 
 
-def test_a_lab_counts_in_what_the_other_lanes_are_still_to_hold():
+def test_a_forecast_includes_the_targets_of_other_lanes():
     bench = Bench("asyncio", "uvloop", budget=1 * GIB)
     first, second = bench.lab.lanes
     capacity = bench.lab.local.capacity
@@ -175,7 +177,7 @@ def test_a_lab_counts_in_what_the_other_lanes_are_still_to_hold():
     assert capacity.forecast(first, 500_000).others == 0
 
 
-def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
+def test_a_forecast_uses_the_measured_cost_and_does_not_count_memory_twice():
     bench = Bench("asyncio", links=FakeWorkers(costs={"asyncio": Costs(task=5_000)}), budget=400 * MIB)
     (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
     bench.lab.set_target(lane, 50_000)
@@ -191,7 +193,7 @@ def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
 
 
 @pytest.mark.parametrize("name", ["asyncio", "threads"])
-def test_as_many_as_are_offered_do_fit(name):
+def test_as_many_tasks_as_offered_fit(name):
     bench = Bench(name, budget=300 * MIB)
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 1_000)
@@ -233,7 +235,7 @@ def growing(budget=300 * MIB, **costs):
     return bench, lane, bench.links.links["asyncio"]
 
 
-def test_what_surely_fits_is_granted_at_once_and_what_nearly_fills_the_budget_in_parts():
+def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     bench, lane, link = growing()
     grow(lane, bench, 100_000)
     assert granted(link) == [100_000]
@@ -261,7 +263,7 @@ def test_what_surely_fits_is_granted_at_once_and_what_nearly_fills_the_budget_in
 @pytest.mark.parametrize(
     ("workload", "task"), [("hold", 400), ("hold", 1_900), ("payload:64KiB", 1_260), ("app:job", 70_000)]
 )
-def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget, workload, task):
+def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workload, task):
     bench, lane, _ = growing(budget, task=task)
     bench.lab.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
@@ -286,7 +288,7 @@ class Machine:
         return Memory(16 * GIB, self.left, self.bound)
 
 
-def test_memory_that_others_use_is_not_available_to_workers():
+def test_memory_used_by_other_programs_is_not_available_to_workers():
     machine = Machine(12 * GIB, "cgroup memory")
     bench = Bench("asyncio", memory=machine)
     (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
@@ -327,7 +329,7 @@ def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_logged():
     bench.until(lambda: large.live == 10)
 
 
-def test_one_lane_at_a_time_is_stopped_and_the_next_only_when_that_did_not_help(monkeypatch):
+def test_lanes_are_stopped_one_at_a_time_while_memory_stays_short(monkeypatch):
     machine = Machine()
     bench = three_lanes(machine)
     small, large, other = bench.lab.lanes
@@ -348,7 +350,7 @@ def test_one_lane_at_a_time_is_stopped_and_the_next_only_when_that_did_not_help(
     assert len(bench.texts()) == count  # nothing is left to stop
 
 
-def test_memory_is_read_more_often_the_less_is_left_while_tasks_grow():
+def test_memory_is_read_more_often_during_growth_and_when_little_is_left():
     assert step_interval(100 * GIB) == LONGEST
     assert SHORTEST < step_interval(400 * MIB) < LONGEST
     assert step_interval(0) == step_interval(-GIB) == SHORTEST
@@ -371,7 +373,7 @@ def test_memory_is_read_more_often_the_less_is_left_while_tasks_grow():
 
 @pytest.mark.real
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="oom_score_adj exists on Linux only")
-async def test_workers_and_page_servers_are_ended_before_anything_else_when_memory_runs_out():
+async def test_workers_and_page_servers_are_the_first_the_kernel_kills_without_memory():
     def score(pid):
         with open(f"/proc/{pid}/oom_score_adj", encoding="ascii") as file:
             return int(file.read())
@@ -420,9 +422,7 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
         ),
     ],
 )  # fmt: skip
-def test_a_run_is_refused_where_what_runs_at_the_same_time_does_not_fit(
-    engines, tasks, together, budget, expected
-):
+def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, together, budget, expected):
     machine = Machine(12 * GIB)
     assert (
         why_too_many(find_engines(engines), Settings(), tasks, together, budget, machine, lambda: WALLS)
@@ -442,9 +442,7 @@ def test_a_run_is_refused_where_what_runs_at_the_same_time_does_not_fit(
         ("5", str(2 * memory_now().total), "is more memory than this machine has: expected at most"),
     ],
 )
-def test_run_refuses_what_will_not_fit_in_one_line_before_it_starts_anything(
-    monkeypatch, tasks, budget, expected
-):
+def test_run_rejects_an_invalid_or_exceeded_budget_in_one_line(monkeypatch, tasks, budget, expected):
     monkeypatch.setattr("concwatch.commands.run.create_lab", None)
     result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", tasks, f"--max-memory={budget}"])
     assert (result.exit_code, result.stdout) == (2, "")
@@ -459,7 +457,7 @@ def asked(s):
     return isinstance(s.app.screen, FitDialog)
 
 
-async def test_a_target_beyond_the_budget_is_confirmed_first_and_cancelling_changes_nothing():
+async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled():
     async with stage(budget=300 * MIB) as s:
         for keys in [("escape",), ("down", "down", "enter"), ("end", "enter")]:
             await s.press("3", "end", *keys)
@@ -487,7 +485,7 @@ async def test_a_target_beyond_the_budget_is_confirmed_first_and_cancelling_chan
         assert 220_000 < s.lane("asyncio").target < 300 * MIB / 1_260  # as measured, without a margin
 
 
-async def test_keys_pressed_in_haste_are_asked_about_once_and_starting_all_grows_until_the_budget():
+async def test_rapid_keys_open_one_dialog_and_starting_all_grows_up_to_the_budget():
     async with stage(budget=100 * MIB) as s:
         s.app.simulate_key("3")
         for _ in range(12):
@@ -504,7 +502,7 @@ async def test_keys_pressed_in_haste_are_asked_about_once_and_starting_all_grows
         assert (asked(s), lane.target) == (False, held - 10_000)
 
 
-async def test_a_typed_number_is_asked_about_and_where_no_more_fit_nothing_more_is_offered():
+async def test_a_typed_target_must_be_confirmed_and_zero_fitting_tasks_are_not_offered():
     async with stage() as s:
         await s.press("1", "enter")
         await s.enter("30000")
@@ -523,7 +521,7 @@ async def test_a_typed_number_is_asked_about_and_where_no_more_fit_nothing_more_
 
 
 @pytest.mark.parametrize("size", [(80, 24), (20, 5)])
-async def test_the_question_can_be_read_and_answered_at_every_size(size):
+async def test_the_dialog_can_be_answered_at_every_screen_size(size):
     async with stage(size, budget=100 * MIB) as s:
         await s.press("3", "end")
         assert asked(s)

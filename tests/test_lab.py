@@ -43,7 +43,7 @@ def sent(bench, name, command):
 # Many lanes.
 
 
-def test_settings_reach_every_lane_that_they_are_for_also_those_switched_on_later():
+def test_settings_are_sent_to_every_lane_that_supports_them():
     bench = running("pool", "asyncio", "uvloop")
     bench.lab.switch(bench.lab.lanes[2], False)
     bench.until(lambda: bench.lab.lanes[2].idle)
@@ -78,7 +78,7 @@ def fetching(bench, name="asyncio"):
     return [fields["url"] for fields in sent(bench, name, "workload") if "url" in fields]
 
 
-def test_tasks_fetch_from_one_server_that_is_started_when_they_first_do():
+def test_all_lanes_fetch_from_one_page_server_started_on_first_use():
     bench = running("asyncio", "threads")
     bench.pass_(2)
     assert (bench.pages, bench.lab.settings.page) == ([], None)
@@ -90,7 +90,7 @@ def test_tasks_fetch_from_one_server_that_is_started_when_they_first_do():
     assert bench.lab.settings.page == expected[-1]
 
 
-def test_a_page_server_that_dies_is_logged_once_and_the_next_target_starts_another():
+def test_a_dead_page_server_is_logged_once_and_replaced_on_the_next_target():
     bench = running("asyncio", settings=Settings("http:2"))
     (lane,), first = bench.lab.lanes, bench.pages[0]
     first.how = "killed by SIGKILL"
@@ -108,7 +108,7 @@ def test_a_page_server_that_dies_is_logged_once_and_the_next_target_starts_anoth
     assert fetching(bench) == [bench.pages[2].url(2.0)]
 
 
-def test_where_no_page_can_be_served_nothing_is_changed_and_lanes_go_on():
+def test_without_a_page_server_settings_stay_and_lanes_keep_running():
     pages = []
 
     def once():
@@ -147,7 +147,7 @@ def budget_warnings(bench):
 
 
 @pytest.mark.parametrize("names", [("asyncio",), ("pool", "asyncio", "uvloop")])
-def test_growth_stops_everywhere_at_the_budget_and_tasks_are_still_replaced(names):
+def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(names):
     workers = FakeWorkers(costs={name: Costs(create_rate=2e6) for name in names})
     bench = over_budget(*names, settings=Settings("sleep:1"), links=workers)
     assert 0.9 * bench.lab.budget < bench.lab.total_rss <= bench.lab.budget
@@ -163,7 +163,7 @@ def test_growth_stops_everywhere_at_the_budget_and_tasks_are_still_replaced(name
     assert text.endswith("of 100 MiB: growth stopped, live tasks continue")
 
 
-def test_growing_goes_on_when_tasks_were_taken_away_and_is_stopped_again():
+def test_growth_resumes_when_memory_is_freed_and_stops_again_at_the_budget():
     bench = over_budget("asyncio", "uvloop")
     first, second = bench.lab.lanes
     held = first.live
@@ -182,7 +182,7 @@ def test_growing_goes_on_when_tasks_were_taken_away_and_is_stopped_again():
     assert len(budget_warnings(bench)) == 2
 
 
-def test_lanes_that_restart_with_heavier_tasks_reach_their_target_or_a_wall():
+def test_lanes_restarted_with_heavier_tasks_stay_within_the_budget():
     bench = running("asyncio", "uvloop", "threads", budget=120 * MIB)
     for lane, tasks in zip(bench.lab.lanes, (8_000, 8_000, 1_500), strict=True):
         bench.lab.set_target(lane, tasks)
@@ -194,7 +194,7 @@ def test_lanes_that_restart_with_heavier_tasks_reach_their_target_or_a_wall():
     assert bench.lab.total_rss <= bench.lab.budget
 
 
-def test_a_lane_that_waits_for_its_worker_is_held_back_too():
+def test_the_budget_also_limits_a_lane_whose_worker_is_starting():
     bench, lane = hand_bench(budget=MIB)
     bench.lab.set_target(lane, 5_000)
     bench.pass_()
@@ -206,7 +206,7 @@ def test_a_lane_that_waits_for_its_worker_is_held_back_too():
     assert "target" not in bench.links.last.names()
 
 
-def test_a_halt_is_sent_once_until_the_worker_answers():
+def test_halt_is_sent_once_until_the_worker_answers():
     bench, lane, link = running_lane(budget=50 * MIB)
     bench.lab.set_target(lane, 5_000)
     link.rss = 60 * MIB
@@ -219,7 +219,7 @@ def test_a_halt_is_sent_once_until_the_worker_answers():
 # Events.
 
 
-def test_a_log_returns_what_is_new_and_drops_the_oldest():
+def test_the_event_log_returns_new_events_and_drops_the_oldest():
     log = EventLog()
     for number in range(1, KEPT + 501):
         log.add(number, "", "\x1b[2J")
@@ -233,7 +233,7 @@ def test_a_log_returns_what_is_new_and_drops_the_oldest():
 # Running and ending.
 
 
-async def test_closing_leaves_no_worker_nor_page_server_whatever_the_lanes_do():
+async def test_closing_ends_workers_in_every_state_and_the_page_server():
     faults = {"pool": [Fault(0.2, Ended("gone"))]}
     workers = FakeWorkers(faults=faults)
     bench = Bench("threads", "pool", "asyncio", "uvloop", links=workers, settings=Settings("http"))
@@ -257,7 +257,7 @@ async def test_closing_kills_a_worker_that_does_not_answer(monkeypatch):
     assert bench.lab.lanes[0].idle
 
 
-async def test_closing_ends_even_if_killing_does_not_help(monkeypatch):
+async def test_closing_returns_even_if_a_killed_worker_does_not_end(monkeypatch):
     monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
     monkeypatch.setattr("concwatch.lab.lab.KILL_LIMIT", 0.05)
     bench, lane, link = running_lane()
@@ -266,7 +266,7 @@ async def test_closing_ends_even_if_killing_does_not_help(monkeypatch):
     assert not lane.idle
 
 
-async def test_a_crash_while_closing_leaves_no_worker(monkeypatch):
+async def test_an_error_while_closing_still_kills_the_workers(monkeypatch):
     bench, _, link = running_lane()
 
     def fall():
@@ -278,7 +278,7 @@ async def test_a_crash_while_closing_leaves_no_worker(monkeypatch):
     assert link.killed
 
 
-async def test_a_running_lab_steps_by_itself():
+async def test_a_running_lab_steps_on_its_own():
     lab = Lab([ENGINES["asyncio"]], open_link=FakeWorkers(), hz=50)
     clock = asyncio.create_task(lab.run())
     try:
@@ -295,7 +295,7 @@ async def test_a_running_lab_steps_by_itself():
 # Snapshots.
 
 
-def test_a_snapshot_of_lanes_that_are_off_says_what_the_catalog_knows():
+def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
     walls = [Wall("vm.max_map_count", 65_530, 130)]
     bench = Bench("asyncio", "threads", engines=[GHOST], walls=walls)
     ask(bench, 0)  # a target of 0 leaves a lane off
@@ -316,7 +316,7 @@ def test_a_snapshot_of_lanes_that_are_off_says_what_the_catalog_knows():
     assert (snapshot.machine.total, snapshot.machine.room) == (16 * GIB, 12 * GIB)
 
 
-def test_the_cheapest_lane_is_the_measure_of_the_others():
+def test_lanes_are_compared_with_the_cheapest_one():
     costs = {"asyncio": Costs(task=1_000), "uvloop": Costs(task=1_500), "threads": Costs(task=16_000)}
     bench = running(*costs, links=FakeWorkers(costs=costs))
     ask(bench, 5_000)
@@ -327,7 +327,7 @@ def test_the_cheapest_lane_is_the_measure_of_the_others():
     assert all(lane.status.clean for lane in lanes)
 
 
-def test_what_a_task_is_expected_to_take_goes_by_the_catalog_then_by_what_was_measured():
+def test_the_expected_memory_of_a_task_is_the_catalogs_until_it_is_measured():
     engine = Engine("toy", "", 1_000, traced_factor=2.0)
     bench = Bench(engines=[engine], links=FakeWorkers(costs={"toy": Costs(task=3_000)}), budget=300 * MIB)
     (lane,) = bench.lab.lanes
@@ -352,7 +352,7 @@ def test_what_a_task_is_expected_to_take_goes_by_the_catalog_then_by_what_was_me
     assert bench.lab.local.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
 
 
-def test_a_snapshot_shows_a_stall_a_failure_a_wall_queues_and_tracing_and_other_lanes_go_on():
+def test_a_snapshot_shows_stalled_failed_limited_queueing_and_traced_lanes():
     faults = {"asyncio": [Fault(1.0, silence=60)], "uvloop": [Fault(1.0, Ended("killed by SIGSEGV"))]}
     workers = FakeWorkers({"threads": Costs(most=500)}, faults)
     bench = running("asyncio", "uvloop", "threads", "pool", links=workers, settings=Settings(trace=True))
@@ -380,7 +380,7 @@ def test_a_snapshot_shows_a_stall_a_failure_a_wall_queues_and_tracing_and_other_
     assert all(lane.idle and lane.state is State.OFF for lane in bench.lab.lanes)
 
 
-def test_the_share_of_others_is_that_of_now_and_that_while_the_last_target_was_created():
+def test_the_load_of_other_programs_is_reported_now_and_during_the_last_growth():
     bench = running("asyncio", "uvloop", links=FakeWorkers(costs={"asyncio": Costs(create_rate=5_000)}))
     first = bench.lab.lanes[0]
     bench.lab.set_workload("hold")
@@ -401,7 +401,7 @@ def test_the_share_of_others_is_that_of_now_and_that_while_the_last_target_was_c
     assert bench.snapshot("asyncio").status.create_others == pytest.approx(0.25, abs=0.05)
 
 
-def test_the_cpu_of_a_new_worker_is_not_that_of_others():
+def test_the_cpu_of_a_new_worker_is_not_counted_as_that_of_other_programs():
     bench, lane, link = running_lane()
     link.cpu_seconds = 50.0
     bench.pass_(3)

@@ -47,7 +47,7 @@ def targets(link):
 # On.
 
 
-def test_switching_on_starts_one_worker_which_runs_once_all_settings_are_applied():
+def test_a_lane_runs_when_its_one_worker_has_applied_all_settings():
     bench, lane = hand_bench()
     bench.pass_(1)
     assert (lane.state, lane.idle, bench.links.links, len(lane.series)) == (State.OFF, True, [], 0)
@@ -70,7 +70,7 @@ def test_switching_on_starts_one_worker_which_runs_once_all_settings_are_applied
     assert bench.texts() == ["on: Toy 1.0 · red, pid 4242"]
 
 
-def test_a_worker_is_only_sent_what_it_can_do_and_shown_with_its_flags():
+def test_only_supported_commands_are_sent_and_flags_are_logged():
     bench, _, link = starting(settings=Settings(trace=True, gc="frozen", threads=20))
     bench.receive(Ready("toy", "Toy 1.0", 1, can=("threads",), flags=("red", "6 threads")))
     assert link.names() == ["workload", "refill", "threads", "rate"]
@@ -79,7 +79,7 @@ def test_a_worker_is_only_sent_what_it_can_do_and_shown_with_its_flags():
     assert bench.texts() == ["on: Toy 1.0 · red · 20 threads, pid 1"]
 
 
-def test_settings_and_targets_from_before_a_worker_starts_are_the_last_ones():
+def test_a_starting_worker_gets_only_the_latest_settings_and_target():
     bench, lane, link = starting()
     for tasks in (10, 30):
         bench.lab.set_target(lane, tasks)
@@ -91,7 +91,7 @@ def test_settings_and_targets_from_before_a_worker_starts_are_the_last_ones():
     assert targets(link) == [30]
 
 
-def test_a_traced_lane_does_not_begin_with_a_tick_from_before_tracing():
+def test_a_traced_lane_runs_from_its_first_traced_tick():
     bench, lane, link = starting(settings=Settings(trace=True))
     bench.lab.set_target(lane, 1_000)
     link.start()
@@ -107,7 +107,7 @@ def test_a_traced_lane_does_not_begin_with_a_tick_from_before_tracing():
 # Failing to start.
 
 
-def test_an_engine_that_is_not_there_fails_with_what_to_install():
+def test_a_lane_without_its_package_fails_with_the_install_command():
     bench = Bench(engines=[GHOST])
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 10)
@@ -117,7 +117,7 @@ def test_an_engine_that_is_not_there_fails_with_what_to_install():
     assert lane.state is State.OFF
 
 
-def test_a_worker_that_never_starts_fails_within_the_limit():
+def test_a_worker_that_does_not_start_fails_after_the_time_limit():
     bench, lane, link = starting()
     bench.pass_(START_LIMIT - 0.5, step=0.5)
     assert lane.state is State.STARTING
@@ -168,7 +168,7 @@ def test_an_engine_whose_worker_cannot_start_is_broken_until_one_does(report, re
     assert (lane.state, lane.missing) == (State.RUNNING, None)
 
 
-def test_a_workload_refused_at_the_start_fails_the_lane_once():
+def test_a_workload_rejected_at_start_fails_the_lane_once():
     bench, lane, link = starting(settings=Settings(workload="app:job"))
     bench.receive(Ready("toy", "Toy 1.0", 1, can=("trace", "gc")))
     refused = 'workload "app:job": no module "app"'
@@ -181,7 +181,7 @@ def test_a_workload_refused_at_the_start_fails_the_lane_once():
 # Settings that change.
 
 
-def test_settings_that_change_are_sent_and_nothing_else():
+def test_only_changed_settings_are_sent():
     bench, _, link = running_lane()
     link.sent.clear()
     bench.lab.set_refill(False)
@@ -197,7 +197,7 @@ def test_settings_that_change_are_sent_and_nothing_else():
     ]
 
 
-def test_a_refused_workload_leaves_the_one_before_with_its_page_and_can_be_set_again():
+def test_a_rejected_workload_keeps_the_previous_one_and_can_be_retried():
     bench, lane, link = running_lane()
     bench.lab.set_target(lane, 100)
     bench.lab.set_workload("http:1")
@@ -214,7 +214,7 @@ def test_a_refused_workload_leaves_the_one_before_with_its_page_and_can_be_set_a
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(traced):
+def test_a_restarted_lane_keeps_its_target_and_resets_its_figures(traced):
     bench, lane, link = running_lane()
     bench.lab.set_target(lane, 1_000)
     bench.receive(tick(1.0, 1_000), Reached(1_000, 1_000, 1_000, 0, 0.01))
@@ -237,7 +237,7 @@ def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(
     assert lane.status.tracing == traced
 
 
-def test_a_lane_that_is_stopping_or_off_is_not_started_by_tracing():
+def test_tracing_does_not_start_a_lane_that_is_stopping_or_off():
     bench, lane, _ = running_lane()
     bench.lab.switch(lane, False)
     bench.lab.set_trace(True)
@@ -251,7 +251,7 @@ def test_a_lane_that_is_stopping_or_off_is_not_started_by_tracing():
 
 
 @pytest.mark.parametrize("ready", [True, False], ids=["stalled", "starting"])
-def test_a_lane_that_is_switched_off_gets_one_stop_is_killed_in_the_end_and_then_off(ready):
+def test_switching_off_sends_one_stop_and_kills_the_worker_after_the_time_limit(ready):
     bench, lane, link = running_lane() if ready else starting()
     bench.pass_(2)
     assert lane.state is (State.STALLED if ready else State.STARTING)
@@ -270,7 +270,7 @@ def test_a_lane_that_is_switched_off_gets_one_stop_is_killed_in_the_end_and_then
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_a_lane_switched_on_while_stopping_starts_again_unless_switched_off_once_more(on):
+def test_a_lane_switched_on_while_stopping_restarts_unless_switched_off_again(on):
     bench, lane, link = running_lane()
     bench.lab.switch(lane, False)
     bench.lab.set_target(lane, 70)
@@ -285,7 +285,7 @@ def test_a_lane_switched_on_while_stopping_starts_again_unless_switched_off_once
         assert (lane.state, targets(bench.links.last)) == (State.RUNNING, [70])
 
 
-def test_a_killed_worker_is_a_failed_lane_with_a_gap_that_can_be_switched_on_again():
+def test_a_killed_worker_fails_its_lane_which_can_be_switched_on_again():
     bench, lane, _ = running_lane()
     bench.lab.set_target(lane, 100)
     bench.receive(tick(0.3, 100), end("killed by SIGKILL"))
@@ -305,7 +305,7 @@ def test_a_killed_worker_is_a_failed_lane_with_a_gap_that_can_be_switched_on_aga
 # Stalls.
 
 
-def test_a_silent_worker_is_stalled_with_its_seconds_and_recovers():
+def test_a_silent_worker_is_stalled_until_it_ticks_again():
     bench, lane, link = running_lane()
     bench.pass_(0.9)
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
@@ -320,7 +320,7 @@ def test_a_silent_worker_is_stalled_with_its_seconds_and_recovers():
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.STALLED, 1.5)
 
 
-def test_a_slow_rate_is_no_stall():
+def test_a_slow_rate_of_ticks_is_not_a_stall():
     bench, lane, link = running_lane(hz=0.5)
     for index in range(5):
         bench.pass_(2)
@@ -333,7 +333,7 @@ def test_a_slow_rate_is_no_stall():
 # Targets, walls and bursts.
 
 
-def test_a_limit_is_logged_with_its_wall_and_the_lane_goes_on():
+def test_a_limit_is_logged_and_lowers_the_target():
     bench, lane, link = running_lane()
     bench.lab.set_target(lane, 50_000)
     bench.receive(
@@ -351,7 +351,7 @@ def test_a_limit_is_logged_with_its_wall_and_the_lane_goes_on():
     assert (lane.worker.goal.limit, targets(link)[-1]) == (None, 1_000)
 
 
-def test_a_report_that_crossed_with_a_newer_target_is_not_taken_for_it():
+def test_reports_about_an_older_target_are_logged_but_not_applied():
     bench, lane, _ = running_lane()
     for tasks in (50_000, 100, 0):
         bench.lab.set_target(lane, tasks)
@@ -369,7 +369,7 @@ def test_a_report_that_crossed_with_a_newer_target_is_not_taken_for_it():
 @pytest.mark.parametrize(
     "report", [BurstDone(300, 0.1, 0.1, 1.0, 0.2), Error("a burst needs a worker without tasks", "burst")]
 )
-def test_a_burst_leaves_no_target_behind(report):
+def test_the_target_is_zero_after_a_burst(report):
     bench, lane, link = running_lane()
     lane.worker.run_burst(Burst(300, 1, 0, None))
     assert (link.names()[-1], lane.target) == ("burst", 300)
@@ -386,7 +386,7 @@ def test_a_burst_leaves_no_target_behind(report):
 # Figures.
 
 
-def test_the_baseline_is_taken_just_before_the_first_task_with_all_settings_applied():
+def test_idle_memory_is_read_after_all_settings_and_before_the_first_task():
     bench, lane, link = starting()
     bench.lab.set_target(lane, 1_000)
     bench.receive(READY)
@@ -399,7 +399,7 @@ def test_the_baseline_is_taken_just_before_the_first_task_with_all_settings_appl
     assert lane.status.idle_rss == 15_000_000
 
 
-def test_memory_is_judged_by_the_one_tick_that_comes_after_it_was_read():
+def test_memory_per_task_uses_the_first_tick_after_each_reading():
     bench, lane, link = running_lane()
     bench.lab.set_target(lane, 2_000)
     link.rss = 10_000_000 + 2_000 * 1_000
@@ -419,7 +419,7 @@ def test_memory_is_judged_by_the_one_tick_that_comes_after_it_was_read():
     assert lane.sample.rss_per_task == 1_000
 
 
-def test_a_new_workload_and_nothing_else_forgets_the_cost_of_the_old_one():
+def test_only_a_new_workload_resets_the_cost_of_a_task():
     bench, lane, _ = running_lane()
     bench.lab.set_target(lane, 1_000)
     for time in (1.0, 1.1, 1.2):
@@ -432,7 +432,7 @@ def test_a_new_workload_and_nothing_else_forgets_the_cost_of_the_old_one():
     assert not lane.status.clean
 
 
-def test_a_sample_has_the_median_of_the_last_durations_while_there_are_tasks_and_then_the_memory_retained():
+def test_a_sample_has_the_median_duration_with_tasks_and_retained_memory_without():
     stats = WorkerStats(0.0, 10.0)
     stats.add_reading(Reading(5_000, 0.0, 3))
     ticks = [
@@ -450,7 +450,7 @@ def test_a_sample_has_the_median_of_the_last_durations_while_there_are_tasks_and
     assert stats.sample(0.5, 0, 0.0).duration is None, "that was another workload"
 
 
-def test_samples_keep_to_the_rate_however_often_the_lab_steps_or_the_worker_ticks():
+def test_samples_are_taken_at_the_rate_independent_of_steps_and_ticks():
     bench, lane, link = running_lane(hz=1)
     bench.pass_(60)
     times = list(lane.series.since("rss", 0)[0])
@@ -483,7 +483,7 @@ def test_an_impossible_tick_and_a_second_ready_are_logged_once_and_ignored():
     assert lane.sample.created_per_second == pytest.approx(10 / 0.3)
 
 
-def test_the_first_line_of_garbage_is_logged_and_a_hundred_more_end_the_worker():
+def test_garbage_is_logged_once_and_kills_the_worker_after_a_hundred_lines():
     bench, lane, link = running_lane()
     bench.receive(*(Garbage(f"not a line of the wire: {index}") for index in range(MOST_GARBAGE)))
     assert lane.state is State.RUNNING
@@ -494,7 +494,7 @@ def test_the_first_line_of_garbage_is_logged_and_a_hundred_more_end_the_worker()
     assert len(bench.texts("error")) == 1
 
 
-def test_a_worker_that_reports_too_much_does_not_fill_the_event_log():
+def test_too_many_reports_do_not_fill_the_event_log():
     bench, _, _ = running_lane()
     for _ in range(100):
         bench.receive(*(Error("x" * 5_000, None, "y" * 20_000) for _ in range(100)), Flood("too much"))
@@ -508,7 +508,7 @@ def test_a_worker_that_reports_too_much_does_not_fill_the_event_log():
     assert bench.texts("error")[-1] == "at last"
 
 
-def test_errors_and_standard_error_become_events_of_which_the_latter_only_once():
+def test_errors_are_logged_and_only_the_first_line_of_standard_error():
     bench, lane, _ = running_lane()
     bench.receive(Error("a task failed: ValueError: 7", None, "Traceback\n  boom\nValueError: 7\n"))
     bench.receive(Noise("\x1b[2J\x07hello\nworld\n"), Noise("again"), Noise("\n \n"))
@@ -519,7 +519,7 @@ def test_errors_and_standard_error_become_events_of_which_the_latter_only_once()
     ]
 
 
-def test_trim_is_sent_to_workers_that_can_and_logged():
+def test_trim_is_logged_and_only_sent_to_workers_that_support_it():
     bench, lane, link = running_lane()
     bench.lab.trim(lane)
     assert link.names()[-1] == "trim"

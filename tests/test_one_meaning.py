@@ -44,7 +44,7 @@ KEYS = {
 """Keys of a lane in ``run --json`` other than figures."""
 
 
-def test_figures_are_listed_once_each_with_their_meaning():
+def test_each_figure_is_listed_once_with_its_meaning():
     listed_figures = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
     assert [each["name"] for each in listed_figures] == [figure.name for figure in FIGURES] == list(BY_NAME)
     for each in listed_figures:
@@ -54,7 +54,7 @@ def test_figures_are_listed_once_each_with_their_meaning():
     assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(BY_NAME)
 
 
-def test_every_name_that_is_used_is_that_of_a_figure():
+def test_all_names_in_use_are_names_of_figures():
     used = {*EXPECTABLE, *READINGS, *SHARED_FIGURES, *TRACED, *SHOWN, *(figure.name for figure in COMPARED)}
     assert used <= set(BY_NAME)
     assert set(COLUMNS) - set(BY_NAME) == RAW
@@ -106,7 +106,7 @@ async def _measured(settings_, tasks, costs, path=None):
     costs=st.builds(Costs, task=st.integers(100, 20_000), create_rate=st.floats(50_000, 500_000)),
 )
 @settings(max_examples=10, deadline=None)
-def test_screen_run_experiment_and_recording_of_the_same_snapshots_agree(workload, trace, tasks, costs):
+def test_screen_run_experiment_and_recording_have_the_same_figures(workload, trace, tasks, costs):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.jsonl"
         row, seen = fast(_measured(Settings(workload, trace=trace), tasks, costs, path))

@@ -151,13 +151,13 @@ def test_a_python_provides_all_engines_that_it_supports(odd, changes, label, mor
         ("interpreters", {}, r"needs Python 3\.14 or newer: /opt/.* is 3\.13\.1"),
     ],
 )
-def test_an_unsuitable_python_is_one_line(odd, asked, python, why):
+def test_an_unsuitable_python_is_rejected_in_one_line(odd, asked, python, why):
     with pytest.raises(ValueError, match=why) as error:
         find_engines([f"{asked}@{odd(**python)}"])
     assert "\n" not in str(error.value)
 
 
-def test_a_missing_or_too_old_python_is_one_line(monkeypatch):
+def test_a_missing_or_too_old_python_is_reported_with_what_to_use(monkeypatch):
     with pytest.raises(ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install"):
         find_engines(["asyncio@9.9"])
     with pytest.raises(ValueError, match="no such Python"):
@@ -169,7 +169,7 @@ def test_a_missing_or_too_old_python_is_one_line(monkeypatch):
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python has eager tasks")
-def test_a_worker_on_too_old_a_python_names_the_version_needed():
+def test_a_worker_on_a_too_old_python_names_the_required_version():
     command = [sys.executable, "-m", "concwatch.worker", "asyncio-eager"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 1
@@ -185,7 +185,7 @@ def test_two_pythons_of_one_version_are_rejected(odd):
 
 
 @needs_one
-def test_a_lane_on_another_python_uses_no_package_of_this_one(tmp_path):
+def test_a_lane_on_another_python_does_not_import_packages_of_this_one(tmp_path):
     row, *_ = find_engines([f"asyncio@{list(PYTHONS.values())[-1]}"])
     (tmp_path / "jobs.py").write_text("async def look():\n    import msgspec\n")
     with Worker(row, cwd=tmp_path) as worker:

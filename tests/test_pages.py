@@ -55,7 +55,7 @@ def get(url):
 # The server.
 
 
-def test_a_page_of_one_size_comes_after_the_latency_that_its_address_asks_for(server):
+def test_a_page_is_served_after_the_latency_in_its_url(server):
     page = get(server.url(0))
     assert (len(page), page) == (SIZE, make_page())
     assert (page[:15], page[-8:]) == (b"<!DOCTYPE html>", b"</html>\n")
@@ -64,7 +64,7 @@ def test_a_page_of_one_size_comes_after_the_latency_that_its_address_asks_for(se
     assert time.monotonic() - began >= 0.1 - EARLY
 
 
-def test_an_address_that_is_wrong_is_refused(server):
+def test_an_invalid_url_is_rejected(server):
     for path, status in {
         "page?latency=soon": 400,
         "page?latency=-1": 400,
@@ -77,7 +77,7 @@ def test_an_address_that_is_wrong_is_refused(server):
         assert caught.value.code == status
 
 
-async def test_many_pages_are_served_at_the_same_time(server):
+async def test_many_pages_are_served_concurrently(server):
     raise_limit()
     began = time.monotonic()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -91,7 +91,7 @@ async def test_many_pages_are_served_at_the_same_time(server):
     assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 200 s
 
 
-def test_its_end_is_reported_with_its_last_line_and_closing_leaves_no_process(monkeypatch):
+def test_the_end_of_a_server_is_reported_and_closing_leaves_no_process(monkeypatch):
     with contextlib.closing(PageServer()) as server:
         assert server.ended() is None
     assert not alive(server.pid)
@@ -121,7 +121,7 @@ time.sleep(600)
         pytest.param("pages.child_setup = lambda niceness: None", False, id="by the end of its input"),
     ],
 )
-def test_it_dies_with_its_killed_parent(before, stopped):
+def test_a_server_ends_when_its_parent_is_killed(before, stopped):
     command = [sys.executable, "-c", PARENT.format(root=ROOT, before=before)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         try:
@@ -179,7 +179,7 @@ def cheat():
         server.shutdown()
 
 
-def test_each_engine_fetches_pages_side_by_side_and_counts_what_fails(worker, server, cheat):
+def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, server, cheat):
     worker.do("workload", spec="http:0.5", url=server.url(0.5))
     worker.send("burst", tasks=20, chunks=1, older=0, read_after=0.2)
     done = worker.wait("burst")
@@ -204,7 +204,7 @@ def test_each_engine_fetches_pages_side_by_side_and_counts_what_fails(worker, se
     worker.do("refill", on=False)
 
 
-def test_without_an_address_there_is_nothing_to_fetch(worker):
+def test_the_http_workload_needs_an_http_url(worker):
     for fields in ({}, {"url": "ftp://x"}):
         message = worker.refuse("workload", spec="http", **fields)
         assert message == 'workload "http" needs a "url" to fetch: expected http://…'
@@ -212,7 +212,9 @@ def test_without_an_address_there_is_nothing_to_fetch(worker):
 
 
 @pytest.mark.parametrize(("name", "package"), [("asyncio", "aiohttp"), ("threads", "requests")])
-def test_a_package_that_is_not_there_is_named_with_what_to_install(name, package, tmp_path, monkeypatch):
+def test_the_http_workload_names_a_missing_package_with_the_install_command(
+    name, package, tmp_path, monkeypatch
+):
     (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError(name={package!r})\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with Worker(name) as worker:
@@ -221,7 +223,7 @@ def test_a_package_that_is_not_there_is_named_with_what_to_install(name, package
         assert worker.target(3)["live"] == 3
 
 
-def test_many_connections_are_no_wall_where_the_hard_limit_allows_them(server):
+def test_a_worker_raises_its_limit_on_open_files_for_many_connections(server):
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -238,7 +240,7 @@ def test_many_connections_are_no_wall_where_the_hard_limit_allows_them(server):
 # The lab and its server.
 
 
-def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
+def test_without_aiohttp_the_command_line_names_the_install_command(monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)

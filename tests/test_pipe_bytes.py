@@ -19,7 +19,7 @@ def all_lines(pipe):
 
 
 @given(st.lists(st.binary(max_size=20)), st.lists(st.integers(0, 200)))
-def test_lines_are_the_same_wherever_they_come_apart(lines, cuts):
+def test_lines_are_the_same_for_every_division_into_chunks(lines, cuts):
     data = b"\n".join(lines)
     pipe = PipeLines()
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
@@ -38,7 +38,7 @@ def test_many_lines_are_returned_in_batches():
     assert [len(pipe.lines()) for _ in range(4)] == [MAX_LINES, MAX_LINES, 5, 0]
 
 
-def test_a_line_too_long_is_reported_once_and_skipped_to_its_end():
+def test_a_line_that_is_too_long_is_reported_once_and_skipped():
     pipe = PipeLines()
     pipe.feed(b"a\n" + b"x" * (LONGEST_LINE + 1))
     assert pipe.full
@@ -52,7 +52,7 @@ def test_a_line_too_long_is_reported_once_and_skipped_to_its_end():
     assert pipe.lines() == [None, b"c", b"z" * LONGEST_LINE]
 
 
-def test_it_is_full_of_bytes_or_of_a_line_until_it_is_looked_at():
+def test_a_buffer_is_full_of_bytes_until_they_are_read():
     pipe = PipeLines()
     for _ in range(MAX_BYTES // 1_000_000):
         pipe.feed(b"x" * 999_999 + b"\n")

@@ -100,7 +100,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("how", WRITTEN)
-async def test_whole_lines_are_read_however_they_come_and_garbage_is_told(run, how):
+async def test_lines_are_read_in_any_chunks_and_garbage_is_reported(run, how):
     script, reports, garbage = WRITTEN[how]
     child = run(script)
     assert await child.end() == "exited with status 0"
@@ -110,7 +110,7 @@ async def test_whole_lines_are_read_however_they_come_and_garbage_is_told(run, h
     assert all(len(message) < 400 for message in told)
 
 
-async def test_a_flood_of_reports_is_taken_in_little_by_little_and_none_is_lost(run):
+async def test_many_reports_are_returned_in_batches_and_none_is_lost(run):
     count = 20 * MAX_LINES
     child = run(f"for n in range({count}): say(type='error', message=str(n))\nsys.stdin.read()")
     looks = []
@@ -122,7 +122,7 @@ async def test_a_flood_of_reports_is_taken_in_little_by_little_and_none_is_lost(
     assert not child.of(Garbage)
 
 
-async def test_while_nobody_looks_a_flood_waits_and_no_memory_goes_into_it(run):
+async def test_output_that_is_not_read_blocks_the_worker_and_uses_little_memory(run):
     child = run("line = 'x' * 1000 + '\\n'\nwhile True: sys.stdout.write(line)")
     before = psutil.Process().memory_info().rss
     end = time.monotonic() + PATIENCE
@@ -135,7 +135,7 @@ async def test_while_nobody_looks_a_flood_waits_and_no_memory_goes_into_it(run):
     assert child.of(Flood) == [Flood("sends more than is read: it has to wait")]
 
 
-async def test_what_is_written_to_standard_error_is_kept_within_bounds_with_the_last_words(run):
+async def test_standard_error_is_truncated_and_its_last_line_is_the_reason(run):
     child = run("sys.stderr.write('first words\\n' + 'x' * 200_000 + '\\nlast words\\n'); sys.exit(3)")
     assert await child.end() == "exited with status 3: last words"
     noise = child.of(Noise)
@@ -143,7 +143,7 @@ async def test_what_is_written_to_standard_error_is_kept_within_bounds_with_the_
     assert all(len(item.text) <= NOISE_KEPT for item in noise)
 
 
-async def test_an_end_by_a_signal_is_told_with_its_name_or_number(run):
+async def test_an_end_by_a_signal_is_reported_with_its_name_or_number(run):
     child = run("import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
                 "os.kill(os.getpid(), 11)")  # fmt: skip
     assert await child.end() == "killed by SIGSEGV"
@@ -151,7 +151,7 @@ async def test_an_end_by_a_signal_is_told_with_its_name_or_number(run):
     assert describe_exit(-63) == "killed by signal 63"
 
 
-async def test_a_program_that_is_not_there_is_an_end_with_its_reason(run):
+async def test_a_missing_program_ends_with_the_reason(run):
     child = run(command=["/no/such/program"])
     reason = await child.end()
     assert reason.startswith("could not be started: ")
@@ -160,7 +160,7 @@ async def test_a_program_that_is_not_there_is_an_end_with_its_reason(run):
     assert child.link.reading() is None
 
 
-async def test_what_is_sent_before_it_runs_arrives_in_order_unless_it_is_killed(run):
+async def test_commands_sent_before_the_start_arrive_in_order(run):
     killed = run("time.sleep(1000)")
     killed.link.send("target", tasks=1)
     killed.link.kill()
@@ -174,7 +174,7 @@ async def test_what_is_sent_before_it_runs_arrives_in_order_unless_it_is_killed(
     ]
 
 
-async def test_sending_to_one_that_has_closed_its_input_or_ended_is_nothing(run):
+async def test_sending_to_a_worker_that_closed_its_input_or_ended_is_ignored(run):
     child = run("os.close(0); say(type='error', message='closed'); time.sleep(0.1)")
     await child.until(lambda: child.of(Error))
     for _ in range(20):
@@ -185,7 +185,7 @@ async def test_sending_to_one_that_has_closed_its_input_or_ended_is_nothing(run)
     child.link.kill()
 
 
-async def test_a_grandchild_that_holds_the_pipes_does_not_delay_the_end(run):
+async def test_a_grandchild_that_keeps_the_pipes_open_does_not_delay_the_end(run):
     child = run(
         "import subprocess\n"
         "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
@@ -198,7 +198,7 @@ async def test_a_grandchild_that_holds_the_pipes_does_not_delay_the_end(run):
         os.kill(int(error.message), signal.SIGKILL)
 
 
-async def test_a_real_worker_is_looked_at_from_outside_and_its_end_by_sigkill_is_told(run):
+async def test_memory_and_threads_of_a_real_worker_are_read_until_it_is_killed(run):
     child = run(engine="asyncio")
     child.link.send("target", tasks=200)
     await child.until(lambda: any(tick.live == 200 for tick in child.of(Tick)))

@@ -37,7 +37,7 @@ def created(time, begin, tasks, rate):
 
 
 @pytest.mark.parametrize("late", [0.0, 0.03])
-def test_a_burst_is_drawn_as_high_whatever_moment_it_falls_on(late):
+def test_a_burst_has_the_same_peak_at_any_phase_of_the_ticks(late):
     tasks, rate = 500, 200_000
     highest = []
     for phase in range(50):
@@ -52,7 +52,7 @@ def test_a_burst_is_drawn_as_high_whatever_moment_it_falls_on(late):
     assert max(highest) == pytest.approx(tasks / 0.1, rel=0.1)
 
 
-def test_a_silence_is_filled_back_and_the_rates_add_up_to_what_was_created():
+def test_rates_fill_a_silence_and_add_up_to_the_tasks_created():
     def so_far(time):
         return created(time, 1, 100_000, 20_000)
 
@@ -63,7 +63,7 @@ def test_a_silence_is_filled_back_and_the_rates_add_up_to_what_was_created():
     assert found[32:58] == pytest.approx([20_000] * 26)
 
 
-def test_what_was_before_the_window_is_taken_as_spread_evenly():
+def test_a_trailing_rate_spreads_changes_before_its_window_evenly():
     trailing = Trailing(1.0)
     assert math.isnan(trailing.rate)
     trailing.add(0.0, 100)
@@ -98,12 +98,12 @@ def best(readings):
         ([(0, 0), (4, 4_000)], 1_000),  # a leap after a silence is spread over the silence
     ],
 )
-def test_the_best_second_is_found_wherever_it_lies(readings, expected):
+def test_the_best_second_is_found_at_any_offset(readings, expected):
     assert best(readings) == pytest.approx(expected)
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 3), st.integers(0, 10_000)), min_size=2))
-def test_no_second_is_better_than_all_together_nor_worse_than_the_mean(steps):
+def test_the_best_second_is_between_the_mean_and_the_total(steps):
     time, count, readings = 0.0, 0, []
     for seconds, more in steps:
         time, count = time + seconds, count + more

@@ -54,7 +54,7 @@ def test_every_required_engine_is_installed():
     assert not {name: reason for name, reason in missing.items() if reason}
 
 
-def test_runtimes_and_the_catalog_have_the_same_engines_each_with_notes():
+def test_runtimes_and_catalog_have_the_same_engines_with_notes():
     assert sorted(RUNTIMES) == sorted(OTHERS)
     for engine in CATALOG:
         assert len(engine_notes(engine)) > 100, engine.name
@@ -107,7 +107,7 @@ def conversation(worker):
     ] + [masked(last)]
 
 
-def test_its_reports_are_those_of_its_golden_file(worker, engine):
+def test_reports_match_the_golden_file(worker, engine):
     lines = "".join(line + "\n" for line in conversation(worker))
     path = GOLDEN / f"{engine}.jsonl"
     if WRITE:
@@ -125,7 +125,7 @@ def timings(worker):
     return ([value for tick in worker.ticks for value in tick[name]] for name in ("durations", "delays"))
 
 
-def test_it_times_completed_tasks_at_most_a_thousand_a_second_and_none_of_a_burst(worker, engine):
+def test_completed_tasks_are_timed_up_to_a_thousand_a_second_except_in_bursts(worker, engine):
     worker.reset()
     worker.do("refill", on=False)
     worker.target(20)
@@ -155,7 +155,7 @@ def test_it_times_completed_tasks_at_most_a_thousand_a_second_and_none_of_a_burs
     assert 50 <= len(durations) <= 120 + 1_000 * (last["time"] - first["time"])
 
 
-def test_a_runtime_with_a_heap_reports_its_live_bytes(worker, engine):
+def test_a_runtime_with_a_heap_reports_its_size(worker, engine):
     worker.reset()
     before = worker.tick()
     if engine in ("rust-threads", "tokio", "async-std"):  # what has no collector has no such figure
@@ -168,7 +168,7 @@ def test_a_runtime_with_a_heap_reports_its_live_bytes(worker, engine):
 
 
 @pytest.mark.parametrize("worker", ["go", "node", "tokio"], indirect=True, scope="module")
-def test_it_counts_context_switches(worker):
+def test_context_switches_are_counted(worker):
     before = worker.tick()["switches"]
     worker.tick(lambda tick: tick["switches"] > before)
 
@@ -183,7 +183,7 @@ async def until(done, what):
         await asyncio.sleep(0.02)
 
 
-async def test_one_engine_of_each_language_holds_tasks_in_one_lab_and_none_is_left():
+async def test_one_lab_runs_an_engine_of_each_language_and_leaves_no_process():
     rows = [row for row in find_engines([*PROGRAMS, "asyncio"]) if not row.missing()]
     for row in rows:
         await asyncio.to_thread(start_command, row)
@@ -211,7 +211,7 @@ PROGRAM = "import sys; sys.path.insert(0, {root!r}); from concwatch.__main__ imp
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_no_worker_outlives_a_monitor_that_is_killed():
+def test_workers_end_when_their_monitor_is_killed():
     rows = [row for row in find_engines(PROGRAMS) if not row.missing()]
     if not rows:
         pytest.skip("no toolchain of another language is here")

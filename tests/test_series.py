@@ -29,7 +29,7 @@ def weight(series):
     )
 
 
-def test_what_is_not_known_is_a_gap():
+def test_unknown_values_are_gaps():
     series = Series()
     assert (len(series), math.isnan(series.last("rss"))) == (0, True)
     assert [list(column) for column in series.since("rss", 0)] == [[], []]
@@ -38,7 +38,7 @@ def test_what_is_not_known_is_a_gap():
     assert all(math.isnan(series.last(metric)) for metric in METRICS if metric != "rss")
 
 
-def test_a_rate_reaches_back_to_the_last_tick_and_not_into_another_worker():
+def test_a_rate_fills_the_gap_since_the_last_tick_of_the_same_worker():
     series = Series()
     for time, (rss, rate) in enumerate([(1, 5.0), (1, None), (None, None), (1, None), (1, None), (1, 7.0)]):
         series.append(blank_sample(0, time, rss=rss, created_per_second=rate))
@@ -46,7 +46,7 @@ def test_a_rate_reaches_back_to_the_last_tick_and_not_into_another_worker():
     assert values == pytest.approx([5, math.nan, math.nan, 7, 7, 7], nan_ok=True)
 
 
-def test_eight_hours_take_less_than_two_megabytes_and_keep_the_whole_span_and_its_extremes():
+def test_eight_hours_take_less_than_two_megabytes_and_keep_all_extremes():
     hours = 8 * 3600 * HZ
     spike, dip = 12_345, 23_456
     series = filled(hours, lambda index: {spike: 1e9, dip: -1e9}.get(index, index))
@@ -67,7 +67,7 @@ def test_eight_hours_take_less_than_two_megabytes_and_keep_the_whole_span_and_it
     assert times[0] == (hours - FINE) / HZ
 
 
-def test_folding_keeps_a_gap_that_fills_a_bucket_and_no_smaller_one():
+def test_folding_keeps_only_gaps_that_fill_a_bucket():
     series = Series()
     for index in range(FINE + BLOCK):
         gap = index == 30 or BUCKET <= index < 2 * BUCKET
@@ -78,7 +78,7 @@ def test_folding_keeps_a_gap_that_fills_a_bucket_and_no_smaller_one():
     assert values[4:6] == [1.0, 1.0]
 
 
-def test_the_oldest_of_what_is_folded_is_forgotten_in_the_end(monkeypatch):
+def test_the_oldest_folded_samples_are_dropped(monkeypatch):
     monkeypatch.setattr(module, "COARSE", 100)
     series = filled(FINE + 12 * BLOCK)
     assert len(series) <= FINE + BLOCK + 100
@@ -87,7 +87,7 @@ def test_the_oldest_of_what_is_folded_is_forgotten_in_the_end(monkeypatch):
 
 
 @pytest.mark.parametrize("count", [50, FINE + BLOCK, 15_000])
-def test_a_window_begins_with_the_last_sample_before_it(count):
+def test_a_window_starts_with_the_last_sample_before_it(count):
     series = filled(count)
     every = list(series.since("rss", -1)[0])
     for start in (0.0, 0.05, 2.0, 66.6, 599.95, 600.0, 1200.0, count / HZ, count / HZ + 5):
@@ -97,7 +97,7 @@ def test_a_window_begins_with_the_last_sample_before_it(count):
 
 
 @given(st.lists(st.one_of(st.just(math.nan), st.floats(allow_nan=False))))
-def test_extremes_look_past_gaps(values):
+def test_extremes_ignore_gaps(values):
     least, greatest = extremes(values)
     known = [value for value in values if not math.isnan(value)]
     if known:

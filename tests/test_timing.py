@@ -51,7 +51,7 @@ def slices(size, interval, seconds):
     ],
     ids=["few", "many", "most", "slices", "bursts", "at once"],
 )
-def test_at_most_a_thousand_a_second_are_timed(moments):
+def test_at_most_a_thousand_tasks_a_second_are_timed(moments):
     run = Run()
     run.create(moments())
     times = [now for _, now in run.timed]
@@ -60,13 +60,13 @@ def test_at_most_a_thousand_a_second_are_timed(moments):
 
 
 @pytest.mark.parametrize("rate", [3_000, 20_000, 50_000])
-def test_nearly_as_many_are_timed_as_may_be(rate):
+def test_the_allowed_number_of_timed_tasks_is_nearly_used_up(rate):
     run = Run()
     run.create(poisson(rate, 2))
     assert len(run.timed) > 0.95 * 2 * RATE
 
 
-def test_of_many_tasks_a_third_is_timed_at_most_even_when_they_come_slowly():
+def test_at_most_a_third_of_many_tasks_is_timed_also_at_a_low_rate():
     run = Run()
     run.create([0.0] * 1_000)
     before = run.created, len(run.timed)
@@ -75,7 +75,7 @@ def test_of_many_tasks_a_third_is_timed_at_most_even_when_they_come_slowly():
     assert 0.3 < share <= 0.34
 
 
-def test_each_place_in_a_slice_of_growth_gets_its_turn():
+def test_timed_tasks_are_spread_evenly_over_slices_of_growth():
     run = Run()
     run.create(slices(1_024, 0.01, 5))
     places = [index % 1_024 for index, _ in run.timed[2 * BUCKET :]]
@@ -83,7 +83,7 @@ def test_each_place_in_a_slice_of_growth_gets_its_turn():
     assert quarters == pytest.approx([0.25] * 4, abs=0.03)
 
 
-def test_the_lengths_of_the_timed_are_those_of_all():
+def test_the_durations_of_timed_tasks_are_representative():
     run, source = Run(), random.Random(2)
     run.create(poisson(5_000, 30))
     lengths = [0.2 * math.exp(source.gauss(0, 0.5)) for _ in range(run.created)]
@@ -93,7 +93,7 @@ def test_the_lengths_of_the_timed_are_those_of_all():
         assert timed[int(share * len(timed))] == pytest.approx(lengths[int(share * len(lengths))], rel=near)
 
 
-def test_times_are_drained_once_rounded_to_four_digits_and_whole_microseconds():
+def test_times_are_drained_once_and_rounded():
     timing = Timing(lambda: 0.0)
     timing.record_start(1.0, 1.00012344)
     timing.record_completion(1.0, 13.34567)
@@ -102,7 +102,7 @@ def test_times_are_drained_once_rounded_to_four_digits_and_whole_microseconds():
     assert timing.drain() == {"durations": [], "delays": []}
 
 
-def test_without_a_reader_the_oldest_times_are_dropped():
+def test_the_oldest_times_are_dropped_when_not_drained():
     timing = Timing(lambda: 0.0)
     for index in range(MAX_TIMES + 5):
         timing.record_completion(0.0, index)
@@ -110,7 +110,7 @@ def test_without_a_reader_the_oldest_times_are_dropped():
     assert (len(times), times[0]) == (MAX_TIMES, 5)
 
 
-def test_tasks_that_are_skipped_together_are_chosen_as_one_by_one():
+def test_skipping_several_tasks_times_the_same_ones_as_choosing_one_by_one():
     one_by_one, together = Run(), Run()
     moments = list(slices(1_000, 0.1, 3))
     one_by_one.create(moments)

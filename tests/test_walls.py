@@ -54,7 +54,7 @@ NEVER = 9223372036854771712
         ("nonsense\n0::/app\n", {"app": ("a lot", 1, None)}, NONE),
     ],
 )
-def test_memory_is_what_the_machine_has_or_the_tightest_control_group(
+def test_memory_is_that_of_the_machine_or_of_the_tightest_control_group(
     tmp_path, monkeypatch, own, groups, expected
 ):
     def folders(controller):
@@ -79,7 +79,7 @@ def test_memory_is_what_the_machine_has_or_the_tightest_control_group(
     assert (found.group is None) == (found.bound == "memory")
 
 
-def test_this_machine_has_memory_and_walls():
+def test_memory_and_walls_of_this_machine_are_plausible():
     memory = memory_now()
     assert 0 < memory.available <= memory.total
     found = {wall.name: wall for wall in walls.thread_walls()}
@@ -103,7 +103,7 @@ def test_this_machine_has_memory_and_walls():
         ("asyncio", [("pid_max", 32_768, 768)], ()),
     ],
 )
-def test_the_wall_with_the_fewest_threads_left_binds_tasks_that_are_threads(engine, found, expected):
+def test_tasks_that_are_threads_are_limited_by_the_wall_with_the_fewest_left(engine, found, expected):
     assert wall_fits(find_engines([engine])[0], Settings(), [Wall(*wall) for wall in found]) == expected
 
 
@@ -129,12 +129,12 @@ MAPS_FOR_100 = ("vm.max_map_count", 65_530, 65_530 - 300)  # a thread needs thre
         ([], "unknown"),
     ],
 )
-def test_the_wall_with_the_least_room_for_threads_is_named(monkeypatch, found, named):
+def test_the_wall_with_the_fewest_threads_left_is_reported(monkeypatch, found, named):
     monkeypatch.setattr(walls, "thread_walls", lambda pid: [Wall(*wall) for wall in found])
     assert wall_hit() == (named, {name: value for name, value, _ in reversed(found)}.get(named))
 
 
-def test_limits_are_read_from_files_and_missing_or_boundless_ones_left_out(monkeypatch, tmp_path):
+def test_missing_and_unlimited_control_groups_are_skipped(monkeypatch, tmp_path):
     folders = [tmp_path / name for name in ("bounded", "boundless", "nowhere")]
     for folder, text in zip(folders, ("1234\n", "max\n"), strict=False):
         folder.mkdir()
@@ -145,7 +145,7 @@ def test_limits_are_read_from_files_and_missing_or_boundless_ones_left_out(monke
     assert (wall.value, wall.used) == (1234, 7)
 
 
-def test_what_binds_depends_on_who_one_is(monkeypatch):
+def test_the_limit_per_user_applies_to_users_without_privileges(monkeypatch):
     def bound(user, caps="0", namespace=walls.FIRST_USER_NAMESPACE):
         monkeypatch.setattr(walls.os, "getuid", lambda: user)
         monkeypatch.setattr(walls, "_link", lambda path: namespace)
@@ -161,7 +161,7 @@ def test_what_binds_depends_on_who_one_is(monkeypatch):
     assert bound(1000, namespace="user:[1]")
 
 
-def test_memory_that_is_promised_bounds_threads_by_their_stacks(monkeypatch, tmp_path):
+def test_limits_on_virtual_memory_limit_threads_by_their_stacks(monkeypatch, tmp_path):
     limits = {"RLIMIT_AS": 2 << 30, "RLIMIT_STACK": 8 << 20}
     monkeypatch.setattr(walls, "process_limits", lambda name: (limits.get(name), None))
     monkeypatch.setattr(
@@ -178,7 +178,7 @@ def test_memory_that_is_promised_bounds_threads_by_their_stacks(monkeypatch, tmp
     assert found["memory commit limit"].threads == (3 << 30) // (8 << 20)
 
 
-def test_the_first_threads_take_an_arena_each(monkeypatch):
+def test_each_of_the_first_threads_needs_an_arena(monkeypatch):
     monkeypatch.setattr(walls.os, "confstr", lambda name: "glibc 2.36")
     monkeypatch.setattr(walls.os, "sched_getaffinity", lambda pid: {0, 1})
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
@@ -193,7 +193,7 @@ def test_the_first_threads_take_an_arena_each(monkeypatch):
     assert walls._arenas_to_come(1) == 0
 
 
-def test_elsewhere_than_on_linux_no_wall_is_known(monkeypatch):
+def test_walls_are_unknown_on_other_systems_than_linux(monkeypatch):
     monkeypatch.setattr(walls.sys, "platform", "darwin")
     assert walls.thread_walls() == []
     assert wall_hit() == ("unknown", None)
@@ -203,7 +203,7 @@ def test_elsewhere_than_on_linux_no_wall_is_known(monkeypatch):
     ("short", "named"),
     [(0, ("vm.max_map_count", 65_530)), (1, ("vm.max_map_count", 65_530)), (9, ("memory", None))],
 )
-def test_a_wall_is_named_though_there_is_no_memory_to_look_for_it(monkeypatch, short, named):
+def test_a_wall_is_reported_even_without_memory_to_determine_it(monkeypatch, short, named):
     """``short`` times it is refused, as when other threads take the last of it."""
     said, refusals = [], [MemoryError()] * short
 
@@ -221,7 +221,7 @@ def test_a_wall_is_named_though_there_is_no_memory_to_look_for_it(monkeypatch, s
     assert engine.reserve.held is not bool(short)
 
 
-def test_memory_that_cannot_be_read_is_unknown_and_not_gone(monkeypatch):
+def test_memory_that_cannot_be_read_is_not_treated_as_used_up(monkeypatch):
     budget = memory.MemoryBudget(None)
     monkeypatch.setattr(proc, "read_fields", lambda path: {})  # no file can be opened
     with pytest.raises(OSError, match="cannot be read"):

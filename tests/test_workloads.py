@@ -40,7 +40,7 @@ READ = {
         ("übung:lösung", USER, ("übung", "lösung")),
     ],
 )
-def test_a_workload_is_parsed(spec, word, values):
+def test_a_valid_workload_is_parsed(spec, word, values):
     workload = parse(spec)
     assert (workload.word, workload.values, workload.spec) == (word, values, spec.strip())
     assert [type(value) for value in workload.values] == [type(value) for value in values]
@@ -77,7 +77,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("spec", "expected"), [(spec, expected) for expected, specs in REFUSED.items() for spec in specs]
 )
-def test_an_invalid_workload_is_quoted_with_what_was_expected(spec, expected):
+def test_an_invalid_workload_is_rejected_with_a_short_message(spec, expected):
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is compared below, literally
         parse(spec)
     message = str(caught.value)
@@ -87,7 +87,7 @@ def test_an_invalid_workload_is_quoted_with_what_was_expected(spec, expected):
     assert len(message) < 400
 
 
-def test_the_default_is_one_and_every_word_is_listed():
+def test_the_default_is_valid_and_every_word_is_listed():
     assert parse(DEFAULT).word == "sleep"
     assert WORDS == ("sleep", "ticks", "hold", "payload", "spin", "nop", "http", "module:function")
     assert [form.partition(":")[0].rstrip("[") for form, _, _ in FORMS.values()] == list(FORMS)
@@ -130,7 +130,7 @@ def complaint(find, spec, coroutine=True):
     return str(caught.value)
 
 
-def test_a_function_is_loaded_from_the_working_directory_even_after_a_failed_attempt(find, tmp_path):
+def test_a_function_is_loaded_from_the_working_directory_also_after_a_failure(find, tmp_path):
     assert find("user_jobs:wait").__code__.co_filename == str(tmp_path / "user_jobs.py")
     assert find("user_jobs:Group.wait").__qualname__ == "Group.wait"
     assert find("user_jobs:work", coroutine=False).__name__ == "work"
@@ -177,7 +177,7 @@ def test_a_missing_or_unsuitable_function_is_reported(find, spec, coroutine, exp
 
 
 @given(least=st.floats(0, 100), span=st.floats(0.1, 100), count=st.integers(20, 500))
-def test_durations_are_spread_evenly(least, span, count):
+def test_a_range_of_durations_is_covered_evenly(least, span, count):
     lengths = Spread(least, least + span)
     found = [lengths() for _ in range(count)]
     assert all(least <= length <= least + span for length in found)
@@ -187,7 +187,7 @@ def test_durations_are_spread_evenly(least, span, count):
         assert abs(inside - count / 10) <= 3, "no part of the span has many more than another"
 
 
-def test_only_a_sleep_with_a_range_varies():
+def test_only_a_sleep_with_a_range_has_varying_durations():
     assert parse("sleep:5..15").durations is not None
     assert [parse(spec).durations for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
     assert [parse(spec).word for spec in EXAMPLES]

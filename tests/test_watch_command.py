@@ -1,4 +1,4 @@
-"""``concwatch watch`` and ``attach`` around real programs."""
+"""``concwatch watch`` and ``attach`` with real programs."""
 
 import json
 import os
@@ -22,14 +22,14 @@ LIMIT = 60.0
 PROGRAM = """
 import asyncio, sys
 async def worker(): await asyncio.sleep(0.05)
-async def left_behind(): await asyncio.sleep(60)
+async def abandoned(): await asyncio.sleep(60)
 async def main():
     await asyncio.gather(*[worker() for _ in range(500)])
-    tasks = [asyncio.ensure_future(left_behind()) for _ in range(3)]
+    tasks = [asyncio.ensure_future(abandoned()) for _ in range(3)]
     await asyncio.sleep(0)
     print("to stdout"); print("to stderr", file=sys.stderr)
 loop = asyncio.new_event_loop()
-loop.set_exception_handler(lambda loop, context: None)  # it would log the tasks that are left behind
+loop.set_exception_handler(lambda loop, context: None)  # it would log the abandoned tasks
 loop.run_until_complete(main())
 sys.exit(7)
 """
@@ -57,18 +57,19 @@ def app(tmp_path):
     return write
 
 
-def watch(*arguments, **how):
+def watch(*arguments, **options):
+    """Run ``concwatch watch`` to its end."""
     return subprocess.run(
         concwatch_command("watch", *arguments),
         capture_output=True,
         text=True,
         timeout=LIMIT,
         check=False,
-        **how,
+        **options,
     )
 
 
-def test_the_report_counts_the_programs_tasks_and_its_exit_status_is_passed_on(app, tmp_path):
+def test_the_report_counts_tasks_and_the_programs_exit_status_is_passed_on(app, tmp_path):
     program, out = app(PROGRAM), tmp_path / "out.json"
     with tempfile.TemporaryDirectory() as sockets:
         environment = {**os.environ, "TMPDIR": sockets}
@@ -80,10 +81,10 @@ def test_the_report_counts_the_programs_tasks_and_its_exit_status_is_passed_on(a
     (process,) = report["processes"]
     assert (process["name"], process["how"], process["live_at_end"]) == ("app.py", "agent", 3)
     groups = {group["name"]: (group["created"], group["live"]) for group in process["groups"]}
-    assert (groups["worker"], groups["left_behind"]) == ((500, 0), (3, 3))
+    assert (groups["worker"], groups["abandoned"]) == ((500, 0), (3, 3))
 
 
-def test_a_long_path_of_temporary_files_is_no_obstacle(tmp_path, monkeypatch):
+def test_the_agent_socket_is_not_in_a_temporary_folder_with_a_long_path(tmp_path, monkeypatch):
     folder = tmp_path / ("long" * 25)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -93,18 +94,18 @@ def test_a_long_path_of_temporary_files_is_no_obstacle(tmp_path, monkeypatch):
     assert not listener.path.parent.exists()
 
 
-def test_an_expectation_that_fails_names_the_coroutines_and_is_exit_status_1(app):
+def test_a_failed_expectation_names_the_coroutines_and_exits_with_status_1(app):
     program = app(PROGRAM)
     expected = ("--expect", "live_at_end <= 0", "--expect", "worker.created <= 500")
     done = watch("--json", "-", *expected, "--", sys.executable, program)
     assert done.returncode == 1
     *output, last = done.stderr.splitlines()
     assert output == ["to stdout", "to stderr"]  # standard output is the report's alone
-    assert last == f"concwatch: expected live_at_end <= 0: 3: 3 left_behind ({program}:4)"
+    assert last == f"concwatch: expected live_at_end <= 0: 3: 3 abandoned ({program}:4)"
     assert [row["holds"] for row in json.loads(done.stdout)["expectations"]] == [False, True]
 
 
-def test_after_its_seconds_a_program_is_terminated_and_the_report_has_where_its_tasks_wait(app):
+def test_seconds_terminates_the_program_and_the_report_has_where_its_tasks_wait(app):
     program = app(SERVICE)
     done = watch("--json", "-", "--seconds", "2", "--", sys.executable, program)
     report = json.loads(done.stdout)
@@ -115,7 +116,7 @@ def test_after_its_seconds_a_program_is_terminated_and_the_report_has_where_its_
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a child with its parent")
 @pytest.mark.parametrize("keep", [(), ("--keep",)], ids=["ends", "kept"])
-def test_a_monitor_that_is_killed_has_the_program_end_unless_it_is_to_be_kept(keep, app, tmp_path):
+def test_killing_the_monitor_ends_the_program_unless_keep_is_given(keep, app, tmp_path):
     command = ("watch", "--json", str(tmp_path / "o"), *keep, "--", sys.executable, "-u", app(SERVICE))
     with subprocess.Popen(concwatch_command(*command), stdout=subprocess.PIPE, text=True) as monitor:
         program = psutil.Process(int(monitor.stdout.readline()))
@@ -147,7 +148,7 @@ def test_a_monitor_that_is_killed_has_the_program_end_unless_it_is_to_be_kept(ke
         (("attach",), "Missing argument 'PID...'"),
     ],
 )
-def test_bad_input_is_one_line_and_starts_nothing(arguments, problem, tmp_path, monkeypatch):
+def test_invalid_arguments_are_a_one_line_error_and_start_nothing(arguments, problem, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert problem in refused(*arguments)
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Programs on remote hosts under watch: the agent is sent there, and nothing is left behind."""
+"""Watching programs on remote hosts: the bridge brings the agent, and leaves nothing behind."""
 
 import asyncio
 import json
@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
+from concwatch.agent.places import ADDRESS
 from concwatch.hosts.host import Host
 from concwatch.system.child import concwatch_command
 from concwatch.ui.watch_app import WatchApp
@@ -71,10 +73,11 @@ def sshd(tmp_path_factory):
 
 
 def start(*command):
+    """Start a program with pipes for input and output."""
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-async def follow(watching, condition):
+async def step_until(watching, condition):
     """Step until ``condition()`` is true."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
@@ -84,44 +87,51 @@ async def follow(watching, condition):
         await asyncio.sleep(0.02)
 
 
+def agent_folder(pid):
+    """Return the bridge's folder for the agent, from the environment of a watched process."""
+    return Path(psutil.Process(pid).environ()[ADDRESS]).parent
+
+
 def figures(lane):
+    """Return the created and live tasks of each coroutine."""
     return {group.report.name: (group.report.created, group.report.live) for group in lane.groups.values()}
 
 
 @pytest.mark.parametrize(("way", "python"), [("shell", OLDEST), ("ssh", NEWEST)], ids=["shell", "ssh"])
-async def test_every_process_there_is_counted_by_its_agent_and_nothing_is_left(
+async def test_remote_processes_are_counted_by_agents_and_nothing_remains(
     way, python, service, tmp_path, request, monkeypatch
 ):
     prefix = THROUGH_A_SHELL if way == "shell" else request.getfixturevalue("sshd").prefix()
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
+    temporary = tmp_path / ("long" * 25)  # too long for the path of a socket in it
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     output = []
-    host = RemoteHost(Host("there", prefix, python), [python, service], output.append)
+    host = RemoteHost(Host("remote", prefix, python), [python, service], output.append)
     watching = Watching(host, host.program)
     counts = {"work": (300, 0), "tick": (20, 20), "main": (1, 1)}
-    await follow(watching, lambda: [figures(lane) for lane in watching.lanes] == [counts] * 2)
+    await step_until(watching, lambda: [figures(lane) for lane in watching.lanes] == [counts] * 2)
     watching.request_waits(1)
     ticks = [group for lane in watching.lanes for group in lane.groups.values() if group.report.live == 20]
-    await follow(watching, lambda: all(group.waits for group in ticks))
+    await step_until(watching, lambda: all(group.waits for group in ticks))
     assert {(place.where, place.tasks) for group in ticks for place in group.waits} == {(f"{service}:5", 20)}
     assert all(lane.how == "agent" and lane.reading.rss > 1 << 20 for lane in watching.lanes)
-    assert way == "ssh" or list(folder.iterdir())  # where ssh does not pass on TMPDIR
+    pids = [lane.pid for lane in watching.lanes]
+    folder = agent_folder(pids[0])
+    assert folder.exists()
     await host.finish()
     assert (host.program.exit_status, watching.ended) == (143, "the program killed by SIGTERM")
-    pids = [lane.pid for lane in watching.lanes]
     assert sorted(map(int, "".join(output).split())) == sorted(pids)
     await all_gone(*pids)
-    assert not list(folder.iterdir())
+    assert not folder.exists()
 
 
-def test_the_command_reports_the_program_and_passes_on_its_output_and_exit_status(tmp_path):
+def test_watch_on_a_host_reports_the_program_and_passes_on_its_output_and_exit_status(tmp_path):
     settings, report = tmp_path / "settings.toml", tmp_path / "report.json"
-    settings.write_text(f'[hosts.there]\ncommand = "env"\npython = "{sys.executable}"\n')
-    code = "import asyncio, sys; print('said'); asyncio.run(asyncio.sleep(0)); sys.exit(3)"
+    settings.write_text(f'[hosts.remote]\ncommand = "env"\npython = "{sys.executable}"\n')
+    code = "import asyncio, sys; print('output'); asyncio.run(asyncio.sleep(0)); sys.exit(3)"
     done = subprocess.run(
         concwatch_command(
-            "watch", "--host", "there", "--json", str(report), "--", sys.executable, "-c", code
+            "watch", "--host", "remote", "--json", str(report), "--", sys.executable, "-c", code
         ),
         capture_output=True,
         text=True,
@@ -129,13 +139,13 @@ def test_the_command_reports_the_program_and_passes_on_its_output_and_exit_statu
         check=False,
         env={**os.environ, "CONCWATCH_SETTINGS": str(settings)},
     )
-    assert (done.returncode, done.stdout, done.stderr) == (3, "said\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "output\n", "")
     (process,) = json.loads(report.read_text())["processes"]
     assert (process["how"], process["live_at_end"]) == ("agent", 0)
     assert {group["name"]: group["created"] for group in process["groups"]}["sleep"] == 1
 
 
-def test_the_command_refuses_what_cannot_be_started_there(tmp_path):
+def test_watch_on_a_host_rejects_a_missing_program_and_a_host_without_connection(tmp_path):
     for host, program, problem in (
         ("env A=1", "no-such-program", 'A=1: "no-such-program": no such program on the host'),
         ("false", "true", "false: false cannot be reached: exited with status 1"),
@@ -144,7 +154,7 @@ def test_the_command_refuses_what_cannot_be_started_there(tmp_path):
         assert problem in refused("watch", "--host", host, "--json", tmp_path / "report", "--", program)
 
 
-async def test_a_monitor_that_is_killed_leaves_nothing_there(service, tmp_path):
+async def test_killing_the_monitor_ends_remote_processes(service, tmp_path):
     command = concwatch_command("watch", "--host", "env A=1", "--json", str(tmp_path / "o"), "--")
     with start(*command, sys.executable, service) as monitor:
         pids = [int(monitor.stdout.readline()) for _ in range(2)]
@@ -152,13 +162,13 @@ async def test_a_monitor_that_is_killed_leaves_nothing_there(service, tmp_path):
     await all_gone(*pids)
 
 
-async def test_a_process_there_is_attached_to_and_goes_on_without_its_hooks():
+async def test_a_remote_process_can_be_attached_to_twice_and_survives():
     with start(sys.executable, "-c", LISTENS) as program:
         program.stdout.readline()
         for _ in range(2):
-            watching = Watching(RemoteHost(Host("there", ("env",))))
+            watching = Watching(RemoteHost(Host("remote", ("env",))))
             watching.attach(program.pid)
-            await follow(watching, lambda: watching.lanes and watching.lanes[0].live == 8)  # noqa: B023
+            await step_until(watching, lambda: watching.lanes and watching.lanes[0].live == 8)  # noqa: B023
             assert watching.lanes[0].how == "agent"
             await watching.host.finish()
             watching.close()
@@ -167,20 +177,20 @@ async def test_a_process_there_is_attached_to_and_goes_on_without_its_hooks():
         assert program.wait(PATIENCE) == 0
 
 
-async def test_what_cannot_be_attached_to_there_is_one_line():
-    watching = Watching(RemoteHost(Host("there", ("env",))))
+async def test_attaching_to_a_missing_remote_process_is_a_one_line_error():
+    watching = Watching(RemoteHost(Host("remote", ("env",))))
     watching.attach(999_999_999)
-    await follow(watching, lambda: watching.host.problem)
-    assert watching.ended == "there: there is no process 999999999: expected a running process"
+    await step_until(watching, lambda: watching.host.problem)
+    assert watching.ended == "remote: there is no process 999999999: expected a running process"
     await watching.host.finish()
 
 
-async def test_the_screen_shows_it_and_says_when_the_host_is_lost(service, tmp_path):
+async def test_the_screen_ends_with_a_reason_when_the_host_is_lost(service, tmp_path):
     host = RemoteHost(Host("web1", ("env",)), [sys.executable, service])
     watching = Watching(host, host.program)
     app = WatchApp(watching, None, tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
-        await follow(watching, lambda: [lane.how for lane in watching.alive] == ["agent"] * 2)
+        await step_until(watching, lambda: [lane.how for lane in watching.alive] == ["agent"] * 2)
         pids = [lane.pid for lane in watching.lanes]
         (bridge,) = (
             child
@@ -188,9 +198,9 @@ async def test_the_screen_shows_it_and_says_when_the_host_is_lost(service, tmp_p
             if pids[0] in [each.pid for each in child.children()]
         )
         bridge.kill()
-        await follow(watching, lambda: watching.ended)
+        await step_until(watching, lambda: watching.ended)
         assert watching.ended == "web1: the connection killed by SIGKILL"
-        await follow(watching, lambda: not watching.alive)
+        await step_until(watching, lambda: not watching.alive)
         await pilot.pause()
     for pid in pids:
         if psutil.pid_exists(pid):

@@ -14,29 +14,29 @@ from tests.watch_driver import WatchBench
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Return a recording of two processes, of which the second runs from the fourth second to the eighth."""
+    """Return a recording of two processes; the second one runs from second 4 to second 8."""
     path = tmp_path_factory.mktemp("recorded") / "watched.jsonl"
     bench = WatchBench()
     recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
     recorder.observe(bench.watching)
-    one, other = bench.agent(40), None
+    first, second = bench.agent(40), None
     for at in range(10):
-        one.holds(at, fetch_page=(3, 10 * at), parse=1)
+        first.report_groups(at, fetch_page=(3, 10 * at), parse=1)
         if at == 4:
-            other = bench.agent(41, "worker.py")
+            second = bench.agent(41, "worker.py")
         if 4 <= at < 8:
-            other.holds(at, fetch_page=(at, at))
+            second.report_groups(at, fetch_page=(at, at))
         if at == 8:
-            other.ends()
+            second.disconnect()
             bench.running.discard(41)
         if at == 5:
-            one.say(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
-        bench.pass_(1.0)
+            first.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
+        bench.advance(1.0)
     recorder.stop("done")
     return load(path)
 
 
-def test_a_recording_has_lanes_groups_and_waits_from_when_they_were_reported(recorded):
+def test_lanes_groups_and_waits_appear_at_the_time_they_were_reported(recorded):
     assert recorded.watched
     lanes = recorded.snapshot(8.1).lanes
     assert [(lane.name, lane.live) for lane in lanes] == [("app.py 40", 4), ("worker.py 41", 7)]
@@ -47,7 +47,7 @@ def test_a_recording_has_lanes_groups_and_waits_from_when_they_were_reported(rec
     assert recorded.groups(0, 8.0)[0].waits[0].where == "/srv/app.py:12"
 
 
-async def test_a_replay_has_the_processes_and_the_table_as_they_were(recorded, tmp_path):
+async def test_the_replay_shows_the_processes_and_the_filtered_table_of_groups(recorded, tmp_path):
     app = ReplayApp(recorded, "watched.jsonl", pictures=tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("space", "end")

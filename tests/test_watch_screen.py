@@ -24,7 +24,7 @@ class WatchStage(Stage):
         return [line.plain.rstrip() for line in self.app.screen.query_one(ProcessList).rows(36)]
 
     async def pass_(self, seconds=0.1):
-        self.bench.pass_(seconds)
+        self.bench.advance(seconds)
         await self.settle()
 
 
@@ -35,9 +35,9 @@ async def stage(tmp_path, size=(120, 40), output=None):
     app = WatchApp(bench.watching, output, tmp_path)
     async with running(app, size) as pilot:
         for at in range(20):
-            one.holds(at / 2, fetch_page=(3, 10 * at), parse=1)
-            other.holds(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
-            bench.pass_(0.1)
+            one.report_groups(at / 2, fetch_page=(3, 10 * at), parse=1)
+            other.report_groups(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
+            bench.advance(0.1)
         found = WatchStage(app, pilot, Workers(), None)
         found.bench, found.one, found.other = bench, one, other
         await found.settle()
@@ -85,7 +85,7 @@ async def test_questions_and_options_are_passed_on_to_every_agent(tmp_path):
         await s.press("enter")
         for agent in (s.one, s.other):
             assert ("waits", {"group": 1}) in agent.sent
-            agent.say(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
+            agent.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
         await s.pass_()
         assert s.table()[2].split()[:5] == ["↳", "6", "wait", "at", "srv/app.py:12"]
         await s.press("enter", "x", "t")
@@ -112,11 +112,11 @@ async def test_the_lines_that_hold_traced_memory_are_asked_for_and_shown(tmp_pat
         await s.press("a")
         await s.sees("nothing is traced")
         await s.press("escape")
-        s.one.say(AgentTick(10.0, created=4, live=4, ended=0, since=0, scan_time=10.0, traced=9 << 20))
+        s.one.report(AgentTick(10.0, created=4, live=4, ended=0, since=0, scan_time=10.0, traced=9 << 20))
         await s.pass_()
         await s.press("a")
         assert ("lines", {}) in s.one.sent
         assert ("lines", {}) not in s.other.sent
-        s.one.say(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
+        s.one.report(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
         await s.pass_(1.0)
         await s.sees("/srv/cache.py:12", "8 MiB")

@@ -1,4 +1,4 @@
-"""A `Watching` without processes: fake agents that send what a test gives them, and a fake clock."""
+"""A `Watching` without processes: fake agents whose reports tests make, and a fake clock."""
 
 import time
 from collections import deque
@@ -14,16 +14,16 @@ from tests.lab_driver import GIB
 
 
 class FakeAgent:
-    """The monitor's end of a connection to an agent that sends what `say` is given."""
+    """The monitor's end of a connection to an agent whose reports are queued by `report`."""
 
     def __init__(self, pid, name="app.py", ppid=1):
         self.pid = pid
         self.sent = []
         self.closed = False
-        self.out = deque([AgentReady(name, pid, ppid, "CPython 3.11.7", can=("waits",))])
+        self.queue = deque([AgentReady(name, pid, ppid, "CPython 3.11.7", can=("waits",))])
 
     def arrivals(self, most=1_000):
-        return [self.out.popleft() for _ in range(min(most, len(self.out)))]
+        return [self.queue.popleft() for _ in range(min(most, len(self.queue)))]
 
     def send(self, type_, **fields):
         self.sent.append((type_, fields))
@@ -31,24 +31,24 @@ class FakeAgent:
     def close(self):
         self.closed = True
 
-    def say(self, *reports):
-        self.out.extend(reports)
+    def report(self, *reports):
+        self.queue.extend(reports)
 
-    def holds(self, at, **groups):
-        """Report a scan: the live tasks of each group, or a tuple of live and created ones."""
+    def report_groups(self, at, **groups):
+        """Report a scan. Each group has its live tasks, or a tuple of live and created tasks."""
         rows = []
         for number, (name, figures) in enumerate(groups.items(), 1):
             live, created = figures if isinstance(figures, tuple) else (figures, figures)
             counts = {"created": created, "live": live, "ended": created - live}
             rows.append(GroupReport(number, name, "/srv/app.py", 10 * number, own=True, **counts))
         created, live = sum(row.created for row in rows), sum(row.live for row in rows)
-        self.say(
+        self.report(
             AgentTick(at, created=created, live=live, ended=created - live, since=0, scan_time=at, lag=0.001),
             Groups(at, tuple(rows)),
         )
 
-    def ends(self):
-        self.say(Ended("the agent's connection ended"))
+    def disconnect(self):
+        self.report(Ended("the agent's connection ended"))
 
 
 class FakeHost(WatchedHost):
@@ -81,7 +81,7 @@ class FakeHost(WatchedHost):
 
 
 class FakeReader:
-    """The figures of a process, which never change."""
+    """A reader of constant figures of a process."""
 
     def __init__(self, pid):
         self.rss = pid << 20
@@ -91,7 +91,7 @@ class FakeReader:
 
 
 class WatchBench:
-    """A `Watching` on a clock that only `pass_` advances."""
+    """A `Watching` on a clock that only `advance` advances."""
 
     def __init__(self):
         self.now = 100.0
@@ -107,10 +107,10 @@ class WatchBench:
         agent = FakeAgent(pid, *args, **kw)
         self.running.add(pid)
         self.host.new.append(agent)
-        self.pass_()
+        self.advance()
         return agent
 
-    def pass_(self, seconds=0.1):
+    def advance(self, seconds=0.1):
         """Advance the clock, with a step every 0.1 s."""
         for _ in range(round(seconds * 10)):
             self.now += 0.1

@@ -293,11 +293,6 @@ class Bridge:
 
 
 def serve(archive: str, descriptor: int) -> None:
-    """Run the bridge on standard input and output.
-
-    Args:
-        archive: the path of the zip file that this module was imported from.
-        descriptor: the open file behind that path.
-    """
+    """Run the bridge, imported from the zip file ``archive`` (open as ``descriptor``), on standard input."""
     os.set_inheritable(descriptor, False)
     Bridge(archive, sys.stdin.buffer).run()

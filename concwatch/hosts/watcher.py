@@ -12,14 +12,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import zipfile
 from time import monotonic, sleep
 
 from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
-from concwatch.links.injection import inject, process_name, why_no_agent
+from concwatch.links.injection import inject, process_name, socket_folder, why_no_agent
 from concwatch.system.proc import process_figures
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent
@@ -60,7 +59,7 @@ class Watcher:
 
     def __init__(self, archive: str, out: Output) -> None:
         self._out = out
-        self._folder = tempfile.mkdtemp(prefix="concwatch-")
+        self._folder = socket_folder()
         with zipfile.ZipFile(archive) as source:
             for name in source.namelist():
                 if name.startswith("concwatch/agent/"):

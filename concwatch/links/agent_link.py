@@ -5,22 +5,19 @@ import os
 import shutil
 import socket
 import struct
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from concwatch import wire
 from concwatch.links.agent_messages import AgentReport, decode_report
+from concwatch.links.injection import socket_folder
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
 
 SOCKET = "agent.sock"
 BACKLOG = 128
 """Connections that may wait to be accepted."""
-
-MAX_TEMP_PATH = 70
-"""Longest path of the temporary folder, in bytes, for which a socket's path in it is not too long."""
 
 BLOCK = 1 << 16
 """Bytes read at once."""
@@ -127,8 +124,7 @@ class AgentListener:
     """
 
     def __init__(self) -> None:
-        long = len(os.fsencode(tempfile.gettempdir())) > MAX_TEMP_PATH
-        self._folder = Path(tempfile.mkdtemp(prefix="concwatch-", dir="/tmp" if long else None))  # mode 0700
+        self._folder = Path(socket_folder())
         self.path = self._folder / SOCKET
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

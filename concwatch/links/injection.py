@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 from concwatch.agent.inject import gdb_command
 from concwatch.agent.places import ADDRESS
@@ -22,7 +23,16 @@ REMOTE_EXEC = (3, 14)
 INJECTION_LIMIT = 20.0
 """Seconds that an injection may take."""
 
+MAX_TEMP_PATH = 70
+"""Longest path of the temporary folder, in bytes, for which a socket's path in it is not too long."""
+
 HOW = "start it with concwatch watch, or call concwatch.agent.start() in its code"
+
+
+def socket_folder() -> str:
+    """Create a folder of mode 0700 for the socket that agents connect to; return its path."""
+    long = len(os.fsencode(tempfile.gettempdir())) > MAX_TEMP_PATH
+    return tempfile.mkdtemp(prefix="concwatch-", dir="/tmp" if long else None)
 
 
 def process_name(pid: int) -> str:

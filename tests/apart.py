@@ -1,4 +1,4 @@
-"""A function in a process of its own: ``python -m tests.apart MODULE FUNCTION ARGUMENTS``, those as JSON."""
+"""Call a function in another process: ``python -m tests.apart MODULE FUNCTION ARGUMENTS``, those as JSON."""
 
 import asyncio
 import importlib
@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def environment() -> dict[str, str]:
-    """Return this environment, with the checkout's modules and bytecode cached as it is for a user."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    """Return this environment with the checkout on the path and bytecode caching enabled."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**variables, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
 def python(*arguments: object, check: bool = True, **options: Any) -> str:
@@ -34,12 +34,12 @@ def python(*arguments: object, check: bool = True, **options: Any) -> str:
 def apart(
     function: Callable[..., Any], *arguments: object, wrap: Callable[[Sequence[str]], Sequence[str]] = list
 ) -> Any:
-    """Call a function of a module, which may be a coroutine function, in a process of its own.
+    """Call a function or coroutine function of a module in another process.
 
     Args:
-        function: found there by its name; what it returns must be JSON.
-        arguments: JSON too.
-        wrap: gives the command that runs the process's own.
+        function: Found by module and name; its result must be JSON.
+        arguments: Its arguments, JSON as well.
+        wrap: Returns the command that runs the process's command.
     """
     command = [sys.executable, "-m", "tests.apart", function.__module__, function.__name__]
     command = [*wrap([*command, json.dumps(arguments)])]
@@ -51,6 +51,6 @@ def apart(
 
 
 if __name__ == "__main__":
-    module, name, given = sys.argv[1:]
-    found = getattr(importlib.import_module(module), name)(*json.loads(given))
-    print(json.dumps(asyncio.run(found) if inspect.iscoroutine(found) else found))
+    module, name, parameters = sys.argv[1:]
+    result = getattr(importlib.import_module(module), name)(*json.loads(parameters))
+    print(json.dumps(asyncio.run(result) if inspect.iscoroutine(result) else result))

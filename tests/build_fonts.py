@@ -1,10 +1,10 @@
 """Build the fonts that the program's pictures are drawn with, from DejaVu Sans Mono.
 
 ``python -m tests.build_fonts FOLDER`` reads ``DejaVuSansMono.ttf`` and ``DejaVuSansMono-Bold.ttf`` there, and
-needs fontTools. What changes: the em, so that a letter is as wide as a cell of Rich's SVG; box drawing and
-blocks, stretched to fill that cell, so that they join; braille, which that font lacks, drawn so that all dots
-of all cells lie on one square grid; a magnifying glass (Textual's palette has one) that looks like ⌕. Kerning
-and hints go, which nothing here uses. Therefore the name changes too.
+needs fontTools. Changes: the em, so that a letter is as wide as a cell of Rich's SVG; box drawing and blocks,
+stretched to fill that cell, so that they join; braille, which that font lacks, with all dots of all cells on
+one square grid; a magnifying glass (used by Textual's palette) that looks like ⌕. Kerning and hints, which
+pictures do not use, are removed. The font's name changes as well.
 """
 
 import sys
@@ -40,36 +40,36 @@ RANGES = (
     range(0x2800, 0x2900),  # braille
     range(0x1F50D, 0x1F50F),  # magnifying glasses
 )
-"""The characters that are kept, as far as the original has them; all of braille is added."""
+"""The characters to keep if the original has them; all of braille is added."""
 
 CELL_WIDTH, CELL_TOP, CELL_BOTTOM = 0.61, 0.925, -0.295
-"""Of Rich's SVG, in em: a cell's width, and its edges above and below the line that letters stand on."""
+"""A cell of Rich's SVG, in em: its width, and its edges above and below the baseline."""
 
 REACH = 0.002
-"""How far box drawing reaches over its cell, in em: too little to be seen, but no rounding leaves a gap."""
+"""How far box drawing overlaps its cell's edges, in em: invisible, but rounding leaves no gap."""
 
 JOINED = range(0x2500, 0x25A0)
 """Box drawing and blocks."""
 
 BRAILLE = range(0x2800, 0x2900)
 DOTS = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))
-"""Column and row from the top of the dot that each bit of a braille character stands for."""
+"""Column and row, from the top, of the dot that each bit of a braille character sets."""
 
 LOOKS_LIKE = {0x1F50D: 0x2315, 0x1F50E: 0x2315}
-"""Characters that the original lacks, each with one that will do."""
+"""Characters that the original lacks, each with its substitute."""
 
 RADIUS = 0.32
-"""Of a dot, in distances from dot to dot."""
+"""Radius of a dot, relative to the distance between dots."""
 
 
 def stretch(font: TTFont, bottom: float, top: float) -> None:
-    """Have box drawing and blocks fill their cell from edge to edge."""
+    """Stretch box drawing and blocks to fill their cell from edge to edge."""
     names, glyphs = font.getBestCmap(), font["glyf"]
     full, reach = glyphs[names[ord("█")]], REACH * font["head"].unitsPerEm
     across = (font["hmtx"][names[ord("█")]][0] + 2 * reach) / (full.xMax - full.xMin)
     up = (top - bottom + 2 * reach) / (full.yMax - full.yMin)
     fit = (across, 0, 0, up, -across * full.xMin - reach, bottom - up * full.yMin - reach)
-    drawn = {}  # some are made of others: all are read before any changes
+    drawn = {}  # some glyphs refer to others: all are read before any is replaced
     for name in {names[code] for code in JOINED}:
         whole, pen = DecomposingRecordingPen(font.getGlyphSet()), TTGlyphPen(None)
         font.getGlyphSet()[name].draw(whole)
@@ -82,7 +82,7 @@ def stretch(font: TTFont, bottom: float, top: float) -> None:
 
 
 def braille(font: TTFont, bottom: float, top: float) -> dict[int, str]:
-    """Add the braille characters; give the name of each one's glyph."""
+    """Add the braille characters. Return the name of each one's glyph."""
     names = {}
     width = font["hmtx"][font.getBestCmap()[ord("0")]][0]
     across, down = width / 2, (top - bottom) / 4
@@ -110,7 +110,7 @@ def dot(pen: TTGlyphPen, x: float, y: float, radius: float) -> None:
 
 
 def rename(font: TTFont, style: str) -> None:
-    """Rename the font; what is said of copyright and licence stays."""
+    """Rename the font; keep its copyright and licence."""
     names = font["name"]
     full = f"{FAMILY} {style}".removesuffix(" Regular")
     own = {1: FAMILY, 2: style, 3: f"{full} {VERSION}", 4: full, 5: f"Version {VERSION}"}
@@ -121,7 +121,7 @@ def rename(font: TTFont, style: str) -> None:
 
 
 def build(source: Path, target: Path, style: str) -> set[int]:
-    """Build one font; give the characters that it has."""
+    """Build one font. Return its characters."""
     font = TTFont(source)
     options = Options(layout_features=[], hinting=False, name_IDs=["*"], notdef_outline=True)
     options.drop_tables += ["FFTM", "GDEF", "GPOS", "GSUB", "gasp"]
@@ -142,7 +142,7 @@ def build(source: Path, target: Path, style: str) -> set[int]:
 
 
 def rows(codes: set[int]) -> list[str]:
-    """Write characters as first and last of those in a row."""
+    """Format characters as ranges of consecutive ones."""
     firsts = sorted(code for code in codes if code - 1 not in codes)
     lasts = sorted(code for code in codes if code + 1 not in codes)
     return [f"{first:x}-{last:x}" for first, last in zip(firsts, lasts, strict=True)]

@@ -1,4 +1,4 @@
-"""A recording made by arithmetic, in the file format: long ones in a second or two, and always the same."""
+"""Generated recordings: the same figures every time, and hours of them within seconds."""
 
 import math
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from concwatch.recordings.format import (
 MIB = 1 << 20
 NAMES = ("threads", "pool", "asyncio", "uvloop", "gevent", "sequential")
 MACHINE = {"python": "CPython 3.99.1", "cores": 3, "memory_total": 24 << 30, "system": "Linux 6.1"}
-"""Where it is said to have been recorded: no machine on which tests run."""
+"""The machine in the header; different from any that runs the tests."""
 
 CHANGE = 60.0
 """Seconds between two targets of a lane."""
@@ -29,7 +29,7 @@ TARGETS = (1_000, 20_000, 5_000, 50_000, 0, 10_000)
 
 
 def made_lines(seconds: float, hz: float = 10.0, lanes: int = 6, cut: bool = False) -> Iterator[bytes]:
-    """Write a recording of so many seconds, line by line; one that is ``cut`` has no last line."""
+    """Yield the lines of a recording of ``seconds``; one that is ``cut`` has no last line."""
     names = NAMES[:lanes]
     engines = tuple(EngineFacts(name, f"one of {name}", name == "pool", name == "threads") for name in names)
     yield encode(
@@ -58,7 +58,7 @@ def _target(lane: int, now: float) -> int:
 
 
 def _changes(lane: int, name: str, index: int, now: float, hz: float) -> Iterator[Line]:
-    """Yield what is said of a lane at one moment, besides its sample."""
+    """Yield the lines of a lane at one moment except its sample."""
     if index % round(CHANGE * hz) == round((5 + lane) * hz):
         target = _target(lane, now)
         yield MarkLine(now, name, "target", f"{target:,}")
@@ -88,7 +88,7 @@ def _lane_line(lane: int, now: float, target: int) -> LaneLine:
 
 
 def _live(lane: int, now: float) -> int:
-    """Return how many are live: two seconds after each change of a target they all are, or all are gone."""
+    """Return the number of live tasks, which reaches each new target within two seconds."""
     since = now - 5 - lane
     if since < 0:
         return 0
@@ -97,7 +97,7 @@ def _live(lane: int, now: float) -> int:
 
 
 def _peak(lane: int, now: float) -> int:
-    """Return the most that have been live until the end of the minute."""
+    """Return the highest target up to the end of the minute."""
     changes = range(int(max(0.0, now - 5 - lane + CHANGE) // CHANGE))
     return max((_target(lane, change * CHANGE) for change in changes), default=0)
 
@@ -107,7 +107,7 @@ def _sample(lane: int, now: float) -> Sample:
     wave = math.sin(now * 7 + lane)
     rss = round(12 * MIB + live * (1_300 + 400 * lane)) + round(wave * 3) * 4096
     done = round(now * 900)
-    # Tasks that sleep ten seconds end, and are replaced, in bursts as far apart.
+    # Tasks that sleep ten seconds end and are replaced in bursts, ten seconds apart.
     burst = live * (0.6 + 0.1 * wave) if (now + lane) % 10 < 1.5 else 0.0
     return blank_sample(
         lane=lane,

@@ -1,4 +1,4 @@
-"""What a task costs, in memory and in CPU, and how long tasks take: figures of made-up ticks and readings."""
+"""What a task costs in memory and CPU, and how long tasks take, computed from made-up ticks and readings."""
 
 import math
 
@@ -16,94 +16,96 @@ IDLE = 20_000_000
 TASK = 1_500
 
 
-def meter(traced=None):
-    found = CostMeter()
-    found.set_baseline(Reading(IDLE, 0.0, 3), traced)
-    return found
+def make_meter(traced=None):
+    meter = CostMeter()
+    meter.set_baseline(Reading(IDLE, 0.0, 3), traced)
+    return meter
 
 
-def sample(found, live, task=TASK, traced=None):
-    found.add(IDLE + live * task, tick(0.0, live, traced=traced))
-
-
-def settle(found, live, task=TASK, traced=None, samples=2):
+def add(meter, live, task=TASK, traced=None, samples=1):
+    """Add samples of ``live`` tasks of ``task`` bytes each, and return the cost."""
     for _ in range(samples):
-        sample(found, live, task, traced)
-    return found.cost
+        meter.add(IDLE + live * task, tick(0.0, live, traced=traced))
+    return meter.cost
+
+
+def settle(meter, live, task=TASK, traced=None, samples=2):
+    """Add enough samples for a settled figure, and return the cost."""
+    return add(meter, live, task, traced, samples)
 
 
 # Memory.
 
 
 def test_a_task_costs_what_it_adds_to_the_baseline():
-    cost = settle(meter(), 10_000)
+    cost = settle(make_meter(), 10_000)
     assert cost.rss == TASK
     assert (cost.live, cost.traced, cost.tracing, cost.clean) == (10_000, None, False, True)
     assert settle(CostMeter(), 10_000) is None  # without a baseline
-    assert settle(meter(), 0) is None
-    assert settle(meter(), 10).rss == TASK
-    below = meter()
+    assert settle(make_meter(), 0) is None
+    assert settle(make_meter(), 10).rss == TASK
+    below = make_meter()
     below.add(IDLE - 5_000, tick(0.0, 1_000))
     assert below.cost.rss == 0
 
 
 def test_the_figure_is_the_median_of_samples_of_the_same_tasks():
-    found = meter()
+    meter = make_meter()
     for task in (1_500, 1_510, 9_000, 1_490, 1_505):  # one sample during a collection
-        sample(found, 10_000, task)
-    sample(found, 10_050, 1_506)  # a few more are the same tasks still
-    assert found.cost.rss == pytest.approx(1_506)  # of the five that were settled
-    assert settle(found, 10_000, 2_000, samples=KEPT).rss == 2_000
+        add(meter, 10_000, task)
+    add(meter, 10_050, 1_506)  # a few more still count as the same tasks
+    assert meter.cost.rss == pytest.approx(1_506)  # of the five that were settled
+    assert settle(meter, 10_000, 2_000, samples=KEPT).rss == 2_000
 
 
 def test_a_settled_figure_replaces_one_taken_while_tasks_start_or_end():
-    found = meter()
+    meter = make_meter()
     for live in range(1_000, 10_000, 1_000):
-        sample(found, live, 9_999)
-    assert found.cost.rss == 9_999
-    assert settle(found, 10_000).rss == TASK
-    sample(found, 20_000, 9_999)
-    assert found.cost.rss == TASK
-    assert settle(found, 20_000, 1_600).rss == 1_600
+        add(meter, live, 9_999)
+    assert meter.cost.rss == 9_999
+    assert settle(meter, 10_000).rss == TASK
+    add(meter, 20_000, 9_999)
+    assert meter.cost.rss == TASK
+    assert settle(meter, 20_000, 1_600).rss == 1_600
 
 
 def test_memory_retained_from_earlier_tasks_does_not_overwrite_a_clean_figure():
-    found = meter()
-    settle(found, 10_000)
-    assert settle(found, 1_000, task=9_000).rss == TASK
-    assert settle(found, 9_600, task=1_550).rss == 1_550
-    assert found.cost.clean
+    meter = make_meter()
+    settle(meter, 10_000)
+    assert settle(meter, 1_000, task=9_000).rss == TASK
+    assert settle(meter, 9_600, task=1_550).rss == 1_550
+    assert meter.cost.clean
 
 
 @pytest.mark.parametrize(("idle", "per_task"), [(600_000, 1_400), (None, None)])
 def test_traced_bytes_have_their_own_baseline_and_mark_the_figure(idle, per_task):
-    cost = settle(meter(traced=idle), 10_000, traced=600_000 + 10_000 * 1_400)
+    cost = settle(make_meter(traced=idle), 10_000, traced=600_000 + 10_000 * 1_400)
     assert (cost.traced, cost.tracing) == (per_task, True)
 
 
 @pytest.mark.parametrize("used", [False, True])
 def test_a_reset_clears_the_figure_and_marks_the_next_one_if_tasks_have_run(used):
-    found = meter()
-    settle(found, 10_000 if used else 0)
-    found.reset(used=used)
-    assert found.cost is None
-    cost = settle(found, 10_000, task=5_000, samples=3)
+    meter = make_meter()
+    settle(meter, 10_000 if used else 0)
+    meter.reset(used=used)
+    assert meter.cost is None
+    cost = settle(meter, 10_000, task=5_000, samples=3)
     assert (cost.rss, cost.clean) == (5_000, not used)
-    assert settle(found, 10_000, task=5_100, samples=9).rss == 5_100
+    assert settle(meter, 10_000, task=5_100, samples=9).rss == 5_100
 
 
 # CPU.
 
 
-class Busy:
-    """A worker that takes a tenth of a core to be idle, and some CPU a task."""
+class BusyWorker:
+    """A worker that uses a tenth of a core while idle, and some CPU for each task."""
 
     def __init__(self):
         self.meter = CpuMeter()
         self.time = self.used = 0.0
         self.created = self.completed = 0
 
-    def pass_(self, ticks, asked=True, create=0, end=0, each=0.0):
+    def run(self, ticks, asked=True, create=0, end=0, each=0.0):
         for _ in range(ticks):
             self.time += 0.1
             self.created, self.completed = self.created + create, self.completed + end
@@ -115,10 +117,10 @@ class Busy:
 
 
 def test_cpu_per_finished_task_excludes_what_the_idle_worker_uses():
-    worker = Busy()
-    assert worker.pass_(30, asked=False) is None
+    worker = BusyWorker()
+    assert worker.run(30, asked=False) is None
     # Ten tasks that spin for 10 ms each end, and as many begin, in every tenth of a second.
-    assert worker.pass_(50, create=10, end=10, each=0.01) == pytest.approx(0.01)
+    assert worker.run(50, create=10, end=10, each=0.01) == pytest.approx(0.01)
 
 
 def test_cpu_per_task_excludes_unfinished_tasks_that_started_together():
@@ -135,21 +137,21 @@ def test_cpu_per_task_excludes_unfinished_tasks_that_started_together():
 
 
 def test_cpu_is_per_created_task_until_enough_tasks_have_ended():
-    worker = Busy()
-    worker.pass_(30, asked=False)
-    assert worker.pass_(10, create=1_000, each=20e-6) == pytest.approx(20e-6)
-    worker.pass_(1, end=1)
-    assert worker.pass_(1, end=LEAST_ENDED, each=0.005) == pytest.approx(0.005)
+    worker = BusyWorker()
+    worker.run(30, asked=False)
+    assert worker.run(10, create=1_000, each=20e-6) == pytest.approx(20e-6)
+    worker.run(1, end=1)
+    assert worker.run(1, end=LEAST_ENDED, each=0.005) == pytest.approx(0.005)
 
 
 def test_cpu_per_task_is_measured_again_after_a_reset():
-    worker = Busy()
-    worker.pass_(30, asked=False)
-    worker.pass_(50, create=10, end=10, each=0.01)
+    worker = BusyWorker()
+    worker.run(30, asked=False)
+    worker.run(50, create=10, end=10, each=0.01)
     worker.meter.reset()
     assert worker.meter.per_task is None
-    worker.pass_(10, asked=False)
-    assert worker.pass_(50, create=10, end=10, each=0.002) == pytest.approx(0.002)
+    worker.run(10, asked=False)
+    assert worker.run(50, create=10, end=10, each=0.002) == pytest.approx(0.002)
 
 
 # How long tasks take.
@@ -157,17 +159,17 @@ def test_cpu_per_task_is_measured_again_after_a_reset():
 
 @given(st.lists(st.floats(2e-6, 1e6), min_size=1), st.sampled_from([0.0, 0.5, 0.99, 1.0]))
 def test_a_quantile_is_within_one_percent_of_the_exact_one(values, share):
-    found = Histogram()
-    found.add(values)
+    histogram = Histogram()
+    histogram.add(values)
     expected = sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
-    assert found.quantile(share) == pytest.approx(expected, rel=0.01)
+    assert histogram.quantile(share) == pytest.approx(expected, rel=0.01)
 
 
 def test_a_histogram_accumulates_and_accepts_values_beyond_its_range():
-    found = Histogram()
-    assert found.quantile(0.5) is None
-    found.add([0.0, 1e9, 1e9])
-    assert found.quantile(0.01) == 0
-    assert found.quantile(0.5) == pytest.approx(1e9, rel=0.01)
-    found.add([0.0] * 10)
-    assert found.quantile(0.5) == 0
+    histogram = Histogram()
+    assert histogram.quantile(0.5) is None
+    histogram.add([0.0, 1e9, 1e9])
+    assert histogram.quantile(0.01) == 0
+    assert histogram.quantile(0.5) == pytest.approx(1e9, rel=0.01)
+    histogram.add([0.0] * 10)
+    assert histogram.quantile(0.5) == 0

@@ -1,4 +1,4 @@
-"""Charts in plain text, of a run or a recording, on terminals and files."""
+"""Charts in plain text, of a run or a recording, on terminals and in files."""
 
 import fcntl
 import io
@@ -69,16 +69,16 @@ def a_recording(tmp_path_factory):
     return recorded(tmp_path_factory.mktemp("charts") / "a.jsonl", *benches)
 
 
-def paper(width=80, color=None):
+def make_console(width=80, color=None):
     return Console(file=io.StringIO(), width=width, color_system=color, force_terminal=True, _environ={})
 
 
-def drawn(traces, on=None):
+def draw(traces, console=None):
     """Return the lines of all charts."""
-    return list(chart_lines(traces, on or paper()))
+    return list(chart_lines(traces, console or make_console()))
 
 
-def bare(text):
+def without_colors(text):
     return re.sub("\x1b[^m]*m", "", text)
 
 
@@ -87,7 +87,7 @@ def trace(name, times, values):
     return Trace(name, {row.metric: ((), ()) for row in CHARTS} | {"rss": (times, values)})
 
 
-# What is drawn.
+# Drawing.
 
 
 def test_an_export_is_plain_text_of_80_columns_with_readable_units(path, tmp_path):
@@ -121,17 +121,17 @@ def test_engines_measured_one_after_another_start_at_the_same_time_axis_origin(p
     assert [trace.name for trace in traces] == list(NAMES)
     for found in traces:
         times, values = found.metrics["live"]
-        assert 0.5 <= times[0] < 0.8  # as in each bench, from its own beginning
+        assert 0.5 <= times[0] < 0.8  # relative to the start of its own bench
         assert 4 < found.seconds < 6
         assert max(value for value in values if not math.isnan(value)) == 1_000
 
 
 def test_a_run_and_its_recording_have_the_same_charts(tmp_path):
     bench = Bench("asyncio", "pool", settings=Settings("sleep:60", trace=True))
-    assert drawn(traces_of_labs([bench.lab])) == drawn([]) == ["no samples: nothing to draw"]
+    assert draw(traces_of_labs([bench.lab])) == draw([]) == ["no samples: nothing to draw"]
     path = recorded(tmp_path / "a.jsonl", bench)
-    lines = drawn(traces_of_labs([bench.lab]))
-    assert lines == drawn(traces_of_recording(load(path)))
+    lines = draw(traces_of_labs([bench.lab]))
+    assert lines == draw(traces_of_recording(load(path)))
     assert any(line.startswith("tracemalloc   o asyncio ") for line in lines)
     assert [line for line in lines if line.startswith("completed")] == ["completed / s: always 0"]
 
@@ -148,10 +148,10 @@ def test_run_prints_charts_after_its_table():
 
 def test_lines_have_marks_without_colors():
     same = [float(MIB)] * 100
-    lines = drawn([trace("asyncio", TIMES, same), trace("uvloop", TIMES, same)])
+    lines = draw([trace("asyncio", TIMES, same), trace("uvloop", TIMES, same)])
     (row,) = [line for line in lines if line.startswith("   1 MiB")]
     assert min(row.count("o"), row.count("x")) >= 5
-    colored = "\n".join(drawn([trace("asyncio", TIMES, same)], paper(100, "truecolor")))
+    colored = "\n".join(draw([trace("asyncio", TIMES, same)], make_console(100, "truecolor")))
     assert re.search("[⠀-⣿]", colored)
     assert "┤o" not in colored
 
@@ -159,13 +159,13 @@ def test_lines_have_marks_without_colors():
 def test_the_highest_sample_is_marked_even_if_it_is_a_short_peak():
     values = [float(MIB)] * 100
     values[37] = 64.0 * MIB
-    marked = next(row for row in drawn([trace("asyncio", TIMES, values)])[1:] if "o" in row)
+    marked = next(row for row in draw([trace("asyncio", TIMES, values)])[1:] if "o" in row)
     assert marked[LABEL_WIDTH + 1 :].count("o") == 1
     assert marked.index("o") - LABEL_WIDTH - 1 == pytest.approx(0.37 / 0.99 * 71, abs=1)
 
 
 def test_each_lane_has_its_color_of_the_screen(path):
-    text = "\n".join(drawn(traces_of_recording(load(path)), paper(100, "truecolor")))
+    text = "\n".join(draw(traces_of_recording(load(path)), make_console(100, "truecolor")))
     colors = re.findall(r"\x1b\[38;2;(\d+);(\d+);(\d+)m━━ (\w+)", text)
     assert {name: tuple(map(int, rgb)) for *rgb, name in colors} == {
         "threads": (0xFF, 0x7A, 0x85),
@@ -177,7 +177,7 @@ def test_each_lane_has_its_color_of_the_screen(path):
 
 def test_a_gap_is_not_bridged():
     values = [float(MIB) if not 30 <= index < 70 else math.nan for index in range(100)]
-    rows = map(bare, drawn([trace("asyncio", TIMES, values)], paper(100, "truecolor")))
+    rows = map(without_colors, draw([trace("asyncio", TIMES, values)], make_console(100, "truecolor")))
     plot = next(row for row in rows if "   1 MiB" in row)[LABEL_WIDTH + 1 :]
     assert [bool(re.search("[⠁-⣿]", part)) for part in (plot[:25], plot[30:62], plot[70:])] == [1, 0, 1]
 
@@ -189,65 +189,59 @@ def test_the_middle_of_the_lowest_row_is_0():
     assert next(row for row in rows if row.startswith("  10 MiB")).endswith("o")
 
 
-SOME = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, math.nan, -1.0, 1e9])
+VALUES = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, math.nan, -1.0, 1e9])
 
 
-@given(st.lists(st.lists(SOME, max_size=40), max_size=9), st.floats(1e-3, 1e12), st.integers(30, 120))
+@given(st.lists(st.lists(VALUES, max_size=40), max_size=9), st.floats(1e-3, 1e12), st.integers(30, 120))
 @settings(max_examples=20, deadline=None)
 def test_any_values_are_drawn_within_the_width(columns, seconds, width):
     traces = [
         trace("a" * 40, [seconds * (index + 1) / len(values) for index in range(len(values))], values)
         for values in columns
     ]
-    for on in (paper(width), paper(width, "256")):
-        for line in drawn(traces, on)[:-1]:  # without the note below them
-            assert len(bare(line)) <= width
+    for console in (make_console(width), make_console(width, "256")):
+        for line in draw(traces, console)[:-1]:  # without the note below them
+            assert len(without_colors(line)) <= width
 
 
-# What it is written on.
+# The output.
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="it has no such terminals")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 @pytest.mark.parametrize(
-    ("told", "system", "colored", "dark", "columns", "width"),
+    ("variables", "system", "colored", "dark", "columns", "width"),
     [
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "truecolor", True, True, 10, SMALLEST_WIDTH),
         ({"TERM": "xterm-256color", "COLORFGBG": "0;15"}, "256", True, False, 100, 100),
         ({"TERM": "xterm", "COLORFGBG": "15;0"}, "standard", True, True, 200, LARGEST_WIDTH),
         ({"TERM": "dumb"}, None, False, True, 100, 100),
-        (
-            {"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"},
-            "truecolor",
-            False,
-            True,
-            90,
-            90,
-        ),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, "truecolor", False, True, 90,
+         90),
     ],
-)
+)  # fmt: skip
 def test_charts_use_the_width_and_colors_of_the_terminal(
-    monkeypatch, told, system, colored, dark, columns, width
+    monkeypatch, variables, system, colored, dark, columns, width
 ):
     import termios
 
     for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLORFGBG"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in told.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     with open(ours, "rb"), open(theirs, "w", encoding="utf-8") as terminal:
-        on = chart_console(terminal)
-        found = (on.width, on.color_system, has_colors(on), has_dark_background())
-        assert found == (width, system, colored, dark)
-        lines = drawn([trace("threads", TIMES, [float(MIB)] * 100)], on)
-    assert len(bare(next(line for line in lines if "└" in line))) == width
+        console = chart_console(terminal)
+        assert (console.width, console.color_system, has_colors(console)) == (width, system, colored)
+        assert has_dark_background() is dark
+        lines = draw([trace("threads", TIMES, [float(MIB)] * 100)], console)
+    assert len(without_colors(next(line for line in lines if "└" in line))) == width
 
 
 def test_a_file_gets_80_columns_without_colors_and_an_ascii_stream_is_rejected(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    on = chart_console(io.StringIO())
-    assert (on.width, has_colors(on)) == (80, False)
+    console = chart_console(io.StringIO())
+    assert (console.width, has_colors(console)) == (80, False)
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with pytest.raises(ValueError, match="the encoding of standard output is ascii: expected UTF-8"):
         check_writes_charts(narrow)

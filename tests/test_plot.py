@@ -35,15 +35,15 @@ def plot(*lines, kind=BYTES, end=60.0, length=60.0, **options):
     return Plot("", kind, lines, end, length, **options)
 
 
-def draw(shown, width=44, height=12):
-    """Return the rows of a chart and their texts; spaces if there is no room for one."""
-    found = compose(shown, width, height)
-    rows = paint(found, "#888888", "#333333") if found else [[Segment(" " * width)]] * height
+def draw(chart, width=44, height=12):
+    """Return the rows of a chart and their texts: spaces if it does not fit."""
+    picture = compose(chart, width, height)
+    rows = paint(picture, "#888888", "#333333") if picture else [[Segment(" " * width)]] * height
     return rows, ["".join(part.text for part in row) for row in rows]
 
 
 def sizes(*series, margin=0.2, kind=BYTES):
-    """Return a plot of figures over sizes, both axes logarithmic; a series: colour, mark, figures by size."""
+    """Return a logarithmic plot of figures over sizes; a series is color, mark and figures by size."""
     places = [math.log10(size) for _, _, points in series for size in points]
     lines = [
         Line("a", color, [math.log10(size) for size in points], list(points.values()), mark)
@@ -53,9 +53,9 @@ def sizes(*series, margin=0.2, kind=BYTES):
     return plot(*lines, kind=kind, end=high, length=high - low, logarithmic=True, x_ticks=size_ticks)
 
 
-def shades(shown):
-    """Return which cells of each row of a plot, the top one first, have another background."""
-    rows = paint(compose(shown, 44, 12), "#888888", "#333333", "#000000")[:-1]
+def shades(chart):
+    """Return which cells of each row of a plot, from the top, are shaded."""
+    rows = paint(compose(chart, 44, 12), "#888888", "#333333", "#000000")[:-1]
     cells = [[part.style.bgcolor.name != "#000000" for part in row for _ in part.text] for row in rows]
     return [row[LABEL_WIDTH + 1 :] for row in cells]
 
@@ -139,8 +139,8 @@ def test_the_linear_axis_does_not_change_with_a_slightly_varying_peak():
     columns=st.integers(1, 200),
 )
 def test_x_labels_never_touch_and_stay_inside(axis, columns):
-    across, low, length = axis
-    ticks = across(low + length, length, columns)
+    axis_ticks, low, length = axis
+    ticks = axis_ticks(low + length, length, columns)
     ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
     starts = [min(tick.position - len(tick.label) // 2, columns - len(tick.label)) for tick in ticks]
     assert all(start > end for end, start in zip(ends[:-1], starts[1:], strict=True))
@@ -186,7 +186,7 @@ def test_the_running_maximum_ends_at_a_gap():
     assert rows == [(0, "9"), (1, "9"), (2, "nan"), (3, "1"), (4, "3"), (5, "3"), (7, "0")]
 
 
-# What is drawn.
+# Drawing.
 
 
 def test_a_line_enters_from_the_left_edge():
@@ -262,7 +262,7 @@ def test_every_chart_has_the_requested_size(series, size, length, end, kind, log
     assert {cell_len(row) for row in texts} == {len(row) for row in texts} == {size[0]}
 
 
-# Sizes instead of time.
+# An x axis of sizes.
 
 
 @given(

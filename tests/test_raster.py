@@ -10,7 +10,7 @@ from concwatch.charts.raster import ROW_DOTS, between, rasterize
 
 COLUMNS, ROWS = 20, 10
 QUADRANTS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
-"""By the quarters that are set: 1, 2, 4 and 8 for those of `DOTS`."""
+"""Indexed by the sum of the quarters that are set: 1, 2, 4 and 8 for those of `DOTS`."""
 DOTS = ((0, 0), (0, 1), (1, 0), (1, 1))
 """Column and row of each quarter of a block, from its lower left corner."""
 
@@ -50,21 +50,21 @@ def test_a_line_is_within_one_dot_of_the_one_plotext_draws(path):
     ours, theirs = dots(rasterize((path,), COLUMNS, ROWS)), dots(drawn_by_plotext(path))
     assert set(path) <= ours
 
-    def beside(dot, others):
+    def near(dot, others):
         return any(abs(dot[0] - x) <= 1 and abs(dot[1] - y) <= 1 for x, y in others)
 
-    # Halves are rounded differently, so by one dot they may differ.
-    assert all(beside(dot, theirs) for dot in ours)
-    assert all(beside(dot, ours) for dot in theirs)
+    # Halves are rounded differently: lines may differ by one dot.
+    assert all(near(dot, theirs) for dot in ours)
+    assert all(near(dot, ours) for dot in theirs)
 
 
 @given(PATHS)
 def test_a_line_has_no_holes_and_is_one_dot_thick(path):
     for start, end in itertools.pairwise(path):
-        found = dots(rasterize(((start, end),), COLUMNS, ROWS))
-        assert len(found) == max(abs(end[0] - start[0]), abs(end[1] - start[1])) + 1
-        assert {x for x, _ in found} == set(range(start[0], end[0] + 1))
-        assert len({y for _, y in found}) == abs(end[1] - start[1]) + 1
+        drawn = dots(rasterize(((start, end),), COLUMNS, ROWS))
+        assert len(drawn) == max(abs(end[0] - start[0]), abs(end[1] - start[1])) + 1
+        assert {x for x, _ in drawn} == set(range(start[0], end[0] + 1))
+        assert len({y for _, y in drawn}) == abs(end[1] - start[1]) + 1
 
 
 def test_several_paths_do_not_touch():

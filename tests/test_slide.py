@@ -35,10 +35,12 @@ def texts(svg):
 
 
 def test_a_slide_has_title_names_values_ticks_and_conditions():
-    found = texts(draw_slide(slide(CLIMB, LEVEL)))
-    assert found[0] == "RSS"
-    assert {"asyncio 60 MiB", "<threads> 30 MiB", "asyncio", "<threads>", "40 MiB", "0s", "60s"} <= set(found)
-    assert found[-1] == "each task waits · untraced · CPython 3.11.7"
+    labels = texts(draw_slide(slide(CLIMB, LEVEL)))
+    assert labels[0] == "RSS"
+    assert {"asyncio 60 MiB", "<threads> 30 MiB", "asyncio", "<threads>", "40 MiB", "0s", "60s"} <= set(
+        labels
+    )
+    assert labels[-1] == "each task waits · untraced · CPython 3.11.7"
 
 
 def test_the_same_data_gives_the_same_picture_in_the_requested_size():
@@ -87,15 +89,15 @@ def test_a_recording_is_exported_as_a_slide(tmp_path):
     path = tmp_path / "made.jsonl"
     path.write_bytes(b"".join(made_lines(12.0, 4.0, 2)))
 
-    def export(*options):
-        return CliRunner().invoke(main, ("export", str(path), "--chart-svg", *options))
+    def export(*arguments):
+        return CliRunner().invoke(main, ("export", str(path), "--chart-svg", *arguments))
 
-    wanted = ("--size=1920x1080", "--light", "--scale=2")
-    done = export(*wanted)
+    options = ("--size=1920x1080", "--light", "--scale=2")
+    done = export(*options)
     assert done.exit_code == 0, done.stderr
     assert "RSS" in texts(done.stdout)
-    assert done.stdout == export(*wanted).stdout
+    assert done.stdout == export(*options).stdout
     for option, expected in (("--metric=nothing", "is not one of"), ("--size=1x1", "expected pixels")):
-        wrong = export(option)
-        assert (wrong.exit_code, wrong.stdout) == (2, "")
-        assert expected in wrong.stderr
+        failed = export(option)
+        assert (failed.exit_code, failed.stdout) == (2, "")
+        assert expected in failed.stderr

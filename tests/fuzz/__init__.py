@@ -1,1 +1,1 @@
-"""Whatever a file, a line or an argument holds: ``python -m tests.fuzz --help``."""
+"""Fuzz tests of everything that reads external input; see ``python -m tests.fuzz --help``."""

@@ -21,7 +21,7 @@ NAMES = {folder.name: "" for folder in sorted(CORPUS.iterdir())}
 
 
 def main() -> int:
-    """Fuzz the targets of the command line until all inputs have been tried, or one breaks a target."""
+    """Fuzz the selected targets until all inputs have been tried or one breaks a target."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"inputs to try [{RUNS:,}]")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="other inputs; 0 is any")
@@ -70,19 +70,20 @@ def fuzz(name: str, runs: int, seed: int) -> None:
 
         Compiled parsers report no branches, so libFuzzer alone would only try very short inputs.
         """
-        luck = Random(seed)
-        if luck.random() < 0.5:
+        random = Random(seed)
+        if random.random() < 0.5:
             return atheris.Mutate(data, longest)
-        mutated = luck.choice(seeds) if luck.random() < 0.5 else data
-        for _ in range(luck.randint(1, 4)):
-            at, gone = luck.randint(0, len(mutated)), luck.choice((0, 0, 1, 4, 40))
-            mutated = mutated[:at] + luck.choice(words) * luck.choice((1, 1, 1, 50)) + mutated[at + gone :]
+        mutated = random.choice(seeds) if random.random() < 0.5 else data
+        for _ in range(random.randint(1, 4)):
+            at, deleted = random.randint(0, len(mutated)), random.choice((0, 0, 1, 4, 40))
+            word = random.choice(words) * random.choice((1, 1, 1, 50))
+            mutated = mutated[:at] + word + mutated[at + deleted :]
         return mutated[:longest]
 
-    found = Path(tempfile.mkdtemp(prefix=f"concwatch-fuzz-{name}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"concwatch-fuzz-{name}-"))
     escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in words)
-    (found / "words").write_text("".join(f'"{word}"\n' for word in escaped))
-    (found / "kept").mkdir()
+    (folder / "words").write_text("".join(f'"{word}"\n' for word in escaped))
+    (folder / "corpus").mkdir()
     atheris.Setup(
         [
             "tests.fuzz",
@@ -91,16 +92,16 @@ def fuzz(name: str, runs: int, seed: int) -> None:
             f"-max_len={target.longest}",
             f"-timeout={LIMIT}",
             f"-rss_limit_mb={MEMORY}",
-            f"-dict={found}/words",
-            f"-artifact_prefix={found}/",
+            f"-dict={folder}/words",
+            f"-artifact_prefix={folder}/",
             "-print_final_stats=1",
-            str(found / "kept"),
+            str(folder / "corpus"),
             str(target.seeds[0].parent),
         ],
         target.check,
         custom_mutator=mutate,
     )
-    print(f"inputs that break it are saved in {found}", file=sys.stderr)
+    print(f"inputs that break it are saved in {folder}", file=sys.stderr)
     atheris.Fuzz()
 
 

@@ -48,18 +48,18 @@ class Target:
 def attempt(read: Callable[[Any], Any], data: object, use: Callable[[Any], None]) -> None:
     """Use the result of reading ``data``, or check that the error is a `ValueError` of one line."""
     try:
-        found = read(data)
+        result = read(data)
     except ValueError as error:
-        refused = error
+        problem = error
     else:
-        use(found)
+        use(result)
         return
-    assert type(refused) is ValueError, f"{type(refused).__name__}: {str(refused)[:200]}"
-    one_line(str(refused))
+    assert type(problem) is ValueError, f"{type(problem).__name__}: {str(problem)[:200]}"
+    one_line(str(problem))
 
 
 def one_line(problem: str) -> None:
     """Check that an error message is one line of bounded length."""
-    assert problem.strip(), "nothing said"
+    assert problem.strip(), "empty message"
     assert len(problem.splitlines()) == 1, f"not one line: {problem[:200]!r}"
-    assert len(problem) <= LONGEST_PROBLEM, f"{len(problem):,} letters: {problem[:200]!r}"
+    assert len(problem) <= LONGEST_PROBLEM, f"{len(problem):,} characters: {problem[:200]!r}"

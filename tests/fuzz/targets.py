@@ -62,14 +62,14 @@ def use_report(report: msgspec.Struct | None) -> None:
 
 
 def use_workload(workload: Workload) -> None:
-    again = parse(workload.spec)
-    assert (again.word, again.values, again.spec) == (workload.word, workload.values, workload.spec)
+    parsed = parse(workload.spec)
+    assert (parsed.word, parsed.values, parsed.spec) == (workload.word, workload.values, workload.spec)
     for value in workload.values:
         assert isinstance(value, str) or 0 <= value < math.inf, workload.spec
 
 
 def use_number(text: str) -> None:
-    for read, largest in (
+    for parse_number, largest in (
         (parse_size, LARGEST_SIZE),
         (lambda text: parse_size(text, 1 << 34), LARGEST_SIZE),
         (parse_count, LARGEST_COUNT),
@@ -81,21 +81,21 @@ def use_number(text: str) -> None:
         (lambda text: parse_moment(text, 0.0), 0.0),
     ):
 
-        def use(value: float, read=read, largest=largest) -> None:
+        def use(value: float, parse_number=parse_number, largest=largest) -> None:
             assert 0 <= value <= largest
-            if read is parse_count:
+            if parse_number is parse_count:
                 assert parse_count(format_count(value)) == value
-            if read is parse_size:
+            if parse_number is parse_size:
                 assert parse_size(str(value)) == value
 
-        attempt(read, text, use)
+        attempt(parse_number, text, use)
 
 
-def use_expectation(found: Expectation) -> None:
-    assert found.figure in EXPECTABLE
-    assert found.op in COMPARISONS
-    assert 0 <= found.value < math.inf
-    assert parse_expectation(found.text) == found
+def use_expectation(expectation: Expectation) -> None:
+    assert expectation.figure in EXPECTABLE
+    assert expectation.op in COMPARISONS
+    assert 0 <= expectation.value < math.inf
+    assert parse_expectation(expectation.text) == expectation
 
 
 def use_experiment(experiment: Experiment) -> None:
@@ -107,10 +107,10 @@ def use_experiment(experiment: Experiment) -> None:
 
 @cache
 def commands() -> dict[str, click.Command]:
-    """Return each command, and the screen, by name."""
+    """Return each command and the screen by name."""
     root = click.Context(main, info_name="concwatch")
-    found = {SCREEN: main, **{name: main.get_command(root, name) for name in NAMES}}
-    return {name: command for name, command in found.items() if command is not None}
+    every = {SCREEN: main, **{name: main.get_command(root, name) for name in NAMES}}
+    return {name: command for name, command in every.items() if command is not None}
 
 
 def use_settings(tables: dict[str, object]) -> None:

@@ -1,4 +1,7 @@
-"""All inputs that ever broke a reader, and some generated ones; ``python -m tests.fuzz`` tries a million."""
+"""Readers of external input: all inputs that ever broke one, and some generated ones.
+
+``python -m tests.fuzz`` tries a million.
+"""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +19,7 @@ def inputs(target: Target) -> st.SearchStrategy[bytes]:
     few = st.lists(words | st.binary(max_size=4), max_size=20).map(b"".join)
     seeds = st.sampled_from([seed.read_bytes() for seed in target.seeds])
     damaged = st.builds(
-        lambda seed, at, gone, new: seed[: int(at * len(seed))] + new + seed[int(at * len(seed)) + gone :],
+        lambda seed, at, cut, new: seed[: int(at * len(seed))] + new + seed[int(at * len(seed)) + cut :],
         seeds,
         st.floats(0, 1),
         st.integers(0, 40),

@@ -1,4 +1,4 @@
-"""The guard: forecasts, the question before what will not fit, and what is stopped when memory runs out."""
+"""The guard: forecasts, growth within the budget, stopping lanes, and the dialog for too many tasks."""
 
 import asyncio
 import sys
@@ -74,7 +74,7 @@ def test_the_demand_of_tasks_includes_margin_tracing_payload_and_connections(
         (TOY, Settings(), False, False),
         (TOY, Settings(trace=True), True, False),
         (QUEUE, Settings(), True, True),
-        (QUEUE, Settings("payload:1KiB"), True, False),  # some hold it, and most wait
+        (QUEUE, Settings("payload:1KiB"), True, False),  # queued tasks do not hold it
     ],
 )
 def test_a_measured_cost_replaces_the_estimate_only_under_the_same_settings(
@@ -84,36 +84,36 @@ def test_a_measured_cost_replaces_the_estimate_only_under_the_same_settings(
     assert (found.measured, found.added(10) == 30_000) == (measured, measured)
 
 
-def of(name, workload="sleep:10", walls=WALLS):
+def demand_of(name, workload="sleep:10", walls=WALLS):
     return demand(ENGINES[name], Settings(workload), walls)
 
 
 @pytest.mark.parametrize(
     ("tasks", "one", "room", "others", "bound", "fitting", "why"),
     [
-        (1_000, of("asyncio"), GIB, 0, BUDGET, 1_000, ""),
-        (30_000, of("asyncio"), 16 * GIB, 0, BUDGET, 30_000, ""),
+        (1_000, demand_of("asyncio"), GIB, 0, BUDGET, 1_000, ""),
+        (30_000, demand_of("asyncio"), 16 * GIB, 0, BUDGET, 30_000, ""),
         (
-            1_000_000, of("asyncio"), 300 * MIB, 0, BUDGET, 187_000,
+            1_000_000, demand_of("asyncio"), 300 * MIB, 0, BUDGET, 187_000,
             "needs about 1.43 GiB, the memory budget is 300 MiB",
         ),
         (
-            1_000_000, of("asyncio"), GIB, 100 * MIB, "memory", 605_000,
+            1_000_000, demand_of("asyncio"), GIB, 100 * MIB, "memory", 605_000,
             "needs about 1.53 GiB with 100 MiB for the other lanes, workers may use 1 GiB of memory",
         ),
         (
-            30_000, of("threads"), 16 * GIB, 0, BUDGET, 21_800,
+            30_000, demand_of("threads"), 16 * GIB, 0, BUDGET, 21_800,
             "this machine can hold 21,800 threads, limited by vm.max_map_count",
         ),
-        # A wall on threads that is about memory is still no matter of the budget.
+        # A wall on the memory of threads does not depend on the budget.
         (
-            30_000, of("threads", walls=STACKS), 16 * GIB, 0, BUDGET, 1_024,
+            30_000, demand_of("threads", walls=STACKS), 16 * GIB, 0, BUDGET, 1_024,
             "this machine can hold 1,024 threads, limited by virtual memory (ulimit -v)",
         ),
-        # Where tasks end as fast as they are started hardly any are ever live.
-        (10_000_000, of("threads", "nop"), 100 * MIB, 0, BUDGET, 10_000_000, ""),
+        # If tasks end as fast as they start, hardly any are live.
+        (10_000_000, demand_of("threads", "nop"), 100 * MIB, 0, BUDGET, 10_000_000, ""),
         (
-            10_000_000, of("pool", "nop"), 100 * MIB, 0, BUDGET, 32_800,
+            10_000_000, demand_of("pool", "nop"), 100 * MIB, 0, BUDGET, 32_800,
             "needs about 22.9 GiB, the memory budget is 100 MiB",
         ),
     ],
@@ -129,13 +129,7 @@ def test_connections_are_limited_by_open_files(monkeypatch):
     found = forecast(5_000, [demand(TOY, Settings("http"), ())], 100 * GIB)
     assert found.fitting == 1_000 - FILES_KEPT
     assert found.why() == f"this machine can hold {1_000 - FILES_KEPT} connections, limited by ulimit -n"
-    assert wall_fits(QUEUE, Settings("http"), ()) == ()  # no more than it has threads
-
-
-def test_memory_a_worker_already_has_is_reused():
-    one = Demand(1_000, measured=True, idle=IDLE, rss=500 * MIB)
-    assert one.bytes(1_000) == 500 * MIB
-    assert one.bytes(1_000_000) == IDLE + 1_000_000_000
+    assert wall_fits(QUEUE, Settings("http"), ()) == ()  # it has no more connections than threads
 
 
 @given(
@@ -160,7 +154,7 @@ def test_the_number_of_tasks_in_a_forecast_fits_and_is_close_to_the_maximum(
     assert found.why()
 
 
-# A lab's own forecast.
+# Forecasts of a lab.
 
 
 def test_a_forecast_includes_the_targets_of_other_lanes():
@@ -205,16 +199,16 @@ def test_as_many_tasks_as_offered_fit(name):
     assert bench.lab.total_rss > 285 * MIB
 
 
-# Growth is granted ahead.
+# Growth within the budget.
 
 
-def granted(link):
-    """The targets that a worker was sent."""
+def sent_targets(link):
+    """Return the targets that a worker was sent."""
     return [fields["tasks"] for name, fields in link.sent if name == "target"]
 
 
 def grow(lane, bench, tasks):
-    """Ask for so many, step as often as the guard wants, and return the most RSS seen until it is over."""
+    """Set the target, step at the interval of the guard until growth ends, and return the highest RSS."""
     bench.lab.set_target(lane, tasks)
     most = 0
     for _ in range(10_000):
@@ -238,25 +232,21 @@ def growing(budget=300 * MIB, **costs):
 def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     bench, lane, link = growing()
     grow(lane, bench, 100_000)
-    assert granted(link) == [100_000]
+    assert sent_targets(link) == [100_000]
     grow(lane, bench, 0)
     link.sent.clear()
     count = len(bench.texts())
     grow(lane, bench, 200_000)
-    assert len(granted(link)) > 1
-    assert granted(link) == sorted(granted(link))
+    assert len(sent_targets(link)) > 1
+    assert sent_targets(link) == sorted(sent_targets(link))
     goal = lane.worker.goal
-    assert (lane.live, goal.reached.created, goal.reached.target, goal.limit) == (
-        200_000,
-        200_000,
-        200_000,
-        None,
-    )
+    assert lane.live == goal.reached.created == goal.reached.target == 200_000
+    assert goal.limit is None
     (text,) = bench.texts()[count:]
     assert text.startswith("200,000 tasks started in ")
     assert lane.worker.stats.create_rate == pytest.approx(200_000 / goal.reached.seconds)
     grow(lane, bench, 100)
-    assert (granted(link)[-1], goal.reached.cancelled) == (100, 199_900)
+    assert (sent_targets(link)[-1], goal.reached.cancelled) == (100, 199_900)
 
 
 @pytest.mark.parametrize("budget", [60 * MIB, 4 * GIB])
@@ -273,11 +263,11 @@ def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workl
     assert 0.9 * budget < bench.lab.total_rss <= budget
 
 
-# What is left of the machine's memory.
+# Memory of the machine.
 
 
 class Machine:
-    """Memory that a test sets; counts the readings."""
+    """The memory of a machine, set by a test; counts the readings."""
 
     def __init__(self, left=10 * GIB, bound="memory"):
         self.left, self.bound = left, bound
@@ -297,7 +287,7 @@ def test_memory_used_by_other_programs_is_not_available_to_workers():
     bench.pass_(1.5)
     found = capacity.forecast(lane, 5_000_000)
     assert found.wall == "cgroup memory"
-    assert "workers may use 410 MiB of cgroup memory" in found.why()  # one GiB, less 5 % of twelve
+    assert "workers may use 410 MiB of cgroup memory" in found.why()  # 1 GiB less 5 % of 12 GiB
 
 
 def three_lanes(machine):
@@ -341,13 +331,13 @@ def test_lanes_are_stopped_one_at_a_time_while_memory_stays_short(monkeypatch):
     bench.lab.observers.append(observe)
     monkeypatch.setattr(bench.links.links["asyncio"], "kill", lambda: None)
     machine.left = 100 * MIB
-    bench.pass_(4)  # the largest does not end, and gets its time
+    bench.pass_(4)  # the largest lane gets time to end, but does not
     assert (stopped, large.idle) == ([large], False)
     bench.pass_(5)
     assert stopped == [large, other, small]
     count = len(bench.texts())
     bench.pass_(5)
-    assert len(bench.texts()) == count  # nothing is left to stop
+    assert len(bench.texts()) == count  # no lane is left to stop
 
 
 def test_memory_is_read_more_often_during_growth_and_when_little_is_left():
@@ -368,7 +358,7 @@ def test_memory_is_read_more_often_during_growth_and_when_little_is_left():
     assert machine.readings - before == 20
 
 
-# The kernel's own last resort.
+# The out-of-memory killer.
 
 
 @pytest.mark.real
@@ -450,10 +440,10 @@ def test_run_rejects_an_invalid_or_exceeded_budget_in_one_line(monkeypatch, task
     assert expected in line
 
 
-# The question on the screen.
+# The dialog.
 
 
-def asked(s):
+def dialog_open(s):
     return isinstance(s.app.screen, FitDialog)
 
 
@@ -461,20 +451,20 @@ async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled
     async with stage(budget=300 * MIB) as s:
         for keys in [("escape",), ("down", "down", "enter"), ("end", "enter")]:
             await s.press("3", "end", *keys)
-            assert not asked(s)
+            assert not dialog_open(s)
             lane = s.lane("asyncio")
             assert (lane.state, lane.target, s.slider("asyncio").value) == (State.OFF, 0, 0)
         await s.drag("asyncio", 1_000_000, by_way_of=(500_000,))
-        assert not asked(s)
+        assert not dialog_open(s)
         await s.drop("asyncio", 1_000_000)
-        assert asked(s)
+        assert dialog_open(s)
         await s.press("escape")
         assert s.slider("asyncio").value == 0
         await s.press("3", "plus")
-        assert (asked(s), s.lane("asyncio").target) == (False, 10_000)
+        assert (dialog_open(s), s.lane("asyncio").target) == (False, 10_000)
         await s.run(2)
         await s.press("end")
-        assert asked(s)
+        assert dialog_open(s)
         await s.sees(
             "asyncio: 1,000,000 tasks will not fit", "the memory budget is 300 MiB", "as many as fit"
         )
@@ -482,7 +472,7 @@ async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled
         assert (s.slider("asyncio").value, s.lane("asyncio").target) == (10_000, 10_000)
         await s.press("enter")
         assert isinstance(s.app.screen, MonitorScreen)
-        assert 220_000 < s.lane("asyncio").target < 300 * MIB / 1_260  # as measured, without a margin
+        assert 220_000 < s.lane("asyncio").target < 300 * MIB / 1_260  # the measured cost, without a margin
 
 
 async def test_rapid_keys_open_one_dialog_and_starting_all_grows_up_to_the_budget():
@@ -497,9 +487,9 @@ async def test_rapid_keys_open_one_dialog_and_starting_all_grows_up_to_the_budge
         assert lane.target == 1_000_000
         await s.run(5)
         assert (lane.worker.goal.limit.wall, lane.on) == (BUDGET, True)
-        held = lane.target
+        target = lane.target
         await s.press("minus")
-        assert (asked(s), lane.target) == (False, held - 10_000)
+        assert (dialog_open(s), lane.target) == (False, target - 10_000)
 
 
 async def test_a_typed_target_must_be_confirmed_and_zero_fitting_tasks_are_not_offered():
@@ -524,7 +514,7 @@ async def test_a_typed_target_must_be_confirmed_and_zero_fitting_tasks_are_not_o
 async def test_the_dialog_can_be_answered_at_every_screen_size(size):
     async with stage(size, budget=100 * MIB) as s:
         await s.press("3", "end")
-        assert asked(s)
+        assert dialog_open(s)
         if size >= (80, 24):
             await s.sees("will not fit", "as many as fit", "cancel")
         await s.press("enter")

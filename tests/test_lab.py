@@ -1,6 +1,7 @@
-"""All lanes together: settings, the memory budget, the event log, the end, and the picture of it all."""
+"""A lab of several lanes: settings, the page server, the memory budget, events, closing and snapshots."""
 
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
@@ -22,7 +23,7 @@ GHOST = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install 
 
 
 def running(*names, **arguments):
-    """Return a bench all of whose lanes run."""
+    """Return a bench whose lanes are all running."""
     bench = Bench(*names, **arguments)
     for lane in bench.lab.lanes:
         bench.lab.switch(lane, True)
@@ -30,17 +31,17 @@ def running(*names, **arguments):
     return bench
 
 
-def ask(bench, tasks):
+def set_targets(bench, tasks):
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, tasks)
 
 
 def sent(bench, name, command):
-    """Return the fields of each such command to the newest worker of a lane."""
+    """Return the fields of each ``command`` sent to the current worker of a lane."""
     return [fields for found, fields in bench.links.links[name].sent if found == command]
 
 
-# Many lanes.
+# Settings.
 
 
 def test_settings_are_sent_to_every_lane_that_supports_them():
@@ -70,11 +71,11 @@ def test_an_invalid_workload_changes_nothing():
     assert bench.links.links["asyncio"].sent == before
 
 
-# The page that tasks fetch.
+# The page server.
 
 
-def fetching(bench, name="asyncio"):
-    """Where the lane ``name`` was sent to fetch, each time."""
+def urls(bench, name="asyncio"):
+    """Return each URL that the lane ``name`` was sent."""
     return [fields["url"] for fields in sent(bench, name, "workload") if "url" in fields]
 
 
@@ -86,7 +87,7 @@ def test_all_lanes_fetch_from_one_page_server_started_on_first_use():
         bench.lab.set_workload(workload)
     (pages,) = bench.pages
     expected = [pages.url(0.15), pages.url(0.5), pages.url(0.15)]
-    assert fetching(bench, "asyncio") == fetching(bench, "threads") == expected
+    assert urls(bench, "asyncio") == urls(bench, "threads") == expected
     assert bench.lab.settings.page == expected[-1]
 
 
@@ -99,33 +100,33 @@ def test_a_dead_page_server_is_logged_once_and_replaced_on_the_next_target():
     assert (first.closed, len(bench.pages)) == (True, 1)
     bench.lab.set_target(lane, 10)
     second = bench.pages[1]
-    assert fetching(bench) == [first.url(2.0), second.url(2.0)]
+    assert urls(bench) == [first.url(2.0), second.url(2.0)]
     second.how = "exited with status 1"
     bench.lab.switch(lane, False)
     bench.until(lambda: lane.idle)
-    bench.lab.switch(lane, True)  # before the lab has checked it
+    bench.lab.switch(lane, True)  # before the lab has noticed the end of the server
     bench.until(lambda: lane.state is State.RUNNING)
-    assert fetching(bench) == [bench.pages[2].url(2.0)]
+    assert urls(bench) == [bench.pages[2].url(2.0)]
 
 
 def test_without_a_page_server_settings_stay_and_lanes_keep_running():
     pages = []
 
-    def once():
+    def open_once():
         if pages:
-            raise ValueError("no page today")
+            raise ValueError("no page server")
         pages.append(FakePages())
         return pages[0]
 
-    bench = running("asyncio", settings=Settings("http"), open_pages=once)
+    bench = running("asyncio", settings=Settings("http"), open_pages=open_once)
     pages[0].how = "killed by SIGKILL"
-    ask(bench, 10)
-    assert bench.texts("error")[-1] == "no page today"
+    set_targets(bench, 10)
+    assert bench.texts("error")[-1] == "no page server"
     bench.until(lambda: bench.lab.lanes[0].live == 10)
-    with pytest.raises(ValueError, match="no page today"):
-        Bench("asyncio", settings=Settings("http"), open_pages=once)
-    bench = running("asyncio", open_pages=once)
-    with pytest.raises(ValueError, match="no page today"):
+    with pytest.raises(ValueError, match="no page server"):
+        Bench("asyncio", settings=Settings("http"), open_pages=open_once)
+    bench = running("asyncio", open_pages=open_once)
+    with pytest.raises(ValueError, match="no page server"):
         bench.lab.set_workload("http")
     assert bench.lab.settings == Settings()
 
@@ -134,9 +135,9 @@ def test_without_a_page_server_settings_stay_and_lanes_keep_running():
 
 
 def over_budget(*names, budget=100 * MIB, **arguments):
-    """Return a bench whose lanes all wanted a million tasks and were stopped by the budget."""
+    """Return a bench whose lanes have a target of a million tasks and are limited by the budget."""
     bench = running(*names, budget=budget, **arguments)
-    ask(bench, 1_000_000)
+    set_targets(bench, 1_000_000)
     bench.until(lambda: all(lane.worker.goal.limit for lane in bench.lab.lanes))
     bench.pass_(3)
     return bench
@@ -166,18 +167,18 @@ def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(na
 def test_growth_resumes_when_memory_is_freed_and_stops_again_at_the_budget():
     bench = over_budget("asyncio", "uvloop")
     first, second = bench.lab.lanes
-    held = first.live
+    live = first.live
     bench.lab.switch(second, False)
     bench.until(lambda: second.idle)
-    bench.lab.set_target(first, held + 5_000)
-    bench.until(lambda: first.live == held + 5_000)
+    bench.lab.set_target(first, live + 5_000)
+    bench.until(lambda: first.live == live + 5_000)
     assert first.worker.goal.limit is None
     bench.lab.set_target(first, 1_000_000)
     for on in (False, True):
         bench.lab.switch(first, on)
-    bench.until(lambda: first.live > held and first.worker.goal.limit is not None)
+    bench.until(lambda: first.live > live and first.worker.goal.limit is not None)
     bench.pass_()
-    assert (first.status.asked, first.live == first.target > held) == (1_000_000, True)
+    assert (first.status.asked, first.live == first.target > live) == (1_000_000, True)
     assert bench.lab.total_rss <= bench.lab.budget
     assert len(budget_warnings(bench)) == 2
 
@@ -188,7 +189,7 @@ def test_lanes_restarted_with_heavier_tasks_stay_within_the_budget():
         bench.lab.set_target(lane, tasks)
     bench.until(lambda: all(lane.worker.goal.reached for lane in bench.lab.lanes))
     bench.lab.set_trace(True)
-    bench.pass_(0.3)  # they end, and others are started
+    bench.pass_(0.3)  # the workers are restarted
     bench.until(lambda: all(lane.worker.goal.reached or lane.worker.goal.limit for lane in bench.lab.lanes))
     assert any(lane.worker.goal.limit for lane in bench.lab.lanes)
     assert bench.lab.total_rss <= bench.lab.budget
@@ -227,21 +228,21 @@ def test_the_event_log_returns_new_events_and_drops_the_oldest():
     assert [event.number for event in log.since(KEPT + 498)] == [KEPT + 499, KEPT + 500]
     assert [event.number for event in log.since(0)] == list(range(501, KEPT + 501))
     assert [*log.since(log.count), *log.since(log.count + 7)] == []
-    assert log.since(0)[0].text == "\N{REPLACEMENT CHARACTER}[2J"  # it cannot command a terminal
+    assert log.since(0)[0].text == "\N{REPLACEMENT CHARACTER}[2J"  # no control characters reach the terminal
 
 
-# Running and ending.
+# Running and closing.
 
 
 async def test_closing_ends_workers_in_every_state_and_the_page_server():
-    faults = {"pool": [Fault(0.2, Ended("gone"))]}
+    faults = {"pool": [Fault(0.2, Ended("exited"))]}
     workers = FakeWorkers(faults=faults)
     bench = Bench("threads", "pool", "asyncio", "uvloop", links=workers, settings=Settings("http"))
     first, second, third, _ = bench.lab.lanes
     bench.lab.set_target(first, 100)
     bench.lab.switch(second, True)
     bench.until(lambda: second.state is State.FAILED)
-    bench.lab.switch(third, True)  # it is starting; the last has never run
+    bench.lab.switch(third, True)  # is starting; the fourth lane is off
     await bench.lab.close()
     assert all(lane.idle for lane in bench.lab.lanes)
     assert bench.lab.quiet
@@ -250,10 +251,12 @@ async def test_closing_ends_workers_in_every_state_and_the_page_server():
 
 async def test_closing_kills_a_worker_that_does_not_answer(monkeypatch):
     monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
-    monkeypatch.setattr("concwatch.lab.lab.KILL_LIMIT", 0.0)  # as on a machine that stood still for so long
+    monkeypatch.setattr(
+        "concwatch.lab.lab.KILL_LIMIT", 0.0
+    )  # as if the machine had been suspended for that long
     bench = running("asyncio", links=FakeWorkers(faults={"asyncio": [Fault(1.0, silence=1e9)]}))
     bench.until(lambda: bench.lab.lanes[0].state is State.STALLED)
-    await bench.lab.close()  # on a clock that does not advance
+    await bench.lab.close()
     assert bench.lab.lanes[0].idle
 
 
@@ -269,10 +272,7 @@ async def test_closing_returns_even_if_a_killed_worker_does_not_end(monkeypatch)
 async def test_an_error_while_closing_still_kills_the_workers(monkeypatch):
     bench, _, link = running_lane()
 
-    def fall():
-        raise RuntimeError("unexpected")
-
-    monkeypatch.setattr(bench.lab, "step", fall)
+    monkeypatch.setattr(bench.lab, "step", Mock(side_effect=RuntimeError("unexpected")))
     with pytest.raises(RuntimeError):
         await bench.lab.close()
     assert link.killed
@@ -298,7 +298,7 @@ async def test_a_running_lab_steps_on_its_own():
 def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
     walls = [Wall("vm.max_map_count", 65_530, 130)]
     bench = Bench("asyncio", "threads", engines=[GHOST], walls=walls)
-    ask(bench, 0)  # a target of 0 leaves a lane off
+    set_targets(bench, 0)  # leaves the lanes off
     snapshot = bench.lab.snapshot(bench.now)
     assert (bench.lab.quiet, bench.links.links) == (True, {})
     assert [lane.name for lane in snapshot.lanes] == ["asyncio", "threads", "ghost"]
@@ -319,7 +319,7 @@ def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
 def test_lanes_are_compared_with_the_cheapest_one():
     costs = {"asyncio": Costs(task=1_000), "uvloop": Costs(task=1_500), "threads": Costs(task=16_000)}
     bench = running(*costs, links=FakeWorkers(costs=costs))
-    ask(bench, 5_000)
+    set_targets(bench, 5_000)
     bench.pass_(3)
     lanes = bench.lab.snapshot(bench.now).lanes
     ratios = {lane.name: lane.sample.rss_per_task / lane.cheapest for lane in lanes}
@@ -340,13 +340,13 @@ def test_the_expected_memory_of_a_task_is_the_catalogs_until_it_is_measured():
     assert expected() == 2_000
     bench.lab.set_trace(False)
     bench.lab.set_workload("payload:64KiB")
-    assert expected() == pytest.approx(1_000 + 65_536, rel=0.005)  # three digits
+    assert expected() == pytest.approx(1_000 + 65_536, rel=0.005)  # rounded to three digits
     bench.lab.set_workload("hold")
     bench.lab.set_target(lane, 10_000)
     bench.until(lambda: lane.live == 10_000)
     bench.pass_(2)
     assert expected() == pytest.approx(3_000, rel=0.01)
-    # The same number as the question before a target, which counts what the worker takes already as room.
+    # The dialog before a target offers the same number, as it counts the memory the worker already has.
     fit = bench.snapshot("toy").fit
     assert fit.tasks == pytest.approx((300 * MIB * OFFERED - (20 << 20)) / 3_000, rel=0.01)
     assert bench.lab.local.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
@@ -384,11 +384,11 @@ def test_the_load_of_other_programs_is_reported_now_and_during_the_last_growth()
     bench = running("asyncio", "uvloop", links=FakeWorkers(costs={"asyncio": Costs(create_rate=5_000)}))
     first = bench.lab.lanes[0]
     bench.lab.set_workload("hold")
-    bench.lab.set_target(first, 5_000)  # takes this lane a second of one core, of two
+    bench.lab.set_target(first, 5_000)  # keeps one of the two cores busy for a second
     bench.until(lambda: first.live == 5_000)
     bench.pass_(2)
     assert bench.snapshot("asyncio").status.create_others == pytest.approx(0, abs=0.01)
-    bench.load.others = 0.75  # that lane's own half of the cores, and a quarter
+    bench.load.others = 0.75  # half of the cores for that lane, a quarter for other programs
     bench.lab.set_target(first, 10_000)
     bench.until(lambda: first.live == 10_000)
     assert bench.snapshot("asyncio").status.create_others == pytest.approx(0.25, abs=0.05)
@@ -411,6 +411,6 @@ def test_the_cpu_of_a_new_worker_is_not_counted_as_that_of_other_programs():
     bench.pass_()
     bench.links.last.start()
     bench.links.last.cpu_seconds = 1.0
-    bench.load.others = 0.5  # all of it by the new worker
+    bench.load.others = 0.5  # all of it is the new worker's
     bench.pass_(1)
     assert lane.sample.others == pytest.approx(0, abs=0.01)

@@ -1,4 +1,4 @@
-"""One lane through all its states, on a clock moved by hand."""
+"""One lane in all its states, on a simulated clock."""
 
 import math
 from itertools import pairwise
@@ -21,7 +21,7 @@ from tests.lab_driver import Bench, HandLinks, end, hand_bench, running_lane, ti
 READY = Ready("toy", "Toy 1.0", 4242, can=("trace", "gc", "trim"), flags=("red",))
 GHOST = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
 PICKY = Engine("picky", "one toy", 1_000, needs=("msgspec",))
-"""An engine whose package is not there, and one whose package is."""
+"""`GHOST` lacks its package; `PICKY` has it."""
 
 
 def applied(*commands, flags=None):
@@ -29,14 +29,14 @@ def applied(*commands, flags=None):
 
 
 def starting(**arguments):
-    """Return a bench whose toy lane waits for its worker, the lane, and its link."""
+    """Return a bench whose toy lane is starting, the lane, and its link."""
     bench, lane = hand_bench(**arguments)
     bench.lab.switch(lane, True)
     return bench, lane, bench.links.last
 
 
 def sent(link, command):
-    """Return the fields of each such command that was sent."""
+    """Return the fields of each ``command`` sent."""
     return [fields for name, fields in link.sent if name == command]
 
 
@@ -44,7 +44,7 @@ def targets(link):
     return [fields["tasks"] for fields in sent(link, "target")]
 
 
-# On.
+# Switching on.
 
 
 def test_a_lane_runs_when_its_one_worker_has_applied_all_settings():
@@ -104,7 +104,7 @@ def test_a_traced_lane_runs_from_its_first_traced_tick():
     assert lane.sample.traced_per_task == 1_400
 
 
-# Failing to start.
+# Failures at the start.
 
 
 def test_a_lane_without_its_package_fails_with_the_install_command():
@@ -171,14 +171,14 @@ def test_an_engine_whose_worker_cannot_start_is_broken_until_one_does(report, re
 def test_a_workload_rejected_at_start_fails_the_lane_once():
     bench, lane, link = starting(settings=Settings(workload="app:job"))
     bench.receive(Ready("toy", "Toy 1.0", 1, can=("trace", "gc")))
-    refused = 'workload "app:job": no module "app"'
-    bench.receive(Error(refused, "workload"), *applied("refill", "trace", "gc", "rate"), tick(0.2))
+    rejected = 'workload "app:job": no module "app"'
+    bench.receive(Error(rejected, "workload"), *applied("refill", "trace", "gc", "rate"), tick(0.2))
     bench.receive(tick(0.3), end())
-    assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, refused, True)
-    assert bench.texts() == [f"failed: {refused}"]
+    assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, rejected, True)
+    assert bench.texts() == [f"failed: {rejected}"]
 
 
-# Settings that change.
+# Changes of settings.
 
 
 def test_only_changed_settings_are_sent():
@@ -225,7 +225,7 @@ def test_a_restarted_lane_keeps_its_target_and_resets_its_figures(traced):
         bench.lab.switch(lane, False)
         bench.lab.switch(lane, True)
     assert link.names()[-1] == "stop"
-    assert "trace" not in link.names()[5:]  # a tracer that begins among tasks knows nothing of them
+    assert "trace" not in link.names()[5:]  # a tracer started late would miss the live tasks
     bench.receive(end())
     second = bench.links.last
     assert (lane.state, lane.target, second is link) == (State.STARTING, 1_000, False)
@@ -247,7 +247,7 @@ def test_tracing_does_not_start_a_lane_that_is_stopping_or_off():
     assert (lane.state, len(bench.links.links)) == (State.OFF, 1)
 
 
-# Off.
+# Switching off.
 
 
 @pytest.mark.parametrize("ready", [True, False], ids=["stalled", "starting"])
@@ -257,7 +257,7 @@ def test_switching_off_sends_one_stop_and_kills_the_worker_after_the_time_limit(
     assert lane.state is (State.STALLED if ready else State.STARTING)
     for _ in range(2):
         bench.lab.switch(lane, False)
-    link.start()  # its reports are ignored now
+    link.start()  # reports of a stopping worker are ignored
     bench.pass_(STOP_LIMIT - 0.1)
     assert (lane.state, lane.on, link.names().count("stop"), link.killed) == (State.STOPPING, False, 1, False)
     assert link.names()[-1] == "stop"
@@ -316,7 +316,7 @@ def test_a_silent_worker_is_stalled_until_it_ticks_again():
     assert lane.series.last("rss") == link.rss
     bench.receive(tick(2.5))
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
-    bench.receive(tick(2.6, lag=1.5))  # it talks, but its tasks wake late
+    bench.receive(tick(2.6, lag=1.5))  # it sends ticks, but its tasks wake late
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.STALLED, 1.5)
 
 
@@ -404,7 +404,7 @@ def test_memory_per_task_uses_the_first_tick_after_each_reading():
     bench.lab.set_target(lane, 2_000)
     link.rss = 10_000_000 + 2_000 * 1_000
     bench.pass_()
-    # The reading was taken before the first of these ticks, not between them.
+    # The reading precedes both of these ticks.
     link.report(tick(1.0, 1_000), tick(1.1, 1_000))
     link.rss = 10_000_000 + 1_000 * 1_000
     bench.pass_(0.2)
@@ -412,7 +412,7 @@ def test_memory_per_task_uses_the_first_tick_after_each_reading():
         bench.receive(tick(time, 1_000))
     assert lane.sample.rss_per_task == 1_000
     link.rss = 10_000_000 + 2_000 * 1_000
-    bench.pass_(0.3)  # twice as many are live, but no tick reports them yet
+    bench.pass_(0.3)  # twice as many are live, but no tick has reported them yet
     assert lane.sample.rss_per_task == 1_000
     link.report(tick(1.6, 2_000))
     bench.pass_(0.3)
@@ -447,7 +447,7 @@ def test_a_sample_has_the_median_duration_with_tasks_and_retained_memory_without
         assert (sample.duration, sample.retained) == (duration, None if each.live else 5_000)
     stats.add_tick(Tick(0.5, 19, 9, 10, 0, 0, durations=(1.0,)), 0.5, True)
     stats.reset_workload()
-    assert stats.sample(0.5, 0, 0.0).duration is None, "that was another workload"
+    assert stats.sample(0.5, 0, 0.0).duration is None, "the durations of another workload"
 
 
 def test_samples_are_taken_at_the_rate_independent_of_steps_and_ticks():
@@ -461,20 +461,20 @@ def test_samples_are_taken_at_the_rate_independent_of_steps_and_ticks():
     assert len(lane.series) - len(times) <= 1
     assert (lane.live, lane.status.peak_live) == (20, 19_999)
     before = len(lane.series)
-    link.rss = 0  # it cannot be read
+    link.rss = 0  # cannot be read
     bench.pass_(5)
     assert len(lane.series) == before
 
 
-# Invalid reports.
+# Invalid and excessive reports.
 
 
 def test_an_impossible_tick_and_a_second_ready_are_logged_once_and_ignored():
     bench, lane, link = running_lane()
     bench.receive(tick(1.0, 100, created=500))
     before = len(link.sent)
-    wrong = [tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501)]
-    bench.receive(*wrong, tick(1.2, 80, created=500, queued=81), replace(READY, runtime="Other 2.0"))
+    invalid = [tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501)]
+    bench.receive(*invalid, tick(1.2, 80, created=500, queued=81), replace(READY, runtime="Other 2.0"))
     assert (lane.live, lane.sample.tick_time, lane.status.runtime) == (100, 1.0, "Toy 1.0")
     assert bench.texts("warning") == ["an impossible tick: created fell from 500 to 400"]
     assert len(link.sent) == before
@@ -504,8 +504,8 @@ def test_too_many_reports_do_not_fill_the_event_log():
     assert bench.texts("warning").count("too much") == 1
     assert len([text for text in bench.texts("warning") if "more of its reports were dropped" in text]) == 1
     bench.pass_(10)
-    bench.receive(Error("at last", "gc"))
-    assert bench.texts("error")[-1] == "at last"
+    bench.receive(Error("later", "gc"))
+    assert bench.texts("error")[-1] == "later"
 
 
 def test_errors_are_logged_and_only_the_first_line_of_standard_error():

@@ -9,16 +9,16 @@ from concwatch.lab.catalog import Engine, find_engines
 from concwatch.runtimes.building import build
 
 NEWEST = 20
-"""A minor version of Python 3 that does not exist yet."""
+"""A minor version of Python 3 newer than any that exists."""
 
 
 @cache
 def row_of(name: str) -> Engine:
-    """Return the row of an engine, on a newer Python if this one is too old for it."""
+    """Return the row of an engine, on a newer Python if this one is too old."""
     (row,) = find_engines([name])
     if sys.version_info < row.oldest_python:
         for minor in range(row.oldest_python[1], NEWEST):
-            with suppress(ValueError):  # there is no such Python here
+            with suppress(ValueError):  # this version is not installed
                 return find_engines([f"{name}@3.{minor}"])[0]
     return row
 

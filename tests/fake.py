@@ -1,4 +1,4 @@
-"""A simulated worker, for tests and pictures that must be the same every time."""
+"""A deterministic fake worker for tests and pictures."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from concwatch.worker.workloads import HTTP, WORDS, parse
 
 @dataclass(frozen=True)
 class Costs:
-    """The behaviour of a fake worker: bytes, tasks a second, tasks."""
+    """The costs of a fake worker in bytes, its rates in tasks a second, and its limit of tasks."""
 
     idle: int = 20 << 20
     task: int = 1_260
@@ -24,7 +24,7 @@ class Costs:
     wall: str = "vm.max_map_count"
     runtime: str = "CPython 3.11.7"
     heap: int | None = None
-    """Bytes per task on the runtime heap, for a runtime that reports it and cannot be traced."""
+    """Bytes of a task on the heap, for a runtime that reports its heap and cannot be traced."""
 
 
 COSTS = {
@@ -40,13 +40,13 @@ COSTS = {
 
 @dataclass
 class Fault:
-    """A fault that occurs ``after`` seconds from the start."""
+    """A fault, ``after`` seconds from the start."""
 
     after: float
     arrival: Arrival | None = None
-    """What the worker sends; `Ended` ends it."""
+    """The message to send; `Ended` ends the worker."""
     silence: float = 0.0
-    """Seconds for which it then sends nothing."""
+    """Seconds without messages after it."""
 
 
 @dataclass
@@ -73,15 +73,15 @@ class FakeLink:
         self._began = None
         self._now = self._silent_until = 0.0
         self._counts = _Counts()
-        self._durations = []  # one for each cohort that has completed since the last tick
-        self._cohorts = deque()  # when they complete, how many; oldest first
+        self._durations = []  # of the cohorts completed since the last tick
+        self._cohorts = deque()  # time of completion and tasks of each, oldest first
         self._queued = []  # commands received while it was silent
         self._most_live = 0.0
         self._peak_rss = 0
         self._target = 0
         self._left = 0.0
-        self._growth = None  # when the target was set, tasks created and cancelled by then
-        self._burst = None  # when it ends, and its report
+        self._growth = None  # time of the target, and tasks created and cancelled before it
+        self._burst = None  # time of its end, and its report
         self._refill, self._trace = True, False
         self._workload = parse("sleep:10")
         self._ended = False
@@ -146,16 +146,16 @@ class FakeLink:
         return found if self._ended else [*found, self._tick()]
 
     def reading(self):
-        """Return the memory of the tasks; half of the memory of ended tasks is kept."""
+        """Return the memory of the tasks; half the memory of ended tasks is retained."""
         if self._ended or self._began is None:
             return None
         live = self._counts.live
-        weight = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
+        size = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
         if self._workload.word == "payload":
-            weight += self._workload.values[0]
-        kept = max(0.0, self._most_live * 0.5 - live)
+            size += self._workload.values[0]
+        retained = max(0.0, self._most_live * 0.5 - live)
         threads = 3 + (int(live) if self.engine.threads else 0)
-        rss = int(self.costs.idle + weight * live + self.costs.task * kept)
+        rss = int(self.costs.idle + size * live + self.costs.task * retained)
         self._peak_rss = max(self._peak_rss, rss)
         cpu = self._counts.created / self.costs.create_rate
         return Reading(rss, 0.02, threads, cpu_seconds=cpu, peak_rss=self._peak_rss)
@@ -178,7 +178,7 @@ class FakeLink:
         self._left = self._target
 
     def _begin_burst(self, tasks, chunks, read_after, older=0):
-        """Start a burst whose tasks run ``chunks`` parts one after another."""
+        """Start a burst whose tasks run in ``chunks``, one after another."""
         creating = tasks / self.costs.create_rate
         total = creating + (self._duration() or 0.0) * chunks
         self._counts.created += tasks
@@ -196,9 +196,9 @@ class FakeLink:
         self._burst = self._now + total, done
 
     def _halt(self, wall, value, detail):
-        standing = int(self._counts.live)
-        self._out.append(Limit(standing, self._target, wall, value, detail))
-        self._target, self._left, self._growth = standing, 0.0, None
+        live = int(self._counts.live)
+        self._out.append(Limit(live, self._target, wall, value, detail))
+        self._target, self._left, self._growth = live, 0.0, None
 
     # Time.
 
@@ -211,9 +211,9 @@ class FakeLink:
             counts.completed += self._cohorts.popleft()[1]
             self._durations.append(self._duration() or 0.0)
         if self._burst is not None:
-            over, done = self._burst
+            end, done = self._burst
             self._most_live = max(self._most_live, counts.live)
-            if now >= over:
+            if now >= end:
                 self._out.append(done)
                 self._burst = None
             return
@@ -226,10 +226,10 @@ class FakeLink:
         left = float(int(excess))
         self._counts.cancelled += left
         while left and self._cohorts:  # the newest first
-            when, standing = self._cohorts.pop()
-            if standing > left:
-                self._cohorts.append((when, standing - left))
-            left = max(0.0, left - standing)
+            when, tasks = self._cohorts.pop()
+            if tasks > left:
+                self._cohorts.append((when, tasks - left))
+            left = max(0.0, left - tasks)
 
     def _grow(self, wanted):
         wanted = float(int(wanted if self._refill else min(wanted, self._left)))
@@ -312,7 +312,7 @@ class FakeWorkers:
 
 
 class FakePages:
-    """A page server without a process; set ``how`` to simulate its end."""
+    """A page server without a process, which has ended once ``how`` is set."""
 
     def __init__(self):
         self.how = None

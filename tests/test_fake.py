@@ -1,4 +1,6 @@
-"""The fake worker: it obeys the wire's rules, and is the same every time."""
+"""The fake worker: it follows the rules of the wire and is deterministic."""
+
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from tests.lab_driver import ENGINES, Bench
 
 
 class Driver:
-    """One fake link on a clock of its own."""
+    """A fake link on a simulated clock."""
 
     def __init__(self, engine="asyncio", **arguments):
         self.link = FakeLink(ENGINES[engine], **arguments)
@@ -60,15 +62,14 @@ def test_counters_add_up_at_every_tick_and_never_decrease(engine, commands):
     driver.link.send("target", tasks=1_000)
     driver.pass_(8)
     assert driver.tick.live == driver.of(Reached)[-1].target == 1_000
-    last = None
-    for tick in driver.of(Tick):
+    ticks = driver.of(Tick)
+    for tick in ticks:
         assert tick.created == tick.live + tick.completed + tick.failed + tick.cancelled
         assert 0 <= tick.queued <= tick.live
-        if last is not None:
-            assert tick.time > last.time
-            for counter in ("created", "completed", "cancelled"):
-                assert getattr(tick, counter) >= getattr(last, counter)
-        last = tick
+    for before, after in pairwise(ticks):
+        assert after.time > before.time
+        for counter in ("created", "completed", "cancelled"):
+            assert getattr(after, counter) >= getattr(before, counter)
 
 
 def test_ready_precedes_ticks_and_each_command_is_answered_once():
@@ -79,7 +80,7 @@ def test_ready_precedes_ticks_and_each_command_is_answered_once():
     driver.link.send("target", tasks=100)
     driver.link.send("gc", mode="frozen")
     driver.link.send("workload", spec="slep:3")
-    driver.link.send("workload", spec="http:0.5")  # without a page
+    driver.link.send("workload", spec="http:0.5")  # without a URL
     driver.pass_(1)
     assert [applied.command for applied in driver.of(Applied)] == ["gc"]
     assert [error.command for error in driver.of(Error)] == ["workload", "workload"]

@@ -1,4 +1,4 @@
-"""Targets as plain arithmetic: no engine, no clock."""
+"""Targets and counters, without engine or clock."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ numbers = st.integers(0, 1_000)
 
 
 class Model:
-    """An engine that follows its goal, a slice at a time; ``target`` tasks are live at first."""
+    """An engine that follows its goal in slices; ``target`` tasks are live at first."""
 
     def __init__(self, refill: bool = True, target: int | None = None):
         self.goal = Goal()
@@ -18,10 +18,10 @@ class Model:
         self.goal.set_refill(refill)
         self.reported = []
         if target is not None:
-            self.ask(target)
+            self.set_target(target)
             self.settle()
 
-    def ask(self, target, now=0.0):
+    def set_target(self, target, now=0.0):
         self.goal.set_target(target, self.counts, now)
 
     def step(self, most=10**9):
@@ -47,7 +47,7 @@ class Model:
         for _ in range(10_000):
             if self.step(most) == 0:
                 return
-        raise AssertionError("it never comes to rest")
+        raise AssertionError("the target is never reached")
 
 
 def test_counts_add_up_if_a_task_ends_before_its_start_is_counted():
@@ -64,7 +64,7 @@ def test_each_target_is_reached_and_never_exceeded(refill, targets):
     model = Model(refill)
     for target, most in targets:
         before = model.counts.live
-        model.ask(target)
+        model.set_target(target)
         while wanted := model.step(most):
             assert wanted == target - before
             before = model.counts.live
@@ -76,7 +76,7 @@ def test_each_target_is_reached_and_never_exceeded(refill, targets):
 @given(numbers, st.lists(st.integers(0, 100), max_size=20), st.integers(1, 300))
 def test_without_refill_exactly_the_target_is_created(target, endings, most):
     model = Model(refill=False)
-    model.ask(target)
+    model.set_target(target)
     for ending in endings:
         model.step(most)
         model.counts.completed += min(ending, model.counts.live)
@@ -87,7 +87,7 @@ def test_without_refill_exactly_the_target_is_created(target, endings, most):
 
 def test_turning_refill_off_drops_tasks_not_yet_created():
     model = Model()
-    model.ask(100)
+    model.set_target(100)
     model.step(most=30)
     model.goal.set_refill(False)
     assert model.wanted() == 0
@@ -98,7 +98,7 @@ def test_turning_refill_off_drops_tasks_not_yet_created():
 @given(st.booleans(), st.integers(1, 1_000), st.integers(1, 400), st.integers(1, 3))
 def test_a_target_whose_tasks_are_replaced_is_reached_when_all_are_live(refill, target, most, changes):
     model = Model(refill)
-    model.ask(target)
+    model.set_target(target)
     model.step(most)
     reported = len(model.reported)
     model.replace(changes)
@@ -114,7 +114,7 @@ def test_a_target_set_during_a_replacement_is_reached(refill, target, other):
     model = Model(refill, target=target)
     model.replace()
     model.step(most=target // 2)
-    model.ask(other)
+    model.set_target(other)
     model.settle()
     assert model.counts.live == other
 
@@ -122,7 +122,7 @@ def test_a_target_set_during_a_replacement_is_reached(refill, target, other):
 @given(numbers, numbers, st.integers(1, 5))
 def test_replacing_while_shrinking_keeps_the_smaller_target(smaller, excess, changes):
     model = Model(refill=False, target=smaller + excess)
-    model.ask(smaller)
+    model.set_target(smaller)
     model.replace(changes)
     model.settle()
     assert model.counts.live == smaller
@@ -133,12 +133,12 @@ def test_replacing_while_shrinking_keeps_the_smaller_target(smaller, excess, cha
 @given(st.booleans(), numbers, st.integers(1, 1_000), numbers)
 def test_settling_only_lowers_the_target_and_reports_nothing(refill, target, standing, more):
     model = Model(refill)
-    model.ask(target)
+    model.set_target(target)
     model.step(standing)
     reported = len(model.reported)
     model.goal.settle(model.counts.live)
     assert model.goal.target == min(target, standing)
-    model.goal.settle(model.counts.live + more)  # which never raises it
+    model.goal.settle(model.counts.live + more)
     assert model.goal.target == min(target, standing)
     assert model.step() == 0
     assert len(model.reported) == reported
@@ -147,23 +147,23 @@ def test_settling_only_lowers_the_target_and_reports_nothing(refill, target, sta
 @pytest.mark.parametrize("refill", [True, False])
 def test_reached_is_reported_once_with_the_changes_since_the_command(refill):
     model = Model(refill)
-    model.ask(10, now=5.0)
+    model.set_target(10, now=5.0)
     model.settle()
     model.counts.completed += 4
-    model.ask(20, now=7.0)
+    model.set_target(20, now=7.0)
     model.goal.created(14)
     model.counts.created += 14
     expected = {"target": 20, "live": 20, "created": 14, "cancelled": 0, "seconds": 2.5}
     assert model.goal.reached(model.counts, 9.5) == expected
     assert model.goal.reached(model.counts, 9.6) is None
-    model.ask(5, now=10.0)
+    model.set_target(5, now=10.0)
     model.settle()
     assert model.reported[-1] == {"target": 5, "live": 5, "created": 0, "cancelled": 15, "seconds": -9.0}
 
 
 def test_a_target_of_tasks_that_end_at_once_is_reached():
     model = Model(refill=False)
-    model.ask(10)
+    model.set_target(10)
     for _ in range(10):
         assert model.goal.reached(model.counts, 1.0) is None
         model.counts.created += 1

@@ -15,7 +15,6 @@ from concwatch.lab.cost import Cost
 from concwatch.lab.forecast import (
     FILES_KEPT,
     HTTP_BYTES,
-    IDLE,
     MARGIN,
     OFFERED,
     Demand,

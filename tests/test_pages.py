@@ -1,4 +1,4 @@
-"""The workload ``http`` and the server of its page: real sockets, real processes, none left behind."""
+"""The workload ``http`` and its page server, with real sockets and processes."""
 
 import asyncio
 import contextlib
@@ -33,20 +33,21 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="there is no page server on Windows"),
 ]
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a signal only Linux has")
+LINUX = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux signals the death of a parent"
+)
 
 
 @pytest.fixture(scope="module")
 def server():
-    """A page server."""
-    found = PageServer()
-    yield found
-    assert found.ended() is None
-    found.close()
+    """A page server for all tests."""
+    with contextlib.closing(PageServer()) as found:
+        yield found
+        assert found.ended() is None
 
 
 def get(url):
-    # Ignore proxies of the environment.
+    # Without the proxies of the environment.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=PATIENCE) as answer:
         return answer.read()
@@ -65,12 +66,8 @@ def test_a_page_is_served_after_the_latency_in_its_url(server):
 
 
 def test_an_invalid_url_is_rejected(server):
-    for path, status in {
-        "page?latency=soon": 400,
-        "page?latency=-1": 400,
-        "page?latency=nan": 400,
-        "x": 404,
-    }.items():
+    invalid = {f"page?latency={latency}": 400 for latency in ("soon", "-1", "nan")}
+    for path, status in {**invalid, "x": 404}.items():
         with pytest.raises(urllib.error.HTTPError) as caught:
             get(f"http://{HOST}:{server.port}/{path}")
         caught.value.close()
@@ -88,7 +85,7 @@ async def test_many_pages_are_served_concurrently(server):
 
         answers = await asyncio.gather(*[fetch() for _ in range(400)])
     assert set(answers) == {(200, SIZE)}
-    assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 200 s
+    assert 0.5 <= time.monotonic() - began < PATIENCE  # 200 s if served one by one
 
 
 def test_the_end_of_a_server_is_reported_and_closing_leaves_no_process(monkeypatch):
@@ -117,7 +114,7 @@ time.sleep(600)
 @pytest.mark.parametrize(
     ("before", "stopped"),
     [
-        pytest.param("", True, marks=LINUX, id="by the signal although it is stopped"),
+        pytest.param("", True, marks=LINUX, id="by a signal while it is stopped"),
         pytest.param("pages.child_setup = lambda niceness: None", False, id="by the end of its input"),
     ],
 )
@@ -143,7 +140,7 @@ def test_a_server_ends_when_its_parent_is_killed(before, stopped):
 
 @pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters"])
 def worker(request):
-    """A worker of each engine that fetches in its own way, not by the proxy that the environment names."""
+    """A worker of each engine with its own HTTP client, with a proxy in the environment to ignore."""
     if missing := ENGINES[request.param].missing():
         pytest.skip(missing)
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
@@ -158,7 +155,7 @@ def worker(request):
 
 
 class ShortBody(http.server.BaseHTTPRequestHandler):
-    """Promises more than it sends."""
+    """Sends less than its Content-Length."""
 
     def do_GET(self):
         self.send_response(200)
@@ -171,15 +168,15 @@ class ShortBody(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def cheat():
-    """An address whose page is cut short."""
+def truncated_url():
+    """The URL of a page that is cut short."""
     with http.server.ThreadingHTTPServer((HOST, 0), ShortBody) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://{HOST}:{server.server_port}/"
         server.shutdown()
 
 
-def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, server, cheat):
+def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, server, truncated_url):
     worker.do("workload", spec="http:0.5", url=server.url(0.5))
     worker.send("burst", tasks=20, chunks=1, older=0, read_after=0.2)
     done = worker.wait("burst")
@@ -187,11 +184,14 @@ def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, serv
     assert 0.5 - EARLY <= done["seconds"] < 0.5 * 20 / 2
     completed = worker.tick()["completed"]
     assert completed == 20, worker.all("error")
-    for url, said in ((server.url(0).replace("page", "nothing"), "answered 404"), (cheat, "a task failed")):
+    for url, message in (
+        (server.url(0).replace("page", "nothing"), "answered 404"),
+        (truncated_url, "a task failed"),
+    ):
         before = worker.tick()
         worker.do("workload", spec="http:0", url=url)
         since = worker.send("target", tasks=3)
-        assert said in worker.wait("error", since=since)["message"]
+        assert message in worker.wait("error", since=since)["message"]
         tick = worker.tick(lambda tick, failed=before["failed"]: tick["failed"] == failed + 3)
         assert (tick["live"], tick["completed"]) == (0, completed)
     worker.do("workload", spec="http:0.01", url=server.url(0.01))
@@ -229,15 +229,14 @@ def test_a_worker_raises_its_limit_on_open_files_for_many_connections(server):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))"
     code = f"import os, resource, sys; {limit}; os.execv(sys.argv[1], sys.argv[1:])"
-    few = [sys.executable, "-c", code]
-    with Worker("uvloop", command=[*few, *ENGINES["uvloop"].command()]) as worker:
+    with Worker("uvloop", command=[sys.executable, "-c", code, *ENGINES["uvloop"].command()]) as worker:
         worker.do("workload", spec="http:0.2", url=server.url(0.2))
         worker.send("burst", tasks=200, chunks=1, older=0, read_after=None)
         worker.wait("burst")
         assert worker.tick()["completed"] == 200, worker.all("error")
 
 
-# The lab and its server.
+# The lab and the command line.
 
 
 def test_without_aiohttp_the_command_line_names_the_install_command(monkeypatch):
@@ -245,7 +244,7 @@ def test_without_aiohttp_the_command_line_names_the_install_command(monkeypatch)
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)
     )
-    said = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
-    assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(said)
+    message = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
+    assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(message)
     with pytest.raises(ValueError, match="needs aiohttp"):
         Lab([], settings=Settings("http"))

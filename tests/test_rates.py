@@ -1,4 +1,4 @@
-"""Rates from counters and the counters' own timestamps, as a lane draws them."""
+"""Rates computed from counters and their timestamps, as a lane draws them."""
 
 import math
 
@@ -11,28 +11,27 @@ from concwatch.links.messages import Reached
 from tests.lab_driver import running_lane, tick
 
 
-def drawn(ticks, seconds, metric="created_per_second"):
-    """Return the rates that a lane draws at 10 Hz, of a worker whose ticks arrive at their time.
+def drawn(ticks, seconds):
+    """Return the rates that a lane draws at 10 Hz.
 
     Args:
-        ticks: seconds, tasks created by then, and the seconds that a target met just then has taken.
-        seconds: how long.
-        metric: which rates.
+        ticks: the time of each, tasks created so far, and the seconds of a target reached with it, if any.
+        seconds: the duration.
     """
     bench, lane, link = running_lane()
-    start, coming = bench.now, sorted(ticks)
+    start, pending = bench.now, sorted(ticks)
     while bench.now < start + seconds:
-        while coming and start + coming[0][0] <= bench.now + 0.1:
-            time, created, *target = coming.pop(0)
+        while pending and start + pending[0][0] <= bench.now + 0.1:
+            time, created, *target = pending.pop(0)
             if target:
                 link.report(Reached(created, created, created, 0, *target))
             link.report(tick(time, created))
         bench.pass_()
-    return list(lane.series.since(metric, start)[1])
+    return list(lane.series.since("created_per_second", start)[1])
 
 
 def created(time, begin, tasks, rate):
-    """How many of ``tasks`` are created by then, beginning at ``begin``, so many a second."""
+    """Return how many of ``tasks`` exist at a time, created from ``begin`` on at ``rate``."""
     return round(min(tasks, max(0.0, time - begin) * rate))
 
 
@@ -43,7 +42,7 @@ def test_a_burst_has_the_same_peak_at_any_phase_of_the_ticks(late):
     for phase in range(50):
         begin = 1 + phase / 500
         end = begin + tasks / rate
-        # Ticks ten times a second, some of them late, and one as soon as all tasks have been created.
+        # Ten ticks a second, some of them late, and one when all tasks have been created.
         times = [0.05 + index / 10 + late * (index % 3) for index in range(20)]
         ticks = [(time, created(time, begin, tasks, rate)) for time in times]
         found = drawn([*ticks, (end + 1e-4, tasks, tasks / rate + 1e-4)], 2.5)
@@ -53,12 +52,9 @@ def test_a_burst_has_the_same_peak_at_any_phase_of_the_ticks(late):
 
 
 def test_rates_fill_a_silence_and_add_up_to_the_tasks_created():
-    def so_far(time):
-        return created(time, 1, 100_000, 20_000)
-
-    # From the third second to the sixth, while tasks grow, the worker is silent.
+    # The worker is silent for three seconds of growth.
     times = [index / 10 for index in range(100) if not 30 < index < 60]
-    found = drawn([(time, so_far(time)) for time in times], 9.5)
+    found = drawn([(time, created(time, 1, 100_000, 20_000)) for time in times], 9.5)
     assert sum(value for value in found if not math.isnan(value)) / 10 == pytest.approx(100_000, rel=0.001)
     assert found[32:58] == pytest.approx([20_000] * 26)
 
@@ -66,18 +62,12 @@ def test_rates_fill_a_silence_and_add_up_to_the_tasks_created():
 def test_a_trailing_rate_spreads_changes_before_its_window_evenly():
     trailing = Trailing(1.0)
     assert math.isnan(trailing.rate)
-    trailing.add(0.0, 100)
-    assert math.isnan(trailing.rate)
-    trailing.add(0.0, 100)  # the same moment twice
-    assert math.isnan(trailing.rate)
-    trailing.add(0.5, 150)
-    assert trailing.rate == 50
-    trailing.add(4.5, 950)
-    assert trailing.rate == 200
-    trailing.add(5.0, 950)
-    assert trailing.rate == 100
-    trailing.add(6.0, 950)
-    assert trailing.rate == 0
+    readings = ((0.0, 100), (0.0, 100), (0.5, 150), (4.5, 950), (5.0, 950), (6.0, 950))
+    rates = []
+    for time, count in readings:
+        trailing.add(time, count)
+        rates.append(trailing.rate)
+    assert rates == pytest.approx([math.nan, math.nan, 50, 200, 100, 0], nan_ok=True)
 
 
 def best(readings):
@@ -92,10 +82,10 @@ def best(readings):
     [
         ([], 0),
         ([(5, 1_000)], 0),
-        ([(0, 0), (0.1, 500)], 500),  # less than a second counts as one
+        ([(0, 0), (0.1, 500)], 500),  # shorter than a second
         ([(index / 10, 100 * min(max(0, index - 20), 10)) for index in range(60)], 1_000),
         ([(index / 7, index * 3) for index in range(100)], 21),
-        ([(0, 0), (4, 4_000)], 1_000),  # a leap after a silence is spread over the silence
+        ([(0, 0), (4, 4_000)], 1_000),  # spread over a silence
     ],
 )
 def test_the_best_second_is_found_at_any_offset(readings, expected):

@@ -1,4 +1,4 @@
-"""A lane's samples over hours: bounded, ordered, and with their extremes kept."""
+"""The samples of a lane over hours: bounded memory, order, gaps and extremes."""
 
 import math
 import sys
@@ -15,13 +15,13 @@ HZ = 10
 
 
 def filled(count, rss=lambda index: index):
-    series, unknown = Series(), [None] * (len(METRICS) - 1)
+    series, others = Series(), [None] * (len(METRICS) - 1)
     for index in range(count):
-        series._add(index / HZ, (rss(index), *unknown))  # `append` takes three times as long
+        series._add(index / HZ, (rss(index), *others))  # `append` takes three times as long
     return series
 
 
-def weight(series):
+def size(series):
     return sum(
         sys.getsizeof(column)
         for part in (series._fine, series._coarse)
@@ -50,7 +50,7 @@ def test_eight_hours_take_less_than_two_megabytes_and_keep_all_extremes():
     hours = 8 * 3600 * HZ
     spike, dip = 12_345, 23_456
     series = filled(hours, lambda index: {spike: 1e9, dip: -1e9}.get(index, index))
-    assert weight(series) < 2 << 20
+    assert size(series) < 2 << 20
     times, values = series.since("rss", 0)
     assert times[0] == 0
     assert times[-1] == (hours - 1) / HZ
@@ -61,7 +61,7 @@ def test_eight_hours_take_less_than_two_megabytes_and_keep_all_extremes():
         assert near == pytest.approx(index / HZ, abs=BUCKET / HZ)
     times[0] = values[0] = 99.0  # a copy
     assert series.since("rss", 0)[0][0] == 0
-    # The last ten minutes are kept sample by sample.
+    # Every sample of the last ten minutes is kept.
     times, values = series.since("rss", (hours - FINE + 1) / HZ)
     assert list(values) == list(range(hours - FINE, hours))
     assert times[0] == (hours - FINE) / HZ
@@ -89,19 +89,15 @@ def test_the_oldest_folded_samples_are_dropped(monkeypatch):
 @pytest.mark.parametrize("count", [50, FINE + BLOCK, 15_000])
 def test_a_window_starts_with_the_last_sample_before_it(count):
     series = filled(count)
-    every = list(series.since("rss", -1)[0])
+    all_times = list(series.since("rss", -1)[0])
     for start in (0.0, 0.05, 2.0, 66.6, 599.95, 600.0, 1200.0, count / HZ, count / HZ + 5):
-        before = [time for time in every if time < start]
-        expected = [*before[-1:], *(time for time in every if time >= start)]
+        before = [time for time in all_times if time < start]
+        expected = [*before[-1:], *(time for time in all_times if time >= start)]
         assert list(series.since("rss", start)[0]) == expected, start
 
 
 @given(st.lists(st.one_of(st.just(math.nan), st.floats(allow_nan=False))))
 def test_extremes_ignore_gaps(values):
     least, greatest = extremes(values)
-    known = [value for value in values if not math.isnan(value)]
-    if known:
-        assert (least, greatest) == (min(known), max(known))
-    else:
-        assert math.isnan(least)
-        assert math.isnan(greatest)
+    known = [value for value in values if not math.isnan(value)] or [math.nan]
+    assert [least, greatest] == pytest.approx([min(known), max(known)], rel=0, abs=0, nan_ok=True)

@@ -1,4 +1,4 @@
-"""A fake toolchain: a compiler on ``PATH`` that runs a test's shell script."""
+"""A fake toolchain: a compiler on ``PATH`` that runs a shell script."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ import sys; sys.path.insert(0, {ROOT!r})
 from concwatch.worker.serve import serve
 serve("asyncio")
 """
-"""The output of the compiler: a Python worker."""
+"""The worker that the compiler builds, in Python."""
 
 COMPILER = """#!/bin/sh
 if [ "$1" = --version ]; then echo "toyc {version} (built for tests)"; exit; fi
@@ -32,8 +32,8 @@ class Toolchain:
     """A folder with a compiler ``toyc``, a source, and an engine that is built from it.
 
     Args:
-        folder: the folder for all of it.
-        monkeypatch: puts the compiler on ``PATH``, and the cache folder into ``folder``.
+        folder: the folder for all files, including the cache of builds.
+        monkeypatch: used to put the compiler on ``PATH``.
         version: the compiler's version.
         body: the shell script that it runs; "$3" is the output folder.
     """

@@ -1,4 +1,4 @@
-"""A real worker for tests: started as the catalog starts it, and driven over its pipes."""
+"""A real worker for tests, driven over its pipes."""
 
 import contextlib
 import json
@@ -17,10 +17,10 @@ from concwatch.system.child import ROOT
 from tests.built import row_of, start_command
 
 PATIENCE = 30.0
-"""Seconds that any one condition may take; long, since the machine may be busy."""
+"""The time limit of one condition in seconds; long, since the machine may be busy."""
 
 EARLY = 0.002
-"""Seconds that a timer may fire too early: libuv and libev count milliseconds from their last iteration."""
+"""Seconds by which a timer may fire early: libuv and libev count milliseconds from their last iteration."""
 
 COUNTERS = ("created", "completed", "failed", "cancelled")
 """The cumulative counters of a tick."""
@@ -33,17 +33,17 @@ def _always(_: Report) -> bool:
 
 
 class Worker:
-    """One worker process, from its ``ready`` report until the end of the ``with`` block.
+    """A worker process, which has sent ``ready``.
 
-    Leaving the block ends the process and checks that each line was a report, that the counters added up in
-    every tick, and that no cumulative one ever fell.
+    Leaving its ``with`` block ends the process and checks that each line was a report, and that the counters
+    added up in every tick and never decreased.
 
     Args:
-        engine: its row in the catalog, or its name there.
-        python: another interpreter, which then runs ``-m concwatch.worker``.
+        engine: its row in the catalog, or its name.
+        python: another interpreter, which runs ``-m concwatch.worker``.
         command: the whole command instead.
-        cwd: its working directory, where the user's functions are searched for.
-        patience: seconds that any one condition may take.
+        cwd: its working directory, with the functions of the user.
+        patience: the time limit of one condition in seconds.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Worker:
             command = [python, "-m", "concwatch.worker", row.name] if python else start_command(row)
         self.reports: list[Report] = []
         self._patience = patience
-        self._clock_offset = math.inf  # seconds that this process's clock is ahead of the worker's
+        self._clock_offset = math.inf  # of this process's clock from the worker's, in seconds
         self.garbage: list[bytes] = []
-        self._before = dict.fromkeys(COUNTERS, 0)  # what was counted before the last reset
+        self._before = dict.fromkeys(COUNTERS, 0)  # the counters at the last reset
         self._stderr = bytearray()
         self._arrived = threading.Condition()
         self.process = subprocess.Popen(
@@ -98,16 +98,16 @@ class Worker:
         check_ticks(self.ticks)
 
     def reset(self) -> None:
-        """Reset it as after its start: no task, counters from 0, no report but ``ready``."""
+        """Restore the state after its start: no task, counters of 0, only the report ``ready``."""
         self.check()
-        # Before refill is on again: otherwise tasks of the last test's workload would be started again.
+        # Before refill is turned on, which would start tasks of the last test's workload again.
         self.do("workload", spec="hold")
         self.target(0)
         for command, fields in self._defaults.items():
             self.do(command, **fields)
         self.do("refill", on=True)
         self.tick(lambda tick: tick["live"] == 0)
-        with self._arrived:  # nothing changes any more: the next tick has the same counters
+        with self._arrived:  # the next tick has the same counters
             last = self.ticks[-1]
             for key in COUNTERS:
                 self._before[key] += last[key]
@@ -124,7 +124,7 @@ class Worker:
                 with self._arrived:
                     if isinstance(report, dict) and len(line) <= wire.LONGEST_LINE:
                         if report["type"] == "tick":
-                            # The tick that arrived fastest took next to no time.
+                            # The fastest tick took hardly any time.
                             self._clock_offset = min(self._clock_offset, time.monotonic() - report["time"])
                             for key in COUNTERS:
                                 report[key] -= self._before[key]
@@ -154,14 +154,14 @@ class Worker:
         return [report for report in list(self.reports) if report["type"] == type_]
 
     def until(self, condition: Callable[[], Any], what: str = "") -> Any:
-        """Wait until ``condition`` returns something true, and return that."""
+        """Wait until ``condition`` returns a true value, and return it."""
         end = time.monotonic() + self._patience
         with self._arrived:
             while not (found := condition()):
                 if time.monotonic() > end:
                     raise AssertionError(
-                        f"after {self._patience:.0f} s still no {what}; the last: {self.reports[-3:]}; "
-                        f"ended: {self.process.poll()}; standard error: {self.noise[-2000:]}"
+                        f"no {what} within {self._patience:.0f} s; last reports: {self.reports[-3:]}; "
+                        f"exit status: {self.process.poll()}; standard error: {self.noise[-2000:]}"
                     )
                 self._arrived.wait(0.1)
         return found
@@ -170,7 +170,7 @@ class Worker:
         """Wait for a report of that type for which ``where`` holds, after the first ``since`` reports."""
         position = since
 
-        def find_it() -> Report | None:
+        def find() -> Report | None:
             nonlocal position
             while position < len(self.reports):
                 position += 1
@@ -178,7 +178,7 @@ class Worker:
                     return self.reports[position - 1]
             return None
 
-        found: Report = self.until(find_it, f"{type_} as expected")
+        found: Report = self.until(find, f"{type_} as expected")
         return found
 
     def tick(self, where: Callable[[Report], Any] = _always) -> Report:
@@ -187,12 +187,12 @@ class Worker:
         return self.wait("tick", lambda tick: self.moment(tick) > now and where(tick), len(self.reports))
 
     def moment(self, tick: Report) -> float:
-        """Return when a tick was made, on this process's clock."""
+        """Return the time of a tick on this process's clock."""
         return tick["time"] + self._clock_offset
 
     def next_ticks(self, count: int = 3) -> list[Report]:
-        """Wait for so many ticks made after this call."""
-        self.tick()  # its counters may have been read before
+        """Wait for ``count`` ticks made after this call."""
+        self.tick()  # its counters may be older than this call
         return [self.tick() for _ in range(count)]
 
     def write(self, data: bytes) -> int:
@@ -234,7 +234,7 @@ class Worker:
         return self.wait("reached", since=since)
 
     def ended(self) -> int:
-        """Wait until the process has ended by itself; return its exit status."""
+        """Wait for the process to end; return its exit status."""
         status = self.process.wait(PATIENCE)
         for reader in self._readers:
             reader.join(PATIENCE)
@@ -266,7 +266,7 @@ def defaults(ready: Report) -> dict[str, dict[str, object]]:
 
 
 def check_ticks(ticks: Iterable[Report]) -> None:
-    """Check the counters of every tick, and that none falls from one tick to the next."""
+    """Check that the counters of each tick add up, and that none decreases."""
     cumulative = ("time", "created", "completed", "failed", "cancelled", "gc", "switches")
     before: Report = dict.fromkeys(cumulative, 0)
     for tick in ticks:

@@ -1,4 +1,4 @@
-"""Two recordings or results side by side: what is worse, by how much, and what of it counts."""
+"""Comparisons of two recordings or results: what is worse, by how much, and whether it is significant."""
 
 import copy
 import gzip
@@ -21,10 +21,10 @@ MACHINE = {
     "memory_available": 20 << 30, "python": "CPython 3.11.7",
 }  # fmt: skip
 
-# The rule.
+# Differences.
 
 
-def difference(a, b, worse=1):
+def compare_values(a, b, worse=1):
     return Difference(Measured.of(a), Measured.of(b), worse)
 
 
@@ -41,7 +41,7 @@ def test_median_and_spread_ignore_missing_values():
     ("b", "verdict"),
     [
         ([111, 120, 130], "worse"),
-        ([110, 120, 130], "within the spread"),  # they touch
+        ([110, 120, 130], "within the spread"),  # the ranges touch
         ([70, 80, 89], "better"),
         ([80, 99, 200], "within the spread"),
         ([105], "within the spread"),
@@ -50,12 +50,12 @@ def test_median_and_spread_ignore_missing_values():
     ],
 )
 def test_a_difference_is_significant_if_the_ranges_do_not_overlap(b, verdict):
-    found = difference([90, 100, 110], b)
-    assert (found.verdict, found.significant) == (verdict, verdict in ("worse", "better"))
+    difference = compare_values([90, 100, 110], b)
+    assert (difference.verdict, difference.significant) == (verdict, verdict in ("worse", "better"))
 
 
 def test_the_spread_of_single_values_is_unknown():
-    verdicts = [difference([100], [b]).verdict for b in (101, 99, 100)]
+    verdicts = [compare_values([100], [b]).verdict for b in (101, 99, 100)]
     assert verdicts == ["worse, spread unknown", "better, spread unknown", "equal"]
 
 
@@ -69,9 +69,9 @@ def test_the_spread_of_single_values_is_unknown():
     ],
 )  # fmt: skip
 def test_more_memory_or_time_and_a_lower_rate_are_worse(worse, a, b, worse_by, ratio):
-    found = difference([a], [b], worse)
-    assert (found.worse_by, found.change, found.ratio) == (worse_by, b - a, ratio)
-    assert found.fails(10_000_000) is (worse_by == inf)
+    difference = compare_values([a], [b], worse)
+    assert (difference.worse_by, difference.change, difference.ratio) == (worse_by, b - a, ratio)
+    assert difference.fails(10_000_000) is (worse_by == inf)
 
 
 @pytest.mark.parametrize(
@@ -79,16 +79,16 @@ def test_more_memory_or_time_and_a_lower_rate_are_worse(worse, a, b, worse_by, r
     [(105, 5, False), (105.1, 5, True), (101, 0, True), (100, 0, False), (50, 0, False), (104.9, 5, False)],
 )
 def test_a_difference_fails_above_the_percentage_but_not_at_it(b, percent, fails):
-    assert difference([100], [b]).fails(percent) is fails
-    # The same of numbers that floating point cannot hold.
-    assert difference([0.1], [b / 1000]).fails(percent) is fails
+    assert compare_values([100], [b]).fails(percent) is fails
+    # Numbers without an exact floating-point representation.
+    assert compare_values([0.1], [b / 1000]).fails(percent) is fails
 
 
 # Results of `concwatch run`.
 
 
 def failing(done):
-    """Return what a comparison names as failing, checked against its exit status."""
+    """Return the names of the figures that fail, and check that the exit status agrees."""
     names = re.findall("^fails · ([^:]+):", done.stdout, re.MULTILINE)
     assert done.exit_code == bool(names)
     return names
@@ -113,15 +113,15 @@ def run_result(*lanes, workload="sleep:10", **machine):
 
 @pytest.fixture
 def compare(tmp_path):
-    """Write A and B into files, unless they are bytes already, and compare them."""
+    """Write A and B to files, bytes as they are and others as JSON, and compare them."""
 
-    def call(a, b, *options, names=("before.json", "after.json")):
+    def run(a, b, *options, names=("before.json", "after.json")):
         paths = [tmp_path / name for name in names]
         for path, content in zip(paths, (a, b), strict=True):
             path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
         return invoke("compare", *paths, *options)
 
-    return call
+    return run
 
 
 A_RUN = run_result(
@@ -178,9 +178,9 @@ def test_fail_over_lists_what_got_worse_and_sets_the_exit_status(compare):
     done = compare(A_RUN, B_RUN, "--fail-over", "25")
     assert done.exit_code == 0
     assert done.stdout.splitlines()[-1].endswith("Nothing is worse by more than 25 %.")
-    # The other way round it is the rate that falls and the peak that rises.
+    # In the other direction, the rate falls and the peak rises.
     assert failing(compare(B_RUN, A_RUN, "--fail-over", "0")) == ["asyncio · growth", "asyncio · peak RSS"]
-    # What was nothing before.
+    # A figure that was zero before.
     a, b = run_result(lane(gc_seconds=0.0)), run_result(lane(gc_seconds=0.5))
     done = compare(a, b, "--fail-over", "1000")
     assert failing(done) == ["asyncio · in GC"]
@@ -193,8 +193,8 @@ def test_fail_over_lists_what_got_worse_and_sets_the_exit_status(compare):
 def test_json_has_all_figures_and_verdicts(compare):
     done = compare(A_RUN, B_RUN, "--fail-over", "20", "--json")
     assert done.exit_code == 1
-    told = json.loads(done.stdout)
-    assert told["figures"][0] == {
+    report = json.loads(done.stdout)
+    assert report["figures"][0] == {
         "section": "asyncio", "name": "RSS/task", "engine": "asyncio", "size": None,
         "figure": "rss_per_task", "unit": "bytes",
         "a": {"median": 1024.0, "low": 1024.0, "high": 1024.0, "count": 1, "spread": None},
@@ -202,17 +202,17 @@ def test_json_has_all_figures_and_verdicts(compare):
         "difference": 256.0, "ratio": 1.25, "worse_by": 0.25, "spread_known": False, "counts": True,
         "verdict": "worse, spread unknown", "fails": True,
     }  # fmt: skip
-    assert [figure["fails"] for figure in told["figures"]] == [True, False, False, False]
-    assert [figure["unit"] for figure in told["figures"]] == ["bytes", "tasks/s", "seconds", "bytes"]
-    assert [each["engine"] for each in told["only_in_a"]] == ["threads"]
-    assert (told["a"]["file"], told["fail_over_percent"], told["fails"]) == ("before.json", 20, True)
+    assert [figure["fails"] for figure in report["figures"]] == [True, False, False, False]
+    assert [figure["unit"] for figure in report["figures"]] == ["bytes", "tasks/s", "seconds", "bytes"]
+    assert [lane["engine"] for lane in report["only_in_a"]] == ["threads"]
+    assert (report["a"]["file"], report["fail_over_percent"], report["fails"]) == ("before.json", 20, True)
 
 
 def test_markdown_is_written_to_a_file_or_standard_output(compare, tmp_path):
-    place = tmp_path / "told.md"
-    done = compare(A_RUN, B_RUN, "--markdown", place, "--fail-over", "5")
+    file = tmp_path / "report.md"
+    done = compare(A_RUN, B_RUN, "--markdown", file, "--fail-over", "5")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "after.json against before.json")
-    text = place.read_text()
+    text = file.read_text()
     assert "| RSS/task | 1 KiB | – | 1.25 KiB | – | +256 B | 1.25 | worse, spread unknown |" in text
     assert "- **fails**: asyncio · RSS/task: 1 KiB → 1.25 KiB, worse by 25 %, spread unknown" in text
     assert compare(A_RUN, B_RUN, "--markdown", "-", "--fail-over", "5").stdout == text
@@ -224,7 +224,7 @@ def test_markdown_is_written_to_a_file_or_standard_output(compare, tmp_path):
         ({"machine": {"python": "CPython 3.13.0"}}, "Python: A CPython 3.11.7, B CPython 3.13.0"),
         ({"machine": {"cores": 8}}, "cores: A 2, B 8"),
         ({"machine": {"memory_total": 8 << 30}}, "memory: A 24 GiB, B 8 GiB"),
-        ({"machine": {"memory_total": (24 << 30) + (1 << 20)}}, None),  # almost the same
+        ({"machine": {"memory_total": (24 << 30) + (1 << 20)}}, None),  # too small a difference
         ({"concwatch": "0.2.0"}, "concwatch: A 0.1.0, B 0.2.0"),
         ({"workload": "hold"}, "workload: A sleep:10, B hold"),
         ({"lane": {"traced": True}}, "tracing (asyncio): A off, B on"),
@@ -242,9 +242,9 @@ def test_different_conditions_are_cautions_and_not_errors(compare, change, cauti
     a = run_result(*(lane(name, rss_per_task=1000.0) for name in ("asyncio", "uvloop", "gevent")))
     b = copy.deepcopy(a)
     b["machine"] |= change.get("machine", {})
-    for count, what in enumerate(("lane", "two", "all"), 1):
-        for each in b["lanes"][:count]:
-            each |= change.get(what, {})
+    for count, lanes in enumerate(("lane", "two", "all"), 1):
+        for changed in b["lanes"][:count]:
+            changed |= change.get(lanes, {})
     b |= {key: value for key, value in change.items() if key in b and key != "machine"}
     done = compare(a, b, "--fail-over", "0")
     assert done.exit_code == 0
@@ -286,8 +286,8 @@ def two_sizes(large, small, **more):
 
 
 def test_cells_of_experiments_are_compared_by_their_spread(compare):
-    # 1,000 tasks: medians 10 and 12 MB, the ranges 9..11 and 11.5..12.5 do not meet; spreads 20 % and 8.33 %.
-    # 100 tasks: medians 2 and 3 MB, but 1..4 holds 2.5..5.
+    # 1,000 tasks: medians 10 and 12 MB, ranges 9..11 and 11.5..12.5 are disjoint; spreads 20 % and 8.33 %.
+    # 100 tasks: medians 2 and 3 MB, but 1..4 overlaps 2.5..5.
     a, b = two_sizes([9, 10, 11], [1, 2, 4]), two_sizes([11.5, 12.5, 12], [2.5, 3, 5])
     done = compare(a, b, "--fail-over", "5")
     assert done.exit_code == 1
@@ -301,7 +301,7 @@ def test_cells_of_experiments_are_compared_by_their_spread(compare):
     assert lines[-1] == "fails · Memory, MB · 1,000 asyncio: 10.00 → 12.00, worse by 20 %"
     assert compare(a, b, "--fail-over", "20").exit_code == 0
     assert compare(b, a, "--fail-over", "0").exit_code == 0
-    # What was run once has no spread, and a higher rate is better.
+    # A single run has no spread; a higher rate is better.
     once = compare(two_sizes([10], [2]), two_sizes([11], [2])).stdout
     assert "worse, spread unknown" in once
     assert "spread  " not in once.splitlines()[4]
@@ -340,7 +340,7 @@ def test_cells_in_only_one_of_the_results_are_listed(compare):
 
 
 def sample(lane, time, live, *, completed=0, gc=0.0, cost=None):
-    """A sample of a worker that takes 10 MiB idle, and ``cost`` bytes a task, as its meter says."""
+    """Return a sample of a worker of 10 MiB when idle and ``cost`` bytes for each task, also as measured."""
     rss = (10 << 20) + int(live * (cost or 0))
     return blank_sample(
         lane, time, rss=rss, live=live, created=completed + live, completed=completed, failed=0, cancelled=0,
@@ -364,11 +364,10 @@ def state(lane, time, peak=0, *, speed=None, born=0.0, doing=State.RUNNING, **kn
 
 
 def session(factor=1.0):
-    """Three workers, of which the first and the last come near the most tasks live, 1,000.
+    """Return the lines of three workers; the first and the last reach the peak of 1,000 live tasks.
 
-    Known answers, for a factor of 1: when they last had (nearly) the most live they cost 1,020 and 1,000
-    bytes a task, and had been created at 8,000 and 6,000 tasks a second; at their ends the collector had
-    taken 0.25 and 0.5 s, and the RSS had been 20 and 18 MB at most.
+    Expected figures for a factor of 1: 1,020 and 1,000 bytes a task when they were last near the peak, 8,000
+    and 6,000 tasks created a second, 0.25 and 0.5 s in the collector at the end, a peak RSS of 20 and 18 MB.
     """
     return [
         state(0, 0.0),
@@ -382,7 +381,7 @@ def session(factor=1.0):
         sample(0, 1.8, 300, cost=9_000.0, gc=0.25 * factor),
         state(0, 1.8, 1_000, speed=8_000.0, wake_lag_p99=0.02 * factor, peak_rss=20_000_000),
         state(0, 1.9, 1_000, speed=8_000.0, doing=State.STOPPING),
-        sample(0, 1.9, 300, gc=7.0),  # told to end: nothing counts any more
+        sample(0, 1.9, 300, gc=7.0),  # ignored: the worker is stopping
         blank_sample(0, 2.0),
         state(0, 3.0, born=3.0),
         state(0, 3.1, 800, speed=1_000.0, born=3.0),
@@ -398,22 +397,20 @@ def test_figures_of_a_recording_match_those_computed_by_hand(compare):
     a = recording(*session(), state(1, 0.0), sample(1, 0.1, 0), names=("asyncio", "uvloop"))
     done = compare(a, recording(*session(2.0)), "--json")
     assert done.exit_code == 0, done.output
-    figures = {each["figure"]: each for each in json.loads(done.stdout)["figures"]}
-    assert {each["engine"] for each in figures.values()} == {"asyncio"}  # the other one never ran
-    found = {
-        name: (each["a"]["low"], each["a"]["high"], each["a"]["count"]) for name, each in figures.items()
-    }
-    assert found["rss_per_task"] == (1_000, 1_020, 2)
-    assert found["create_rate"] == (6_000, 8_000, 2)
-    assert found["wake_lag_p99"] == (0.01, 0.02, 2)
-    assert found["gc_seconds"] == (0.25, 0.5, 2)
-    assert found["peak_rss"] == (18_000_000, 20_000_000, 2)
+    figures = {figure["figure"]: figure for figure in json.loads(done.stdout)["figures"]}
+    assert {figure["engine"] for figure in figures.values()} == {"asyncio"}  # the other one never ran
+    for name, low, high in (
+        ("rss_per_task", 1_000, 1_020), ("create_rate", 6_000, 8_000), ("wake_lag_p99", 0.01, 0.02),
+        ("gc_seconds", 0.25, 0.5), ("peak_rss", 18_000_000, 20_000_000),
+    ):  # fmt: skip
+        a = figures[name]["a"]
+        assert (a["low"], a["high"], a["count"]) == (low, high, 2), name
     assert figures["rss_per_task"]["a"]["spread"] == pytest.approx(20 / 1_010)
-    assert not {"traced_per_task", "retained_rss"} & set(figures)  # nothing was traced, and no end waited for
+    assert not {"traced_per_task", "retained_rss"} & set(figures)  # not traced, and not measured after an end
     assert figures["rss_per_task"]["b"]["median"] == 2_020
     assert (figures["rss_per_task"]["counts"], figures["rss_per_task"]["spread_known"]) == (True, True)
     assert figures["create_rate"]["verdict"] == "equal"
-    # 1.1 times as much counts; with 1.01 times, 1,010..1,030.2 and 1,000..1,020 overlap.
+    # A factor of 1.1 is significant; with 1.01, 1,010..1,030.2 and 1,000..1,020 overlap.
     a = recording(*session())
     for factor, expected in ((1.1, ["asyncio · RSS/task"]), (1.01, [])):
         assert failing(compare(a, recording(*session(factor)), "--fail-over", "0.5")) == expected
@@ -422,8 +419,8 @@ def test_figures_of_a_recording_match_those_computed_by_hand(compare):
 def test_recordings_cut_off_damaged_or_of_other_conditions_get_a_caution(compare):
     whole = recording(*session())
     cut = recording(*session(), end=False)[:-60]
-    told = compare(whole, gzip.compress(cut), names=("whole.jsonl", "cut.jsonl.gz")).stdout
-    assert re.search(r"caution · B: cut off after .* compared as far as it goes", told)
+    output = compare(whole, gzip.compress(cut), names=("whole.jsonl", "cut.jsonl.gz")).stdout
+    assert re.search(r"caution · B: cut off after .* compared as far as it goes", output)
     damaged = whole.replace(b"[0,0.3,", b"[0,0.3?,", 1)
     assert cautions(compare(whole, damaged)) == ["caution · B: 1 damaged line skipped"]
     other = recording(*session(), settings=SettingsLine(time=0.0, workload="hold", gc="frozen"))
@@ -433,7 +430,7 @@ def test_recordings_cut_off_damaged_or_of_other_conditions_get_a_caution(compare
     ]
 
 
-# What cannot be compared.
+# Errors.
 
 RUN = run_result(lane(rss_per_task=1.0))
 
@@ -473,10 +470,10 @@ def test_incomparable_files_are_a_one_line_error_with_exit_status_2(compare, a, 
 
 def test_fail_over_accepts_percentages_from_0(tmp_path):
     (tmp_path / "a").write_text(json.dumps(RUN))
-    for right in ("0", "5%", " 5 % ", "2.5", ".5%", "100."):
-        assert invoke("compare", tmp_path / "a", tmp_path / "a", "--fail-over", right).exit_code == 0
-    for wrong in ("", "five", "-1", "nan", "inf", "1e3", "5%%", "5 percent"):
-        line = refused("compare", tmp_path / "a", tmp_path / "a", f"--fail-over={wrong}")
+    for valid in ("0", "5%", " 5 % ", "2.5", ".5%", "100."):
+        assert invoke("compare", tmp_path / "a", tmp_path / "a", "--fail-over", valid).exit_code == 0
+    for invalid in ("", "five", "-1", "nan", "inf", "1e3", "5%%", "5 percent"):
+        line = refused("compare", tmp_path / "a", tmp_path / "a", f"--fail-over={invalid}")
         assert 'is not a percentage: expected 0 or more, such as "5" or "2.5%"' in line
 
 
@@ -486,7 +483,7 @@ def test_unreadable_and_unwritable_files_are_a_one_line_error(tmp_path):
     for path in (good, same):
         path.write_text(json.dumps(RUN))
     os.link(good, linked)
-    for said, *arguments in (
+    for expected, *arguments in (
         ("No such file", good, tmp_path / "none.json"),
         ("is a folder", tmp_path, good),
         ("Missing argument 'B'", good),
@@ -495,8 +492,8 @@ def test_unreadable_and_unwritable_files_are_a_one_line_error(tmp_path):
         ("is one of the files compared", good, good, "--markdown", linked),
         ("both print on standard output", good, good, "--json", "--markdown", "-"),
     ):
-        assert said in refused("compare", *arguments)
-    # Files of the same name are told apart by their folders.
+        assert expected in refused("compare", *arguments)
+    # Files of the same name are shown with their folders.
     assert invoke("compare", good, same).stdout.startswith(f"{same} against")
 
 
@@ -535,7 +532,7 @@ def test_watched_programs_are_compared_by_process_and_coroutine(compare):
         assert re.search(f"^{line}$", done.stdout, re.MULTILINE)
     assert "app.py: fetch leaks" in done.stdout
     assert "gone" not in done.stdout
-    # Twice as many created is neither better nor worse.
+    # More tasks created is neither better nor worse.
     done = compare(watch_result(process()), watch_result(process(created=200)), "--fail-over", "1%")
     assert failing(done) == []
     assert "differs" in done.stdout
@@ -558,7 +555,7 @@ series = [{ engine = "asyncio", workload = "hold", seconds = 0.2, sizes = [500],
 
 
 def test_results_written_by_run_and_experiment_can_be_compared(tmp_path, fakes):
-    paths = [tmp_path / name for name in ("cheap.json", "dear.json")]
+    paths = [tmp_path / name for name in ("cheap.json", "expensive.json")]
     for path, costs in zip(paths, (Costs(), Costs(task=10_000)), strict=True):
         fakes.costs["asyncio"] = costs
         path.write_text(invoke("run", "asyncio", "--tasks", 1000, "--seconds", 0.1, "--json").stdout)
@@ -569,8 +566,8 @@ def test_results_written_by_run_and_experiment_can_be_compared(tmp_path, fakes):
         assert invoke("experiment", tmp_path / "small.toml", "--json", path).exit_code == 0
     done = invoke("compare", *paths, "--json", "--fail-over", "1000")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    (figure,) = told["figures"]
+    report = json.loads(done.stdout)
+    (figure,) = report["figures"]
     assert (figure["section"], figure["size"], figure["engine"]) == ("Memory of all, KiB", 500, "asyncio")
     assert (figure["a"]["count"], figure["b"]["count"], figure["spread_known"]) == (2, 2, True)
-    assert told["cautions"] == []
+    assert report["cautions"] == []

@@ -1,4 +1,4 @@
-"""Recordings for other programs: CSV, JSON and Parquet say what the recording says."""
+"""Exports of recordings as CSV, JSON and Parquet."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ from tests.lab_driver import Bench
 
 
 @pytest.fixture(name="path", scope="module")
-def a_recording(tmp_path_factory):
+def recording_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("export") / "a.jsonl"
     bench = Bench("asyncio", "pool", settings=Settings(trace=True))
     recorder = Recorder(path, open_writer(path), "concwatch", [lane.engine for lane in bench.lab.lanes])
@@ -42,18 +42,18 @@ def export(*arguments):
 
 def test_csv_and_json_have_a_row_for_each_sample_in_order_of_time(path):
     recording = load(path)
-    found = list(rows(recording))
-    assert len(found) == recording.samples > 80
-    times = [row[1] for row in found]
+    expected = list(rows(recording))
+    assert len(expected) == recording.samples > 80
+    times = [row[1] for row in expected]
     assert times == sorted(times)
     for lane in recording.lanes:
-        own = [row[1:] for row in found if row[0] == lane.name]
-        assert own == [astuple(sample)[1:] for sample in lane.samples()]
+        of_lane = [row[1:] for row in expected if row[0] == lane.name]
+        assert of_lane == [astuple(sample)[1:] for sample in lane.samples()]
     header, *lines = csv.reader(io.StringIO(export(path, "--csv").stdout))
     assert tuple(header) == COLUMNS
-    assert lines == [["" if value is None else str(value) for value in row] for row in found]
+    assert lines == [["" if value is None else str(value) for value in row] for row in expected]
     objects = json.loads(export(path, "--json").stdout)
-    assert objects == [dict(zip(COLUMNS, row, strict=True)) for row in found]
+    assert objects == [dict(zip(COLUMNS, row, strict=True)) for row in expected]
     last = [row for row in objects if row["lane"] == "pool"][-1]
     assert (objects[-1]["lane"], last["rss"]) == ("asyncio", None)  # the worker of the pool had ended
 
@@ -68,7 +68,7 @@ def test_parquet_has_the_same_rows_with_typed_columns(path, tmp_path):
     assert str(table.schema.field("rss").type) == "int64"
     assert str(table.schema.field("lag").type) == "double"
     assert json.loads(table.schema.metadata[b"concwatch"])["type"] == "concwatch-recording"
-    piped = export(path, "--parquet")  # to what is no terminal
+    piped = export(path, "--parquet")  # binary output is allowed if it is not a terminal
     assert parquet.read_table(io.BytesIO(piped.stdout_bytes)).num_rows == table.num_rows
 
 
@@ -90,57 +90,52 @@ def test_out_writes_the_same_as_standard_output(path, tmp_path):
 
 
 def test_an_export_never_overwrites_the_recording_itself(path, tmp_path):
-    own = tmp_path / "a.jsonl"
-    own.write_bytes(path.read_bytes())
-    os.symlink(own, tmp_path / "link")
-    os.link(own, tmp_path / "same")
-    for out in (own, tmp_path / "link", tmp_path / "same"):
-        said = refused("export", own, "--csv", "--out", out)
-        assert said.startswith(f'--out: "{out}" is the recording itself: expected another file')
+    recording = tmp_path / "a.jsonl"
+    recording.write_bytes(path.read_bytes())
+    os.symlink(recording, tmp_path / "symlink")
+    os.link(recording, tmp_path / "link")
+    for out in (recording, tmp_path / "symlink", tmp_path / "link"):
+        error = refused("export", recording, "--csv", "--out", out)
+        assert error.startswith(f'--out: "{out}" is the recording itself: expected another file')
         assert out.read_bytes() == path.read_bytes()
 
 
 def test_invalid_arguments_are_a_one_line_error(path, tmp_path, monkeypatch):
-    (tmp_path / "mine").write_text("not one")
+    (tmp_path / "text").write_text("not a recording")
     pip = "pip install 'concwatch[parquet]'"
     monkeypatch.setattr("concwatch.commands.export.parquet_problem", lambda: pip)
-    for said, *arguments in (
+    for expected, *arguments in (
         ("no format: expected one of --csv, --json, --parquet", path),
         ("--json and --csv: expected only one of them", path, "--json", "--csv", "--json"),
         ('unknown column "rsss"', path, "--csv", "--columns", "rsss"),
-        (
-            "--columns cannot be used with --chart: expected --csv, --json or",
-            path,
-            "--chart",
-            "--columns",
-            "rss",
-        ),
+        ("--columns cannot be used with --chart: expected --csv, --json or", path, "--chart",
+         "--columns", "rss"),
         ("expected a file that can be written", path, "--csv", "--out", tmp_path / "no" / "a.csv"),
         ("is a folder", path, "--csv", "--out", tmp_path),
-        ("exists: expected a new file, or --force", path, "--csv", "--out", tmp_path / "mine"),
+        ("exists: expected a new file, or --force", path, "--csv", "--out", tmp_path / "text"),
         ("is a folder: expected a recording", tmp_path, "--csv"),
-        ("No such file", tmp_path / "gone", "--csv"),
-        ("is not a recording", tmp_path / "mine", "--json"),
+        ("No such file", tmp_path / "missing", "--csv"),
+        ("is not a recording", tmp_path / "text", "--json"),
         (pip, path, "--parquet"),
-    ):
-        assert said in refused("export", *arguments)
+    ):  # fmt: skip
+        assert expected in refused("export", *arguments)
 
 
 def test_missing_and_damaged_parts_are_reported_on_standard_error(path):
     cut = path.with_name("cut.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     damaged = next(number for number, line in enumerate(lines) if line.startswith(b"[0"))
-    lines[damaged] = lines[damaged].rpartition(b",")[0] + b',"?"]\n'  # its last column is no number
+    lines[damaged] = lines[damaged].rpartition(b",")[0] + b',"?"]\n'  # its last column is not a number
     cut.write_bytes(b"".join(lines[:-1]))
-    found = export(cut, "--csv")
-    assert found.exit_code == 0
-    assert len(found.stdout.splitlines()) == load(path).samples
-    assert "cut off after 00:0" in found.stderr
-    assert "1 damaged lines were skipped" in found.stderr
+    result = export(cut, "--csv")
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == load(path).samples
+    assert "cut off after 00:0" in result.stderr
+    assert "1 damaged lines were skipped" in result.stderr
 
 
 @pytest.mark.real
-@pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE")
 def test_a_closed_pipe_ends_the_export_without_a_traceback(path):
     long = path.with_name("long.jsonl")
     header, *lines = path.read_bytes().splitlines(keepends=True)

@@ -1,6 +1,6 @@
-# Longer than other files: one life of a recording, from its writing to every way in which it is read.
+# Longer than other files: writing and reading of recordings are checked against each other.
 
-"""Recordings: what is written while labs run, and what can be read of it afterwards."""
+"""Recordings: writing them while labs run, and reading them back."""
 
 import asyncio
 import errno
@@ -19,12 +19,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concwatch.cli import main
 from concwatch.lab.events import KEPT
 from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
@@ -43,19 +41,20 @@ from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
 from concwatch.system.walls import Wall
 from tests.browser import until
+from tests.command_line import invoke, refused
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.screen import stage
 
 LIMIT = 30.0
-"""Seconds that anything real may take, on however loaded a machine."""
+"""Seconds to wait for a real process on a loaded machine."""
 
 WALLS = (Wall("vm.max_map_count", 65_530, 130),)
 
 
 def record(bench, path, **more):
-    """Follow a bench's lab into a file from now on."""
+    """Start to record the lab of a bench."""
     recorder = Recorder(
         path, open_writer(path), "concwatch", [lane.engine for lane in bench.lab.lanes], **more
     )
@@ -63,14 +62,14 @@ def record(bench, path, **more):
     return recorder
 
 
-def finished(recorder):
-    """End a recording in order, and read it."""
+def finish(recorder):
+    """Complete a recording and load it."""
     recorder.stop("done")
     return load(recorder.path)
 
 
-def recorded(path, seconds=5.0, names=("asyncio", "pool")):
-    """Write a short recording that was ended in order, and return how many samples it has."""
+def make_recording(path, seconds=5.0, names=("asyncio", "pool")):
+    """Write a complete recording. Return its number of samples."""
     bench = Bench(*names)
     recorder = record(bench, path)
     for lane in bench.lab.lanes:
@@ -80,40 +79,39 @@ def recorded(path, seconds=5.0, names=("asyncio", "pool")):
     return recorder.samples
 
 
-# What is read is what was seen.
+# Recordings equal the live lab.
 
 
-def near(seen, read, digits=5):
-    """Whether a number is the same but for its rounding: ``digits`` digits, and microseconds of time."""
-    if not isinstance(seen, float) or read is None:
-        return seen == read
-    return (math.isnan(seen) and math.isnan(read)) or math.isclose(
-        seen, read, rel_tol=5.1 * 10.0**-digits, abs_tol=6e-5
+def near(live, read, digits=5):
+    """Return whether two values are equal up to the rounding of recordings."""
+    if not isinstance(live, float) or read is None:
+        return live == read
+    return (math.isnan(live) and math.isnan(read)) or math.isclose(
+        live, read, rel_tol=5.1 * 10.0**-digits, abs_tol=6e-5
     )
 
 
-def assert_same(seen, read, began, where="snapshot"):
-    """Check that two snapshots, or parts of them, say the same, whatever clock their times are on."""
-    if hasattr(seen, "__struct_fields__"):
-        for name in set(seen.__struct_fields__) - {"lane"}:  # places are the recording's own
-            assert_same(getattr(seen, name), getattr(read, name), began, f"{where}.{name}")
-    elif isinstance(seen, tuple):
-        assert len(seen) == len(read), where
-        for one, other in zip(seen, read, strict=True):
+def assert_same(live, read, began, where="snapshot"):
+    """Check that two snapshots, or parts of them, are equal; live times are relative to ``began``."""
+    if hasattr(live, "__struct_fields__"):
+        for name in set(live.__struct_fields__) - {"lane"}:  # recordings number their lanes themselves
+            assert_same(getattr(live, name), getattr(read, name), began, f"{where}.{name}")
+    elif isinstance(live, tuple):
+        assert len(live) == len(read), where
+        for one, other in zip(live, read, strict=True):
             assert_same(one, other, began, where)
     elif where.endswith((".time", ".elapsed", ".born")):
-        on_its_clock = seen if where == "snapshot.elapsed" else seen - began
-        assert where == "snapshot.elapsed" or near(max(0.0, on_its_clock), max(0.0, read)), where
-    elif seen is not None or not where.endswith(RATES):  # a rate may come with a later tick
-        assert near(seen, read), (where, seen, read)
+        assert where == "snapshot.elapsed" or near(max(0.0, live - began), max(0.0, read)), where
+    elif live is not None or not where.endswith(RATES):  # a rate may come with a later tick
+        assert near(live, read), (where, live, read)
 
 
-def assert_same_figures(seen, read):
+def assert_same_figures(live, read):
     """Check that every figure of a lane is the same in two snapshots."""
     for figure in FIGURES:
-        if figure.of(seen) is not None or figure.name not in RATES:
-            assert near(figure.of(seen), figure.of(read), digits=4), figure.name  # a ratio is of two
-            assert figure.marks(seen) == figure.marks(read), figure.name
+        if figure.of(live) is not None or figure.name not in RATES:
+            assert near(figure.of(live), figure.of(read), digits=4), figure.name  # a ratio of rounded values
+            assert figure.marks(live) == figure.marks(read), figure.name
 
 
 NAMES = ("threads", "pool", "asyncio")
@@ -141,16 +139,16 @@ FAULTS = st.dictionaries(
 
 
 def act(bench, action, hz):
-    """Do what a person may do, and let some time pass."""
-    lab, (what, *values) = bench.lab, action
-    if what in ("target", "switch", "trim"):
+    """Perform one of the user's actions, and let some time pass."""
+    lab, (name, *values) = bench.lab, action
+    if name in ("target", "switch", "trim"):
         lane, *more = values
-        getattr(lab, {"target": "set_target"}.get(what, what))(lab.lanes[lane], *more)
-    elif what == "stop":
+        getattr(lab, {"target": "set_target"}.get(name, name))(lab.lanes[lane], *more)
+    elif name == "stop":
         lab.stop_all()
-    elif what != "wait":
-        getattr(lab, f"set_{what}")(values[0])
-    bench.pass_(values[0] if what == "wait" else 0.2, 1 / hz)
+    elif name != "wait":
+        getattr(lab, f"set_{name}")(values[0])
+    bench.pass_(values[0] if name == "wait" else 0.2, 1 / hz)
 
 
 @given(
@@ -161,7 +159,7 @@ def act(bench, action, hz):
     compressed=st.booleans(),
     hz=st.sampled_from((10.0, 20.0)),
 )
-@example(  # a recording that begins while a worker is silent
+@example(  # recording starts while a worker is silent
     actions=[("target", 2, 50), ("wait", 3.0)],
     faults={"asyncio": [Fault(1.0, Ended("killed by SIGKILL"), 2.5)]},
     tracing=False, before=2, compressed=False, hz=10.0,
@@ -173,7 +171,7 @@ def test_every_snapshot_and_sample_is_read_back(actions, faults, tracing, before
         bench = Bench(
             *NAMES, links=FakeWorkers(faults=faults), settings=Settings(trace=tracing), hz=hz, walls=WALLS
         )
-        for action in actions[:before]:  # it may begin in mid-session
+        for action in actions[:before]:  # recording may start at any time
             act(bench, action, hz)
         began, recorder = bench.now, record(bench, path)
         snapshots, samples = [bench.lab.snapshot()], [[] for _ in NAMES]
@@ -181,29 +179,29 @@ def test_every_snapshot_and_sample_is_read_back(actions, faults, tracing, before
         bench.lab.observers.append(snapshots.append)
         for action in actions[before:]:
             act(bench, action, hz)
-        found = finished(recorder)
+        found = finish(recorder)
     assert not recorder.problem
 
     assert (found.cut, found.damaged, found.end.why) == ("", 0, "done")
-    for seen in snapshots:
-        read = found.snapshot(truncate_time(seen.time - began))
-        assert_same(seen, read, began)
-        for lane, other, own in zip(seen.lanes, read.lanes, samples, strict=True):
+    for live in snapshots:
+        read = found.snapshot(truncate_time(live.time - began))
+        assert_same(live, read, began)
+        for lane, other, expected in zip(live.lanes, read.lanes, samples, strict=True):
             assert_same_figures(lane, other)
-            if lane.sample.time > seen.time - 1e-9:
-                own.append(lane.sample)
+            if lane.sample.time > live.time - 1e-9:
+                expected.append(lane.sample)
     for lane, expected in zip(found.lanes, samples, strict=True):
-        own = list(lane.samples())
-        assert len(expected) <= len(own) <= len(expected) + 1  # the sample that there was as it began
-        for one, other in zip(expected, own[len(own) - len(expected) :], strict=True):
+        read = list(lane.samples())
+        assert len(expected) <= len(read) <= len(expected) + 1  # with the last sample before the start
+        for one, other in zip(expected, read[len(read) - len(expected) :], strict=True):
             assert_same(one, other, began, "sample")
     assert found.samples == recorder.samples
 
-    def told(log, start):
+    def entries(log, start):
         return [(entry.lane, entry.text, getattr(entry, "kind", "")) for entry in log.since(start)]
 
-    assert told(found.events(math.inf), 0) == told(bench.lab.events, events)
-    assert told(found.marks(math.inf), 0) == told(bench.lab.marks, marks)
+    assert entries(found.events(math.inf), 0) == entries(bench.lab.events, events)
+    assert entries(found.marks(math.inf), 0) == entries(bench.lab.marks, marks)
 
 
 def test_series_of_a_recording_equal_the_live_ones(tmp_path):
@@ -212,7 +210,7 @@ def test_series_of_a_recording_equal_the_live_ones(tmp_path):
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 20_000)
     bench.pass_(20)
-    (found,) = finished(recorder).lanes
+    (found,) = finish(recorder).lanes
     for metric in METRICS:
         times, values = lane.series.since(metric, 1_010.0)
         own_times, own_values = found.series.since(metric, 10.0)
@@ -233,7 +231,7 @@ def test_consecutive_labs_share_one_clock(tmp_path):
         bench.pass_(3)
         bench.lab.stop_all()
         bench.pass_(0.5)
-    found = finished(recorder)
+    found = finish(recorder)
     assert [lane.name for lane in found.lanes] == ["asyncio", "pool"]
     assert found.duration == pytest.approx(13.5, abs=1e-3)
     first, last = found.snapshot(2.0), found.snapshot(12.0)
@@ -250,16 +248,16 @@ def test_events_and_marks_appear_from_their_time_on(tmp_path):
     bench = Bench("asyncio")
     bench.pass_(2)
     recorder = record(bench, tmp_path / "a.jsonl")
-    bench.lab.add_note("of before", bench.now - 1)  # of which it knows nothing
+    bench.lab.add_note("before", bench.now - 1)  # not part of the recording
     bench.pass_(2)
     bench.lab.set_target(bench.lab.lanes[0], 10)
     bench.pass_(2)
-    bench.lab.add_note("afterwards", bench.now - 3)  # a note may be put on a moment of the past
+    bench.lab.add_note("late", bench.now - 3)  # a note may be about a past moment
     bench.pass_(1)
-    found = finished(recorder)
+    found = finish(recorder)
     assert [mark.kind for mark in found.marks(math.inf).since(0)] == ["note", "switch", "target"]
-    assert (found.marks(0.5).count, found.events(1.0).count) == (0, 1)  # the log has the note of before
-    assert [mark.text for mark in found.marks(1.5).since(0)] == ["afterwards"]
+    assert (found.marks(0.5).count, found.events(1.0).count) == (0, 1)  # the log has the earlier note
+    assert [mark.text for mark in found.marks(1.5).since(0)] == ["late"]
     assert [mark.number for mark in found.marks(math.inf).since(1)] == [2, 3]
     log = found.events(math.inf)
     assert [event.number for event in log.since(log.count - 1)] == [log.count]
@@ -273,13 +271,13 @@ def test_a_long_log_keeps_its_last_entries_and_targets_are_limited_by_walls(tmp_
         for _ in range(KEPT // 2):
             bench.lab.events.add(number, "", f"{number}")
         bench.pass_()
-    found = finished(recorder)
+    found = finish(recorder)
     log = found.events(math.inf)
     assert (log.count, len(log.since(0))) == (KEPT // 2 * 3, KEPT)
     assert [found.largest_target(lane) for lane in (0, 1)] == [21_800, 1_000_000]
 
 
-# Hours of samples.
+# Long recordings.
 
 
 def test_recorded_series_are_thinned_like_live_ones_and_keep_the_newest_sample():
@@ -291,38 +289,38 @@ def test_recorded_series_are_thinned_like_live_ones_and_keep_the_newest_sample()
     read = RecordedSeries(times, dict.fromkeys(METRICS, values))
     assert read.since("rss", times[-1] - 290) == live.since("rss", times[-1] - 290)
     assert len(read.since("rss", 0.0)[0]) < 1_900
-    for last in range(8_950, 9_000, 7):  # wherever in a group of samples that is
-        found_times, found = read.until(times[last]).since("rss", 0.0)
-        assert (found_times[-1], found[-1]) == (times[last], values[last])
+    for last in range(8_950, 9_000, 7):  # at any position within a group of samples
+        thinned_times, thinned = read.until(times[last]).since("rss", 0.0)
+        assert (thinned_times[-1], thinned[-1]) == (times[last], values[last])
     assert len(read) == 9_000
     assert read.until(0.05).last("rss") == 0
     assert math.isnan(read.until(-1.0).last("rss"))
 
 
-# Whatever became of the file.
+# Cut, damaged and changed files.
 
 
 @pytest.mark.parametrize(("name", "lost"), [("a.jsonl", 3), ("a.jsonl.gz", 15)])
 def test_a_recording_cut_anywhere_in_its_last_200_bytes_can_be_read(tmp_path, name, lost):
-    samples = recorded(tmp_path / name)
+    samples = make_recording(tmp_path / name)
     data = (tmp_path / name).read_bytes()
-    for gone in range(1, 201, 7):
-        (tmp_path / "b").write_bytes(data[:-gone])  # known by its content, whatever its name says
+    for cut in range(1, 201, 7):
+        (tmp_path / "b").write_bytes(data[:-cut])  # compression is detected by content, not by name
         found = load(tmp_path / "b")
         assert samples - lost <= found.samples <= samples
         assert found.damaged == 0
         if name == "a.jsonl":
             assert found.samples == sum(
-                line[:1] == b"[" and line[-1:] == b"]" for line in data[:-gone].split(b"\n")
+                line[:1] == b"[" and line[-1:] == b"]" for line in data[:-cut].split(b"\n")
             )
-            assert gone == 1 or found.cut.startswith("cut off after 00:0"), gone
+            assert cut == 1 or found.cut.startswith("cut off after 00:0"), cut
     assert load(tmp_path / name).cut == ""
 
 
 @pytest.mark.parametrize("place", [-5, -3, -300])  # in the checksum, in the length, in the text
 def test_a_damaged_byte_of_a_compressed_recording_loses_only_what_follows(tmp_path, place):
     path = tmp_path / "a.jsonl.gz"
-    samples = recorded(path)
+    samples = make_recording(path)
     data = bytearray(path.read_bytes())
     data[place] ^= 0xFF
     path.write_bytes(data)
@@ -334,17 +332,17 @@ def test_a_damaged_byte_of_a_compressed_recording_loses_only_what_follows(tmp_pa
     assert listed.state == DAMAGED
     if place > -8:
         assert (found.samples, found.end.why) == (samples, "done")
-        path.write_bytes(bytes(data) + bytes(data))  # what follows damage is not read
+        path.write_bytes(bytes(data) + bytes(data))  # nothing after the damage is read
         assert load(path).samples == samples
 
 
 def test_recordings_are_ordinary_gzip_and_may_be_compressed_later(tmp_path):
-    samples = recorded(tmp_path / "a.jsonl.gz")
+    samples = make_recording(tmp_path / "a.jsonl.gz")
     data = (tmp_path / "a.jsonl.gz").read_bytes()
     text = gzip.decompress(data)
     half = len(text) // 2
-    ways = (data, text, gzip.compress(text[:half]) + gzip.compress(text[half:]), data + b"\0" * 512)
-    for content in ways:  # what follows the last member is not of it
+    # Several members and trailing zeros are valid gzip.
+    for content in (data, text, gzip.compress(text[:half]) + gzip.compress(text[half:]), data + b"\0" * 512):
         (tmp_path / "b.gz").write_bytes(content)
         found = load(tmp_path / "b.gz")
         assert (found.samples, found.cut) == (samples, "")
@@ -364,25 +362,25 @@ def test_a_recording_can_be_read_while_it_is_written(tmp_path, name):
 
 
 def test_damaged_lines_are_skipped_and_counted(tmp_path):
-    samples = recorded(tmp_path / "a.jsonl")
+    samples = make_recording(tmp_path / "a.jsonl")
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
     places = [number for number, line in enumerate(lines) if line.startswith(b"[1,")]
     values = lines[places[20]].split(b",")
     damage = {
         3: lines[places[3]][:20],
         5: b"\xff\xfe\x00 not text",
-        7: b"[99" + lines[places[7]][2:],  # of a lane that there is not
+        7: b"[99" + lines[places[7]][2:],  # no such lane
         9: b'[1,"soon"]',
-        11: lines[places[11]] + b"," + lines[places[12]],  # two in one
+        11: lines[places[11]] + b"," + lines[places[12]],  # two on one line
         13: b'{"type":"event"}',
-        17: b",".join([values[0], b"1e11", *values[2:]]),  # in three thousand years
+        17: b",".join([values[0], b"1e11", *values[2:]]),  # a time 3,000 years later
         20: b",".join([*values[:13], b'"x"', *values[14:]]),
-        25: b",".join([*values[:2], b"1.5", *values[3:]]),  # memory is whole bytes
+        25: b",".join([*values[:2], b"1.5", *values[3:]]),  # memory must be whole bytes
     }
     for number, line in damage.items():
         lines[places[number]] = line
-    lines[places[30]], lines[places[31]] = lines[places[31]], lines[places[30]]  # out of order costs nothing
-    lines.insert(places[15], b'{"type":"of a later version","time":1}')
+    lines[places[30]], lines[places[31]] = lines[places[31]], lines[places[30]]  # order does not matter
+    lines.insert(places[15], b'{"type":"unknown","time":1}')
     found = parse(b"\n".join(lines), "a.jsonl")
     assert (found.damaged, found.samples, found.cut) == (len(damage), samples - len(damage), "")
     for lane in found.lanes:
@@ -400,7 +398,7 @@ def header(**more):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (b"\n\n", "is empty"),
         (gzip.compress(b""), "is empty"),
@@ -410,25 +408,22 @@ def header(**more):
         (header(type="other"), "is not a recording"),
         (header()[:-20], "is not a recording"),
         (header(version=VERSION + 1, all="else"), "written by a newer concwatch.* of version 4, expected 3"),
-        (
-            header(version=2, concwatch="0.1.0", lanes="others"),
-            "of version 2, which concwatch 0.1.0 wrote: exp",
-        ),
+        (header(version=2, concwatch="0.1.0", lanes="x"), "of version 2, which concwatch 0.1.0 wrote: exp"),
         (header(version=-7), "unknown version"),
         (header(columns=["lane", "time"]), "unknown version"),
         (header(rate="fast"), "first line is damaged"),
         (b"\x1f\x8b\x08 broken", "is damaged: no part of it can be decompressed"),
         (gzip.compress(b"hello")[:10], "is cut off: no part of it can be decompressed"),
     ],
-    ids=[*map(str, range(14))],
+    ids=range(14),
 )
-def test_a_file_that_is_not_a_recording_is_a_one_line_error(tmp_path, content, said):
+def test_a_file_that_is_not_a_recording_is_a_one_line_error(tmp_path, content, expected):
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=expected) as error:
         load(path)
-    assert "\n" not in str(caught.value)
-    assert str(path) in str(caught.value)
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
 
 
 def test_a_header_alone_is_an_empty_recording():
@@ -445,7 +440,7 @@ def test_a_recording_without_the_duration_column_can_be_read(tmp_path):
     recorder = record(bench, path)
     bench.lab.set_target(bench.lab.lanes[0], 1_000)
     bench.pass_(5)
-    (newer,) = finished(recorder).lanes
+    (newer,) = finish(recorder).lanes
     assert newer.sample(math.inf).duration == 1
     place = COLUMNS.index("duration")
     first, *lines = path.read_text().splitlines(keepends=True)
@@ -463,11 +458,11 @@ def test_a_recording_without_the_duration_column_can_be_read(tmp_path):
     assert traced == expected
 
 
-# What goes wrong while it is written.
+# Errors while recording.
 
 
 def fill_disk(monkeypatch, room=0):
-    """Have only so many lines more be written."""
+    """Let writers fail for lack of space after ``room`` more lines."""
     write, left = writers.FileWriter._write, [None] * room
 
     def refuse(writer, line):
@@ -497,14 +492,14 @@ def test_a_full_disk_ends_the_recording_but_not_the_session(tmp_path, monkeypatc
         return
     began = f"recording stopped: {full}what came after "
     assert re.fullmatch(re.escape(began) + r"00:0\d\.\d is not in it", recorder.problem)
-    # At most the lines of one step come after the last moment that is known to be whole.
-    told = float(recorder.problem.removeprefix(began).split()[0].partition(":")[2])
-    assert load(path).duration <= told + 0.3
+    # Lines of at most one step follow the reported time.
+    complete = float(recorder.problem.removeprefix(began).split()[0].partition(":")[2])
+    assert load(path).duration <= complete + 0.3
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot delete an open file")
 @pytest.mark.parametrize(
-    ("name", "seconds", "lose", "why"),
+    ("name", "seconds", "destroy", "why"),
     [  # just before its end, or while it is written
         ("a.jsonl", 0, os.unlink, "it was deleted"),
         ("a.jsonl.gz", 2, os.unlink, "it was deleted"),
@@ -512,11 +507,11 @@ def test_a_full_disk_ends_the_recording_but_not_the_session(tmp_path, monkeypatc
         ("a.jsonl.gz", 0, lambda path: os.truncate(path, 0), "another program truncated it"),
     ],
 )
-def test_a_deleted_or_truncated_recording_is_reported(tmp_path, name, seconds, lose, why):
+def test_a_deleted_or_truncated_recording_is_reported(tmp_path, name, seconds, destroy, why):
     bench = Bench("asyncio")
     recorder = record(bench, tmp_path / name)
     bench.pass_(2)
-    lose(tmp_path / name)
+    destroy(tmp_path / name)
     bench.pass_(seconds)
     assert recorder.on is (seconds == 0)
     recorder.stop("done")
@@ -536,7 +531,7 @@ def test_a_partial_write_is_continued(tmp_path, monkeypatch):
 
 @contextmanager
 def recorded_run(path):
-    """Run the real command, recorded into ``path``, for longer than any test."""
+    """Run the real command, recording to ``path``; kill it afterwards."""
     command = [sys.executable, "-m", "concwatch", "run", "asyncio", "--tasks", "10", "--seconds", "60"]
     with subprocess.Popen(
         [*command, "--record", str(path)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -548,34 +543,28 @@ def recorded_run(path):
 
 
 @pytest.mark.real
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_killed_run_loses_at_most_one_line(tmp_path):
     path = tmp_path / "a.jsonl.gz"
     with recorded_run(path) as process:
         until(lambda: path.exists() and path.stat().st_size, "no recording")
         until(lambda: load(path).samples >= 10, "no samples")
-        assert [one.state for one in find_recordings(tmp_path)] == [WRITTEN]
+        assert [listed.state for listed in find_recordings(tmp_path)] == [WRITTEN]
         process.kill()
     found = load(path)
     assert (found.samples >= 10, found.damaged) == (True, 0)
     assert found.cut.startswith("cut off after")
     assert found.lanes[0].times[-1] >= found.duration - 1.5
-    assert [(one.state, one.samples) for one in find_recordings(tmp_path)] == [(CUT, found.samples)]
+    (listed,) = find_recordings(tmp_path)
+    assert (listed.state, listed.samples) == (CUT, found.samples)
 
 
-# The commands.
+# Commands.
 
 
-def refused(*arguments):
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2, result.output
-    (line,) = result.stderr.splitlines()
-    return line
-
-
-@pytest.fixture(name="run")
-def a_run(fakes, monkeypatch):
-    """Run a command with fake workers, on a clock that stays as it is when its event loop has ended."""
+@pytest.fixture
+def run(fakes, monkeypatch):
+    """Run a command with fake workers, on a clock that stops when its event loop ends."""
     loops = []
 
     def now():
@@ -584,33 +573,33 @@ def a_run(fakes, monkeypatch):
         return loops[-1].time()
 
     def call(*command):
-        monkeypatch.setattr(sys, "argv", ["concwatch", *command])
-        return CliRunner().invoke(main, command)
+        monkeypatch.setattr(sys, "argv", ["concwatch", *map(str, command)])
+        return invoke(*command)
 
     use_lab(monkeypatch, clock=now)
     return call
 
 
 def test_a_file_that_cannot_be_recorded_to_is_rejected_before_anything_starts(tmp_path):
-    mine, other, pipe = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "pipe"))
-    mine.write_text("mine")
+    existing, new, pipe = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "pipe"))
+    existing.write_text("old")
     os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # one that waits for ever
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that opening it for writing would succeed
     os.symlink("pipe", tmp_path / "link")
-    ordinary = "is not a regular file: expected the name of a new file"
-    for engine, path, said in (
-        ("asyncio", mine, "exists: expected the name of a new file, or delete it first"),
-        ("asyncio", tmp_path / "gone" / "a.jsonl", "No such file or directory"),
+    irregular = "is not a regular file: expected the name of a new file"
+    for engine, path, expected in (
+        ("asyncio", existing, "exists: expected the name of a new file, or delete it first"),
+        ("asyncio", tmp_path / "missing" / "a.jsonl", "No such file or directory"),
         ("asyncio", tmp_path, "expected"),
         ("asyncio", "a\0b", "null"),
-        ("asyncio", pipe, ordinary),
-        ("asyncio", tmp_path / "link", ordinary),
-        ("asyncoi", other, "asyncoi"),
+        ("asyncio", pipe, irregular),
+        ("asyncio", tmp_path / "link", irregular),
+        ("asyncoi", new, "asyncoi"),
     ):
-        assert said in refused("run", engine, "--tasks", "5", "--record", str(path))
+        assert expected in refused("run", engine, "--tasks", 5, "--record", path)
     os.close(reader)
-    assert mine.read_text() == "mine"
-    assert not other.exists()
+    assert existing.read_text() == "old"
+    assert not new.exists()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
@@ -618,29 +607,29 @@ def test_a_run_with_an_incomplete_recording_prints_its_figures_and_exits_1(run):
     result = run("run", "asyncio", "--tasks", "5", "--seconds", "0.1", "--record", "/dev/full")
     assert result.exit_code == 1
     assert "asyncio  done" in result.stdout
-    (told,) = [line for line in result.stderr.splitlines() if "recorded" in line]
-    assert "not recorded: /dev/full: No space left on device: nothing of this session is kept" in told
+    problem = "not recorded: /dev/full: No space left on device: nothing of this session is kept"
+    assert problem in result.stderr
     assert Path("/dev/full").exists()
 
 
 def test_a_recorder_that_observed_nothing_leaves_no_file(tmp_path):
     path = tmp_path / "a.jsonl"
     unused = Recorder(path, open_writer(path), "concwatch", [ENGINES["asyncio"]])
-    unused.stop("broke off")
+    unused.stop("failed")
     assert (path.exists(), unused.problem) == (False, "")
 
 
 def test_discarding_a_recording_keeps_a_file_that_replaced_it(tmp_path):
     sink = open_writer(tmp_path / "a.jsonl")
     (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl")
-    (tmp_path / "a.jsonl").write_text("mine")
+    (tmp_path / "a.jsonl").write_text("other")
     sink.discard()
-    assert (tmp_path / "a.jsonl").read_text() == "mine"
+    assert (tmp_path / "a.jsonl").read_text() == "other"
 
 
 def test_run_records_all_of_its_labs(tmp_path, run):
     path = tmp_path / "a.jsonl"
-    done = run("run", "asyncio", "threads", "--tasks", "20", "--seconds", "0.3", "--record", str(path))
+    done = run("run", "asyncio", "threads", "--tasks", 20, "--seconds", 0.3, "--record", path)
     assert done.exit_code == 0, done.stderr
     found = load(path)
     assert (found.cut, found.damaged, found.end.why) == ("", 0, "done")
@@ -648,8 +637,8 @@ def test_run_records_all_of_its_labs(tmp_path, run):
     assert found.header.command.endswith(f"--record {path}")
     assert found.header.machine["cores"] >= 1
     kinds = [(mark.lane, mark.kind) for mark in found.marks(math.inf).since(0)]
-    wanted = ["switch", "target", "target", "switch"]
-    assert kinds == [(lane, kind) for lane in ("asyncio", "threads") for kind in wanted]
+    expected = ["switch", "target", "target", "switch"]
+    assert kinds == [(lane, kind) for lane in ("asyncio", "threads") for kind in expected]
     assert any(event.text == "off" for event in found.events(math.inf).since(0))
     (listed,) = find_recordings(tmp_path)
     assert (listed.state, listed.samples) == (FINISHED, found.samples)
@@ -667,53 +656,53 @@ def test_sigterm_completes_the_recording(tmp_path):
 
 def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    empty = CliRunner().invoke(main, ["recordings"])
+    empty = invoke("recordings")
     assert (empty.exit_code, 'no recordings in "recordings": press r' in empty.output) == (0, True)
-    assert "does not exist: expected a folder" in refused("recordings", "nowhere")
+    assert "does not exist: expected a folder" in refused("recordings", "missing")
     folder = tmp_path / "recordings"
     (folder / "more").mkdir(parents=True)
-    recorded(folder / "b-first.jsonl")
-    recorded(folder / "a-second.jsonl.gz", 62.0, ("asyncio",))
-    recorded(folder / "c-third.jsonl")
+    make_recording(folder / "b-first.jsonl")
+    make_recording(folder / "a-second.jsonl.gz", 62.0, ("asyncio",))
+    make_recording(folder / "c-third.jsonl")
     cut = folder / "c-third.jsonl"
     cut.write_bytes(cut.read_bytes()[:-100])
     (folder / "notes.txt").write_text("mine")
     (folder / "newer.jsonl").write_text(json.dumps(HEADER | {"version": VERSION + 1}) + "\n")
-    lines = CliRunner().invoke(main, ["recordings"]).output.splitlines()
+    lines = invoke("recordings").output.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["c-third.jsonl", "a-second.jsonl.gz", "b-first.jsonl"]
     assert "cut off" in lines[1]
     assert re.search(r"01:0(2\.0|1\.9).*finished  asyncio", lines[2])
     assert lines[4].startswith(f"replay the newest: concwatch replay {Path('recordings') / 'c-third.jsonl'}")
-    found = json.loads(CliRunner().invoke(main, ["recordings", str(folder), "--json"]).output)
-    assert [one["state"] for one in found] == [CUT, FINISHED, FINISHED]
-    for one in found:
-        read = load(Path(one["file"]))
-        assert (one["samples"], one["seconds"]) == (read.samples, pytest.approx(read.duration))
+    listed = json.loads(invoke("recordings", folder, "--json").output)
+    assert [row["state"] for row in listed] == [CUT, FINISHED, FINISHED]
+    for row in listed:
+        read = load(Path(row["file"]))
+        assert (row["samples"], row["seconds"]) == (read.samples, pytest.approx(read.duration))
     monkeypatch.setenv("CONCWATCH_SCREEN_RECORDINGS", "elsewhere")
-    assert 'no recordings in "elsewhere"' in CliRunner().invoke(main, ["recordings"]).output
+    assert 'no recordings in "elsewhere"' in invoke("recordings").output
 
 
 def test_printed_commands_for_a_recording_can_be_copied(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    recorded(tmp_path / "it's $HOME of a.jsonl")
-    listed = CliRunner().invoke(main, ["recordings", "."]).output.splitlines()[-1]
-    replay = shlex.split(listed.removeprefix("replay the newest: "))
-    refusal = CliRunner().invoke(main, replay[1:])  # there is no terminal
-    assert "needs a terminal" in refusal.stderr
-    export = shlex.split(refusal.stderr.split('use "')[1].rstrip().removesuffix('"'))
-    assert CliRunner().invoke(main, [*export[1:], "--csv"]).exit_code == 0
+    make_recording(tmp_path / "it's $HOME of a.jsonl")
+    last_line = invoke("recordings", ".").output.splitlines()[-1]
+    replay = shlex.split(last_line.removeprefix("replay the newest: "))
+    error = refused(*replay[1:])
+    assert "needs a terminal" in error
+    export = shlex.split(error.split('use "')[1].rstrip().removesuffix('"'))
+    assert invoke(*export[1:], "--csv").exit_code == 0
     assert (replay[:2], export[:2]) == (["concwatch", "replay"], ["concwatch", "export"])
 
 
 def test_line_breaks_in_names_are_replaced_in_the_list(tmp_path):
     name = "two\nlines\x1b"
     content = json.dumps(HEADER | {"lanes": [{"name": name}], "began": name}) + "\n"
-    (tmp_path / "of\nmany.jsonl").write_text(content)
-    lines = CliRunner().invoke(main, ["recordings", str(tmp_path)]).output.splitlines()
+    (tmp_path / "a\nfile.jsonl").write_text(content)
+    lines = invoke("recordings", tmp_path).output.splitlines()
     assert len(lines) == 3
-    assert lines[1].startswith("of many.jsonl")
+    assert lines[1].startswith("a file.jsonl")
     assert lines[1].endswith("two lines\ufffd")
-    assert [lane.name for lane in load(tmp_path / "of\nmany.jsonl").lanes] == ["two lines\ufffd"]
+    assert [lane.name for lane in load(tmp_path / "a\nfile.jsonl").lanes] == ["two lines\ufffd"]
 
 
 # The screen.
@@ -729,12 +718,12 @@ async def test_the_key_r_starts_and_stops_recording(tmp_path, monkeypatch):
         await s.run(12.0)
         await s.sees("● rec 00:12 · ")
         await s.press("r")
-        await s.sees("saved recordings/concwatch-")  # the toast of before may be gone by now
+        await s.sees("saved recordings/concwatch-")
         await s.run(0.1)
         assert "● rec" not in s.text()
-        await s.press("r")  # another one, in the same second: under another name
+        await s.press("r")  # a second recording within the same second gets another name
         await s.run(1.0)
-    first, second = sorted(find_recordings(tmp_path / "recordings"), key=lambda one: one.began)
+    first, second = sorted(find_recordings(tmp_path / "recordings"), key=lambda listed: listed.began)
     assert (first.state, second.state) == (FINISHED, FINISHED)
     found = load(Path(first.file))
     assert found.end.why == "ended by key"
@@ -765,7 +754,7 @@ async def test_the_key_r_reports_a_full_disk_and_an_unusable_folder(tmp_path, mo
 
 
 @pytest.mark.real
-@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot delete an open file")
 def test_a_lost_recording_is_also_reported_after_the_program_exits(tmp_path):
     path = tmp_path / "a.jsonl"
     with Terminal("-m", "concwatch", "--engines", "asyncio", "--record", str(path)) as terminal:
@@ -789,7 +778,7 @@ def test_sighup_completes_the_recording(tmp_path):
     assert (found.end.why, found.cut, found.header.rate) == ("ended by SIGHUP", "", 10.0)
 
 
-# Small things.
+# Formatting.
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
         finally:
             late.terminate()
             await late.wait()
-        await until(lambda: lane.state is State.LOST)
+        await until(lambda: lane.state.broken)
         await until(lambda: not lab.host_of(lane).present)
         assert lane.engine.host not in cluster.hosts
 

@@ -459,9 +459,10 @@ def test_delays_and_durations_of_completed_tasks_are_reported(engine, worker):
     assert times(worker, "durations", since) == []  # they were cancelled, or failed
     assert times(worker, "delays", since)
     side_by_side(worker, 1)  # with one thread a job waits for those before it, as in sequence
+    since = len(worker.reports)
     worker.do("refill", on=True)
     worker.do("workload", spec="sleep:0.2")
-    since = worker.send("target", tasks=3)
+    worker.send("target", tasks=3)
     worker.until(lambda: len(times(worker, "durations", since)) >= 3, "timed tasks")
     durations, delays = times(worker, "durations", since), times(worker, "delays", since)
     assert 0.2 - EARLY <= min(durations) < 0.39  # two tasks in sequence take longer
@@ -487,6 +488,8 @@ def test_a_function_of_the_user_runs_and_an_invalid_one_is_rejected(worker):
     worker.tick(lambda tick: tick["completed"] >= 20)
     worker.tick(lambda tick: tick.get("switches", 0) >= first["switches"] + 20)
     worker.do("workload", spec="hold")
+    worker.target(0)  # those of the workload before may still be live
+    worker.target(4)
     created = worker.tick(lambda tick: tick["live"] == 4)["created"]
     for spec, expected in (
         ("jobs:shrot", 'did you mean "short"?'),

@@ -254,7 +254,7 @@ def test_what_a_program_has_left_behind_is_terminated_after_it(app):
     text = "import subprocess; print(subprocess.Popen(['sleep', '600']).pid, flush=True)"
     with watched(sys.executable, app(text)) as one:
         orphan = int(one.until(one.output.read_text, "orphan"))
-        one.ends()
+        one.until(lambda: one.program.status is not None, "end of the program")
         assert alive(orphan)
     assert not alive(orphan)
 

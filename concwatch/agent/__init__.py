@@ -86,8 +86,8 @@ absent.
     ``flags``, ``name``  as in ``ready``, when they have changed
 
 ``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent. A
-group is the tasks of one coroutine function. The first 200 by live tasks, then by created ones; `rest` sums
-up the others.
+group is the tasks of one coroutine function. The first 200 by live tasks, then by ended ones, and those that
+were among them in the report before; `rest` sums up all but the first 200.
     ``time``       the ``scan_time`` of the tick that these figures belong to
     ``groups``     list of objects:
         ``group``      integer, the number of the group in this process

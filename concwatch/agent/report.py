@@ -72,6 +72,8 @@ class Groups:
                 group.reported = figures
         COUNTS.sample_next(shown)
         for group in others:
+            if group.reported is not None:
+                changed.append(_group_fields(group, {name: getattr(group, name) for name in names}))
             group.reported = None  # report it completely when it is among the first again
         if not changed and not others:
             return None

@@ -19,7 +19,7 @@ from concwatch.links.messages import (
 )
 
 MAX_GROUPS = 200
-"""Groups in one report."""
+"""Groups that a report has in detail; those that were among them in the report before come on top."""
 
 
 class AgentReady(Struct, tag="ready", frozen=True):
@@ -133,7 +133,7 @@ class Groups(Struct, tag="groups", frozen=True):
     """The groups that have changed since their last report."""
 
     time: Clock
-    groups: Annotated[tuple[GroupReport, ...], Meta(max_length=MAX_GROUPS)]
+    groups: Annotated[tuple[GroupReport, ...], Meta(max_length=2 * MAX_GROUPS)]
     rest: Rest | None = None
 
 

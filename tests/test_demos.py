@@ -499,8 +499,8 @@ def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterw
         terminal.until(lambda: "Play along" in terminal.text(), "it has begun")
         terminal.resize(100, 30)
         terminal.type("3+")
-        assert terminal.ended() == 0
-        terminal.assert_sane()
+        assert terminal.wait_exit() == 0
+        terminal.assert_restored()
         assert " 2  shot on" in terminal.text()
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == ["mine-on.svg", "mine.cast", "mine.gif"]
@@ -518,9 +518,9 @@ def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterw
 def test_quitting_a_demo_on_the_screen_fails_and_leaves_no_worker(tmp_path):
     with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
         terminal.until(lambda: "● on" in terminal.text(), "a worker stands")
-        workers = terminal.family()
+        workers = terminal.processes()
         terminal.type("\x03")
-        assert terminal.ended() == 1
+        assert terminal.wait_exit() == 1
         assert_ended(workers)
-        terminal.assert_sane()
+        terminal.assert_restored()
         assert "the program ended before the demo was over" in " ".join(terminal.text().split())

@@ -59,7 +59,7 @@ def test_quitting_ends_the_workers_and_gives_the_terminal_back():
     with Terminal("-m", "concwatch", "--engines", "asyncio") as terminal:
         workers = terminal.switch_on()
         terminal.type("q")
-        assert terminal.ended() == 0
+        assert terminal.wait_exit() == 0
         assert_ended(workers)
-        terminal.assert_sane()
+        terminal.assert_restored()
         assert "Traceback" not in terminal.text()

@@ -761,7 +761,7 @@ def test_a_lost_recording_is_also_reported_after_the_program_exits(tmp_path):
         terminal.until(lambda: "● rec 00:0" in terminal.text(), "it is recorded")
         path.unlink()
         terminal.type("q")
-        terminal.ended()
+        terminal.wait_exit()
         assert f"concwatch: recording stopped: {path}: it was deleted: all of it is lost" in terminal.text()
 
 
@@ -773,7 +773,7 @@ def test_sighup_completes_the_recording(tmp_path):
         terminal.type(" ")
         terminal.until(lambda: load(path).samples, "samples are recorded")
         terminal.process.send_signal(signal.SIGHUP)
-        terminal.ended()
+        terminal.wait_exit()
     found = load(path)
     assert (found.end.why, found.cut, found.header.rate) == ("ended by SIGHUP", "", 10.0)
 

@@ -257,7 +257,7 @@ def _fifty(hosts: int, seconds: float, presses: int, unfold: bool) -> tuple[floa
                 pressed = terminal.type(key)
                 times.append((terminal.until(lambda key=key: f"▌{key} " in terminal.text()) - pressed) * 1e3)
             terminal.type("q")
-            terminal.ended()
+            terminal.wait_exit()
         return cpu * 100, times
     finally:
         cluster.communicate()

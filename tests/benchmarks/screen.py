@@ -41,13 +41,13 @@ def measure_cpu(quick: bool) -> Mapping[str, Measured]:
                 lambda: terminal.text().count("● on ") - terminal.text().count("refill     ● on") >= LANES
             )
             terminal.run(4.0)
-            began, size = time.monotonic(), len(terminal.got)
+            began, size = time.monotonic(), len(terminal.output)
             before = sum(terminal.monitor.cpu_times()[:2])
             terminal.run(3.0 if quick else 20.0)
             took = time.monotonic() - began
             found.values.append((sum(terminal.monitor.cpu_times()[:2]) - before) / took * 100)
             found.detail = {
-                "bytes/s on the terminal": round((len(terminal.got) - size) / took),
+                "bytes/s on the terminal": round((len(terminal.output) - size) / took),
                 "RSS, MiB": round(terminal.monitor.memory_info().rss / 2**20, 1),
             }
     return {"cpu": found}
@@ -126,7 +126,7 @@ def _press_keys(trace: bool, most: int) -> tuple[list[float], list[float], dict[
                 presses.append((terminal.until(seen) - pressed) * 1e3)
             about = {"reached 1 M": done in terminal.text(), "seconds": round(time.monotonic() - began, 1)}
             terminal.type("q")
-            terminal.ended()
+            terminal.wait_exit()
         samples = json.loads(file.read_text())
     times = [at for at, live, target in samples if live < target]
     spacing = [(after - before) * DEFAULT_HZ for before, after in pairwise(times)]

@@ -32,8 +32,8 @@ class Terminal(terminal.Terminal):
     @property
     def rows(self) -> list[list[str]]:
         """Every row of the screen, cell by cell; drawn when read, so that timing does not include it."""
-        if self._drawn < len(self.got):
-            data, self._drawn = self.got[self._drawn :], len(self.got)
+        if self._drawn < len(self.output):
+            data, self._drawn = self.output[self._drawn :], len(self.output)
             self._draw(self._decoder.decode(data))
         return self._rows
 

@@ -1,6 +1,6 @@
 """Inject faults one after another, each in a process of its own, and print the table.
 
-Without options it is a short round of about a minute, in which each has one engine and no time is judged.
+Without options this is a short round of about a minute, with one engine per fault and no time limits.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from tests.faults.fault import THOROUGH, Fault
 
 
 def run(fault: Fault, times: int) -> dict[str, object]:
-    """Inject one fault so many times, and return what came of it."""
+    """Inject one fault ``times`` times. Return the figures of its row."""
     lost: list[str] = []
     problems: list[str] = []
     impossible = ""
@@ -41,7 +41,7 @@ def run(fault: Fault, times: int) -> dict[str, object]:
 def row(found: dict) -> list[str]:
     """Return the cells of one row."""
     if found["impossible"]:
-        return [found["what"], "–", "–", f"not tried: {found['impossible']}"]
+        return [found["what"], "–", "–", f"not injected: {found['impossible']}"]
     lost = (f"{text} ({n} ×)" if n > 1 else text for text, n in Counter(found["lost"]).items())
     return [found["what"], str(found["injected"]), str(found["survived"]), "; ".join(lost) or "nothing"]
 
@@ -49,8 +49,10 @@ def row(found: dict) -> list[str]:
 def main() -> int:
     """Parse the command line, inject, print."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--all", action="store_true", help="all, thoroughly, each as often as it says: hours")
-    parser.add_argument("--times", type=int, metavar="N", help="each so often")
+    parser.add_argument(
+        "--all", action="store_true", help="all, thoroughly, each as often as it says; takes hours"
+    )
+    parser.add_argument("--times", type=int, metavar="N", help="inject each fault N times")
     options = parse(parser, {name: fault.what for name, fault in FAULTS.items()})
     if options.all or options.only:
         os.environ[THOROUGH] = "1"
@@ -59,7 +61,9 @@ def main() -> int:
         if fault.short or options.all or options.only:
             print(f"{fault.name} …", file=sys.stderr, flush=True)
             found.append(run(fault, options.times or (fault.times if options.all else 1)))
-            save(options.json, json.dumps(found, indent=2))  # after each, for all of them take hours
+            save(
+                options.json, json.dumps(found, indent=2)
+            )  # after each fault, because all of them take hours
     print(markdown(("injected", "times", "survived", "lost"), map(row, found)))
     failed = sum(bool(one["problems"]) for one in found)
     skipped = sum(bool(one["impossible"]) for one in found)

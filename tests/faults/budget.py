@@ -1,4 +1,4 @@
-"""More is asked for than the memory budget, or the machine, has."""
+"""Targets above the memory budget, and a machine without free memory."""
 
 import subprocess
 import sys
@@ -13,60 +13,60 @@ from tests.faults.fault import fault
 
 MIB = 1 << 20
 GIB = 1 << 30
-OVER = 1.1
-"""How much of the budget may be taken at most."""
+MOST = 1.1
+"""Largest allowed memory, as a share of the budget."""
 LONG = 150.0
-"""Seconds that hundreds of thousands of tasks may take on a loaded machine."""
+"""Timeout in seconds for hundreds of thousands of tasks on a loaded machine."""
 
 ATTEMPTS = 3
 
-UNSEEN = 0.2
-"""Seconds between two looks of the lab, usually 0.1, beyond which it is not let run as it should be."""
+LONG_PAUSE = 0.2
+"""Seconds between two steps of the lab (usually 0.1) above which the machine was too busy."""
 
 
 async def pass_budget(budget: int, workload: str) -> None:
-    """Ask for a million tasks, which the budget cannot hold; then for fewer.
+    """Set a target of a million tasks, which exceeds the budget, then a lower one.
 
-    Where a busy machine did not let the lab run for a while, that says nothing about the lab: once more.
+    Repeat this if the machine was too busy to run the lab.
     """
     for _ in range(ATTEMPTS):
-        peak, unseen = await fill_budget(budget, workload)
-        print(f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB; unseen for {unseen:.2f} s", file=sys.stderr)
-        if peak <= budget * OVER or unseen < UNSEEN:
+        peak, pause = await fill_budget(budget, workload)
+        print(f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB; longest pause {pause:.2f} s", file=sys.stderr)
+        if peak <= budget * MOST or pause < LONG_PAUSE:
             break
-    assert peak <= budget * OVER, f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB"
+    assert peak <= budget * MOST, f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB"
 
 
 async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
-    """Do so once; return the bytes that were taken at most, and for how long the lab was not let run."""
+    """Do this once. Return the peak memory and the longest pause of the lab."""
     async with real_lab("asyncio", workload=workload, budget=budget) as real:
         lab, lane = real.lab, real.faulty
-        most, last, unseen = 0, lab.clock() - time.process_time(), 0.0
+        most, last, pause = 0, lab.clock() - time.process_time(), 0.0
 
-        def look(snapshot: Snapshot) -> None:
-            nonlocal most, last, unseen
-            idle = snapshot.time - time.process_time()  # what the lab itself works is its own fault
+        def record(snapshot: Snapshot) -> None:
+            nonlocal most, last, pause
+            idle = snapshot.time - time.process_time()  # without the lab's own CPU time
             most = max(most, lab.total_rss)
             if lane.worker.goal.limit is None:
-                unseen, last = max(unseen, idle - last), idle
+                pause, last = max(pause, idle - last), idle
 
-        lab.observers.append(look)
+        lab.observers.append(record)
         lab.set_target(lane, 1_000_000)
-        await real.until(lambda: lane.worker.goal.limit is not None, "the budget is hit", LONG)
+        await real.until(lambda: lane.worker.goal.limit is not None, "the budget is reached", LONG)
         assert (lane.worker.goal.limit.wall, lane.worker.goal.limit.value) == ("memory budget", budget)
-        told(lab, "memory budget: workers use", f"of {budget // MIB} MiB", "growth stopped")
-        standing = lane.target
-        await real.until(lambda: lane.live == standing, "what stands is held")
-        await real.ticks(5)
-        assert (lane.on, lane.live, lane.target) == (True, standing, standing)
-        assert 0 < standing < 1_000_000
+        assert_logged(lab, "memory budget: workers use", f"of {budget // MIB} MiB", "growth stopped")
+        held = lane.target
+        await real.until(lambda: lane.live == held, "the live tasks are kept")
+        await real.wait_for_ticks(5)
+        assert (lane.on, lane.live, lane.target) == (True, held, held)
+        assert 0 < held < 1_000_000
         peak = max(most, lane.status.peak_rss or 0)
-        await real.holds(standing // 2)
-        return peak, unseen
+        await real.hold(held // 2)
+        return peak, pause
 
 
-def told(lab: Lab, *parts: str) -> None:
-    """See that one event has all of ``parts``."""
+def assert_logged(lab: Lab, *parts: str) -> None:
+    """Check that one event contains all ``parts``."""
     texts = [event.text for event in lab.events.since(0)]
     assert any(all(part in text for part in parts) for text in texts), texts
 
@@ -74,8 +74,8 @@ def told(lab: Lab, *parts: str) -> None:
 for name, mib, workload, hold in (
     ("million", 300, "sleep:600", ""),
     ("small", 80, "sleep:600", ""),
-    ("payload", 300, "payload:10KiB", " that hold 10 KiB each"),
-    ("chunks", 300, "payload:10MiB", " that hold 10 MiB each"),
+    ("payload", 300, "payload:10KiB", " of 10 KiB each"),
+    ("chunks", 300, "payload:10MiB", " of 10 MiB each"),
 ):
     fault(
         f"budget-{name}",
@@ -85,29 +85,29 @@ for name, mib, workload, hold in (
     )(partial(pass_budget, mib * MIB, workload))
 
 
-@fault("memory-gone", "95 % of the memory that was available is taken (made-up readings)", short=True)
+@fault("memory-gone", "95 % of the available memory is used (simulated readings)", short=True)
 async def lose_memory() -> None:
-    """The largest lane is stopped, with the figures; the others go on; on again works."""
+    """The largest lane is stopped and the figures are logged. The others continue. It can be restarted."""
     available = 10 * GIB
     names = ("asyncio", "uvloop", "pool")
     async with real_lab(*names, memory=lambda: Memory(16 * GIB, available, "memory")) as real:
         lab, (small, large, other) = real.lab, real.lab.lanes
         for lane, tasks in ((small, 100), (large, 20_000), (other, 100)):
-            await real.holds(tasks, lane)
+            await real.hold(tasks, lane)
         available = 400 * MIB
-        await real.becomes(State.FAILED, lane=large)
+        await real.wait_for_state(State.FAILED, lane=large)
         available = 9 * GIB
-        await real.until(lambda: large.idle, "its process has ended")
-        await real.ticks(15)  # one more look at the memory at least
+        await real.until(lambda: large.idle, "the worker has ended")
+        await real.wait_for_ticks(15)  # memory is read at least once more
         assert (small.on, other.on, small.live, other.live) == (True, True, 100, 100)
-        told(lab, "400 MiB left of the 10 GiB available at the start")
-        told(lab, "failed: stopped at", "MiB")
-        await real.holds(50, large)
+        assert_logged(lab, "400 MiB left of the 10 GiB available at the start")
+        assert_logged(lab, "failed: stopped at", "MiB")
+        await real.hold(50, large)
 
 
-@fault("run-refused", "`concwatch run` asked for more than the budget", short=True)
+@fault("run-refused", "`concwatch run` with a target above the budget", short=True)
 def refuse_run() -> None:
-    """Refused in one line before anything starts; with `--force` growth stops at the budget."""
+    """Refused with one line before a worker starts. With `--force`, growth stops at the budget."""
     command = [sys.executable, "-m", "concwatch", "run", "asyncio", "--tasks", "1M", "--max-memory", "60MiB"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, ""), done
@@ -116,5 +116,5 @@ def refuse_run() -> None:
         assert figure in done.stderr, done.stderr
     forced = [*command, "--force", "--seconds", "0.1"]
     done = subprocess.run(forced, capture_output=True, text=True, timeout=80, check=False)
-    assert done.returncode == 1, done  # fewer stand than were asked for
+    assert done.returncode == 1, done  # fewer tasks than requested
     assert "memory budget (60 MiB) reached at" in done.stderr, done

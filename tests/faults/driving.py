@@ -1,4 +1,4 @@
-"""Real workers behind the screen or in a lab: something is done to the first, the second must not mind."""
+"""Labs and screens with real workers: a faulty lane, and a healthy one that must not be affected."""
 
 import asyncio
 import sys
@@ -22,35 +22,35 @@ from tests.faults.fault import PATIENCE, engines, fault, thorough
 from tests.processes import assert_ended
 from tests.screen import Stage, Workers
 
-ROOM = 20 << 20
-"""Bytes that a fault may cost the monitor."""
+MEMORY_LIMIT = 20 << 20
+"""Bytes by which a fault may grow the monitor."""
 
-PROMPT = 0.1
-"""Seconds within which the screen must get to a key, 95 times of 100."""
+KEY_LIMIT = 0.1
+"""Seconds within which the event loop must be free again, as the 95th percentile."""
 
-BEAT = 0.01
+INTERVAL = 0.01
 """Seconds between two heartbeats of the event loop."""
 
 LOOPS = ("asyncio", "uvloop")
-"""Engines whose tasks are coroutines; the others refuse the workloads of these, and the other way round."""
+"""Engines whose tasks are coroutines. The others need different workloads."""
 
 TASKS = 50
-"""What the healthy lane holds on the screen: tasks that end and begin again, so that its counters move."""
+"""Tasks of the healthy lane. They end and are refilled, so its counters increase."""
 
 SLOWEST = 250
-"""Threads that are started a second on a machine that is busy with ten times what it can do."""
+"""Threads started a second on a machine with ten times as much load as it has cores."""
 
 
 @asynccontextmanager
-async def pulse(what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
-    """Watch this process's memory meanwhile, and the CPU time between two heartbeats of its event loop."""
+async def heartbeat(what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
+    """Check the growth of this process and the CPU time between heartbeats of its event loop."""
     process, late, busy = psutil.Process(), [], []
     sizes = [process.memory_info().rss]
 
     async def beat() -> None:
         while True:
-            due, used = time.monotonic() + BEAT, time.thread_time()
-            await asyncio.sleep(BEAT)
+            due, used = time.monotonic() + INTERVAL, time.thread_time()
+            await asyncio.sleep(INTERVAL)
             busy.append(time.thread_time() - used)
             late.append(time.monotonic() - due)
             sizes.append(process.memory_info().rss)
@@ -67,36 +67,36 @@ async def pulse(what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
         f"CPU between two {p95:.3f} s at p95, {max(busy):.3f} s at most"
     )
     print(figures, file=sys.stderr)
-    assert grown <= ROOM, figures
-    assert p95 <= PROMPT or not (judge_time and thorough()), figures
+    assert grown <= MEMORY_LIMIT, figures
+    assert p95 <= KEY_LIMIT or not (judge_time and thorough()), figures
 
 
 class RealLab:
-    """What a fault does to a lab and sees of it: of the faulty lane, if not of the one that is given."""
+    """Actions and checks on a lab. Without ``lane`` they concern the faulty lane."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
 
     @property
     def faulty(self) -> Lane:
-        """The lane that something is done to."""
+        """The lane with the fault."""
         return self.lab.lanes[0]
 
     @property
-    def well(self) -> Lane:
-        """The lane that must not mind."""
+    def healthy(self) -> Lane:
+        """The lane that must not be affected."""
         return self.lab.lanes[1]
 
     @property
     def pid(self) -> int:
-        """The faulty worker's process."""
+        """The process ID of the faulty worker."""
         return self.faulty.worker.stats.ready.pid
 
-    def counted(self, name: str, lane: Lane | None = None) -> int:
-        """Return a counter of the last tick; 0 before there is one."""
+    def count(self, name: str, lane: Lane | None = None) -> int:
+        """Return a counter of the last tick, or 0 before the first tick."""
         return getattr((lane or self.faulty).worker.stats.tick, name, 0)
 
-    def told(self, lane: Lane | None = None) -> list[str]:
+    def events(self, lane: Lane | None = None) -> list[str]:
         """Return the events of a lane, oldest first."""
         name = (lane or self.faulty).engine.name
         return [event.text for event in self.lab.events.since(0) if event.lane == name]
@@ -104,30 +104,30 @@ class RealLab:
     async def until(
         self, condition: Callable[[], object], what: str | Callable[[], str], limit: float = PATIENCE
     ) -> None:
-        """Wait until it holds; at most ``limit`` seconds."""
+        """Wait up to ``limit`` seconds until ``condition`` is true."""
         deadline = asyncio.get_running_loop().time() + limit
         while not condition():
             if asyncio.get_running_loop().time() > deadline:
                 events = "\n".join(event.text for event in self.lab.events.since(0))
-                said = what if isinstance(what, str) else what()
-                raise AssertionError(f"{said}: not within {limit:g} s\n{events}")
+                message = what if isinstance(what, str) else what()
+                raise AssertionError(f"{message}: not within {limit:g} s\n{events}")
             await asyncio.sleep(0.01)
 
-    async def tells(self, text: str, times: int = 1) -> None:
-        """Wait for an event of the faulty lane with ``text`` in it; there may be just so many."""
+    async def logs(self, text: str, times: int = 1) -> None:
+        """Wait for an event of the faulty lane with ``text``. Check that there are ``times`` of them."""
         await self.until(
-            lambda: any(text in event for event in self.told()),
-            lambda: f"not told: {text!r}\n" + "\n".join(self.told()),
+            lambda: any(text in event for event in self.events()),
+            lambda: f"not logged: {text!r}\n" + "\n".join(self.events()),
         )
-        assert sum(text in event for event in self.told()) == times, self.told()
+        assert sum(text in event for event in self.events()) == times, self.events()
 
-    async def becomes(self, *states: State, lane: Lane | None = None) -> None:
+    async def wait_for_state(self, *states: State, lane: Lane | None = None) -> None:
         """Wait until a lane is in one of ``states``."""
         it = lane or self.faulty
         await self.until(lambda: it.state in states, lambda: f"{it.state} {it.worker.reason}: not {states}")
 
-    async def holds(self, tasks: int, lane: Lane | None = None) -> None:
-        """Have a lane hold so many tasks, and see that it does."""
+    async def hold(self, tasks: int, lane: Lane | None = None) -> None:
+        """Set a lane's target and wait until it is reached."""
         it = lane or self.faulty
         limit = PATIENCE + max(tasks, it.live) / SLOWEST
         self.lab.set_target(it, tasks)
@@ -137,33 +137,35 @@ class RealLab:
             limit,
         )
 
-    async def ticks(self, count: int, lane: Lane | None = None) -> None:
-        """Let so many ticks of a lane pass."""
+    async def wait_for_ticks(self, count: int, lane: Lane | None = None) -> None:
+        """Wait for ``count`` ticks of a lane."""
         it = lane or self.faulty
         for _ in range(count):
             last = it.worker.stats.tick
-            await self.until(lambda last=last: it.worker.stats.tick is not last, "it ticks")  # type: ignore[misc]  # bound here
+            await self.until(lambda last=last: it.worker.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound here
 
-    async def hits(self, tasks: int, wall: str, value: int) -> int:
-        """Ask for more than a wall allows; see which one is named; return how many tasks stand."""
-        before = len(self.told())
+    async def hit_limit(self, tasks: int, wall: str, value: int) -> int:
+        """Set a target above a wall. Check that the wall is named. Return the number of live tasks."""
+        before = len(self.events())
         self.lab.set_target(self.faulty, tasks)
         await self.until(
-            lambda: self.faulty.worker.goal.limit is not None, "it meets a wall", PATIENCE + tasks / SLOWEST
+            lambda: self.faulty.worker.goal.limit is not None,
+            "a limit is reached",
+            PATIENCE + tasks / SLOWEST,
         )
         limit = self.faulty.worker.goal.limit
         assert (limit.wall, limit.value, limit.wanted) == (wall, value, tasks), limit
-        (text,) = [text for text in self.told()[before:] if "reached at" in text]
+        (text,) = [text for text in self.events()[before:] if "reached at" in text]
         assert f"{wall} ({value:,}) reached at" in text, text
-        await self.ticks(2)
+        await self.wait_for_ticks(2)
         return limit.standing
 
 
 class FaultyStage(Stage, RealLab):
-    """The screen."""
+    """The screen with a faulty and a healthy lane."""
 
     async def until(self, condition: Any, what: Any, limit: float = PATIENCE) -> None:
-        """Wait until it holds, and let the screen go on meanwhile."""
+        """Wait until ``condition`` is true while the screen runs."""
         await Stage.until(self, condition, what, limit)
 
     @property
@@ -171,50 +173,50 @@ class FaultyStage(Stage, RealLab):
         """The card of the faulty lane."""
         return self.card(self.faulty.engine.name)
 
-    def give(self, job: str) -> None:
-        """Have the lanes' workload be one of `tests.faults.jobs`."""
+    def set_job(self, job: str) -> None:
+        """Set the workload to one of `tests.faults.jobs`."""
         self.lab.set_workload(f"tests.faults.jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}")
 
-    async def stalls(self) -> None:
-        """See that the faulty lane is shown as stalled."""
-        await self.becomes(State.STALLED)
+    async def wait_for_stall(self) -> None:
+        """Wait until the faulty lane is shown as stalled."""
+        await self.wait_for_state(State.STALLED)
         await self.sees("stalled", within=self.faulty_card)
 
-    async def switches_off(self) -> None:
+    async def switch_off(self) -> None:
         """Switch the faulty lane off."""
         self.lab.switch(self.faulty, False)
-        await self.becomes(State.OFF)
+        await self.wait_for_state(State.OFF)
 
-    async def others_go_on(self) -> None:
-        """See that the healthy lane creates tasks, is sampled, and is seen to, on a screen that answers."""
-        well = self.well
-        await self.becomes(State.RUNNING, lane=well)
-        await self.until(lambda: well.worker.stats.tick, "the healthy lane ticks")
-        created, sampled = self.counted("created", well), well.sample.time
+    async def check_others(self) -> None:
+        """Check that the healthy lane creates tasks and is sampled, and that the screen handles keys."""
+        healthy = self.healthy
+        await self.wait_for_state(State.RUNNING, lane=healthy)
+        await self.until(lambda: healthy.worker.stats.tick, "the healthy lane ticks")
+        created, sampled = self.count("created", healthy), healthy.sample.time
         await self.until(
-            lambda: self.counted("created", well) > created and well.sample.time > sampled,
-            "the healthy lane goes on",
+            lambda: self.count("created", healthy) > created and healthy.sample.time > sampled,
+            "the healthy lane continues",
         )
-        await self.sees("● on", f"{TASKS} live", within=self.card(well.engine.name))
+        await self.sees("● on", f"{TASKS} live", within=self.card(healthy.engine.name))
         window = self.monitor.query_one("#chart-rss")
         before = self.text(window)
-        await self.press("l")  # the charts' axis is logarithmic now
-        await self.until(lambda: self.text(window) != before, "the screen answers a key")
+        await self.press("l")  # a logarithmic axis
+        await self.until(lambda: self.text(window) != before, "the screen handles a key")
 
-    async def on_again(self, tasks: int | None = 10) -> None:
-        """See that the faulty lane can be switched on again, by its card, and holds tasks, if it can."""
-        await self.until(lambda: self.faulty.idle, "the last worker is gone")
+    async def restart(self, tasks: int | None = 10) -> None:
+        """Switch the faulty lane on again by its card. Wait until ``tasks`` are live, unless it is None."""
+        await self.until(lambda: self.faulty.idle, "the worker has ended")
         switch = "○ off" if self.faulty.state is State.OFF else "✕ failed"
         await self.sees(switch, within=self.faulty_card)
         await self.tap(switch, self.faulty_card)
-        await self.becomes(State.RUNNING)
+        await self.wait_for_state(State.RUNNING)
         if tasks is not None:
-            await self.holds(tasks)
+            await self.hold(tasks)
 
 
 @asynccontextmanager
-async def nothing_left(patience: float) -> AsyncIterator[None]:
-    """See that no process is left at the end that was not there at the beginning."""
+async def no_process_left(patience: float) -> AsyncIterator[None]:
+    """Check that all child processes started in the block have ended after it."""
     before = set(psutil.Process().children(recursive=True))
     yield
     left = set(psutil.Process().children(recursive=True)) - before
@@ -222,46 +224,46 @@ async def nothing_left(patience: float) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def driven(
+async def run_screen(
     faulty: str | Sequence[str] = "asyncio", *, start_limit: float | None = None, workload: str = "sleep:0.2"
 ) -> AsyncIterator[FaultyStage]:
-    """Run the screen with a faulty lane, an engine's or a command's, and a healthy one that holds `TASKS`."""
+    """Run the screen with a faulty lane (an engine or a worker command) and a healthy lane with `TASKS`."""
     real = isinstance(faulty, str)
     row = find_engines([faulty])[0] if real else Engine("toy", "one toy", 1_000)
-    (well,) = find_engines(["threads" if row.name in LOOPS else "asyncio"])
+    (healthy,) = find_engines(["threads" if row.name in LOOPS else "asyncio"])
 
     def open_link(engine: Engine) -> Link:
-        return open_process(engine) if real or engine is well else WorkerProcess(faulty)
+        return open_process(engine) if real or engine is healthy else WorkerProcess(faulty)
 
     def make_lab() -> Lab:
-        return Lab([row, well], settings=Settings(workload, trace=False), open_link=open_link)
+        return Lab([row, healthy], settings=Settings(workload, trace=False), open_link=open_link)
 
-    async with nothing_left(0):
+    async with no_process_left(0):
         app = ConcwatchApp(make_lab)
         async with app.run_test(size=(120, 40), notifications=True) as pilot:
             stage = FaultyStage(app, pilot, Workers(), None)
             await stage.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "a monitor")
             if start_limit is not None:
                 stage.faulty.start_limit = start_limit
-            stage.lab.set_target(stage.well, TASKS)
+            stage.lab.set_target(stage.healthy, TASKS)
             stage.lab.switch(stage.faulty, True)
-            await stage.until(lambda: stage.well.live == TASKS, "the healthy lane stands")
+            await stage.until(lambda: stage.healthy.live == TASKS, "the healthy lane is running")
             if real:
-                await stage.becomes(State.RUNNING)
+                await stage.wait_for_state(State.RUNNING)
             yield stage
-        await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
+        await stage.lab.close()  # again: on a loaded machine Textual does not wait for all workers
 
 
 def lane_fault(
     name: str, what: str, *faulty: str | Sequence[str], workload: str = "sleep:0.2", **options: Any
 ) -> Callable[[Callable[[FaultyStage], Any]], Callable[[FaultyStage], Any]]:
-    """Return the decorator that makes a fault of what is done to each of several lanes on the screen."""
+    """Return a decorator that adds a fault, injected on the screen for each of ``faulty``."""
 
     def add(act: Callable[[FaultyStage], Any]) -> Callable[[FaultyStage], Any]:
         async def inject() -> str:
             lost = []
             for one in engines(*faulty) if isinstance(faulty[0], str) else faulty:
-                async with driven(one, workload=workload) as stage:
+                async with run_screen(one, workload=workload) as stage:
                     lost.append(await act(stage))
             return "; ".join(filter(None, lost))
 
@@ -272,21 +274,21 @@ def lane_fault(
 
 
 Wrap = Callable[[Sequence[str]], Sequence[str]]
-"""Gives the command that runs a worker's command under a fault."""
+"""Returns the command that runs a worker's command with a fault."""
 
 
 @asynccontextmanager
 async def real_lab(
     *names: str, wrap: Wrap | None = None, workload: str = "hold", threads: int | None = None, **more: Any
 ) -> AsyncIterator[RealLab]:
-    """Run a lab with a lane an engine, all off, the first worker under ``wrap``; no process is left."""
+    """Run a lab with a lane per engine, all off. The first worker's command is passed through ``wrap``."""
 
     def open_link(engine: Engine) -> Link:
         command = engine.command()
         return WorkerProcess(wrap(command) if wrap and engine.name == names[0] else command)
 
     settings = Settings(workload=workload, trace=False, threads=threads)
-    async with nothing_left(PATIENCE):  # 20,000 threads take their time to end, longer than a lab waits
+    async with no_process_left(PATIENCE):  # 20,000 threads end more slowly than a lab waits
         lab = Lab(find_engines(names), settings=settings, open_link=open_link, **more)
         clock = asyncio.create_task(lab.run())
         try:

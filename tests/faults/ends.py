@@ -1,4 +1,4 @@
-"""However the program ends, no worker outlives it, and the terminal is given back where a process can."""
+"""Ends of the program: no worker outlives it, and the terminal is restored where that is possible."""
 
 import random
 import signal
@@ -15,15 +15,15 @@ from tests.faults.fault import Impossible, fault, thorough
 from tests.faults.terminal import PATIENCE, Terminal
 from tests.processes import alive
 
-GONE = 1.0
-"""Seconds after which no worker may be alive."""
+END_LIMIT = 1.0
+"""Seconds after which all workers must have ended."""
 
 TIMES = 50
 HEAVY_TIMES = 3
 HEAVY_PATIENCE = 240.0
 
-LOST = 141
-"""Exit status for an output that nobody reads any more: 128 + SIGPIPE."""
+BROKEN_PIPE = 141
+"""Exit status if the reader of the output has closed it: 128 + SIGPIPE."""
 
 CONCWATCH = ("-m", "concwatch")
 HOLDING = ("--tasks", "1000", "--seconds", "600")
@@ -32,7 +32,7 @@ BRIEF = ("run", "asyncio", "--tasks", "1000", "--seconds", "0.2")
 
 @dataclass(frozen=True)
 class Program:
-    """A way to have workers run."""
+    """A program that runs workers."""
 
     name: str
     what: str
@@ -40,25 +40,25 @@ class Program:
     ready: Callable[[Terminal], object]
     """Waits until its tasks are live."""
     suffix: str = ""
-    """Comes after the end in the fault's name."""
+    """Appended to the name of the fault."""
     before: Callable[[Terminal], object] = lambda terminal: None
-    """Is done just before the end."""
+    """Called just before the end."""
     how: tuple[str, ...] = CONCWATCH
     times: int = TIMES
     patience: float = PATIENCE
 
     @property
     def is_screen(self) -> bool:
-        """Whether it takes a terminal and has to give it back."""
+        """Whether it changes the terminal's modes and must restore them."""
         return self.arguments[:1] not in (("run",), ("experiment",))
 
     def stopped(self) -> "Program":
-        """Return the same, its workers stopped just before the end."""
-        what = f"{self.what}, its workers stopped by SIGSTOP"
+        """Return this program with its workers stopped just before the end."""
+        what = f"{self.what} with stopped workers (SIGSTOP)"
         return replace(self, what=what, suffix="-stopped", before=stop_workers)
 
     def breaking(self, module: str, function: str) -> "Program":
-        """Return the same, with a method broken as soon as SIGUSR1 has come."""
+        """Return this program with a method that raises after SIGUSR1."""
         owner, name = function.split(".")
         return replace(self, how=("-c", CRASH.format(module=module, owner=owner, name=name)))
 
@@ -67,16 +67,16 @@ CRASH = """
 import signal, sys
 from {module} import {owner}
 
-asked = []
-signal.signal(signal.SIGUSR1, lambda *_: asked.append(True))
-before = {owner}.{name}
+requested = []
+signal.signal(signal.SIGUSR1, lambda *_: requested.append(True))
+original = {owner}.{name}
 
-def fall(*args):
-    if asked:
-        raise RuntimeError("what nobody foresaw")
-    return before(*args)
+def crash(*args):
+    if requested:
+        raise RuntimeError("unexpected error of a test")
+    return original(*args)
 
-{owner}.{name} = fall
+{owner}.{name} = crash
 sys.argv[0] = "concwatch"
 from concwatch.cli import main
 main()
@@ -94,40 +94,40 @@ class End:
     other: int
     """Exit status of the other commands."""
     restores: bool = True
-    """Whether the process has a chance to give the terminal back."""
-    says: str = ""
+    """Whether the process can restore the terminal."""
+    output: str = ""
 
 
-# Programs that run.
+# Waiting for programs to run.
 
 
 def plus(terminal: Terminal, times: int = 1, shown: str = "10,000") -> None:
-    terminal.is_shown()
-    terminal.type("t" + "+" * times)  # untraced: it starts them sooner
-    terminal.says(f"{shown} live")
+    terminal.wait_for_screen()
+    terminal.type("t" + "+" * times)  # untraced tasks start sooner
+    terminal.wait_for_text(f"{shown} live")
 
 
 def hold(terminal: Terminal, times: int = 1, shown: str = "10,000") -> None:
-    """Have tasks wait until they are told to stop: the first sleepers would end before the last come."""
-    terminal.is_shown()
+    """Start tasks that run until they are stopped. Sleeping ones would end before the last has started."""
+    terminal.wait_for_screen()
     terminal.type("w")
-    terminal.says("what each task does")
-    terminal.type("hold\r")  # in place of what stands there, which is selected
-    terminal.says("hold ▾")
+    terminal.wait_for_text("what each task does")
+    terminal.type("hold\r")  # replaces the selected text
+    terminal.wait_for_text("hold ▾")
     plus(terminal, times, shown)
 
 
 def starting(terminal: Terminal) -> None:
-    """Switch four lanes on, and stop looking at a moment by chance."""
-    terminal.is_shown()
+    """Switch four lanes on, then wait for a random time."""
+    terminal.wait_for_screen()
     terminal.type("1 2 3 4 ")
-    terminal.until(terminal.family, "a worker starts")
+    terminal.until(terminal.processes, "a worker starts")
     terminal.run(random.uniform(0, 0.3))
 
 
 def held(terminal: Terminal) -> None:
-    terminal.says("starting 1 task")
-    (worker,) = terminal.family()
+    terminal.wait_for_text("starting 1 task")
+    (worker,) = terminal.processes()
     used = worker.cpu_times().user
     terminal.until(lambda: worker.cpu_times().user > used + 0.3, "the task runs")
 
@@ -135,22 +135,25 @@ def held(terminal: Terminal) -> None:
 def pages(terminal: Terminal) -> None:
     if find_spec("aiohttp") is None:
         raise Impossible("aiohttp is not installed")
-    terminal.says("holding ")
+    terminal.wait_for_text("holding ")
 
 
-def has_family(terminal: Terminal) -> None:
-    terminal.until(terminal.family, "a worker runs")
+def wait_for_workers(terminal: Terminal) -> None:
+    terminal.until(terminal.processes, "a worker runs")
 
 
 def stop_workers(terminal: Terminal) -> None:
-    for process in terminal.family():
+    for process in terminal.processes():
         process.suspend()
 
 
 SCREEN = Program("screen", "the screen", ("--engines", "asyncio"), plus)
 HEAVY = Program("", "", (), hold, times=HEAVY_TIMES, patience=HEAVY_PATIENCE)
 RUN = Program(
-    "run", "run", ("run", "asyncio", "threads", "--together", *HOLDING), lambda t: t.says("holding 1,000", 2)
+    "run",
+    "run",
+    ("run", "asyncio", "threads", "--together", *HOLDING),
+    lambda t: t.wait_for_text("holding 1,000", 2),
 )
 
 # Ends.
@@ -161,86 +164,86 @@ KILLED = {
     "sighup": End("SIGHUP", lambda t: t.process.send_signal(signal.SIGHUP), 129, 129),
     "sigint": End("SIGINT", lambda t: t.process.send_signal(signal.SIGINT), 130, 130),
     "sigint-twice": End("SIGINT twice", lambda t: [t.process.send_signal(2) for _ in range(2)], 130, 130),
-    "ctrl-c": End("Ctrl-C typed", lambda t: t.type("\x03"), 0, 130),
-    "closed": End("terminal closed", Terminal.close, 129, 129, restores=False),
+    "ctrl-c": End("Ctrl-C", lambda t: t.type("\x03"), 0, 130),
+    "closed": End("the terminal is closed", Terminal.close, 129, 129, restores=False),
 }
 
 
 def crash(key: str = "") -> End:
-    """Return the crash of what has been broken, once ``key`` has been pressed for it."""
+    """Return a crash of the broken method, which ``key`` calls."""
 
     def act(terminal: Terminal) -> None:
         terminal.process.send_signal(signal.SIGUSR1)
         terminal.type(key)
 
-    return End("crash", act, 1, 1, says="what nobody foresaw")
+    return End("crash", act, 1, 1, output="unexpected error of a test")
 
 
-# What is done with them.
+# Ending programs.
 
 
-def wait_until_gone(terminal: Terminal, family: Sequence[psutil.Process], began: float) -> float:
-    """Read on until none of ``family`` runs; return the seconds since ``began``."""
-    while left := [process for process in family if alive(process)]:
+def wait_until_ended(terminal: Terminal, workers: Sequence[psutil.Process], began: float) -> float:
+    """Read until all ``workers`` have ended. Return the seconds since ``began``."""
+    while left := [process for process in workers if alive(process)]:
         seconds = time.monotonic() - began
         assert seconds < PATIENCE, f"alive after {seconds:.1f} s: {left}"
         terminal.read(0.005)
     return time.monotonic() - began
 
 
-def judge(terminal: Terminal, family: Sequence[psutil.Process], began: float, status: int) -> None:
-    """Hold the end against what must hold."""
-    seconds = wait_until_gone(terminal, family, began)
-    ended = terminal.ended()
-    # Once more by their mark: what was started at the last moment is not among those that were seen.
-    late = terminal.family()
-    seconds = max(seconds, wait_until_gone(terminal, late, began) if late else 0.0)
-    print(f"last worker gone after {seconds:.3f} s", file=sys.stderr)
+def check_end(terminal: Terminal, workers: Sequence[psutil.Process], began: float, status: int) -> None:
+    """Check the exit status and when the last worker ended."""
+    seconds = wait_until_ended(terminal, workers, began)
+    ended = terminal.wait_exit()
+    # Also wait for workers started at the last moment, which are not in ``workers``.
+    late = terminal.processes()
+    seconds = max(seconds, wait_until_ended(terminal, late, began) if late else 0.0)
+    print(f"last worker ended after {seconds:.3f} s", file=sys.stderr)
     # In the short round other tests share the machine.
-    assert seconds < (GONE if thorough() else PATIENCE), f"a worker was alive after {seconds:.2f} s"
+    assert seconds < (END_LIMIT if thorough() else PATIENCE), f"a worker was alive after {seconds:.2f} s"
     assert ended == status, f"exit status {ended}, expected {status}\n{terminal.text()[-2000:]}"
 
 
-def end_it(program: Program, end: End) -> None:
-    """End a program that runs."""
+def end_program(program: Program, end: End) -> None:
+    """Start a program and end it."""
     with Terminal(*program.how, *program.arguments, patience=program.patience) as terminal:
         program.ready(terminal)
-        family = terminal.family()
-        assert family, "no worker to be seen"
+        workers = terminal.processes()
+        assert workers, "no worker"
         program.before(terminal)
         began = time.monotonic()
         end.act(terminal)
-        judge(terminal, family, began, end.screen if program.is_screen else end.other)
+        check_end(terminal, workers, began, end.screen if program.is_screen else end.other)
         if end.restores and program.is_screen:
-            terminal.assert_sane()
-        assert end.says in terminal.text()
-        assert end.says or "Traceback" not in terminal.text(), terminal.text()[-2000:]
+            terminal.assert_restored()
+        assert end.output in terminal.text()
+        assert end.output or "Traceback" not in terminal.text(), terminal.text()[-2000:]
 
 
 def add(name: str, program: Program, end: End, what: str = "", short: bool = False) -> None:
-    """Add the fault of one end of one program: no worker alive after a second, the terminal restored."""
+    """Add a fault: all workers end within a second, and the terminal is restored."""
     seconds = 120.0 if program.patience == PATIENCE else program.patience + 120
-    what = what or f"{end.what} of {program.what}"
-    fault(name, what, times=program.times, short=short, seconds=seconds)(partial(end_it, program, end))
+    what = what or f"{program.what}: {end.what}"
+    fault(name, what, times=program.times, short=short, seconds=seconds)(partial(end_program, program, end))
 
 
 def add_all(program: Program, *ends: str, short: Sequence[str] = ()) -> None:
-    """Add the faults of so many ends of one program."""
+    """Add a fault for each of several ends of one program."""
     for end in ends:
         add(f"end-{program.name}-{end}{program.suffix}", program, KILLED[end], short=end in short)
 
 
 add_all(SCREEN, "kill", "sigterm", "sighup", "sigint", "ctrl-c", "closed", short=("kill", "ctrl-c", "closed"))
 for name, what, module, function, key in (
-    ("handler", "what a key does", "concwatch.ui.chart_commands", "ChartCommands.toggle_pause", "p"),
+    ("handler", "a key's action", "concwatch.ui.chart_commands", "ChartCommands.toggle_pause", "p"),
     ("step", "the lab", "concwatch.lab.lab", "Lab.step", ""),
     ("render", "a chart", "concwatch.ui.widgets.chart", "Chart.render_line", ""),
-    ("closing", "its own end", "concwatch.lab.lab", "Lab.close", "q"),
+    ("closing", "closing", "concwatch.lab.lab", "Lab.close", "q"),
 ):
     broken = SCREEN.breaking(module, function)
-    add(f"end-screen-crash-{name}", broken, crash(key), f"crash of the screen in {what}", name == "step")
+    add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}", name == "step")
 add_all(
-    Program("screen", "the screen, as workers start", (), starting, suffix="-starting"), "kill", "sigterm"
+    Program("screen", "the screen while workers start", (), starting, suffix="-starting"), "kill", "sigterm"
 )
 add_all(SCREEN.stopped(), "sigterm", "closed", short=("sigterm",))
 for name, what, engine, plusses, shown in (
@@ -256,17 +259,17 @@ add_all(RUN.stopped(), "kill", "sigterm")
 for suffix, what, arguments, ready in (
     (
         "-held",
-        "run, with a task that lets nothing else of its worker run",
+        "run with a task that blocks its worker",
         ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all"),
         held,
     ),
     (
         "-pages",
-        "run with its page server",
+        "run with a page server",
         ("run", "asyncio", "--tasks", "100", "--seconds", "600", "--workload", "http:0.5"),
         pages,
     ),
 ):
     add_all(Program("run", what, arguments, ready, suffix), "kill", "sigterm")
 EXPERIMENT = ("experiment", "memory-per-task", "--sizes", "1k", "--repeats", "50")
-add_all(Program("experiment", "experiment", EXPERIMENT, has_family), "kill", "sigterm", "closed")
+add_all(Program("experiment", "experiment", EXPERIMENT, wait_for_workers), "kill", "sigterm", "closed")

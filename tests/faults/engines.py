@@ -1,4 +1,4 @@
-"""What an engine needs is not there, does not work, or is of a version that does not fit."""
+"""The package of an engine is missing, broken, or too old."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.faults.fault import Impossible, fault
 from tests.faults.terminal import Terminal
 
 PACKAGE = "uvloop/__init__.py"
-MEND = "try pip install --force-reinstall uvloop"
+ADVICE = "try pip install --force-reinstall uvloop"
 TOO_OLD = "AttributeError: module 'uvloop' has no attribute 'new_event_loop'"
 CRASHES = "import os, resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.kill(os.getpid(), 11)"
 NO_LOOP = "__version__ = '99'\nclass Loop: pass\ndef new_event_loop(): return Loop()"
@@ -33,22 +33,22 @@ BROKEN = {
     "raising": ("that raises when it is imported", "1 / 0", "ZeroDivisionError: division by zero"),
     "crashing": ("that crashes when it is imported (SIGSEGV)", CRASHES, "killed by SIGSEGV"),
     "leaving": (
-        "that ends the process when it is imported",
+        "that exits when it is imported",
         "import os; os._exit(0)",
         "exited with status 0",
     ),
-    "too-old": ("of another version, without `new_event_loop`", "__version__ = '0.0.1'", TOO_OLD),
+    "too-old": ("that is too old (no `new_event_loop`)", "__version__ = '0.0.1'", TOO_OLD),
     "not-a-loop": ("whose loop does not run", NO_LOOP, "TypeError: "),
 }
-"""Name → what it is like, the source that stands before the real one, and what of it must be told."""
+"""Name → title, source of the broken module, expected start of the reason."""
 
 ABSENT = ("sitecustomize.py", "import sys; sys.modules['uvloop'] = None")
-"""Hides it from every finder, as if it were not installed."""
+"""Makes the import fail as if the package were not installed."""
 
 
 @contextmanager
 def installed(place: str, source: str) -> Iterator[Path]:
-    """Write a module that is found before all that is installed, and give the folder."""
+    """Write a module that shadows an installed one. Yield its folder."""
     if sys.platform == "win32":
         raise Impossible("there is no uvloop for Windows")
     with TemporaryDirectory() as folder:
@@ -58,32 +58,32 @@ def installed(place: str, source: str) -> Iterator[Path]:
         yield Path(folder)
 
 
-async def switched_on(source: str, told: str) -> None:
-    """Switch on a lane whose package does not work, beside one that is well; mend the package, and again."""
+async def check_lane(source: str, reason: str) -> None:
+    """Start a lane with a broken package beside a healthy lane. Repair the package and start it again."""
     with installed(PACKAGE, source) as folder:
 
         def wrap(command: Sequence[str]) -> Sequence[str]:
             return ["env", f"PYTHONPATH={folder}", *command]
 
         async with real_lab("uvloop", "asyncio", wrap=wrap) as real:
-            lane, well = real.faulty, real.well
-            await real.holds(100, well)
+            lane, healthy = real.faulty, real.healthy
+            await real.hold(100, healthy)
             real.lab.set_target(lane, 100)
-            await real.becomes(State.FAILED)
-            assert lane.worker.reason.startswith(f"broken uvloop: {told}"), lane.worker.reason
-            assert lane.worker.reason.endswith(MEND), lane.worker.reason
+            await real.wait_for_state(State.FAILED)
+            assert lane.worker.reason.startswith(f"broken uvloop: {reason}"), lane.worker.reason
+            assert lane.worker.reason.endswith(ADVICE), lane.worker.reason
             assert lane.missing == lane.worker.reason
-            assert [text for text in real.told() if "failed" in text] == [f"failed: {lane.worker.reason}"]
-            await real.until(lambda: lane.idle, "nothing is left of it")
-            await real.holds(200, well)
+            assert [text for text in real.events() if "failed" in text] == [f"failed: {lane.worker.reason}"]
+            await real.until(lambda: lane.idle, "the worker has ended")
+            await real.hold(200, healthy)
             shutil.rmtree(folder / "uvloop")
-            await real.holds(100)
+            await real.hold(100)
             assert lane.missing is None
-            assert well.live == 200
+            assert healthy.live == 200
 
 
 def concwatch(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run a command with ``folder`` before all that is installed; return exit status and what it prints."""
+    """Run a command with ``folder`` first on the path. Return its exit status, output and errors."""
     done = subprocess.run(
         [sys.executable, "-m", "concwatch", *arguments],
         cwd=ROOT,
@@ -97,51 +97,49 @@ def concwatch(folder: Path, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def told_by_commands(place: str, source: str, reason: str) -> None:
-    """See that every command says it in one line, and that the other engine is measured."""
+def check_commands(place: str, source: str, reason: str) -> None:
+    """Check that every command shows the reason on one line and measures the other engine."""
     with installed(place, source) as folder:
         status, out, _ = concwatch(folder, "engines")
         (line,) = [line for line in out.splitlines() if line.startswith("uvloop")]
         assert (status, line.endswith(f"cannot: {reason}")) == (0, True), line
         assert out.count(f"cannot: {reason}") == 1, out
-        asked = ("run", "uvloop", "asyncio", "--tasks", "100", "--seconds", "0", "--json")
-        status, out, err = concwatch(folder, *asked)
+        command = ("run", "uvloop", "asyncio", "--tasks", "100", "--seconds", "0", "--json")
+        status, out, err = concwatch(folder, *command)
         assert status == 1
-        absent, well = json.loads(out)["lanes"]
+        absent, healthy = json.loads(out)["lanes"]
         assert (absent["state"], absent["reason"]) == ("failed", reason)
-        assert (well["state"], well["peak_live"]) == ("done", 100)
+        assert (healthy["state"], healthy["peak_live"]) == ("done", 100)
         assert f"uvloop: failed: {reason}" in err.splitlines(), err
 
 
-def told_by_screen(place: str, source: str, reason: str) -> None:
-    """See that the screen greys the engine out and says why, and that the other lanes work."""
+def check_screen(place: str, source: str, reason: str) -> None:
+    """Check that the screen disables the engine with the reason, and that the other lane works."""
     with (
         installed(place, source) as folder,
         Terminal(
-            "-m", "concwatch", "--engines", "uvloop,asyncio", told={"PYTHONPATH": str(folder)}
+            "-m", "concwatch", "--engines", "uvloop,asyncio", env={"PYTHONPATH": str(folder)}
         ) as terminal,
     ):
-        terminal.is_shown()
+        terminal.wait_for_screen()
         terminal.type("1 ")
-        terminal.says("✕ cannot run")
-        terminal.says(reason.partition(";")[0])
+        terminal.wait_for_text("✕ cannot run")
+        terminal.wait_for_text(reason.partition(";")[0])
         terminal.type("2+")
-        terminal.says("10,000 live")
-        terminal.quits()
+        terminal.wait_for_text("10,000 live")
+        terminal.quit()
 
 
-for suffix, where, told in (
-    ("for-commands", "", told_by_commands),
-    ("on-screen", ", on the screen", told_by_screen),
+for suffix, where, check in (
+    ("for-commands", "", check_commands),
+    ("on-screen", ", on the screen", check_screen),
 ):
     absent = f"uvloop-absent{'-on-screen' * bool(where)}"
     fault(absent, f"no uvloop{where}", short=not where)(
-        partial(told, *ABSENT, "needs uvloop: pip install uvloop")
+        partial(check, *ABSENT, "needs uvloop: pip install uvloop")
     )
-    fault(f"uvloop-too-old-{suffix}", f"a uvloop without `new_event_loop`{where}")(
-        partial(told, PACKAGE, BROKEN["too-old"][1], f"broken uvloop: {TOO_OLD}; {MEND}")
+    fault(f"uvloop-too-old-{suffix}", f"a uvloop that is too old{where}")(
+        partial(check, PACKAGE, BROKEN["too-old"][1], f"broken uvloop: {TOO_OLD}; {ADVICE}")
     )
 for name, (what, source, reason) in BROKEN.items():
-    fault(f"uvloop-{name}", f"a uvloop {what}", short=name == "crashing")(
-        partial(switched_on, source, reason)
-    )
+    fault(f"uvloop-{name}", f"a uvloop {what}", short=name == "crashing")(partial(check_lane, source, reason))

@@ -1,4 +1,4 @@
-"""One fault: what is done to the program, and how; what must hold is said by the function that does it."""
+"""A fault: a function that injects it into the program and checks the consequences."""
 
 import asyncio
 import inspect
@@ -11,10 +11,10 @@ from concwatch.lab.catalog import find_engines
 from tests.commands import Impossible as Impossible
 
 THOROUGH = "FAULTS_THOROUGH"
-"""Environment variable: every engine is tried, and seconds are judged."""
+"""Environment variable: if set, every engine is tested and time limits are checked."""
 
 PATIENCE = 40.0
-"""Seconds that anything may take on a loaded machine."""
+"""Timeout in seconds, for a loaded machine."""
 
 Act = Callable[[], Coroutine[Any, Any, str | None] | str | None]
 
@@ -24,35 +24,35 @@ class Fault:
     """One row of the table."""
 
     name: str
-    """Words joined by hyphens, of which the first is the kind."""
+    """Words joined by hyphens; the first is the kind."""
     what: str
-    """What is injected, for the table."""
+    """The title in the table."""
     act: Act
-    """Does it, and raises if something does not hold; it leaves no process and no file behind."""
+    """Injects the fault and checks the consequences. Leaves no process and no file behind."""
     times: int = 5
     """How often ``--all`` injects it."""
     short: bool = False
-    """Whether the short round has it."""
+    """Whether it is part of the short round."""
     seconds: float = 60.0
-    """How long one injection may take on a loaded machine, after which it counts as hung."""
+    """Time limit of one injection, in seconds."""
 
     def inject(self) -> str:
-        """Inject it once, and return what was lost in a person's words, or nothing.
+        """Inject the fault once. Return a description of what was lost, or an empty string.
 
         Raises:
-            AssertionError: something does not hold.
-            Impossible: this machine does not allow it.
+            AssertionError: a check failed.
+            Impossible: this machine cannot run it.
         """
         found = self.act()
         return (asyncio.run(found) if inspect.iscoroutine(found) else found) or ""
 
 
 FAULTS: dict[str, Fault] = {}
-"""All there are, by name, in the order of the table."""
+"""All faults by name, in the order of the table."""
 
 
 def fault(name: str, what: str, **options: Any) -> Callable[[Act], Act]:
-    """Return the decorator that makes a fault of a function; ``options`` are the other fields of `Fault`."""
+    """Return a decorator that adds a function as a fault. ``options`` are other fields of `Fault`."""
 
     def add(act: Act) -> Act:
         assert name not in FAULTS, name
@@ -63,11 +63,11 @@ def fault(name: str, what: str, **options: Any) -> Callable[[Act], Act]:
 
 
 def thorough() -> bool:
-    """Return whether there is time for all, and nothing else on the machine."""
+    """Return whether all engines are tested and time limits are checked."""
     return bool(os.environ.get(THOROUGH))
 
 
 def engines(*names: str) -> Sequence[str]:
-    """Return those of ``names`` to be tried: all that are there, or in haste the first alone."""
-    there = [name for name in names if find_engines([name])[0].missing() is None]
-    return there if thorough() else there[:1]
+    """Return the engines to test: all that are installed, or only the first in the short round."""
+    installed = [name for name in names if find_engines([name])[0].missing() is None]
+    return installed if thorough() else installed[:1]

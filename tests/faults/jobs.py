@@ -1,4 +1,4 @@
-"""Workloads that misbehave, for threads; those for event loops have an "a" before their name."""
+"""Workloads that misbehave, for threads. Those for event loops have the prefix "a"."""
 
 import asyncio
 import contextlib
@@ -7,15 +7,15 @@ import sys
 import time
 
 
-def job(does):
-    """Add a coroutine function that does the same, and then waits, under the name with an "a" before it."""
+def job(function):
+    """Also define a coroutine function that calls ``function``, then sleeps, with the prefix "a"."""
 
     async def coroutine():
-        does()
+        function()
         await asyncio.sleep(3600)
 
-    globals()[f"a{does.__name__}"] = coroutine
-    return does
+    globals()[f"a{function.__name__}"] = coroutine
+    return function
 
 
 @job
@@ -50,13 +50,13 @@ def block():
 
 @job
 def block_all():
-    """Hold the interpreter's own lock as well, in one call in C: no thread of the worker runs meanwhile."""
+    """Hold the GIL in one C call, so that no other thread of the worker runs."""
     sum(range(10**15))
 
 
 @job
 def fail():
-    raise ValueError("as every other")
+    raise ValueError("expected")
 
 
 async def arefuse():

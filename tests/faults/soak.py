@@ -1,4 +1,4 @@
-"""What takes hours: a million inputs for each reader, and half an hour of tasks that end at once."""
+"""Long runs: a million inputs for each fuzz target, and half an hour of tasks that end at once."""
 
 import asyncio
 import statistics
@@ -30,50 +30,50 @@ TASKS = 1_000
 HALF_AN_HOUR = 1_800.0
 SHORT = 2.0
 PATIENCE = 60.0
-"""Seconds that a change of target may take on a loaded machine."""
+"""Timeout in seconds of a change of target on a loaded machine."""
 
 SETTLED = 60.0
-"""Seconds after which the monitor's memory is held against what it was then."""
+"""Seconds after which growth of the monitor is measured."""
 SPAN = 10.0
-"""Seconds over which the median is taken."""
+"""Seconds over which memory is averaged (median)."""
 GROWTH = 5 << 20
-"""Bytes that it may have grown since."""
+"""Largest allowed growth in bytes."""
 
 PAUSES = {"mark": 10.0, "window": 3.0, "theme": 7.0, "axis": 11.0}
-"""Seconds between two times at which somebody does each."""
+"""Seconds between two repetitions of each action."""
 
-LEISURE = 20.0
-"""Seconds below which somebody at the screen does everything sooner than usual."""
+NORMAL_RUN = 20.0
+"""Seconds below which a run repeats the actions more often."""
 
 
 def fuzz_reader(name: str) -> None:
-    """Take a value, or raise an error of one line, whatever is read."""
+    """Fuzz one target."""
     fuzz_apart(name, RUNS)
 
 
 for target in TARGETS:
     fault(
         f"fuzz-{target.name}",
-        f"{RUNS:,} inputs made up by a fuzzer: {target.what}",
+        f"{RUNS:,} inputs from a fuzzer: {target.what}",
         times=1,
         seconds=7_200,
     )(partial(fuzz_reader, target.name))
 
 
 class CountedWorker(WorkerProcess):
-    """A real worker of which the ticks that somebody looked at are counted."""
+    """A real worker that counts the ticks which were read."""
 
-    taken = 0
+    ticks_read = 0
 
     def arrivals(self, now: float):
-        """Return what has come, and count."""
+        """Return the messages received. Count the ticks."""
         found = super().arrivals(now)
-        self.taken += sum(isinstance(arrival, Tick) for arrival in found)
+        self.ticks_read += sum(isinstance(arrival, Tick) for arrival in found)
         return found
 
 
 async def mark(stage: Stage) -> None:
-    """Mark this moment by the key and its dialog."""
+    """Add a mark by the key and its dialog."""
     await stage.press("m")
     await stage.until(lambda: isinstance(stage.app.screen, TypeDialog), "the dialog")
     await stage.press("enter")
@@ -81,7 +81,7 @@ async def mark(stage: Stage) -> None:
 
 
 async def soak(seconds: float, *names: str) -> None:
-    """Run it for so long, count, and check all; the figures go to standard error."""
+    """Run ``nop`` for ``seconds``, repeat the actions, and check counters and memory."""
     workers: dict[str, CountedWorker] = {}
 
     def open_link(engine: Engine) -> CountedWorker:
@@ -108,7 +108,7 @@ async def soak(seconds: float, *names: str) -> None:
             stage.lab.set_target(lane, TASKS)
         started = lambda: all(tick and tick.completed > TASKS for tick in ticks())  # noqa: E731
         await stage.until(started, lambda: str(ticks()), PATIENCE)
-        began, sooner = time.monotonic(), min(1.0, seconds / LEISURE)
+        began, sooner = time.monotonic(), min(1.0, seconds / NORMAL_RUN)
         due = {act: began + pause * sooner / 2 for act, pause in PAUSES.items()}
         while (now := time.monotonic()) < began + seconds:
             for act in [act for act in due if due[act] <= now]:
@@ -135,15 +135,15 @@ async def soak(seconds: float, *names: str) -> None:
             )
 
         await stage.until(at_rest, lambda: str(ticks()), PATIENCE)
-        # From here on without a pause: what is counted is of one moment.
+        # No ``await`` until the end: all counters belong to the same moment.
         for tick, worker in zip(ticks(), workers.values(), strict=True):
             assert tick.failed == 0, tick
-            assert tick.number == worker.taken, (tick, worker.taken)
+            assert tick.number == worker.ticks_read, (tick, worker.ticks_read)
         assert len(stage.lab.events.since(0)) <= KEPT
         assert len(stage.lab.marks.since(0)) <= KEPT
         assert marks == sum(mark.kind == "note" for mark in stage.lab.marks.since(0))
         tasks = sum(tick.completed for tick in ticks())
-    await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
+    await stage.lab.close()  # again: on a loaded machine Textual does not wait for all workers
     last, grown = rss[-1][0], 0
     if last > 2 * SETTLED:
         settled = statistics.median(size for at, size in rss if SETTLED <= at < SETTLED + SPAN)
@@ -160,11 +160,11 @@ async def soak(seconds: float, *names: str) -> None:
     seconds=HALF_AN_HOUR + 600,
 )
 async def half_an_hour() -> None:
-    """Counters exact at the end; memory grows by 5 MiB at most after a minute; each tick looked at."""
+    """Counters are exact, every tick is read, and memory grows by at most 5 MiB after a minute."""
     await soak(HALF_AN_HOUR, "threads", "pool", "asyncio", "uvloop")
 
 
 @fault("soak-short", f"the same for {SHORT:.0f} s in two lanes", times=1, short=True, seconds=200)
 async def two_seconds() -> None:
-    """The same, memory aside."""
-    await soak(SHORT, "pool", "asyncio")  # four lanes at full rate keep every core of a small machine busy
+    """The same without the check of memory."""
+    await soak(SHORT, "pool", "asyncio")  # four lanes would use every core of a small machine

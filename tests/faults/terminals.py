@@ -1,4 +1,4 @@
-"""Terminals that are tiny, huge, resized all the time, without colours, or hardly terminals at all."""
+"""Terminals that are tiny, huge, often resized, without colours, or without cursor control."""
 
 import random
 import re
@@ -11,38 +11,40 @@ from tests.faults.terminal import PATIENCE, Terminal
 
 RESIZES = 100
 SIZES = ((1, 1), (20, 5), (59, 14), (80, 24), (120, 40), (200, 60), (300, 100), (2, 100), (300, 2))
-"""What a terminal is resized to, one after another by chance."""
+"""Sizes chosen at random."""
 
 
 def start_and_end(
     size: tuple[int, int] = (120, 40),
-    told: dict[str, str] | None = None,
+    env: dict[str, str] | None = None,
     shown: str = "drag the slider",
     resizes: int = 0,
 ) -> None:
-    """Have 10,000 tasks started by keys, ``resizes`` done meanwhile, and the program left by key."""
+    """Start 10,000 tasks by keys, resize the terminal ``resizes`` times meanwhile, and quit by key."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.jsonl")
         command = ("-m", "concwatch", "--engines", "asyncio", "--record", str(path))
-        with Terminal(*command, size=size, told=told, patience=PATIENCE * (3 if resizes else 1)) as terminal:
+        with Terminal(*command, size=size, env=env, patience=PATIENCE * (3 if resizes else 1)) as terminal:
             terminal.until(lambda: terminal.text().strip(), "something is drawn")
-            terminal.until(lambda: shown in " ".join(terminal.text().split()), f"it says: {shown}")
+            terminal.until(lambda: shown in " ".join(terminal.text().split()), f"shown: {shown}")
             terminal.type("+")
             for _ in range(resizes):
                 terminal.resize(*random.choice(SIZES))
                 terminal.run(0.02)
-            # What is recorded is not cut by any size.
+            # The recording does not depend on the size.
             terminal.until(
                 lambda: path.exists() and "10,000 tasks started" in path.read_text(), "10,000 have started"
             )
             if resizes:
                 before = len(terminal.text())
                 terminal.resize(119, 40)
-                terminal.until(lambda: "what a task costs" in terminal.text()[before:], "all is drawn again")
-            assert terminal.family()
-            terminal.quits()
-            assert not terminal.family()
-            if told:  # nothing but greys is asked for where no colours are wanted
+                terminal.until(
+                    lambda: "what a task costs" in terminal.text()[before:], "the screen is drawn again"
+                )
+            assert terminal.processes()
+            terminal.quit()
+            assert not terminal.processes()
+            if env:  # only greys with NO_COLOR
                 colors = set(re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", terminal.raw()))
                 assert all(len(set(color)) == 1 for color in colors), colors
 
@@ -52,13 +54,13 @@ for name, what, options in (
     ("20x5", "a terminal of 20 × 5", {"size": (20, 5), "shown": "20 × 5 is too small"}),
     ("300x100", "a terminal of 300 × 100", {"size": (300, 100)}),
     ("no-mouse", "a terminal without a mouse", {}),
-    ("0x0", "a terminal that does not know its size", {"size": (0, 0)}),
+    ("0x0", "a terminal of unknown size (0 × 0)", {"size": (0, 0)}),
     (
         "resized",
-        f"{RESIZES} changes of size, 1 × 1 to 300 × 100, while 10,000 tasks start",
+        f"{RESIZES} resizes, 1 × 1 to 300 × 100, while 10,000 tasks start",
         {"resizes": RESIZES},
     ),
-    ("no-color", "NO_COLOR", {"told": {"NO_COLOR": "1"}}),
+    ("no-color", "NO_COLOR", {"env": {"NO_COLOR": "1"}}),
 ):
     fault(f"terminal-{name}", what, short=name in ("1x1", "resized"), seconds=180.0)(
         partial(start_and_end, **options)
@@ -67,9 +69,9 @@ for name, what, options in (
 
 @fault("terminal-dumb", "TERM=dumb", short=True)
 def refuses() -> None:
-    """One line says what is needed and what to use instead, status 2."""
-    with Terminal("-m", "concwatch", told={"TERM": "dumb"}) as terminal:
-        assert terminal.ended() == 2
+    """One line names the requirement and the alternative; exit status 2."""
+    with Terminal("-m", "concwatch", env={"TERM": "dumb"}) as terminal:
+        assert terminal.wait_exit() == 2
         (line,) = terminal.raw().splitlines()
         assert "needs a terminal that can move the cursor" in line
         assert 'use "concwatch run"' in line

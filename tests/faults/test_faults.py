@@ -6,7 +6,7 @@ from tests.faults.all_faults import FAULTS
 from tests.faults.fault import Impossible
 
 SAMPLE = (
-    "words-types",
+    "wire-types",
     "workload-raises",
     "end-screen-kill",
     "fork-refused",

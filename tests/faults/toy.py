@@ -1,11 +1,11 @@
-"""A worker of a few lines, which keeps to the wire until a test has it misbehave."""
+"""A minimal worker that a test can make misbehave."""
 
 import sys
 
 TOY = r"""
 import json, os, queue, sys, threading, time
 
-lock, asked, quiet = threading.Lock(), queue.Queue(), threading.Event()
+lock, targets, quiet = threading.Lock(), queue.Queue(), threading.Event()
 
 def write(data, file=1):
     with lock:
@@ -31,23 +31,25 @@ def listen():
         if command["type"] == "stop":
             break
         if command["type"] == "target":
-            asked.put(command["tasks"])
+            targets.put(command["tasks"])
         else:
             write(line(type="applied", command=command["type"], seconds=0))
     os._exit(0)
 
-def stand():
+def start():
     write(line(type="ready", engine="toy", runtime="Toy 1.0", pid=os.getpid()))
     threading.Thread(target=keep_ticking, daemon=True).start()
     threading.Thread(target=listen, daemon=True).start()
 
 """
-"""A worker that keeps to the wire until it is asked for its first target, then misbehaves."""
+"""The source of a correct worker. Scripts appended to it start it and misbehave."""
 
-BEGINS = "stand()\nasked.get()\n"
+PROLOGUE = "start()\ntargets.get()\n"
+"""Starts it and waits for the first target."""
+
 TOO_MANY = "more than 100 invalid lines"
 
 
 def command(script: str) -> list[str]:
-    """Return the command of a worker that runs ``script`` behind the functions above."""
+    """Return the command of a worker that runs ``script``."""
     return [sys.executable, "-c", TOY + script]

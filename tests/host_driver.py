@@ -1,4 +1,4 @@
-"""Workers on other hosts for tests: links by prefixes of this machine, and an sshd of one's own."""
+"""Workers on remote hosts for tests: links through local command prefixes, and an ssh server."""
 
 import asyncio
 import contextlib
@@ -15,86 +15,86 @@ import psutil
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink, Program
 from concwatch.links.link import Ended
-from concwatch.links.messages import Error, HostFigures, Ready
+from concwatch.links.messages import Error, Reached, Ready
+from tests.processes import assert_ended
 
 PATIENCE = 40.0
-"""Seconds after which what is waited for will not come, on the slowest machine."""
+"""Seconds to wait for anything, on a busy machine."""
 
 THROUGH_A_SHELL = ("sh", "-c", 'sh -c "$*"', "sh")
-"""A prefix that joins its words for a shell, as ssh does."""
+"""A prefix that joins its arguments for a shell, as ssh does."""
 
 PIPED = ("sh", "-c", 'cat | "$@" | cat', "sh")
-"""A prefix whose pipes stay open while what is between them stands still, as of a broken connection."""
+"""A prefix whose pipes stay open when the processes between are suspended, like a broken connection."""
 
 
 class Remote:
-    """One link to a worker on a host, and all that has come from it."""
+    """A link to a worker on a host, and everything received from it."""
 
     def __init__(self, link):
         self.link = link
-        self.seen = []
+        self.received = []
 
-    def of(self, kind):
-        return [arrival for arrival in self.seen if isinstance(arrival, kind)]
+    def all(self, kind):
+        """Return the received messages of a type."""
+        return [message for message in self.received if isinstance(message, kind)]
 
-    def look(self):
-        self.seen += self.link.arrivals(time.monotonic())
-
-    async def until(self, done, limit=PATIENCE):
-        end = time.monotonic() + limit
-        while not done():
-            assert time.monotonic() < end, self.seen[-5:]
-            self.look()
+    async def until(self, condition):
+        """Receive messages until ``condition()`` is true."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, self.received[-5:]
+            self.received += self.link.arrivals(time.monotonic())
             await asyncio.sleep(0.01)
 
+    async def receive(self, kind):
+        """Wait for a message of a type, and return the first one."""
+        await self.until(lambda: self.all(kind))
+        return self.all(kind)[0]
+
     async def ready(self):
-        """Wait until the worker stands, and return its pid."""
-        await self.until(lambda: self.of(Ready) or self.of(Ended))
-        assert not self.of(Ended), self.of(Ended)
-        return self.of(Ready)[0].pid
+        """Wait until the worker is ready, and return its pid."""
+        found = await self.receive((Ready, Ended))
+        assert isinstance(found, Ready), found
+        return found.pid
 
     async def end(self):
         """Wait for the end, and return it."""
-        await self.until(lambda: self.of(Ended))
-        return self.of(Ended)[0]
+        return await self.receive(Ended)
 
-    async def refusal(self):
-        """Wait for why there is no worker, in one line, and for its end."""
-        await self.until(lambda: self.of(Ended) or self.of(Error))
-        (line,) = (self.of(Error) or self.of(Ended))[:1]
+    async def start_tasks(self, count):
+        """Set the target, and wait until it is reached."""
+        self.link.send("target", tasks=count)
+        await self.receive(Reached)
+
+    async def stop(self):
+        """Stop the worker, and return its end."""
+        self.link.send("stop")
+        return await self.end()
+
+    async def failure(self):
+        """Wait for the message, of one line, that says why there is no worker, and for the end."""
+        found = await self.receive((Ended, Error))
         self.link.kill()
         await self.end()
-        text = line.message if isinstance(line, Error) else line.reason
+        text = found.message if isinstance(found, Error) else found.reason
         assert "\n" not in text
         return text
 
     @property
     def bridge(self):
         """The bridge's process."""
-        return psutil.Process(self.of(Ready)[0].pid).parent()
-
-    @property
-    def host(self):
-        return self.of(HostFigures)[0]
+        return psutil.Process(self.all(Ready)[0].pid).parent()
 
 
 def connect(*prefix, python=sys.executable, engine="asyncio", program=None):
-    """Return a worker by a prefix; needs a running event loop."""
-    return Remote(HostLink(Host("there", prefix, python), program or Program(engine)))
+    """Connect to a worker through a prefix; needs a running event loop."""
+    return Remote(HostLink(Host("remote", prefix, python), program or Program(engine)))
 
 
-async def all_gone(*pids, limit=10.0):
+async def all_ended(*pids):
     """Wait until processes have ended."""
-    end = time.monotonic() + limit
-    while left := [pid for pid in pids if psutil.pid_exists(pid) and not _is_zombie(pid)]:
-        assert time.monotonic() < end, left
-        await asyncio.sleep(0.02)
-
-
-def _is_zombie(pid):
-    with contextlib.suppress(psutil.Error):
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    return True
+    await asyncio.to_thread(assert_ended, pids)
 
 
 SSHD = shutil.which("sshd") or next(
@@ -103,23 +103,17 @@ SSHD = shutil.which("sshd") or next(
 
 
 def make_key(file):
-    """Make a pair of keys: ``file``, and with ``.pub`` behind its name the public one."""
+    """Create a private key in ``file``, and the public one in ``file.pub``."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
 
 
-def read_bytes(path):
-    """Return what a file holds."""
-    with open(path, "rb") as file:
-        return file.read()
-
-
 class Sshd:
-    """An ssh server on loopback with keys of its own.
+    """An ssh server with its own keys.
 
     Args:
-        folder: where keys and configuration are put.
-        before: a command prefix to run it by, such as in a network namespace.
-        address: where it listens.
+        folder: for keys and configuration.
+        before: a command prefix, such as one that enters a network namespace.
+        address: the address to listen on.
     """
 
     def __init__(self, folder, before=(), address="127.0.0.1"):
@@ -149,7 +143,7 @@ class Sshd:
             time.sleep(0.02)
 
     def prefix(self, *options):
-        """Return the command that reaches it."""
+        """Return the command that connects to the server."""
         folder = self.folder
         return (
             "ssh", "-T", "-F", "none", "-i", f"{folder}/user", "-p", str(self.port),
@@ -158,7 +152,7 @@ class Sshd:
         )  # fmt: skip
 
     def close(self):
-        """End it, and every connection that it has."""
+        """Kill the server and its connections."""
         for process in (*psutil.Process(self.process.pid).children(recursive=True), self.process):
             with contextlib.suppress(psutil.Error):
                 process.kill()
@@ -166,24 +160,24 @@ class Sshd:
 
 
 RETRANSMISSION = 0.3
-"""Seconds by which a segment that was lost comes later."""
+"""Seconds by which a lost segment is delayed."""
 
 
 class Relay:
-    """A slow link to a port of this machine that loses segments and can be cut; needs a running event loop.
+    """A relay to a local port that is slow and can be interrupted; needs a running event loop.
 
-    As under TCP nothing is lost for who listens: it comes later, and all behind it, too.
+    Lost segments delay everything after them, as under TCP.
 
     Args:
-        port: where it leads.
-        delay: seconds that each way takes.
-        loss: the share of chunks that is late by a retransmission.
+        port: the port to connect to.
+        delay: seconds that each direction takes.
+        loss: the share of chunks that is delayed by a retransmission.
     """
 
     def __init__(self, port, delay=0.0, loss=0.0):
-        self._leads_to, self._delay, self._loss = port, delay, loss
+        self._target, self._delay, self._loss = port, delay, loss
         self.open = asyncio.Event()
-        """Whether anything passes: cleared, the link is cut."""
+        """Cleared while the connection is interrupted."""
         self.open.set()
         self._tasks = set()
 
@@ -199,15 +193,15 @@ class Relay:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _connect(self, reader, writer):
-        there = await asyncio.open_connection("127.0.0.1", self._leads_to)
-        for source, target in ((reader, there[1]), (there[0], writer)):
+        remote_reader, remote_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        for source, target in ((reader, remote_writer), (remote_reader, writer)):
             chunks = asyncio.Queue()
             self._tasks |= {
-                asyncio.create_task(self._take(source, chunks)),
-                asyncio.create_task(self._hand_over(chunks, target)),
+                asyncio.create_task(self._receive(source, chunks)),
+                asyncio.create_task(self._send(chunks, target)),
             }
 
-    async def _take(self, source, chunks):
+    async def _receive(self, source, chunks):
         loop = asyncio.get_running_loop()
         with contextlib.suppress(OSError):
             while data := await source.read(1 << 14):
@@ -215,7 +209,7 @@ class Relay:
                 chunks.put_nowait((loop.time() + self._delay + late, data))
         chunks.put_nowait((loop.time() + self._delay, b""))
 
-    async def _hand_over(self, chunks, target):
+    async def _send(self, chunks, target):
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -227,13 +221,13 @@ class Relay:
                 target.write(data)
                 await target.drain()
         except OSError:
-            pass  # the other side has gone
+            pass  # the other side has closed
         finally:
             target.close()
 
 
 def memory_group(limit):
-    """Make a memory control group of ``limit`` bytes; return its folder, or None where none can be made."""
+    """Create a memory control group of ``limit`` bytes; return its folder, or None if not permitted."""
     for root, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
         folder = f"{root}/concwatch-test-{os.getpid()}"
         with contextlib.suppress(OSError):
@@ -248,7 +242,7 @@ def memory_group(limit):
 
 
 def killed_by_memory(folder):
-    """Return how many processes of a control group the kernel has killed for want of memory."""
+    """Return how many processes of a control group the kernel has killed because memory ran out."""
     for name in ("memory.oom_control", "memory.events"):
         with contextlib.suppress(OSError), open(f"{folder}/{name}") as file:
             return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
@@ -256,7 +250,7 @@ def killed_by_memory(folder):
 
 
 async def remove_group(folder):
-    """Remove a control group once its last process has gone."""
+    """Remove a control group when its last process has ended."""
     end = time.monotonic() + PATIENCE
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster as hosts: a real cluster of two, and what is refused."""
+"""The workers of a Dask cluster as hosts, with a real cluster of two; invalid clusters."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,11 @@ from concwatch.hosts.link import HostLink, Program
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
-from concwatch.links.messages import Reached
 from tests.command_line import PROGRAM, invoke, refused
-from tests.host_driver import PATIENCE, Remote, all_gone
+from tests.host_driver import PATIENCE, Remote, all_ended
 from tests.lab_driver import ENGINES
 
-pytest.importorskip("distributed", reason="no distributed here: pip install 'concwatch[dask]'")
+pytest.importorskip("distributed", reason="distributed is not installed: pip install 'concwatch[dask]'")
 
 MIB = 1 << 20
 
@@ -35,20 +34,17 @@ def cluster():
         found.close()
 
 
-def connect(cluster, number=0, engine="asyncio"):
-    return Remote(HostLink(cluster.hosts[number], Program(engine)))
-
-
-async def until(done, what=lambda: ""):
+async def until(condition, lab):
+    """Wait until ``condition()`` is true."""
     end = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < end, what()
+    while not condition():
+        assert time.monotonic() < end, lab.events.since(0)
         await asyncio.sleep(0.02)
 
 
 @contextlib.asynccontextmanager
 async def running(cluster):
-    """A lab with a lane on each worker of the cluster."""
+    """Run a lab with a lane on each worker of the cluster."""
     lanes = [ENGINES["asyncio"].on(host) for host in cluster.hosts]
     lab = Lab(lanes, settings=Settings("payload:16KiB"), cluster=lambda: cluster.hosts, reconnect=True)
     run = asyncio.create_task(lab.run())
@@ -60,17 +56,16 @@ async def running(cluster):
 
 
 @pytest.mark.real
-async def test_a_worker_runs_beside_a_dask_worker_and_ends_with_its_link(cluster):
-    remote = connect(cluster)
+async def test_a_worker_runs_below_a_dask_worker_and_ends_with_its_link(cluster):
+    remote = Remote(HostLink(cluster.hosts[0], Program("asyncio")))
     pid = await remote.ready()
     bridge = remote.bridge
     assert bridge.parent().pid in {child.pid for child in dask_workers()}
     await remote.until(lambda: remote.link.reading() is not None and remote.link.delay is not None)
-    remote.link.send("target", tasks=10_000)
-    await remote.until(lambda: remote.of(Reached))
+    await remote.start_tasks(10_000)
     remote.link.kill()
     await remote.end()
-    await all_gone(pid, bridge.pid)
+    await all_ended(pid, bridge.pid)
 
 
 def dask_workers():
@@ -80,21 +75,20 @@ def dask_workers():
 
 
 @pytest.mark.real
-async def test_a_large_output_and_a_missing_python_are_taken_as_of_any_host(cluster):
+async def test_large_output_is_accepted_and_a_missing_python_is_reported(cluster):
     host = cluster.hosts[0]
-    flood = cluster.open(host, "import sys; [print('x' * 200_000, file=sys.stderr) for _ in range(40)]", b"")
-    remote = Remote(flood)
-    assert (await remote.end()).reason.startswith("exited with status 0")
+    code = "import sys; [print('x' * 200_000, file=sys.stderr) for _ in range(40)]"
+    assert (await Remote(cluster.open(host, code, b"")).end()).reason.startswith("exited with status 0")
     missing = cluster.open(type(host)("dask0", (), "no-such-python", opener=cluster.open), "", b"")
     assert (await Remote(missing).end()).reason.startswith("could not be started: ")
 
 
 @pytest.mark.real
-async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(cluster):
+async def test_lanes_follow_dask_workers_that_are_killed_restarted_join_and_leave(cluster):
     async with running(cluster) as lab:
         for lane in lab.lanes:
             lab.set_target(lane, 1_000)
-        await until(lambda: all(lane.live == 1_000 for lane in lab.lanes), lambda: lab.events.since(0))
+        await until(lambda: all(lane.live == 1_000 for lane in lab.lanes), lab)
         scheduler = cluster._client.scheduler.address
         late = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", "late"),
@@ -105,26 +99,26 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
         try:
             victim = psutil.Process(lab.lanes[0].worker.stats.ready.pid).parent().parent()
             victim.kill()
-            await until(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
+            await until(lambda: lab.lanes[0].state is State.LOST, lab)
             # Dask's nanny starts it again.
-            await until(lambda: lab.lanes[0].live == 1_000, lambda: lab.events.since(0))
+            await until(lambda: lab.lanes[0].live == 1_000, lab)
 
-            await until(lambda: len(lab.lanes) == 3, lambda: lab.events.since(0))
+            await until(lambda: len(lab.lanes) == 3, lab)
             (lane,) = (lane for lane in lab.lanes if lane.engine.host.name == "late")
             lab.set_target(lane, 1_000_000)
-            await until(lambda: lane.worker.goal.limit, lambda: lab.events.since(0))
+            await until(lambda: lane.worker.goal.limit, lab)
             assert lane.worker.goal.limit.wall == "memory budget"
             assert 50 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 384 * MIB
         finally:
             late.terminate()
             await late.wait()
-        await until(lambda: lane.state.broken)
-        await until(lambda: not lab.host_of(lane).present)
+        await until(lambda: lane.state.broken, lab)
+        await until(lambda: not lab.host_of(lane).present, lab)
         assert lane.engine.host not in cluster.hosts
 
 
 @pytest.mark.real
-async def test_a_scheduler_that_dies_loses_its_lanes():
+async def test_lanes_are_lost_when_the_scheduler_is_killed():
     from concwatch.hosts.cluster import Cluster
 
     before = psutil.Process().children()
@@ -134,18 +128,18 @@ async def test_a_scheduler_that_dies_loses_its_lanes():
         async with running(own) as lab:
             (lane,) = lab.lanes
             lab.set_target(lane, 1_000)
-            await until(lambda: lane.live == 1_000, lambda: lab.events.since(0))
+            await until(lambda: lane.live == 1_000, lab)
             pid = lane.worker.stats.ready.pid
             process.kill()
-            await until(lambda: lane.state is State.LOST, lambda: lab.events.since(0))
+            await until(lambda: lane.state is State.LOST, lab)
             assert lane.worker.reason == "the connection ended: the scheduler of the cluster is gone"
-            await all_gone(pid)
+            await all_ended(pid)
     finally:
         own.close()
 
 
 @pytest.mark.real
-def test_commands_take_a_cluster(cluster):
+def test_run_and_hosts_accept_the_address_of_a_cluster(cluster):
     address = ("--cluster", cluster._client.scheduler.address)
     done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, "--together", *address)
     assert done.exit_code == 0, done.output
@@ -154,14 +148,12 @@ def test_commands_take_a_cluster(cluster):
         "asyncio · dask1",
         "asyncio, 2 hosts",
     ]
-    assert [line.split()[0] for line in invoke("hosts", *address).stdout.splitlines()[1:]] == [
-        "dask0",
-        "dask1",
-    ]
+    rows = invoke("hosts", *address).stdout.splitlines()[1:]
+    assert [row.split()[0] for row in rows] == ["dask0", "dask1"]
 
 
 @pytest.mark.real
-def test_nothing_is_left_of_a_local_cluster_when_concwatch_is_killed():
+def test_killing_concwatch_ends_its_local_cluster():
     process = subprocess.Popen(
         [*PROGRAM, "run", "asyncio", "--tasks", "1000", "--seconds", "60", "--cluster", "local:1"],
         stderr=subprocess.PIPE,
@@ -176,25 +168,25 @@ def test_nothing_is_left_of_a_local_cluster_when_concwatch_is_killed():
         process.kill()
         process.wait()
         process.stderr.close()
-    asyncio.run(all_gone(*(each.pid for each in below)))
+    asyncio.run(all_ended(*(each.pid for each in below)))
 
 
 @pytest.mark.real
-def test_a_cluster_that_is_not_there_or_of_another_version_is_one_line(cluster, monkeypatch):
-    def said(address):
+def test_an_unreachable_or_older_cluster_is_a_one_line_error(cluster, monkeypatch):
+    def message(address):
         return refused("run", "asyncio", "--tasks", 1, "--cluster", address)
 
     monkeypatch.setattr("concwatch.hosts.cluster.OLDEST", 2999)
-    assert "and distributed 20" in said(cluster._client.scheduler.address)
-    assert "nonsense://127.0.0.1:1: unknown address scheme" in said("nonsense://127.0.0.1:1")
+    assert "and distributed 20" in message(cluster._client.scheduler.address)
+    assert "nonsense://127.0.0.1:1: unknown address scheme" in message("nonsense://127.0.0.1:1")
     monkeypatch.setattr("concwatch.hosts.cluster.CONNECT_TIMEOUT", 0.3)
-    assert "tcp://127.0.0.1:1: no Dask scheduler answered within " in said("tcp://127.0.0.1:1")
+    assert "tcp://127.0.0.1:1: no Dask scheduler answered within " in message("tcp://127.0.0.1:1")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        assert f"{address}: no Dask scheduler answered within " in said(address)
+        assert f"{address}: no Dask scheduler answered within " in message(address)
 
 
-def test_what_is_no_cluster_or_cannot_be_had_is_one_line(monkeypatch):
+def test_an_invalid_cluster_or_a_missing_package_is_a_one_line_error(monkeypatch):
     for wrong in ("local:0", "local:x", "scheduler", "tcp://a b:1"):
         assert f'"{wrong}" is not a cluster: expected the address of a Dask scheduler' in refused(
             "hosts", "--cluster", wrong

@@ -1,4 +1,4 @@
-"""Lanes on other hosts: how hosts are named, what a link makes of what comes, and how rows fold."""
+"""Lanes on remote hosts: naming hosts, links, budgets, rows of several lanes, and real connections."""
 
 import asyncio
 import contextlib
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -25,7 +26,7 @@ from concwatch.lab.lane import open_process
 from concwatch.lab.lane_row import LaneRow, combined_sample
 from concwatch.lab.snapshot import State, blank_sample
 from concwatch.links.link import Ended, Noise
-from concwatch.links.messages import Building, Built, HostFigures, Reached, Ready, WallFigures
+from concwatch.links.messages import Building, Built, HostFigures, Ready, WallFigures
 from concwatch.runtimes.building import build
 from concwatch.runtimes.recipe import recipe
 from concwatch.runtimes.runtime import Runtime
@@ -34,18 +35,18 @@ from concwatch.system.proc import busy_seconds, process_figures
 from tests.command_line import PROGRAM, invoke, refused
 from tests.fake import FakeLink
 from tests.host_driver import (
+    PATIENCE,
     PIPED,
     SSHD,
     THROUGH_A_SHELL,
     Relay,
     Remote,
     Sshd,
-    all_gone,
+    all_ended,
     connect,
     killed_by_memory,
     make_key,
     memory_group,
-    read_bytes,
     remove_group,
 )
 from tests.lab_driver import ENGINES, GIB, Bench, HandLink
@@ -56,7 +57,7 @@ WEB1 = Host("web1", ("env",))
 WEB2 = Host("web2", ("nice",))
 
 
-# How hosts are named.
+# Naming hosts.
 
 
 @pytest.mark.parametrize(
@@ -69,27 +70,27 @@ WEB2 = Host("web2", ("nice",))
         ("env", "env", ("env",)),
     ],
 )
-def test_a_host_is_a_command_and_called_by_its_last_word(monkeypatch, text, name, command):
+def test_a_host_given_as_a_command_is_named_by_its_last_word(monkeypatch, text, name, command):
     monkeypatch.setattr(shutil, "which", lambda program: f"/bin/{program}")
     assert find_host(text, {}) == Host(name, command)
 
 
-def test_a_name_of_the_settings_goes_before_a_command_and_local_is_here():
+def test_names_in_the_settings_come_before_commands_and_local_is_this_machine():
     known = read_hosts({"env": {"command": "ssh -T far", "python": "python3.12"}})
     assert find_host(" env ", known) == Host("env", ("ssh", "-T", "far"), "python3.12")
     assert find_host("local", known) is None
 
 
-def test_hosts_of_one_name_are_numbered_and_the_same_twice_is_refused():
-    again = Host("web1", ("env", "web1"))
-    assert [host.name for host in with_unique_names([WEB1, again, WEB2])] == ["web1", "web1#2", "web2"]
-    for twice in ([WEB1, WEB2, WEB1], [None, None], [WEB1, again, again]):
+def test_hosts_with_the_same_name_are_numbered_and_duplicates_rejected():
+    namesake = Host("web1", ("env", "web1"))
+    assert [host.name for host in with_unique_names([WEB1, namesake, WEB2])] == ["web1", "web1#2", "web2"]
+    for hosts in ([WEB1, WEB2, WEB1], [None, None], [WEB1, namesake, namesake]):
         with pytest.raises(ValueError, match="twice: expected each host once"):
-            with_unique_names(twice)
+            with_unique_names(hosts)
 
 
 @pytest.mark.parametrize(
-    ("tables", "told"),
+    ("tables", "message"),
     [
         ({"web1": {"python": "python3"}}, "hosts.web1: expected a table with a command"),
         ({"web1": "ssh"}, "hosts.web1: expected a table with a command"),
@@ -102,58 +103,54 @@ def test_hosts_of_one_name_are_numbered_and_the_same_twice_is_refused():
         ({"web1": {"command": " "}}, "hosts.web1: command: expected text"),
     ],
 )
-def test_wrong_settings_are_one_line(tables, told):
-    with pytest.raises(ValueError, match=told) as error:
+def test_invalid_hosts_in_the_settings_are_a_one_line_error(tables, message):
+    with pytest.raises(ValueError, match=message) as error:
         read_hosts(tables)
     assert "\n" not in str(error.value)
 
 
-def test_what_is_wrong_with_a_host_is_one_line_and_exit_2(tmp_path):
+def test_commands_reject_invalid_hosts_with_one_line(tmp_path):
     assert refused("run", "asyncio", "--tasks", 1, "--host", "nowhere").startswith('unknown host "nowhere"')
-    twice = ["--host", "env", "--host", "env"]
-    assert (
-        refused("run", "asyncio", "--tasks", 1, *twice)
-        == "--host: env twice: expected each host once (see concwatch run --help)"
+    message = refused("run", "asyncio", "--tasks", 1, "--host", "env", "--host", "env")
+    assert message == "--host: env twice: expected each host once (see concwatch run --help)"
+    assert "no hosts: expected" in refused(
+        "hosts", env={"CONCWATCH_SETTINGS": str(write_settings(tmp_path, ""))}
     )
-    assert "no hosts: expected" in refused("hosts", env={"CONCWATCH_SETTINGS": str(_file(tmp_path, ""))})
-    wrong = _file(tmp_path, '[hosts.web1]\ncommand = "ssh"\nuser = "me"\n')
+    wrong = write_settings(tmp_path, '[hosts.web1]\ncommand = "ssh"\nuser = "me"\n')
     assert 'hosts.web1: unknown key "user"' in refused("hosts", env={"CONCWATCH_SETTINGS": str(wrong)})
     assert "--prove tests this machine" in refused("doctor", "--prove", "--host", "env")
 
 
-def _file(folder, text):
+def write_settings(folder, text):
     file = folder / "settings.toml"
     file.write_text(text)
     return file
 
 
-# What is sent.
+# The archive.
 
 
-def test_what_is_sent_is_small_and_the_same_each_time():
+def test_the_archive_is_small_and_reproducible():
     assert package.archive() == package.archive.__wrapped__()
     assert len(package.payload()) < 150_000
 
 
 def test_a_program_that_needs_an_interpreter_is_not_static():
-    with open(shutil.which("sh"), "rb") as file:
-        assert not is_static(file.read())
-    assert not is_static(b"#!/bin/sh\n")
-    assert not is_static(b"")
+    for content in (Path(shutil.which("sh")).read_bytes(), b"#!/bin/sh\n", b""):
+        assert not is_static(content)
 
 
-# What a lab makes of it.
+# Lanes of a lab with fake workers.
 
 
-def figures(time=1.0, available=12 * GIB, **more):
-    values = {"cores": 4, "memory_total": 16 * GIB, "busy": 0.0, "own": 0.0} | more
-    return HostFigures(
-        time, "box", "Linux 6.1", "x86_64", "CPython 3.9", memory_available=available, **values
-    )
+def figures(available=12 * GIB, walls=()):
+    """Return a bridge's report of its machine."""
+    values = {"cores": 4, "memory_total": 16 * GIB, "memory_available": available, "busy": 0.0, "own": 0.0}
+    return HostFigures(1.0, "box", "Linux 6.1", "x86_64", "CPython 3.9", walls=walls, **values)
 
 
 class HostWorker(FakeLink):
-    """A fake worker whose bridge reports its machine first."""
+    """A fake worker whose bridge first reports its machine."""
 
     def __init__(self, engine, report):
         super().__init__(engine)
@@ -163,20 +160,20 @@ class HostWorker(FakeLink):
         first = [] if self._began is not None or self._report is None else [self._report]
         return [*first, *super().arrivals(now)]
 
-    def lose(self):
+    def disconnect(self):
         self._out.append(Ended("nothing received for 4.5 s", lost=True))
         self._ended = True
 
 
 def bench(*hosts, reports=None, **options):
-    """A bench with a lane of asyncio on each host; ``reports`` by its name."""
+    """Return a bench with an asyncio lane on each host; ``reports`` has figures by name."""
 
     def open_link(engine):
         host = engine.host.name if engine.host else ""
         link = HostWorker(engine, None if not host else (reports or {}).get(host, figures()))
         if made.unreachable:
             link = HandLink()
-            link.report(Ended("there cannot be reached", ran=False))
+            link.report(Ended("remote cannot be reached", ran=False))
         made.opened.append(link)
         return link
 
@@ -185,7 +182,7 @@ def bench(*hosts, reports=None, **options):
     return made
 
 
-def test_each_host_has_its_own_budget_and_limits():
+def test_each_host_has_its_own_budget_and_walls():
     walls = (WallFigures("pid_max", 1_000, 100),)
     small = bench(None, WEB1, WEB2, reports={"web1": figures(available=100 * MIB, walls=walls)})
     for lane in small.lab.lanes:
@@ -200,7 +197,7 @@ def test_each_host_has_its_own_budget_and_limits():
     assert small.lab.host_of(web1).capacity.fit(web1).tasks < 80_000
 
 
-def test_nothing_is_granted_before_a_host_has_answered():
+def test_no_tasks_are_granted_before_the_host_has_reported():
     silent = bench(WEB1)
     lane = silent.lab.lanes[0]
     assert silent.lab.host_of(lane).capacity.budget.size == 0
@@ -209,12 +206,12 @@ def test_nothing_is_granted_before_a_host_has_answered():
     silent.until(lambda: lane.live == 1_000)
 
 
-def test_a_lost_lane_says_why_and_is_started_again_by_hand_with_its_target():
+def test_a_lost_lane_has_a_reason_and_keeps_its_target_when_switched_on_again():
     lost = bench(WEB1)
     (lane,) = lost.lab.lanes
     lost.lab.set_target(lane, 1_000)
     lost.until(lambda: lane.live == 1_000)
-    lost.opened[0].lose()
+    lost.opened[0].disconnect()
     lost.pass_(2)
     assert (lane.state, lane.worker.reason) == (State.LOST, "nothing received for 4.5 s")
     assert "lost: nothing received for 4.5 s" in lost.texts("error")
@@ -224,37 +221,32 @@ def test_a_lost_lane_says_why_and_is_started_again_by_hand_with_its_target():
     lost.until(lambda: lane.live == 1_000)
 
 
-def test_a_lost_lane_is_connected_again_by_itself_ever_less_often():
-    found = bench(WEB1, reconnect=True)
-    (lane,) = found.lab.lanes
-    found.lab.set_target(lane, 1_000)
-    found.until(lambda: lane.live == 1_000)
-    found.opened[0].lose()
-    found.unreachable = True
-    tries = []
+def test_a_lost_lane_reconnects_with_increasing_delays():
+    lost = bench(WEB1, reconnect=True)
+    (lane,) = lost.lab.lanes
+    lost.lab.set_target(lane, 1_000)
+    lost.until(lambda: lane.live == 1_000)
+    lost.opened[0].disconnect()
+    lost.unreachable = True
+    delays = []
     for _ in range(4):
-        count, began = len(found.opened), found.now
-        found.until(lambda count=count: len(found.opened) > count)
-        tries.append(found.now - began)
-    assert tries == pytest.approx([1, 2, 4, 8], abs=0.5)
+        count, began = len(lost.opened), lost.now
+        lost.until(lambda count=count: len(lost.opened) > count)
+        delays.append(lost.now - began)
+    assert delays == pytest.approx([1, 2, 4, 8], abs=0.5)
     assert lane.state is State.STARTING
-    found.unreachable = False
-    found.until(lambda: lane.live == 1_000)
-    found.lab.switch(lane, False)
-    found.pass_(60)
+    lost.unreachable = False
+    lost.until(lambda: lane.live == 1_000)
+    lost.lab.switch(lane, False)
+    lost.pass_(60)
     assert lane.state is State.OFF
 
 
 # Rows of several lanes.
 
 
-def row_of(*hosts, **options):
-    made = bench(*hosts, **options)
-    return made, LaneRow(made.lab.lanes)
-
-
 @given(st.integers(0, 1_000_000), st.lists(st.integers(0, 10_000_000), min_size=1, max_size=8), st.booleans())
-def test_a_target_is_split_without_remainder(tasks, fits, even):
+def test_the_shares_of_a_split_target_add_up_and_follow_the_weights(tasks, fits, even):
     lanes = bench(*(Host(f"h{number}", ("env",)) for number in range(len(fits)))).lab.lanes
     weights = dict(zip(lanes, fits, strict=True))
     shares = LaneRow(lanes, lambda: even).split(tasks, weights.__getitem__)
@@ -267,43 +259,35 @@ def test_a_target_is_split_without_remainder(tasks, fits, even):
         assert all(abs(shares[lane] - tasks * size / whole) <= len(fits) for lane, size in weights.items())
 
 
-def test_a_lost_host_gets_none_while_others_can_take_them():
-    made, row = row_of(WEB1, WEB2)
+def test_a_lost_host_gets_no_tasks_while_others_can_run_them():
+    made = bench(WEB1, WEB2)
+    row = LaneRow(made.lab.lanes)
     for lane, tasks in row.split(1_000, lambda lane: 1).items():
         made.lab.set_target(lane, tasks)
     made.until(lambda: sum(lane.live for lane in row.lanes) == 1_000)
-    made.opened[0].lose()
+    made.opened[0].disconnect()
     made.pass_(1)
     assert [*row.split(1_000, lambda lane: 1).values()] == [0, 1_000]
-    picture = row.snapshot(made.lab.snapshot(made.now).lanes, 0)
-    assert (picture.status.state, picture.status.wall) == (State.RUNNING, "without web1")
+    snapshot = row.snapshot(made.lab.snapshot(made.now).lanes, 0)
+    assert (snapshot.status.state, snapshot.status.wall) == (State.RUNNING, "without web1")
 
 
-def test_several_hosts_together_have_sums_worst_cases_and_means_over_their_tasks():
-    one = blank_sample(
-        0,
-        1.0,
-        rss=10,
-        live=100,
-        lag=0.5,
-        rss_per_task=1_000.0,
-        measured_live=100,
-        tick_time=7.0,
-        duration=2.0,
+def test_a_combined_sample_has_sums_maxima_and_means_per_task():
+    first = blank_sample(
+        0, 1.0, rss=10, live=100, lag=0.5, rss_per_task=1e3, measured_live=100, duration=2.0, tick_time=7.0
     )
-    two = blank_sample(
-        1, 2.0, rss=20, live=300, lag=0.1, rss_per_task=2_000.0, measured_live=300, duration=3.0
+    second = blank_sample(
+        1, 2.0, rss=20, live=300, lag=0.1, rss_per_task=2e3, measured_live=300, duration=3.0
     )
-    both = combined_sample([one, two], 5)
+    both = combined_sample([first, second], 5)
     assert (both.lane, both.time, both.rss, both.live, both.lag) == (5, 2.0, 30, 400, 0.5)
     assert both.rss_per_task == 1_750
-    assert both.duration == 3
-    assert both.tick_time is None
-    assert both.traced is None
+    assert (both.duration, both.tick_time, both.traced) == (3, None, None)
 
 
-def test_a_folded_row_keeps_the_sum_over_time():
-    made, row = row_of(WEB1, WEB2)
+def test_a_combined_row_records_sums_and_the_range_of_retained_memory():
+    made = bench(WEB1, WEB2)
+    row = LaneRow(made.lab.lanes)
     made.lab.observers.append(lambda snapshot: row.update(snapshot.lanes, snapshot.time))
     for lane in row.lanes:
         made.lab.set_target(lane, 500)
@@ -318,17 +302,11 @@ def test_a_folded_row_keeps_the_sum_over_time():
     made.pass_(1)
     retained = [lane.sample.rss for lane in row.lanes]
     assert row.series.last("retained") == sum(retained)
-    assert [each.last("retained") for each in (row.spread, *row.spread.band)] == [
-        sum(retained) / 2,
-        min(retained),
-        max(retained),
-    ]
+    spread = [each.last("retained") for each in (row.spread, *row.spread.band)]
+    assert spread == [sum(retained) / 2, min(retained), max(retained)]
 
 
-# The system's own words.
-
-
-def test_figures_of_a_process_are_those_of_psutil():
+def test_process_figures_match_psutil():
     other = psutil.Process()
     found, memory, times = process_figures(os.getpid()), other.memory_info(), other.cpu_times()
     assert found["rss"] == pytest.approx(memory.rss, abs=8 * MIB)
@@ -349,27 +327,24 @@ def test_figures_of_a_process_are_those_of_psutil():
     [(("env",), -1), (THROUGH_A_SHELL, 0), (("busybox", "sh", "-c", 'busybox sh -c "$*"', "x"), -1)],
     ids=["env", "sh", "busybox"],
 )
-async def test_a_worker_runs_by_a_prefix_with_and_without_a_shell_on_the_oldest_and_newest_python(
-    prefix, python
-):
+async def test_a_worker_runs_through_a_prefix_on_the_oldest_and_newest_python(prefix, python):
     if shutil.which(prefix[0]) is None:
         pytest.skip(f"no {prefix[0]}")
     version, path = [*PYTHONS.items()][python] if PYTHONS else ("", sys.executable)
     remote = connect(*prefix, python=path)
     pid = await remote.ready()
     bridge = remote.bridge.pid
-    assert remote.host.python.startswith(version)
-    assert remote.host.cores == len(os.sched_getaffinity(0))
+    host = remote.all(HostFigures)[0]
+    assert host.python.startswith(version)
+    assert host.cores == len(os.sched_getaffinity(0))
     await remote.until(lambda: remote.link.reading() is not None)
     idle = remote.link.reading().rss
-    remote.link.send("target", tasks=20_000)
-    await remote.until(lambda: remote.of(Reached))
+    await remote.start_tasks(20_000)
     await remote.until(lambda: remote.link.reading().rss > idle + 20_000 * 1_000)
     assert remote.link.reading().rss < idle + 20_000 * 3_000
     await remote.until(lambda: remote.link.delay is not None)
-    remote.link.send("stop")
-    assert await remote.end() == Ended("exited with status 0")
-    await all_gone(pid, bridge)
+    assert await remote.stop() == Ended("exited with status 0")
+    await all_ended(pid, bridge)
 
 
 OLD = [
@@ -380,55 +355,55 @@ OLD = [
 
 
 @pytest.mark.real
-async def test_what_a_host_lacks_is_one_line(tmp_path):
+async def test_a_missing_python_command_or_package_is_a_one_line_error(tmp_path):
     for version, python in OLD:
-        said = await connect("env", python=str(python)).refusal()
-        assert said.endswith(f"is cpython {version}: Python 3.9 or newer is needed")
-    said = await connect("env", python="no-such-python").refusal()
-    assert said.startswith("there cannot be reached: exited with status 127: ")
-    assert said.endswith("(expected no-such-python: Python 3.9 or newer, or another named in the settings)")
-    said = await connect("false").refusal()
-    assert said == "there cannot be reached: exited with status 1"
-    said = await connect("no-such-program").refusal()
-    assert said.startswith("there cannot be reached: could not be started: ")
+        message = await connect("env", python=str(python)).failure()
+        assert message.endswith(f"is cpython {version}: Python 3.9 or newer is needed")
+    message = await connect("env", python="no-such-python").failure()
+    assert message.startswith("remote cannot be reached: exited with status 127: ")
+    assert message.endswith(
+        "(expected no-such-python: Python 3.9 or newer, or another named in the settings)"
+    )
+    message = await connect("false").failure()
+    assert message == "remote cannot be reached: exited with status 1"
+    message = await connect("no-such-program").failure()
+    assert message.startswith("remote cannot be reached: could not be started: ")
     for python in PYTHONS.values():
         if subprocess.run([python, "-c", "import uvloop"], capture_output=True, check=False).returncode:  # noqa: ASYNC221
-            said = await connect("env", engine="uvloop", python=python).refusal()
-            assert said.startswith("ModuleNotFoundError: No module named 'uvloop'")
+            message = await connect("env", engine="uvloop", python=python).failure()
+            assert message.startswith("ModuleNotFoundError: No module named 'uvloop'")
             break
 
 
 @pytest.mark.real
-async def test_what_a_shell_prints_first_is_passed_over():
+async def test_output_of_the_login_shell_is_skipped():
     remote = connect("sh", "-c", """echo Welcome; echo to web1; printf '{"type":'; "$@" """, "sh")
     await remote.ready()
-    assert remote.of(Noise)
-    remote.link.send("stop")
-    await remote.end()
+    assert remote.all(Noise)
+    await remote.stop()
 
 
 @pytest.mark.real
-async def test_a_host_that_says_nothing_or_garbage_for_ever_is_given_up(monkeypatch):
+async def test_a_host_without_an_answer_or_with_endless_garbage_is_an_error(monkeypatch):
     with monkeypatch.context() as shorter:
         shorter.setattr("concwatch.hosts.link.CONNECT_TIMEOUT", 0.1)
-        said = await connect("sh", "-c", "exec sleep 60").refusal()
-    assert said == "there cannot be reached: did not answer within 0 s"
+        message = await connect("sh", "-c", "exec sleep 60").failure()
+    assert message == "remote cannot be reached: did not answer within 0 s"
     remote = connect("sh", "-c", "exec yes")
-    said = await remote.refusal()
-    assert said.startswith(
-        "there cannot be reached: printed something other than wire messages: not a line of the wire: "
+    message = await remote.failure()
+    assert message.startswith(
+        "remote cannot be reached: printed something other than wire messages: not a line of the wire: "
     )
-    assert len(remote.seen) < 200
+    assert len(remote.received) < 200
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("victim", ["bridge", "worker"])
-async def test_whatever_is_killed_nothing_is_left(victim):
+async def test_killing_bridge_or_worker_ends_the_other(victim):
     remote = connect(*PIPED)
     pid = await remote.ready()
     bridge = remote.bridge.pid
-    remote.link.send("target", tasks=1_000)
-    await remote.until(lambda: remote.of(Reached))
+    await remote.start_tasks(1_000)
     os.kill({"bridge": bridge, "worker": pid}[victim], signal.SIGKILL)
     ended = await remote.end()
     if victim == "worker":
@@ -436,11 +411,11 @@ async def test_whatever_is_killed_nothing_is_left(victim):
     else:
         assert ended.lost
         assert ended.reason.startswith("the connection ")
-    await all_gone(pid, bridge)
+    await all_ended(pid, bridge)
 
 
 def shorten_silence(monkeypatch, seconds):
-    """Set after how many seconds without a line monitor and bridge give up."""
+    """Set the seconds without a line after which monitor and bridge end the connection."""
     archive = io.BytesIO(package.archive())
     bridge = (package.PACKAGE / "hosts" / "bridge.py").read_text()
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(archive, "a") as file:
@@ -451,13 +426,12 @@ def shorten_silence(monkeypatch, seconds):
 
 
 @pytest.mark.real
-async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there(monkeypatch):
+async def test_a_silent_connection_is_lost_and_its_remote_processes_end(monkeypatch):
     shorten_silence(monkeypatch, 2.0)
     remote = connect(*PIPED)
     pid = await remote.ready()
     bridge = remote.bridge
-    remote.link.send("target", tasks=1_000)
-    await remote.until(lambda: remote.of(Reached))
+    await remote.start_tasks(1_000)
     cats = [child for child in bridge.parent().children() if child.name() == "cat"]
     assert len(cats) == 2
     for cat in cats:
@@ -465,7 +439,7 @@ async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there(
     try:
         ended = await remote.end()
         assert ended == Ended("nothing received for 2.0 s", lost=True)
-        await all_gone(pid, bridge.pid, limit=20)
+        await all_ended(pid, bridge.pid)
     finally:
         for cat in cats:
             with contextlib.suppress(psutil.Error):
@@ -473,7 +447,7 @@ async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there(
 
 
 @pytest.mark.real
-def test_nothing_is_left_there_when_the_monitor_is_killed():
+def test_killing_the_monitor_ends_remote_workers():
     out = subprocess.Popen(
         [*PROGRAM, "run", "asyncio", "--tasks", "1000", "--seconds", "60", "--host", "env -u X"],
         stderr=subprocess.PIPE,
@@ -490,20 +464,17 @@ def test_nothing_is_left_there_when_the_monitor_is_killed():
         out.kill()
         out.wait()
         out.stderr.close()
-    asyncio.run(all_gone(*(process.pid for process in below)))
+    asyncio.run(all_ended(*(process.pid for process in below)))
 
 
 @pytest.mark.real
-def test_run_and_hosts_print_a_row_a_host(tmp_path):
+def test_run_hosts_and_doctor_report_each_host(tmp_path):
     hosts = f'[hosts.web1]\ncommand = "env"\npython = "{sys.executable}"\n[hosts.gone]\ncommand = "false"\n'
-    settings = {"CONCWATCH_SETTINGS": str(_file(tmp_path, hosts))}
+    settings = {"CONCWATCH_SETTINGS": str(write_settings(tmp_path, hosts))}
     both = ("--host", "local", "--host", "web1")
     done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, *both, "--json", env=settings)
     found = json.loads(done.stdout)
-    assert [(lane["engine"], lane["host"], lane["peak_live"]) for lane in found["lanes"]] == [
-        ("asyncio", None, 1_000),
-        ("asyncio", "web1", 1_000),
-    ]
+    assert [(lane["host"], lane["peak_live"]) for lane in found["lanes"]] == [(None, 1_000), ("web1", 1_000)]
     done = invoke("hosts", env=settings)
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
@@ -515,25 +486,23 @@ def test_run_and_hosts_print_a_row_a_host(tmp_path):
 
 
 @pytest.mark.real
-async def test_a_program_that_needs_nothing_else_is_sent(tmp_path, monkeypatch):
+async def test_a_static_program_is_sent_to_hosts_of_the_same_processor(tmp_path, monkeypatch):
     go = ENGINES["go"]
     if go.missing():
         pytest.skip(go.missing())
     command = await build(go.ways, "go", lambda text: None, lambda seconds: None)
-    content = read_bytes(command[0])
+    content = await asyncio.to_thread(Path(command[0]).read_bytes)
     assert is_static(content)
     remote = connect("env", program=Program("go", {}, command[1:], content))
     await remote.ready()
-    remote.link.send("target", tasks=1_000)
-    await remote.until(lambda: remote.of(Reached))
-    remote.link.send("stop")
-    await remote.end()
+    await remote.start_tasks(1_000)
+    await remote.stop()
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     remote = connect("env", program=Program("go", {}, command[1:], content))
-    assert (await remote.refusal()).startswith("the program is built for riscv64: this is ")
+    assert (await remote.failure()).startswith("the program is built for riscv64: this is ")
 
 
-# Building there.
+# Building on the host.
 
 WORKER = """import sys
 print('{"type":"ready","engine":"toy","runtime":"Toy","pid":1,"protocol":1}', flush=True)
@@ -542,7 +511,7 @@ sys.stdin.read()
 
 
 def toy(folder, *build, tool="python3", least=(3,)):
-    """Return a program in another language: a file that is copied by its build, and run."""
+    """Return a program whose build copies its source."""
     (folder / "toy.py").write_text(WORKER)
     way = Runtime(
         "Toy",
@@ -560,12 +529,12 @@ def connect_with_cache(cache, program, python=sys.executable):
 
 
 @pytest.mark.real
-async def test_a_worker_is_built_there_once(tmp_path):
+async def test_a_worker_is_built_once_on_the_host(tmp_path):
     oldest = next(iter(PYTHONS.values()), sys.executable)
     for kinds in ([Building, Built], []):
         remote = connect_with_cache(tmp_path / "cache", toy(tmp_path), oldest)
-        await remote.until(lambda remote=remote: remote.of(Ready))
-        assert [type(found) for found in remote.seen if isinstance(found, Building | Built)] == kinds
+        await remote.receive(Ready)
+        assert [type(found) for found in remote.received if isinstance(found, Building | Built)] == kinds
         remote.link.send("stop")
         remote.link.kill()
         await remote.end()
@@ -575,7 +544,7 @@ async def test_a_worker_is_built_there_once(tmp_path):
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    ("cache", "changes", "build", "said"),
+    ("cache", "changes", "build", "message"),
     [
         ("c", {"tool": "nosuch", "least": (2, 1)}, (), "needs nosuch 2.1 or newer: ask for it"),
         ("c", {"least": (99,)}, (), "needs python3 99 or newer, found 3."),
@@ -583,68 +552,62 @@ async def test_a_worker_is_built_there_once(tmp_path):
         ("toy.py", {}, (), "Not a directory: expected a writable folder"),
     ],
 )
-async def test_what_cannot_be_built_there_is_one_line(tmp_path, cache, changes, build, said):
+async def test_a_failed_build_on_the_host_is_a_one_line_error(tmp_path, cache, changes, build, message):
     remote = connect_with_cache(tmp_path / cache, toy(tmp_path, *build, **changes))
-    assert said in await remote.refusal()
+    assert message in await remote.failure()
     assert not list(tmp_path.glob("c/concwatch/runtimes/*"))
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("how", ["stop", "kill"])
-async def test_a_build_that_is_stopped_leaves_nothing(tmp_path, how):
+async def test_a_stopped_build_leaves_no_process_and_no_file(tmp_path, how):
     program = toy(tmp_path, "sh", "-c", "echo $$; exec sleep 600")
     remote = connect(*PIPED, "env", f"XDG_CACHE_HOME={tmp_path}", program=program)
-    await remote.until(lambda: remote.of(Building))
-    (part,) = await _soon(lambda: [*tmp_path.glob("concwatch/runtimes/.*")])
-    (build,) = await _soon(lambda: [each for each in _below() if each.name() == "sleep"])
+    await remote.receive(Building)
+    (part,) = await eventually(lambda: [*tmp_path.glob("concwatch/runtimes/.*")])
+    descendants = partial(psutil.Process().children, recursive=True)
+    (build,) = await eventually(lambda: [each for each in descendants() if each.name() == "sleep"])
     if how == "stop":
         remote.link.send("stop")
     else:
         remote.link.kill()
     await remote.end()
-    await all_gone(build.pid)
-    await _soon(lambda: not part.exists())
+    await all_ended(build.pid)
+    await eventually(lambda: not part.exists())
 
 
-def _below():
-    return psutil.Process().children(recursive=True)
-
-
-async def _soon(look):
-    async with asyncio.timeout(40):
-        while not (found := look()):  # noqa: ASYNC110  # processes and folders have no event for it
+async def eventually(condition):
+    """Wait until ``condition()`` is true, and return its value."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := condition()):  # noqa: ASYNC110  # processes and folders have no event for it
             await asyncio.sleep(0.02)
     return found
 
 
 @pytest.mark.real
-async def test_an_engine_of_another_language_runs_there(tmp_path):
+async def test_an_engine_in_another_language_runs_on_a_host(tmp_path):
     engine = ENGINES["node"]
     if reason := engine.missing():
         pytest.skip(reason)
-    host = Host("there", ("env", f"XDG_CACHE_HOME={tmp_path}"), sys.executable)
+    host = Host("remote", ("env", f"XDG_CACHE_HOME={tmp_path}"), sys.executable)
     remote = Remote(open_process(engine.on(host)))
     await remote.ready()
-    remote.link.send("target", tasks=1_000)
-    await remote.until(lambda: remote.of(Reached))
-    remote.link.send("stop")
-    assert await remote.end() == Ended("exited with status 0")
+    await remote.start_tasks(1_000)
+    assert await remote.stop() == Ended("exited with status 0")
 
 
 @pytest.mark.real
-async def test_a_control_group_is_a_host_whose_guard_holds_there():
+async def test_the_memory_budget_holds_in_a_control_group():
     folder = memory_group(128 * MIB)
     if folder is None:
-        pytest.skip("no memory control group can be made here")
+        pytest.skip("no permission to create a memory control group")
     prefix = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
     lab = Lab([ENGINES["asyncio"].on(Host("small", prefix, sys.executable))])
     run = asyncio.create_task(lab.run())
     (lane,) = lab.lanes
     try:
         lab.set_target(lane, 1_000_000)
-        async with asyncio.timeout(60):
-            while lane.worker.goal.limit is None:  # noqa: ASYNC110  # a lab has no event for it
-                await asyncio.sleep(0.02)
+        await eventually(lambda: lane.worker.goal.limit)
         assert lane.worker.goal.limit.wall == "memory budget"
         assert lane.live > 10_000
         assert lab.host_of(lane).capacity.budget.size < 128 * MIB
@@ -654,7 +617,7 @@ async def test_a_control_group_is_a_host_whose_guard_holds_there():
     finally:
         run.cancel()
         await lab.close()
-        await all_gone(lane.worker.stats.ready.pid)
+        await all_ended(lane.worker.stats.ready.pid)
         await remove_group(folder)
 
 
@@ -664,7 +627,7 @@ async def test_a_control_group_is_a_host_whose_guard_holds_there():
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     if SSHD is None or shutil.which("ssh") is None:
-        pytest.skip("no ssh server here: apt install openssh-server")
+        pytest.skip("sshd is not installed: apt install openssh-server")
     if os.geteuid() != 0:
         pytest.skip("sshd is started as root only")
     found = Sshd(tmp_path_factory.mktemp("sshd"))
@@ -673,21 +636,19 @@ def server(tmp_path_factory):
 
 
 @pytest.mark.real
-async def test_a_wrong_key_is_one_line_and_asks_nobody(server, tmp_path):
+async def test_a_wrong_ssh_key_is_a_one_line_error_without_a_prompt(server, tmp_path):
     make_key(tmp_path / "wrong")
     prefix = [
         str(tmp_path / "wrong") if word.endswith("/user") else word
         for word in server.prefix("-o", "IdentitiesOnly=yes")
     ]
-    said = await connect(*prefix).refusal()
-    assert said.startswith("there cannot be reached: exited with status 255: ")
-    assert "Permission denied" in said
+    message = await connect(*prefix).failure()
+    assert message.startswith("remote cannot be reached: exited with status 255: ")
+    assert "Permission denied" in message
 
 
 @pytest.mark.real
-async def test_over_a_slow_ssh_that_is_cut_for_a_second_figures_keep_their_meaning_until_ssh_is_killed(
-    server,
-):
+async def test_a_lane_survives_a_slow_and_interrupted_ssh_until_ssh_is_killed(server):
     async with Relay(server.port, delay=0.05, loss=0.01) as relay:
         prefix = [str(relay.port) if word == str(server.port) else word for word in server.prefix()]
         lab = Lab([ENGINES["asyncio"].on(Host("far", tuple(prefix), sys.executable))])
@@ -695,24 +656,26 @@ async def test_over_a_slow_ssh_that_is_cut_for_a_second_figures_keep_their_meani
         (lane,) = lab.lanes
         try:
             lab.set_target(lane, 10_000)
-            await _soon(
+            await eventually(
                 lambda: lane.worker.goal.reached and lane.delay is not None and lane.sample.rss_per_task
             )
-            assert lane.delay >= 0.1  # both ways
+            assert lane.delay >= 0.1  # both directions
             pid, number = lane.worker.stats.ready.pid, lane.worker.stats.tick.number
             relay.open.clear()
             await asyncio.sleep(1)  # less than the limit of 4.5 s
             assert lane.state in (State.RUNNING, State.STALLED)
             relay.open.set()
-            await _soon(lambda: lane.worker.stats.tick.number >= number + 15 and lane.state is State.RUNNING)
+            await eventually(
+                lambda: lane.worker.stats.tick.number >= number + 15 and lane.state is State.RUNNING
+            )
             assert lane.worker.stats.ready.pid == pid
             assert 1_000 < lane.sample.rss_per_task < 1_600
             assert lane.live == 10_000
             bridge = psutil.Process(pid).parent().pid
             (ssh,) = (each for each in psutil.Process().children() if each.name() == "ssh")
             ssh.kill()
-            await _soon(lambda: lane.state is State.LOST)
-            await all_gone(pid, bridge)
+            await eventually(lambda: lane.state is State.LOST)
+            await all_ended(pid, bridge)
         finally:
             run.cancel()
             await lab.close()

@@ -21,7 +21,7 @@ from concwatch.watch.remote_host import RemoteHost
 from concwatch.watch.watching import Watching
 from tests.agent_driver import NEWEST, OLDEST
 from tests.command_line import refused
-from tests.host_driver import PATIENCE, SSHD, THROUGH_A_SHELL, Sshd, all_gone
+from tests.host_driver import PATIENCE, SSHD, THROUGH_A_SHELL, Sshd, all_ended
 
 pytestmark = [
     pytest.mark.real,
@@ -121,7 +121,7 @@ async def test_remote_processes_are_counted_by_agents_and_nothing_remains(
     await host.finish()
     assert (host.program.exit_status, watching.ended) == (143, "the program killed by SIGTERM")
     assert sorted(map(int, "".join(output).split())) == sorted(pids)
-    await all_gone(*pids)
+    await all_ended(*pids)
     assert not folder.exists()
 
 
@@ -159,7 +159,7 @@ async def test_killing_the_monitor_ends_remote_processes(service, tmp_path):
     with start(*command, sys.executable, service) as monitor:
         pids = [int(monitor.stdout.readline()) for _ in range(2)]
         monitor.send_signal(signal.SIGKILL)
-    await all_gone(*pids)
+    await all_ended(*pids)
 
 
 async def test_a_remote_process_can_be_attached_to_twice_and_survives():

@@ -1,11 +1,10 @@
-"""Workers that are built by a fake toolchain, and a lab that starts them."""
+"""Building workers with a fake toolchain, and a lab that starts them."""
 
 import asyncio
 import json
 import os
 import shutil
 
-import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -14,39 +13,23 @@ from concwatch.lab.catalog import CATALOG
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
-from concwatch.runtimes import building, store
+from concwatch.runtimes import building, store, tool
 from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.tool import Found, find
+from tests.processes import alive
 from tests.toolchain import MAKE, TOYC, Toolchain
+from tests.worker_driver import until
 
 pytestmark = pytest.mark.real
 
-PATIENCE = 30.0
-
-FAIL = """echo "reading $2"; echo "main.toy:1:1: error: nobody plays like this" >&2; exit 1"""
+ERROR = "main.toy:1:1: error: unknown word"
+FAIL = f"""echo "reading $2"; echo "{ERROR}" >&2; exit 1"""
 SLEEP = "sleep 600"
 
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     return Toolchain(tmp_path, monkeypatch)
-
-
-def built(toy, reported=None, took=None):
-    """Build, and return the command."""
-    reported, took = [] if reported is None else reported, [] if took is None else took
-    return asyncio.run(build(toy.engine.ways, "toy", reported.append, took.append))
-
-
-def alive(pids):
-    return [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
-
-
-async def until(done, what):
-    end = asyncio.get_running_loop().time() + PATIENCE
-    while not done():
-        assert asyncio.get_running_loop().time() < end, what
-        await asyncio.sleep(0.02)
 
 
 # Finding the tools.
@@ -65,37 +48,32 @@ def test_the_home_of_a_tool_is_searched_before_the_path(toy, tmp_path, monkeypat
 
 
 def test_a_worker_is_built_once_per_source_and_version(toy):
-    reported, took = [], []
-    command = built(toy, reported, took)
-    assert reported == ["building with Toy 3.1.4"]
-    assert len(took) == 1
+    command = toy.build()
+    assert toy.reported == ["building with Toy 3.1.4"]
     assert os.access(command[0], os.X_OK)
-    assert built(toy, reported, took) == command
-    assert (len(toy.runs), len(took)) == (1, 1)
+    assert toy.build() == command
+    assert (len(toy.runs), len(toy.times)) == (1, 1)
     toy.write("3.2")
-    newer = built(toy)
+    newer = toy.build()
     assert newer != command
     (toy.source / "main.toy").write_text("play on")
-    assert built(toy) not in (command, newer)
-    assert len(toy.runs) == 3
-    assert len(toy.kept) == 3
+    assert toy.build() not in (command, newer)
+    assert len(toy.runs) == len(toy.builds) == 3
 
 
 def test_compiler_output_is_reported_and_its_first_error_is_the_reason(toy):
     toy.write(body=FAIL)
-    reported = []
-    with pytest.raises(BuildError, match=r"^build failed: main\.toy:1:1: error: nobody plays like this$"):
-        built(toy, reported)
-    assert reported[1:] == [f"reading {toy.source}", "main.toy:1:1: error: nobody plays like this"]
-    assert toy.kept == []
+    with pytest.raises(BuildError, match=f"^build failed: {ERROR}$"):
+        toy.build()
+    assert toy.reported[1:] == [f"reading {toy.source}", ERROR]
+    assert toy.builds == []
     toy.write(body="seq 1 5000; exit 1")
-    reported = []
     with pytest.raises(BuildError, match="build failed: 5000"):
-        built(toy, reported)
-    assert len(reported) < 30
-    assert reported[-1].endswith("more lines")
+        toy.build()
+    assert len(toy.reported) < 30
+    assert toy.reported[-1].endswith("more lines")
     toy.write(body=MAKE)
-    assert built(toy)
+    assert toy.build()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +93,7 @@ def test_the_build_error_describes_a_missing_or_broken_toolchain(toy, compiler, 
     else:
         toy.compiler.write_text(compiler)
     with pytest.raises(BuildError, match=expected):
-        built(toy)
+        toy.build()
     assert toy.runs == []
 
 
@@ -123,15 +101,15 @@ def test_a_build_that_exceeds_its_time_limit_is_killed(toy, monkeypatch):
     monkeypatch.setattr(building, "BUILD_TIMEOUT", 0.5)
     toy.write(body=f"{SLEEP} & wait")
     with pytest.raises(BuildError, match="toyc did not finish within 500 ms"):
-        built(toy)
-    assert toy.kept == []
-    assert alive(toy.runs) == []
+        toy.build()
+    assert toy.builds == []
+    assert not any(map(alive, toy.runs))
 
 
 def test_the_build_error_names_a_cache_folder_that_is_not_writable(toy):
     toy.cache.write_text("a file")
     with pytest.raises(BuildError, match=f"cannot be built in {toy.cache}.*"):
-        built(toy)
+        toy.build()
 
 
 def test_concurrent_builds_of_one_engine_run_the_compiler_once(toy):
@@ -150,7 +128,7 @@ def test_concurrent_builds_of_one_engine_run_the_compiler_once(toy):
 
 
 async def in_lab(toy, act):
-    """Run ``act`` with a lab of the toy engine and its lane, and close the lab."""
+    """Run ``act`` with a running lab of the toy engine and its lane."""
     lab = Lab([toy.engine], settings=Settings("hold"), hz=20)
     clock = asyncio.get_running_loop().create_task(lab.run())
     try:
@@ -160,25 +138,20 @@ async def in_lab(toy, act):
         await lab.close()
 
 
-def texts(lab):
-    return [event.text for event in lab.events.since(0)]
-
-
 async def test_a_lane_is_building_and_then_reaches_its_target(toy):
-    toy.write(body=f'echo "looks good"\nwhile [ ! -e {toy.source}/go ]; do sleep 0.02; done\n{MAKE}')
+    toy.write(body=f'echo "no warnings"\nwhile [ ! -e {toy.source}/go ]; do sleep 0.02; done\n{MAKE}')
 
     async def act(lab, lane):
         lab.set_target(lane, 50)
-        await until(lambda: lane.state is State.BUILDING, "building is shown")
+        await until(lambda: lane.state is State.BUILDING, "building")
         assert lane.on
         await until(lambda: toy.runs, "the compiler runs")
         (toy.source / "go").touch()
-        await until(lambda: lane.live == 50, "the target is held")
+        await until(lambda: lane.live == 50, "the target")
         assert lane.state is State.RUNNING
-        reported = texts(lab)
-        assert reported[0] == "building with Toy 3.1.4"
-        assert reported[1] == "looks good"
-        assert reported[2].startswith("built in ")
+        first, second, third, *_ = [event.text for event in lab.events.since(0)]
+        assert (first, second) == ("building with Toy 3.1.4", "no warnings")
+        assert third.startswith("built in ")
 
     await in_lab(toy, act)
 
@@ -189,7 +162,7 @@ async def test_a_failed_build_fails_its_lane_and_switching_on_retries(toy):
     async def act(lab, lane):
         lab.switch(lane, True)
         await until(lambda: lane.state is State.FAILED, "failed")
-        assert lane.worker.reason == "build failed: main.toy:1:1: error: nobody plays like this"
+        assert lane.worker.reason == f"build failed: {ERROR}"
         assert lane.missing is None
         assert lane.idle
         toy.write(body=MAKE)
@@ -207,13 +180,13 @@ async def test_switching_off_cancels_the_build(toy):
         await until(lambda: toy.runs, "the compiler runs")
         lab.switch(lane, False)
         await until(lambda: lane.state is State.OFF, "off")
-        assert alive(toy.runs) == []
-        assert toy.kept == []
+        assert not any(map(alive, toy.runs))
+        assert toy.builds == []
         lab.switch(lane, True)
-        await until(lambda: len(toy.runs) == 2, "it is built anew")
+        await until(lambda: len(toy.runs) == 2, "another build")
 
     await in_lab(toy, act)
-    assert alive(toy.runs) == []
+    assert not any(map(alive, toy.runs))
 
 
 # The command.
@@ -226,14 +199,12 @@ def invoke(*arguments):
 @pytest.fixture
 def no_tools(tmp_path, monkeypatch):
     """No build tools, and an empty cache folder."""
-    from concwatch.runtimes import tool
-
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for home in ("GOROOT", "JAVA_HOME", "CARGO_HOME"):
         monkeypatch.delenv(home, raising=False)
-    monkeypatch.setattr(tool, "glob", type("Nothing", (), {"glob": staticmethod(lambda pattern: [])}))
+    monkeypatch.setattr(tool.glob, "glob", lambda pattern: [])
     return tmp_path
 
 
@@ -245,9 +216,9 @@ def test_engines_without_a_toolchain_name_the_package_to_install(no_tools):
             assert row["missing"].startswith("needs "), row
             assert ": " in row["missing"], row
             assert row["how"], row
-    said = invoke("engines", "--build", "go", "tokio").stdout.splitlines()
-    assert [line.split(":")[0] for line in said] == ["go", "tokio"]
-    assert all("cannot be built: needs " in line for line in said)
+    lines = invoke("engines", "--build", "go", "tokio").stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["go", "tokio"]
+    assert all("cannot be built: needs " in line for line in lines)
 
 
 def test_a_failed_build_prints_one_line_and_exits_with_status_1(no_tools):
@@ -263,12 +234,12 @@ def test_a_failed_build_prints_one_line_and_exits_with_status_1(no_tools):
 
 
 def test_clean_removes_all_builds(toy):
-    built(toy)
+    toy.build()
     toy.write("3.2")
-    built(toy)
+    toy.build()
     result = invoke("engines", "--clean")
     assert result.exit_code == 0
     assert f"{store.folder()}: 2 builds removed, " in result.stdout
-    assert toy.kept == []
+    assert toy.builds == []
     assert "0 builds removed" in invoke("engines", "--clean").stdout
-    assert built(toy)
+    assert toy.build()

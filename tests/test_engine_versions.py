@@ -1,6 +1,5 @@
-"""An engine on one version of what runs it, or with variables of its own; and how to get what is not here."""
+"""Engines on another version of their runtime, or with environment variables."""
 
-import asyncio
 import json
 import re
 import shutil
@@ -14,28 +13,21 @@ from concwatch.lab.catalog import catalog_row, find_engines
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.links.process import WorkerProcess
-from concwatch.runtimes.building import BuildError, build
+from concwatch.runtimes.building import BuildError
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 from concwatch.runtimes.tool import find as find_tool
 from tests.toolchain import MAKE, TOYC, Toolchain
+from tests.worker_driver import until
 
 pytestmark = pytest.mark.real
 
-PATIENCE = 30.0
-
 
 def executable(path, text):
-    """Write a script that can be run."""
+    """Write an executable shell script."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
-
-
-def built(ways, log=None):
-    """Build, and return the command."""
-    log = [] if log is None else log
-    return asyncio.run(build(ways, "toy", log.append, lambda seconds: None))
 
 
 @pytest.fixture
@@ -48,12 +40,12 @@ def toy(tmp_path, monkeypatch):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Three fake Pythons that are not on ``PATH``, one of them free-threaded."""
+    """Three fake Pythons not on ``PATH``, one of them free-threaded."""
     monkeypatch.setattr(pythons, "FOLDERS", (str(tmp_path),))
     monkeypatch.setattr(shutil, "which", lambda name: None)
     for folder, free in (("3.14.1", False), ("3.14.2", False), ("cpython-3.14.2+freethreaded-linux", True)):
         version = re.search(r"[\d.]+\d", folder)[0]
-        said = {
+        report = {
             "executable": f"{version}{'t' * free}",
             "prefix": folder,
             "version": [int(part) for part in version.split(".")],
@@ -61,7 +53,7 @@ def installed(tmp_path, monkeypatch):
             "free_threaded": free,
             "packages": [],
         }
-        executable(tmp_path / folder / "bin" / "python3", f"echo '{json.dumps(said)}'")
+        executable(tmp_path / folder / "bin" / "python3", f"echo '{json.dumps(report)}'")
     pythons.find_interpreter.cache_clear()
     yield
     pythons.find_interpreter.cache_clear()
@@ -92,43 +84,45 @@ def test_only_the_requested_version_of_a_tool_is_used(tmp_path):
     for version in ("21.0.2", "25.0.1"):
         executable(tmp_path / f"jdk-{version}" / "bin" / "brew", "")
         (tmp_path / f"jdk-{version}" / "release").write_text(f'BREW_VERSION="{version}"\n')
-    stated = ("release", "BREW_VERSION")
-    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), version_file=stated)
+    file = ("release", "BREW_VERSION")
+    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), version_file=file)
     way = Runtime("Brew", str(tmp_path), (TOYC, brew), (), ("{brew}",))
-    assert find_tool(way.main_tool).version == "25.0.1"  # the newest beyond the path
+    assert find_tool(way.main_tool).version == "25.0.1"  # the newest not on the path
     assert find_tool(way.of_version("21").main_tool).version == "21.0.2"
     assert re.fullmatch(
         r"needs brew 24, found [\d.]+ at .*: buy 24", find_tool(way.of_version("24").main_tool)
     )
-    assert way.of_version("24").tools[0] is TOYC  # it only builds
+    assert way.of_version("24").tools[0] is TOYC  # a tool that only builds
 
 
 def test_a_version_reported_by_the_tool_itself_must_match_the_requested_one(toy):
     (way,) = toy.engine.ways
-    assert built([way.of_version("3.1")])
+    assert toy.build([way.of_version("3.1")])
     with pytest.raises(BuildError, match=r"^needs toyc 3\.2, found 3\.1\.4 at .*: buy one"):
-        built([way.of_version("3.2")])
+        toy.build([way.of_version("3.2")])
 
 
-# Variables.
+# Environment variables.
 
 
 def test_a_build_with_environment_variables_is_a_separate_build(toy):
     toy.write(body=MAKE + '; echo "taste=$TASTE"')
-    log = []
-    plain = built(toy.engine.ways, log)
+    plain = toy.build()
+    assert toy.reported[-1] == "taste="
     sweet = toy.engine.with_variables((("TASTE", "sweet"),))
     assert sweet.environment == (("TASTE", "sweet"),)
-    assert built(sweet.ways, log) != plain
-    assert [line for line in log if line.startswith("taste")] == ["taste=", "taste=sweet"]
+    assert toy.build(sweet.ways) != plain
+    assert toy.reported[-1] == "taste=sweet"
 
 
 async def test_a_worker_gets_its_variables_in_addition_to_the_inherited_ones():
-    say = "print(json.dumps(dict(type='error', message=os.environ['TOY'] + str('PATH' in os.environ))))"
-    link = WorkerProcess([sys.executable, "-c", f"import json, os; {say}"], {"TOY": "yes, "})
-    seen, end = [], time.monotonic() + PATIENCE
-    while not any(isinstance(arrival, Ended) for arrival in seen):
-        assert time.monotonic() < end, seen
-        seen += link.arrivals(time.monotonic())
-        await asyncio.sleep(0.005)
+    code = "print(json.dumps(dict(type='error', message=os.environ['TOY'] + str('PATH' in os.environ))))"
+    link = WorkerProcess([sys.executable, "-c", f"import json, os; {code}"], {"TOY": "yes, "})
+    seen = []
+
+    def ended():
+        seen.extend(link.arrivals(time.monotonic()))
+        return any(isinstance(arrival, Ended) for arrival in seen)
+
+    await until(ended, "the end of the worker")
     assert Error("yes, True") in seen

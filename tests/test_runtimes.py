@@ -1,4 +1,4 @@
-"""The engines in other languages: what they report word for word, and that they end with their monitor."""
+"""The engines in other languages: their reports, times and memory, and their end with the monitor."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
 from tests.built import start_command
 from tests.processes import assert_ended
-from tests.worker_driver import EARLY, PATIENCE, Worker
+from tests.worker_driver import EARLY, PATIENCE, Worker, until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
 
@@ -31,7 +31,7 @@ OTHERS = [engine.name for engine in CATALOG if engine.ways]
 PROGRAMS = ("go", "tokio", "java-virtual", "csharp", "node", "erlang")
 """One engine of each language."""
 REQUIRED = os.environ.get("REQUIRE_RUNTIMES", "").split()
-"""Engines that must be installed: if one is missing, that is a failure and not a skip."""
+"""Engines that must be installed: a missing one is a failure, not a skip."""
 
 
 @pytest.fixture(scope="module", params=OTHERS)
@@ -61,11 +61,11 @@ def test_runtimes_and_catalog_have_the_same_engines_with_notes():
         assert engine.bytes_per_task > 0
 
 
-# What they say.
+# Reports.
 
 
 def masked(report):
-    """A report without what differs from run to run: times, bytes, versions."""
+    """Return a report as JSON without the values that change: times, bytes, versions."""
     seconds = ("time", "lag", "gc", "seconds", "create_seconds", "create_cpu", "cpu")
     changing = (*seconds, "number", "heap", "pid", "switches", "durations", "delays")
     kept = {key: "…" if key in changing else value for key, value in report.items()}
@@ -76,7 +76,7 @@ def masked(report):
 
 
 def conversation(worker):
-    """Send a new worker every command, and return all its lines but the ticks in between."""
+    """Send every command to a new worker; return all its reports and the last tick."""
     worker.do("rate", hz=50)
     worker.do("workload", spec="hold")
     worker.target(3)
@@ -121,7 +121,7 @@ TIMED = ("go", "tokio", "async-std", "rust-threads", "node", "node-timers", "jav
 
 
 def timings(worker):
-    """All durations and all delays that a worker has reported, in seconds."""
+    """Return all durations and all delays that a worker has reported, in seconds."""
     return ([value for tick in worker.ticks for value in tick[name]] for name in ("durations", "delays"))
 
 
@@ -129,16 +129,16 @@ def test_completed_tasks_are_timed_up_to_a_thousand_a_second_except_in_bursts(wo
     worker.reset()
     worker.do("refill", on=False)
     worker.target(20)
-    worker.do("workload", spec="sleep:0.2")  # which cancels those
+    worker.do("workload", spec="sleep:0.2")  # cancels the 20 tasks
     last = worker.tick(lambda tick: tick["completed"] == 20)
     assert (last["live"], last["cancelled"], last["failed"]) == (0, 20, 0)
     if engine not in TIMED:
         assert not {"durations", "delays"} & set(last)
         return
     durations, delays = timings(worker)
-    assert len(durations) == 20, "only what completes has a duration"
+    assert len(durations) == 20, "only completed tasks have a duration"
     assert 0.2 - EARLY <= min(durations) <= max(durations) < 2
-    assert len(delays) == (0 if engine == "node-timers" else 40)  # of timers nothing begins
+    assert len(delays) == (0 if engine == "node-timers" else 40)  # a timer has no start
     assert all(0 <= delay < 2 for delay in delays)
     worker.target(0)
     worker.do("workload", spec="nop")
@@ -158,13 +158,13 @@ def test_completed_tasks_are_timed_up_to_a_thousand_a_second_except_in_bursts(wo
 def test_a_runtime_with_a_heap_reports_its_size(worker, engine):
     worker.reset()
     before = worker.tick()
-    if engine in ("rust-threads", "tokio", "async-std"):  # what has no collector has no such figure
+    if engine in ("rust-threads", "tokio", "async-std"):  # without a garbage collector
         assert "heap" not in before
         return
     assert 0 < before["heap"] < psutil.Process(worker.ready["pid"]).memory_info().vms
     tasks = 2_000 if find_engines([engine])[0].threads else 20_000
     worker.target(tasks)
-    worker.tick(lambda tick: tick["heap"] > before["heap"] + tasks * 40)  # bytes: no task is smaller
+    worker.tick(lambda tick: tick["heap"] > before["heap"] + tasks * 40)  # bytes of the smallest task
 
 
 @pytest.mark.parametrize("worker", ["go", "node", "tokio"], indirect=True, scope="module")
@@ -173,14 +173,7 @@ def test_context_switches_are_counted(worker):
     worker.tick(lambda tick: tick["switches"] > before)
 
 
-# In a lab, and its end.
-
-
-async def until(done, what):
-    end = asyncio.get_running_loop().time() + PATIENCE
-    while not done():
-        assert asyncio.get_running_loop().time() < end, what
-        await asyncio.sleep(0.02)
+# In a lab.
 
 
 async def test_one_lab_runs_an_engine_of_each_language_and_leaves_no_process():
@@ -210,11 +203,11 @@ async def test_one_lab_runs_an_engine_of_each_language_and_leaves_no_process():
 PROGRAM = "import sys; sys.path.insert(0, {root!r}); from concwatch.__main__ import main; main()"
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_workers_end_when_their_monitor_is_killed():
     rows = [row for row in find_engines(PROGRAMS) if not row.missing()]
     if not rows:
-        pytest.skip("no toolchain of another language is here")
+        pytest.skip("no toolchain of another language is installed")
     for row in rows:
         start_command(row)
     command = [sys.executable, "-P", "-c", PROGRAM.format(root=ROOT), "run", *(row.name for row in rows)]

@@ -1,11 +1,14 @@
 """A fake toolchain: a compiler on ``PATH`` that runs a shell script."""
 
+import asyncio
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from concwatch.lab.catalog import Engine
+from concwatch.runtimes.building import build
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 from concwatch.system.child import ROOT
@@ -39,6 +42,10 @@ class Toolchain:
     """
 
     def __init__(self, folder: Path, monkeypatch, version: str = "3.1.4", body: str = MAKE) -> None:
+        self.reported: list[str] = []
+        """The messages of the last `build`."""
+        self.times: list[float] = []
+        """The seconds of each build that ran the compiler."""
         self.log = folder / "log"
         self.source = folder / "source"
         self.source.mkdir()
@@ -69,8 +76,11 @@ class Toolchain:
         return [int(line) for line in self.log.read_text().split()] if self.log.exists() else []
 
     @property
-    def kept(self) -> list[str]:
-        """The folders in the cache."""
-        return sorted(path.name for path in self.cache.rglob("*toy*") if path.is_dir()) or sorted(
-            path.name for path in self.cache.rglob("source-*") if path.is_dir()
-        )
+    def builds(self) -> list[Path]:
+        """The folders in the cache, of finished builds and others."""
+        return [path for path in self.cache.rglob("*source-*") if path.is_dir()]
+
+    def build(self, ways: Sequence[Runtime] | None = None) -> list[str]:
+        """Build with the given runtimes or the engine's own; return the command. Replaces `reported`."""
+        self.reported = []
+        return asyncio.run(build(ways or self.engine.ways, "toy", self.reported.append, self.times.append))

@@ -1,5 +1,6 @@
 """A real worker for tests, driven over its pipes."""
 
+import asyncio
 import contextlib
 import json
 import math
@@ -254,6 +255,14 @@ class Worker:
                 reader.join(PATIENCE)
             self.process.stdout.close()
             self.process.stderr.close()
+
+
+async def until(condition: Callable[[], Any], what: str) -> None:
+    """Wait until ``condition()`` is true; fail with ``what`` after the time limit."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what
+        await asyncio.sleep(0.02)
 
 
 def defaults(ready: Report) -> dict[str, dict[str, object]]:

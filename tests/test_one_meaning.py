@@ -1,4 +1,4 @@
-"""One figure, one meaning: each has one name, and is the same wherever the same snapshots are read."""
+"""Figures have the same name and value everywhere: screen, run, experiment, recording and comparison."""
 
 import asyncio
 import json
@@ -35,13 +35,13 @@ RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
     "switches", "others", "duration",
 }  # fmt: skip
-"""Columns of a recording that are not figures, but what figures are computed from."""
+"""Columns of a recording from which figures are computed."""
 
 KEYS = {
     "engine", "host", "runtime", "flags", "state", "reason", "limited_by", "traced", "gc", "tasks",
     "plus_minus", "marks",
 }  # fmt: skip
-"""Keys of a lane in ``run --json`` other than figures."""
+"""Keys of a lane in ``run --json`` that are not figures."""
 
 
 def test_each_figure_is_listed_once_with_its_meaning():
@@ -77,12 +77,12 @@ def fake_lab(settings_, costs):
 
 
 def near(value):
-    """What is equal to ``value`` but for the rounding of a recording: 5 digits, and microseconds of time."""
+    """Approximate ``value`` within the rounding of a recording: 5 digits, microseconds of time."""
     return value if value is None else pytest.approx(value, rel=5.1e-5, abs=1e-5)
 
 
 async def _measured(settings_, tasks, costs, path=None):
-    """Run it as ``concwatch run`` does, recorded into ``path``; give its row, and the lab's snapshots."""
+    """Run tasks like ``concwatch run``, recorded into ``path``; return the row and the snapshots."""
     seen, session = [], Session([ENGINES["asyncio"]], [tasks], 1.0)
     recorder = Recorder(path, open_writer(path), "concwatch", session.engines) if path else None
 
@@ -123,7 +123,7 @@ def test_screen_run_experiment_and_recording_have_the_same_figures(workload, tra
         if figure.burst:
             continue
         lane = result.last if figure.at_end else result.held
-        # The screen shows what a figure gives of the lab's snapshot; a replay, of the recording's.
+        # The screen computes figures of a lab's snapshot, a replay of the recording's.
         read = recording.snapshot(truncate_time(snapshots[lane])).lanes[0]
         expected = figure.of(lane)
         assert row.median(figure.name) == expected, figure.name

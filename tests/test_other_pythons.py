@@ -1,4 +1,4 @@
-"""A worker under the oldest and the newest other Python, with nothing installed there."""
+"""Workers under the oldest and the newest other Python, without installed packages."""
 
 import json
 import shutil
@@ -18,11 +18,11 @@ PROBE = "import sys; print(sys.executable, *sys.version_info[:2], sys.implementa
 
 
 def pythons():
-    """Version → the interpreter of the oldest and the newest other CPython and PyPy, from 3.9 on."""
+    """Return the interpreters of the oldest and newest other CPython and PyPy from 3.9 on, by version."""
     candidates = [str(path) for path in sorted(Path("~/.pyenv/versions").expanduser().glob("*/bin/python3"))]
     names = ["/opt/python/bin/python3", *(f"python3.{minor}" for minor in range(9, 20)), "pypy3"]
     candidates += [path for name in names if (path := shutil.which(name))]
-    # All at the same time: a shim of pyenv takes 0.1 s, and every process of pytest-xdist imports this.
+    # Concurrently: a shim of pyenv takes 0.1 s, and every process of pytest-xdist runs this.
     probes = [subprocess.Popen([path, "-c", PROBE], **PIPES) for path in candidates]
     found = {}
     for probe in probes:
@@ -65,7 +65,7 @@ def test_a_worker_runs_under_another_python(python, engine, tmp_path):
         tick = worker.next_ticks(1)[0]
         assert (tick["created"], tick["live"], tick["cancelled"]) == (200, 50, 150)
         assert tick["queued"] == (50 - int(worker.ready["flags"][0].split()[0]) if engine == "pool" else 0)
-        if python.startswith("PyPy"):  # which supports fewer commands
+        if python.startswith("PyPy"):  # supports fewer commands
             assert not {"trace", "gc"} & set(worker.ready["can"])
             assert 'unknown command "trace"' in worker.refuse("trace", on=True)
             assert "gc" not in tick
@@ -91,13 +91,13 @@ def test_a_worker_runs_under_another_python(python, engine, tmp_path):
         assert "Traceback" not in worker.noise
 
 
-# Found by name, for a lane of its own.
+# Interpreters given by name or path.
 
 
 @pytest.fixture
 def odd(tmp_path):
-    """Creates fake interpreters: scripts that print what a Python would, with changes."""
-    said = {
+    """Creates fake interpreters: scripts that print the report of a Python with some changes."""
+    report = {
         "executable": "/opt/odd/bin/python",
         "prefix": "/opt/odd",
         "version": [3, 13, 1],
@@ -108,7 +108,7 @@ def odd(tmp_path):
 
     def make(name="python", text=None, status=0, **changes):
         path = tmp_path / name
-        text = json.dumps(said | changes) if text is None else text
+        text = json.dumps(report | changes) if text is None else text
         path.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit {status}\n")
         path.chmod(0o755)
         return str(path)
@@ -138,7 +138,7 @@ def test_a_python_provides_all_engines_that_it_supports(odd, changes, label, mor
 
 
 @pytest.mark.parametrize(
-    ("asked", "python", "why"),
+    ("engine", "python", "message"),
     [
         ("asyncio", {"text": "not JSON"}, "is not a Python that concwatch can use: not JSON"),
         ("asyncio", {"text": "", "status": 127}, "is not a Python that concwatch can use: no output"),
@@ -151,9 +151,9 @@ def test_a_python_provides_all_engines_that_it_supports(odd, changes, label, mor
         ("interpreters", {}, r"needs Python 3\.14 or newer: /opt/.* is 3\.13\.1"),
     ],
 )
-def test_an_unsuitable_python_is_rejected_in_one_line(odd, asked, python, why):
-    with pytest.raises(ValueError, match=why) as error:
-        find_engines([f"{asked}@{odd(**python)}"])
+def test_an_unsuitable_python_is_rejected_in_one_line(odd, engine, python, message):
+    with pytest.raises(ValueError, match=message) as error:
+        find_engines([f"{engine}@{odd(**python)}"])
     assert "\n" not in str(error.value)
 
 
@@ -187,10 +187,10 @@ def test_two_pythons_of_one_version_are_rejected(odd):
 @needs_one
 def test_a_lane_on_another_python_does_not_import_packages_of_this_one(tmp_path):
     row, *_ = find_engines([f"asyncio@{list(PYTHONS.values())[-1]}"])
-    (tmp_path / "jobs.py").write_text("async def look():\n    import msgspec\n")
+    (tmp_path / "jobs.py").write_text("async def load():\n    import msgspec\n")
     with Worker(row, cwd=tmp_path) as worker:
         assert worker.ready["runtime"].split()[1].startswith(row.name.rpartition("@")[2].lstrip("py"))
-        worker.do("workload", spec="jobs:look")
+        worker.do("workload", spec="jobs:load")
         worker.do("refill", on=False)
         worker.send("target", tasks=1)
         assert "No module named 'msgspec'" in worker.wait("error")["message"]

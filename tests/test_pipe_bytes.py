@@ -1,4 +1,4 @@
-"""Bytes from a pipe: cut into lines wherever they come apart, and never more of them than fit."""
+"""Bytes from a pipe: divided into lines, with limits on their length and number."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""A worker's process from outside: whatever it writes and however it ends, and that none is left behind."""
+"""Worker processes: their output, commands, memory and end."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ from tests.lab_driver import ENGINES
 pytestmark = pytest.mark.real
 
 PATIENCE = 40.0
-"""Seconds after which what is waited for will not come, on the slowest machine."""
+"""The time limit of one condition in seconds, on the slowest machine."""
 
-BEFORE = "import json, os, sys, time\ndef say(**fields): print(json.dumps(fields), flush=True)\n"
+BEFORE = "import json, os, sys, time\ndef send(**fields): print(json.dumps(fields), flush=True)\n"
 
 
 class Child:
-    """A worker process and all that has come from it."""
+    """A worker process and all messages from it."""
 
     def __init__(self, link):
         self.link = link
@@ -38,7 +38,7 @@ class Child:
     def of(self, kind):
         return [arrival for arrival in self.seen if isinstance(arrival, kind)]
 
-    def look(self):
+    def read(self):
         found = list(self.link.arrivals(time.monotonic()))
         self.seen += found
         return found
@@ -47,18 +47,18 @@ class Child:
         end = time.monotonic() + PATIENCE
         while not done():
             assert time.monotonic() < end, self.seen[-5:]
-            self.look()
+            self.read()
             await asyncio.sleep(0.005)
 
     async def end(self):
-        """Wait for the end, and give how it was."""
+        """Wait for the end, and return its reason."""
         await self.until(lambda: self.of(Ended))
         return self.of(Ended)[0].reason
 
 
 @pytest.fixture
 async def run():
-    """Starts children from a few lines of Python; none outlives its test."""
+    """Starts children from a few lines of Python; kills them after the test."""
     children = []
 
     def start(script=None, engine=None, command=None):
@@ -80,19 +80,19 @@ ONE = "one = json.dumps(dict(type='applied', command='gc', seconds=1))\n"
 LONG = "a line longer than 1,048,576 bytes"
 WRITTEN = {
     "in pieces": (ONE + "for char in one + '\\n': os.write(1, char.encode()); time.sleep(0.002)", 1, []),
-    "two at once, and the beginning of a third": (
+    "two and the start of a third": (
         ONE + "os.write(1, (one + '\\n\\n  \\n' + one + '\\n' + one[:9]).encode())",
         2,
         ["""ended in the middle of a line: '{"type": '"""],
     ),
-    "behind one over the limit": (
+    "after a line over the limit": (
         ONE + f"sys.stdout.write('x' * {LONGEST_LINE} + 'y' * {2 * LONGEST_LINE} + '\\n' + one + '\\n')",
         1,
         [LONG],
     ),
-    "behind garbage": (
+    "after garbage": (
         ONE + "os.write(1, b'hello\\n\\xff\\xfe\\x00\\n[1,2]\\n' + b'[' * 100_000 + b'\\n')\n"
-        "say(type='tick'); say(type='news', text='later'); os.write(1, (one + '\\n').encode())",
+        "send(type='tick'); send(type='news', text='later'); os.write(1, (one + '\\n').encode())",
         1,
         ["not a line of the wire: 'hello'", *["not a line of the wire: "] * 4],
     ),
@@ -105,19 +105,19 @@ async def test_lines_are_read_in_any_chunks_and_garbage_is_reported(run, how):
     child = run(script)
     assert await child.end() == "exited with status 0"
     assert child.of(Applied) == [Applied("gc", 1)] * reports
-    told = [item.message for item in child.of(Garbage)]
-    assert [message[: len(start)] for message, start in zip(told, garbage, strict=True)] == garbage
-    assert all(len(message) < 400 for message in told)
+    messages = [item.message for item in child.of(Garbage)]
+    assert [message[: len(start)] for message, start in zip(messages, garbage, strict=True)] == garbage
+    assert all(len(message) < 400 for message in messages)
 
 
 async def test_many_reports_are_returned_in_batches_and_none_is_lost(run):
     count = 20 * MAX_LINES
-    child = run(f"for n in range({count}): say(type='error', message=str(n))\nsys.stdin.read()")
-    looks = []
+    child = run(f"for n in range({count}): send(type='error', message=str(n))\nsys.stdin.read()")
+    batches = []
     while len(child.of(Error)) < count:
-        looks.append([arrival for arrival in child.look() if isinstance(arrival, Error)])
+        batches.append([arrival for arrival in child.read() if isinstance(arrival, Error)])
         await asyncio.sleep(0.005)
-    assert max(map(len, looks)) <= MAX_LINES
+    assert max(map(len, batches)) <= MAX_LINES
     assert [int(error.message) for error in child.of(Error)] == list(range(count))
     assert not child.of(Garbage)
 
@@ -131,15 +131,15 @@ async def test_output_that_is_not_read_blocks_the_worker_and_uses_little_memory(
         await asyncio.sleep(0.005)
     await asyncio.sleep(0.1)
     assert psutil.Process().memory_info().rss - before < 20 << 20
-    child.look()
+    child.read()
     assert child.of(Flood) == [Flood("sends more than is read: it has to wait")]
 
 
 async def test_standard_error_is_truncated_and_its_last_line_is_the_reason(run):
-    child = run("sys.stderr.write('first words\\n' + 'x' * 200_000 + '\\nlast words\\n'); sys.exit(3)")
-    assert await child.end() == "exited with status 3: last words"
+    child = run("sys.stderr.write('first line\\n' + 'x' * 200_000 + '\\nlast line\\n'); sys.exit(3)")
+    assert await child.end() == "exited with status 3: last line"
     noise = child.of(Noise)
-    assert noise[0].text.startswith("first words\n")
+    assert noise[0].text.startswith("first line\n")
     assert all(len(item.text) <= NOISE_KEPT for item in noise)
 
 
@@ -165,7 +165,7 @@ async def test_commands_sent_before_the_start_arrive_in_order(run):
     killed.link.send("target", tasks=1)
     killed.link.kill()
     assert await killed.end() == "killed by SIGKILL"
-    child = run("for line in sys.stdin: say(type='error', message=line.strip())")
+    child = run("for line in sys.stdin: send(type='error', message=line.strip())")
     for number in range(3):
         child.link.send("target", tasks=number)
     await child.until(lambda: len(child.of(Error)) == 3)
@@ -175,7 +175,7 @@ async def test_commands_sent_before_the_start_arrive_in_order(run):
 
 
 async def test_sending_to_a_worker_that_closed_its_input_or_ended_is_ignored(run):
-    child = run("os.close(0); say(type='error', message='closed'); time.sleep(0.1)")
+    child = run("os.close(0); send(type='error', message='closed'); time.sleep(0.1)")
     await child.until(lambda: child.of(Error))
     for _ in range(20):
         child.link.send("target", tasks=1)
@@ -189,7 +189,7 @@ async def test_a_grandchild_that_keeps_the_pipes_open_does_not_delay_the_end(run
     child = run(
         "import subprocess\n"
         "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        "say(type='error', message=str(p.pid))\n"
+        "send(type='error', message=str(p.pid))\n"
     )
     try:
         assert await child.end() == "exited with status 0"

@@ -1,4 +1,4 @@
-"""Which tasks are timed, and the times of a tick, with time passed in: no engine, no clock."""
+"""The choice of timed tasks, and the times of a tick, on a simulated clock."""
 
 import math
 import random
@@ -9,7 +9,7 @@ from concwatch.worker.timing import BUCKET, MAX_TIMES, RATE, Timing
 
 
 class Run:
-    """Tasks created at given moments; keeps the index and the moment of those that are timed."""
+    """Tasks created at given times; ``timed`` has the index and time of the timed ones."""
 
     def __init__(self):
         self.now = 0.0
@@ -17,8 +17,8 @@ class Run:
         self.created = 0
         self.timed = []
 
-    def create(self, moments):
-        for self.now in moments:
+    def create(self, times):
+        for self.now in times:
             if self.timing.choose() is not None:
                 self.timed.append((self.created, self.now))
             self.created += 1
@@ -31,7 +31,7 @@ def poisson(rate, seconds, seed=1):
 
 
 def slices(size, interval, seconds):
-    """Growth in slices: ``size`` tasks within 1 ms, then nothing until the next."""
+    """Return the times of tasks created in slices: ``size`` tasks within 1 ms, every ``interval`` seconds."""
     return (
         turn * interval + place * 1e-3 / size
         for turn in range(int(seconds / interval))
@@ -40,30 +40,25 @@ def slices(size, interval, seconds):
 
 
 @pytest.mark.parametrize(
-    "moments",
+    ("times", "least"),
     [
-        lambda: poisson(300, 10),
-        lambda: poisson(5_000, 3),
-        lambda: poisson(50_000, 2),
-        lambda: slices(1_024, 0.01, 2),
-        lambda: slices(5_000, 3, 15),
-        lambda: [0.0] * 5_000,
+        (lambda: poisson(300, 10), 0),
+        (lambda: poisson(3_000, 2), 0.95 * 2 * RATE),
+        (lambda: poisson(20_000, 2), 0.95 * 2 * RATE),
+        (lambda: poisson(50_000, 2), 0.95 * 2 * RATE),
+        (lambda: slices(1_024, 0.01, 2), 0),
+        (lambda: slices(5_000, 3, 15), 0),
+        (lambda: [0.0] * 5_000, 0),
     ],
-    ids=["few", "many", "most", "slices", "bursts", "at once"],
+    ids=["300", "3000", "20000", "50000", "slices", "bursts", "at once"],
 )
-def test_at_most_a_thousand_tasks_a_second_are_timed(moments):
+def test_at_most_a_thousand_tasks_a_second_and_hardly_fewer_are_timed(times, least):
     run = Run()
-    run.create(moments())
-    times = [now for _, now in run.timed]
-    for first, last in zip(times, times[RATE + BUCKET :], strict=False):
+    run.create(times())
+    timed = [now for _, now in run.timed]
+    assert len(timed) >= least
+    for first, last in zip(timed, timed[RATE + BUCKET :], strict=False):
         assert last - first >= 1 - 1e-6
-
-
-@pytest.mark.parametrize("rate", [3_000, 20_000, 50_000])
-def test_the_allowed_number_of_timed_tasks_is_nearly_used_up(rate):
-    run = Run()
-    run.create(poisson(rate, 2))
-    assert len(run.timed) > 0.95 * 2 * RATE
 
 
 def test_at_most_a_third_of_many_tasks_is_timed_also_at_a_low_rate():
@@ -86,11 +81,11 @@ def test_timed_tasks_are_spread_evenly_over_slices_of_growth():
 def test_the_durations_of_timed_tasks_are_representative():
     run, source = Run(), random.Random(2)
     run.create(poisson(5_000, 30))
-    lengths = [0.2 * math.exp(source.gauss(0, 0.5)) for _ in range(run.created)]
-    timed = sorted(lengths[index] for index, _ in run.timed)
-    lengths.sort()
-    for share, near in ((0.5, 0.01), (0.99, 0.03)):
-        assert timed[int(share * len(timed))] == pytest.approx(lengths[int(share * len(lengths))], rel=near)
+    every = [0.2 * math.exp(source.gauss(0, 0.5)) for _ in range(run.created)]
+    timed = sorted(every[index] for index, _ in run.timed)
+    every.sort()
+    for share, rel in ((0.5, 0.01), (0.99, 0.03)):
+        assert timed[int(share * len(timed))] == pytest.approx(every[int(share * len(every))], rel=rel)
 
 
 def test_times_are_drained_once_and_rounded():
@@ -112,10 +107,9 @@ def test_the_oldest_times_are_dropped_when_not_drained():
 
 def test_skipping_several_tasks_times_the_same_ones_as_choosing_one_by_one():
     one_by_one, together = Run(), Run()
-    moments = list(slices(1_000, 0.1, 3))
-    one_by_one.create(moments)
-    while together.created < len(moments):
-        skipped = together.timing.skip(len(moments) - together.created)
-        together.created += skipped
-        together.create(moments[together.created : together.created + 1])
+    times = list(slices(1_000, 0.1, 3))
+    one_by_one.create(times)
+    while together.created < len(times):
+        together.created += together.timing.skip(len(times) - together.created)
+        together.create(times[together.created : together.created + 1])
     assert together.timed == one_by_one.timed

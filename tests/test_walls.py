@@ -1,7 +1,8 @@
-"""Memory and limits on threads as the system tells them, and which one was hit (really: faults/walls.py)."""
+"""Memory and limits on threads as reported by the system, and the limit that was hit."""
 
 import os
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,13 +15,13 @@ from concwatch.system.walls import Wall, cgroup_folders, wall_hit
 from concwatch.worker.engines.base import Engine
 
 pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="only Linux tells all its limits"
+    not sys.platform.startswith("linux"), reason="only Linux reports all its limits"
 )
 GIB = 1 << 30
 
 V2, NONE = "0::/app/worker\n", (16 * GIB, 12 * GIB, "memory")
 NEVER = 9223372036854771712
-"""What version 1 has for no limit."""
+"""No limit in version 1 of control groups."""
 
 
 @pytest.mark.parametrize(
@@ -28,13 +29,13 @@ NEVER = 9223372036854771712
     [
         (None, {}, NONE),
         (V2, {"app/worker": ("max", GIB, None)}, NONE),
-        # The page cache that it would drop is taken off.
+        # The page cache that can be dropped does not count.
         (
             V2,
             {"app/worker": (2 * GIB, GIB, f"anon 5\ninactive_file {GIB // 2}")},
             (2 * GIB, 3 * GIB // 2, "cgroup memory"),
         ),
-        # The tightest of those above binds.
+        # The tightest group of the hierarchy applies.
         (
             V2,
             {"app/worker": ("max", GIB, None), "app": (3 * GIB, GIB, None)},
@@ -46,11 +47,11 @@ NEVER = 9223372036854771712
             (4 * GIB, 3 * GIB, "cgroup memory"),
         ),
         ("4:memory:/\n", {"memory": (NEVER, GIB, None)}, NONE),
-        # More room than the machine has: it does not bind.
+        # A limit beyond the memory of the machine does not apply.
         ("0::/\n", {"": (15 * GIB, GIB, None)}, (15 * GIB, 12 * GIB, "memory")),
-        # Over its limit: nothing is left.
+        # Over its limit, nothing is left.
         ("0::/\n", {"": (GIB, 2 * GIB, "broken")}, (GIB, 0, "cgroup memory")),
-        # Lines and files that are broken are passed over.
+        # Invalid lines and files are skipped.
         ("nonsense\n0::/app\n", {"app": ("a lot", 1, None)}, NONE),
     ],
 )
@@ -120,7 +121,7 @@ MAPS_FOR_100 = ("vm.max_map_count", 65_530, 65_530 - 300)  # a thread needs thre
         ([("cgroup pids.max", 500, 500), *ROOMY], "cgroup pids.max"),
         ([MAPS_FOR_100, ("pid_max", 32_768, 32_768 - 110)], "vm.max_map_count"),
         ([MAPS_FOR_100, ("pid_max", 32_768, 32_768 - 90)], "pid_max"),
-        # A little room is spared, since others may have ended.
+        # A limit counts as hit with a few left, since other threads may have ended meanwhile.
         ([("pid_max", 400, 400 - 64)], "pid_max"),
         ([("pid_max", 400, 400 - 65)], "unknown"),
         ([("pid_max", 100_000, 99_000)], "pid_max"),
@@ -135,7 +136,7 @@ def test_the_wall_with_the_fewest_threads_left_is_reported(monkeypatch, found, n
 
 
 def test_missing_and_unlimited_control_groups_are_skipped(monkeypatch, tmp_path):
-    folders = [tmp_path / name for name in ("bounded", "boundless", "nowhere")]
+    folders = [tmp_path / name for name in ("bounded", "unlimited", "missing")]
     for folder, text in zip(folders, ("1234\n", "max\n"), strict=False):
         folder.mkdir()
         (folder / "pids.max").write_text(text)
@@ -156,7 +157,7 @@ def test_the_limit_per_user_applies_to_users_without_privileges(monkeypatch):
     assert bound(1000)
     assert not bound(1000, f"{1 << 24:x}")
     assert bound(1000, f"{1 << 1:x}")
-    # In a namespace of users it depends on who one is outside, which this process's own map tells.
+    # In a user namespace the user outside of it counts, according to the map of this process.
     assert not bound(0, namespace="user:[1]")
     assert bound(1000, namespace="user:[1]")
 
@@ -185,11 +186,7 @@ def test_each_of_the_first_threads_needs_an_arena(monkeypatch):
     assert [walls._arenas_to_come(threads) for threads in (1, 3, 16, 500)] == [15, 13, 0, 0]
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
     assert walls._arenas_to_come(1) == 3
-
-    def unknown(name):
-        raise ValueError(name)
-
-    monkeypatch.setattr(walls.os, "confstr", unknown)
+    monkeypatch.setattr(walls.os, "confstr", Mock(side_effect=ValueError))
     assert walls._arenas_to_come(1) == 0
 
 
@@ -204,26 +201,21 @@ def test_walls_are_unknown_on_other_systems_than_linux(monkeypatch):
     [(0, ("vm.max_map_count", 65_530)), (1, ("vm.max_map_count", 65_530)), (9, ("memory", None))],
 )
 def test_a_wall_is_reported_even_without_memory_to_determine_it(monkeypatch, short, named):
-    """``short`` times it is refused, as when other threads take the last of it."""
-    said, refusals = [], [MemoryError()] * short
-
-    def look():
-        if refusals:
-            raise refusals.pop()
-        return "vm.max_map_count", 65_530
-
-    monkeypatch.setattr(walls, "wall_hit", look)
-    engine = Engine(lambda report, **fields: said.append((report, fields)), collector=None)
+    """The first ``short`` attempts fail, as other threads use up the memory."""
+    results = [*[MemoryError()] * short, ("vm.max_map_count", 65_530)]
+    monkeypatch.setattr(walls, "wall_hit", Mock(side_effect=results))
+    reports = []
+    engine = Engine(lambda report, **fields: reports.append((report, fields)), collector=None)
     engine.goal.set_target(1_000, engine.counts, 0.0)
     engine.hit_wall(RuntimeError("can't start new thread"))
-    ((report, fields),) = said
+    ((report, fields),) = reports
     assert (report, (fields["wall"], fields["value"])) == ("limit", named)
     assert engine.reserve.held is not bool(short)
 
 
 def test_memory_that_cannot_be_read_is_not_treated_as_used_up(monkeypatch):
     budget = memory.MemoryBudget(None)
-    monkeypatch.setattr(proc, "read_fields", lambda path: {})  # no file can be opened
+    monkeypatch.setattr(proc, "read_fields", lambda path: {})  # as if no file could be opened
     with pytest.raises(OSError, match="cannot be read"):
         memory_now()
     budget.update(0)

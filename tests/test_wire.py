@@ -1,6 +1,6 @@
-# Over 300 lines: the specification is long, and each part of it is compared with the code.
+# Over 300 lines: tables of valid and invalid lines, and each part of the specification.
 
-"""The wire, line by line: encoding, decoding, and that its specification and the code agree."""
+"""The wire: encoding, decoding, and the agreement of specification and code."""
 
 import json
 import re
@@ -88,7 +88,7 @@ def constant(word):
 
 
 def by_json(text):
-    """A command as parsed by the json module, or None if it is not one."""
+    """Return a command as parsed by the json module, or None if it is invalid."""
     try:
         fields = json.loads(text, parse_constant=constant)
     except (ValueError, RecursionError):
@@ -101,14 +101,14 @@ def by_json(text):
 
 
 def whole_characters(value):
-    """Lone halves of a surrogate pair, which json lets through, as the replacement character."""
+    """Replace lone surrogates, which the json module accepts, by the replacement character."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return value
 
 
 def encoded(fields):
-    """The line of a message."""
+    """Return the line of a message."""
     return wire.encode(fields["type"], **{key: value for key, value in fields.items() if key != "type"})
 
 
@@ -231,11 +231,11 @@ def test_the_lab_ignores_unknown_reports_and_fields():
     assert messages.decode(newer) == messages.Applied("gc", 0.5)
 
 
-# The docstring is the specification: it and the code must agree.
+# The specification, which is the docstring.
 
 
 def section(title):
-    """The part of the specification under a title."""
+    """Return a section of the specification."""
     after = re.split(rf"^{re.escape(title)}\n=+\n", wire.__doc__, flags=re.M)[1]
     return re.split(r"^.*\n===", after, flags=re.M)[0]
 
@@ -244,7 +244,7 @@ OF_A_WORKER = "Reports, worker to concwatch"
 
 
 def specified_reports(*titles):
-    """Report → its fields in the specification."""
+    """Return the fields of each report in the specification."""
     found = {}
     for line in "".join(map(section, titles)).splitlines():
         if report := re.match(r"``(\w+)``:", line):
@@ -255,7 +255,7 @@ def specified_reports(*titles):
 
 
 def specified_commands():
-    """Command → its fields in the specification."""
+    """Return the fields of each command in the specification."""
     found = {}
     for line in section("Commands, concwatch to worker").splitlines():
         if command := re.match(r"``(\w+)``", line):

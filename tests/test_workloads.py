@@ -1,4 +1,4 @@
-"""Workloads: how they are parsed, and how the user's functions are loaded."""
+"""Parsing workloads, and loading functions of the user."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from concwatch.worker.user_function import load_function
 from concwatch.worker.workloads import DEFAULT, DEFAULTS, EXAMPLES, FORMS, USER, WORDS, Spread, parse
 
-READ = {
+VALID = {
     "sleep": {"10": (10.0,), "0": (0.0,), "0.05": (0.05,), "5..15": (5.0, 15.0), "0 .. 0.5": (0.0, 0.5),
               "1000000": (1e6,)},
     "ticks": {"10x0.1": (10, 0.1), "1000000x0": (1_000_000, 0.0)},
@@ -30,7 +30,7 @@ READ = {
     [
         *(
             (f"{word}:{text}" if text else word, word, values)
-            for word, forms in READ.items()
+            for word, forms in VALID.items()
             for text, values in forms.items()
         ),
         (" sleep : 3 ", "sleep", (3.0,)),
@@ -46,7 +46,7 @@ def test_a_valid_workload_is_parsed(spec, word, values):
     assert [type(value) for value in workload.values] == [type(value) for value in values]
 
 
-REFUSED = {
+INVALID = {
     "expected one of sleep:SECONDS": ["", ":"],
     "module:function": ["xyzzy", "jobs:", ":fetch", "jobs:fetch()", "jobs:fetch:twice", "jobs..x:fetch"],
     'did you mean "sleep"?': ["slep:3", "SLEEP:3"],
@@ -71,11 +71,11 @@ REFUSED = {
     ],
     'workload "sleep:3 hold": expected seconds': ["sleep:3\nhold"],
 }
-"""Part of the message → workloads that are rejected with it."""
+"""Part of the message → workloads rejected with it."""
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"), [(spec, expected) for expected, specs in REFUSED.items() for spec in specs]
+    ("spec", "expected"), [(spec, expected) for expected, specs in INVALID.items() for spec in specs]
 )
 def test_an_invalid_workload_is_rejected_with_a_short_message(spec, expected):
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is compared below, literally
@@ -109,21 +109,18 @@ _hidden = 6
 
 @pytest.fixture
 def find(tmp_path, monkeypatch):
-    """Load ``spec`` from a temporary working directory; its modules are unloaded after the test."""
+    """Loads functions from a temporary working directory; its modules are unloaded after the test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     modules = dict(sys.modules)
     (tmp_path / "user_jobs.py").write_text(JOBS)
 
-    def look(spec, coroutine=True):
-        return load_function(parse(spec), coroutine)
-
-    yield look
+    yield lambda spec, coroutine=True: load_function(parse(spec), coroutine)
     for name in set(sys.modules) - set(modules):
         del sys.modules[name]
 
 
-def complaint(find, spec, coroutine=True):
+def error_message(find, spec, coroutine=True):
     with pytest.raises(ValueError, match=r"^workload ") as caught:
         find(spec, coroutine)
     assert f'workload "{spec}": ' in str(caught.value)
@@ -135,7 +132,7 @@ def test_a_function_is_loaded_from_the_working_directory_also_after_a_failure(fi
     assert find("user_jobs:Group.wait").__qualname__ == "Group.wait"
     assert find("user_jobs:work", coroutine=False).__name__ == "work"
     assert find("user_jobs:with_default", coroutine=False).__name__ == "with_default"
-    complaint(find, "user_package.inner:wait")
+    error_message(find, "user_package.inner:wait")
     (tmp_path / "user_package").mkdir()
     (tmp_path / "user_package" / "inner.py").write_text("async def wait(): ...\n")
     assert find("user_package.inner:wait").__name__ == "wait"
@@ -146,7 +143,7 @@ BROKEN = {
     "def f(:": "importing user_broken failed: SyntaxError",
     "raise SystemExit(3)": "importing user_broken failed: SystemExit: 3",
     "import sys; sys.exit()": "importing user_broken failed: SystemExit",
-    "def __getattr__(name): raise RuntimeError('not now')": "not now",
+    "def __getattr__(name): raise RuntimeError('no attributes')": "no attributes",
     "import user_nowhere": "module user_broken needs user_nowhere, which is not installed",
 }
 
@@ -154,7 +151,7 @@ BROKEN = {
 @pytest.mark.parametrize("source", BROKEN)
 def test_a_module_that_fails_to_import_is_reported(find, tmp_path, source):
     (tmp_path / "user_broken.py").write_text(source + "\n")
-    assert BROKEN[source] in complaint(find, "user_broken:wait")
+    assert BROKEN[source] in error_message(find, "user_broken:wait")
 
 
 @pytest.mark.parametrize(
@@ -173,18 +170,18 @@ def test_a_module_that_fails_to_import_is_reported(find, tmp_path, source):
     ],
 )
 def test_a_missing_or_unsuitable_function_is_reported(find, spec, coroutine, expected):
-    assert re.search(expected, complaint(find, spec, coroutine))
+    assert re.search(expected, error_message(find, spec, coroutine))
 
 
 @given(least=st.floats(0, 100), span=st.floats(0.1, 100), count=st.integers(20, 500))
 def test_a_range_of_durations_is_covered_evenly(least, span, count):
-    lengths = Spread(least, least + span)
-    found = [lengths() for _ in range(count)]
-    assert all(least <= length <= least + span for length in found)
+    spread = Spread(least, least + span)
+    durations = [spread() for _ in range(count)]
+    assert all(least <= duration <= least + span for duration in durations)
     for tenth in range(10):
         low = least + span * tenth / 10
-        inside = sum(low <= length < low + span / 10 for length in found)
-        assert abs(inside - count / 10) <= 3, "no part of the span has many more than another"
+        inside = sum(low <= duration < low + span / 10 for duration in durations)
+        assert abs(inside - count / 10) <= 3
 
 
 def test_only_a_sleep_with_a_range_has_varying_durations():

@@ -1,4 +1,4 @@
-"""What concwatch/lab/README.md promises: whose code runs, what a name can become, where files lie."""
+"""The security promises of concwatch/lab/README.md: which code runs, names in paths, sizes of files."""
 
 import ast
 import asyncio
@@ -33,14 +33,14 @@ from tests.made_recording import made_lines
 PACKAGE = Path(concwatch.__file__).parent
 
 TRAP = "import pathlib; pathlib.Path({marker!r}).write_text(__name__)\n"
-"""A module that tells that it has been imported."""
+"""A module that writes a file when it is imported."""
 
 PATIENCE = 60
 
 
 @cache
 def sources() -> tuple[tuple[str, ast.AST], ...]:
-    """Every call and import of the package, with the file that it is in."""
+    """Return each call and import in the package, with its file."""
     return tuple(
         (str(path.relative_to(PACKAGE)), node)
         for path in PACKAGE.rglob("*.py")
@@ -50,7 +50,7 @@ def sources() -> tuple[tuple[str, ast.AST], ...]:
 
 
 def dotted(node: ast.expr) -> str:
-    """The dotted name of an expression, as far as it is one."""
+    """Return the dotted name of an expression, with … for other parts."""
     if isinstance(node, ast.Attribute):
         return f"{dotted(node.value)}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else "…"
@@ -58,40 +58,40 @@ def dotted(node: ast.expr) -> str:
 
 @cache
 def calls() -> tuple[tuple[str, str, ast.Call], ...]:
-    """Every call: its file, the dotted name of what is called, and itself."""
+    """Return each call with its file and the dotted name of the function."""
     return tuple((file, dotted(node.func), node) for file, node in sources() if isinstance(node, ast.Call))
 
 
-# Whose code runs.
+# Which code runs.
 
 SHELLS = (
     "os.system", "os.popen", "create_subprocess_shell", "subprocess_shell", "getoutput", "getstatusoutput",
 )  # fmt: skip
 EVALUATORS = ("eval", "exec", "compile", "__import__", "runpy.run_path", "runpy.run_module")
 DEMO = "demos/demo.py"
-"""Reads demos, which are Python files: one runs where somebody names it."""
+"""Runs the demo that the user names, a Python file."""
 BRIDGE = "hosts/memory_files.py"
-"""Compiles on another host what came with it."""
+"""Compiles the modules of the archive on another host."""
 REPLACEMENTS = "agent/replacements.py"
-"""Compiles text of its own, with the names of the parameters of the function that it stands for."""
+"""Compiles its own source text, with the parameters of the replaced function."""
 UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
 IMPORTERS = {
-    "commands/group.py",  # one of its own commands
-    "experiments/programs/tiny_tasks.py",  # the event loop that a published experiment names
+    "commands/group.py",  # its own commands
+    "experiments/programs/tiny_tasks.py",  # the event loop of a published experiment
     "experiments/formats.py",  # pyperf
-    "system/processes.py",  # its own other half, which is not sent to other hosts
-    "worker/user_function.py",  # what the workload module:function names
+    "system/processes.py",  # its own module, which is not sent to other hosts
+    "worker/user_function.py",  # the workload module:function
 }
 
 
-def test_no_shell_starts_anything():
+def test_no_process_is_started_by_a_shell():
     for file, name, node in calls():
         assert not name.endswith(SHELLS), f"{file}:{node.lineno}: {name}"
         assert not name.startswith(("os.spawn", "os.exec", "pty.")), f"{file}:{node.lineno}: {name}"
         assert "shell" not in {keyword.arg for keyword in node.keywords}, f"{file}:{node.lineno}"
 
 
-def test_no_text_becomes_code_and_modules_named_by_text_are_imported_in_few_places():
+def test_only_known_files_evaluate_text_or_import_by_name_and_none_unpickles():
     assert {file for file, name, _ in calls() if name in EVALUATORS} == {DEMO, BRIDGE, REPLACEMENTS}
     assert {file for file, name, _ in calls() if name.endswith("import_module")} == IMPORTERS
     for file, node in sources():
@@ -103,16 +103,16 @@ def test_no_text_becomes_code_and_modules_named_by_text_are_imported_in_few_plac
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """The working directory."""
-    folder = tmp_path / "here"
+def working_folder(tmp_path, monkeypatch):
+    """Return a new working directory."""
+    folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
 
 
-def lay(folder: Path, *names: str) -> Path:
-    """Put modules into a folder that tell when they are imported; give the file that tells it."""
+def add_traps(folder: Path, *names: str) -> Path:
+    """Add modules that write a file when they are imported; return the path of that file."""
     marker = folder.parent / "imported"
     for name in names:
         (folder / f"{name}.py").write_text(TRAP.format(marker=str(marker)))
@@ -120,26 +120,31 @@ def lay(folder: Path, *names: str) -> Path:
 
 
 @pytest.fixture
-def trap(here):
-    """What tells that something has been imported from the working directory, where any name is taken."""
+def trap(working_folder):
+    """Return the file that exists once any module is imported from the working directory."""
     names = {*sys.stdlib_module_names, "textual", "psutil", "msgspec", "uvloop", "click", "resvg_py"}
-    return lay(here, *(names - {"__main__"}))
+    return add_traps(working_folder, *(names - {"__main__"}))
 
 
 @pytest.fixture
-def evil(here, monkeypatch):
-    """What tells that ``evil`` has been imported, which could be: the working directory is on the path."""
-    monkeypatch.syspath_prepend(str(here))
-    return lay(here, "evil")
+def evil(working_folder, monkeypatch):
+    """Return the file that exists once ``evil`` is imported; the working directory is on the path."""
+    monkeypatch.syspath_prepend(str(working_folder))
+    return add_traps(working_folder, "evil")
 
 
 def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``concwatch`` as its script does: the working directory is not on the path."""
+    """Run ``concwatch`` as its script does, with the working directory not on the path."""
     (home / "tmp").mkdir(parents=True, exist_ok=True)
-    places = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "XDG_CONFIG_HOME": "", "CONCWATCH_SETTINGS": ""}
+    variables = {
+        "HOME": str(home),
+        "TMPDIR": str(home / "tmp"),
+        "XDG_CONFIG_HOME": "",
+        "CONCWATCH_SETTINGS": "",
+    }
     return subprocess.run(
         [sys.executable, "-P", *PROGRAM[1:], *arguments],
-        env={**os.environ, **places},
+        env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -148,36 +153,37 @@ def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def listed(folder: Path) -> set[str]:
+def files_in(folder: Path) -> set[str]:
+    """Return the paths of all files and folders below a folder."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
 @pytest.mark.real
-def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywhere(trap, tmp_path):
+def test_a_run_imports_nothing_from_the_working_directory_and_leaves_no_files(trap, tmp_path):
     home = tmp_path / "home"
-    before = listed(Path.cwd())
+    before = files_in(Path.cwd())
     done = run("run", "threads", "asyncio", "--tasks", "20", "--seconds", "0.2", "--json", home=home)
     assert done.returncode == 0, done.stderr
     assert {lane["created"] for lane in json.loads(done.stdout)["lanes"]} == {20}
     assert not trap.exists(), trap.read_text()
-    assert listed(Path.cwd()) == before
-    assert listed(home) == {"tmp"}
+    assert files_in(Path.cwd()) == before
+    assert files_in(home) == {"tmp"}
 
 
 @pytest.mark.real
-def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp_path):
-    marker = lay(here, "evil", "conftest", "setup")
-    (here / "mine.py").write_text("import pathlib\npathlib.Path('ran').touch()\ndef work(): pass\n")
+def test_only_the_module_of_a_workload_is_imported(working_folder, tmp_path):
+    marker = add_traps(working_folder, "evil", "conftest", "setup")
+    (working_folder / "mine.py").write_text("import pathlib\npathlib.Path('ran').touch()\ndef work(): pass\n")
     words = ("run", "threads", "--tasks", "2", "--seconds", "0", "--workload", "mine:work")
     done = run(*words, "--expect", "threads.peak_live >= 0", home=tmp_path / "home")
     assert done.returncode == 0, done.stderr
-    assert (here / "ran").exists()
+    assert (working_folder / "ran").exists()
     assert not marker.exists()
 
 
 @pytest.mark.real
 @pytest.mark.skipif(not can_draw(), reason="resvg_py is not installed")
-def test_pictures_are_drawn_by_nothing_from_the_working_directory(trap):
+def test_drawing_a_picture_imports_nothing_from_the_working_directory(trap):
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
     assert asyncio.run(draw_png(svg)).startswith(b"\x89PNG")
     assert not trap.exists(), trap.read_text()
@@ -187,24 +193,25 @@ EVIL = b'"workload":"evil:run"'
 
 
 @pytest.fixture
-def evil_recording(here):
-    path = here / "evil.jsonl"
+def evil_recording(working_folder):
+    """Return a recording that names the module ``evil``."""
+    path = working_folder / "evil.jsonl"
     text = b"".join(made_lines(12.0, 4.0, 2)).replace(b'"workload":"sleep:10"', EVIL)
     path.write_bytes(text.replace(b'"name":"threads"', b'"name":"evil"'))
     assert EVIL in path.read_bytes()
     return path
 
 
-async def test_a_recording_is_looked_at_and_never_run(evil_recording, evil, here, monkeypatch):
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a process was to be started")
+async def test_reading_a_recording_runs_none_of_its_names(evil_recording, evil, working_folder, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("a process is started")
 
-    monkeypatch.setattr(subprocess, "Popen", refuse)
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", fail)
     recording = load(evil_recording)
     assert recording.snapshot(2.0).settings.workload == "evil:run"
     assert b"".join(as_csv(recording)).count(b"\n") > 4
-    assert len(find_recordings(here)) == 1
+    assert len(find_recordings(working_folder)) == 1
     side = read_side(evil_recording, "evil")
     assert compare(side, side).differences
     app = ReplayApp(recording, evil_recording.name, 1.0)
@@ -230,12 +237,12 @@ series = [{{engine = "asyncio", label = "../../s"}}]
 """
 
 
-def test_to_read_what_an_experiment_names_imports_nothing(evil):
+def test_reading_an_experiment_imports_nothing(evil):
     experiments.decode(EXPERIMENT.format(name='"x"').encode(), "x.toml")
     assert not evil.exists()
 
 
-# What a name can become.
+# Names in paths.
 
 NAMES = (
     "", ".", "..", "../x", "/x", "x/y", "x\\y", "-x", "--out=x", "~x", "x\0", "x\ny", "x y", "$(x)", "X",
@@ -243,7 +250,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def test_a_name_becomes_no_path_and_no_option(tmp_path):
+def test_names_cannot_become_paths_or_options(tmp_path):
     for name in NAMES:
         with pytest.raises(ValueError, match='key "name"'):
             experiments.decode(EXPERIMENT.format(name=json.dumps(name)).encode(), "x.toml")
@@ -253,17 +260,17 @@ def test_a_name_becomes_no_path_and_no_option(tmp_path):
         assert (picture.parent, picture.name.startswith("concwatch-")) == (tmp_path, True)
 
 
-def test_the_result_of_an_experiment_goes_where_its_user_says_and_nowhere_else(tmp_path, monkeypatch):
+def test_the_names_in_an_experiment_do_not_become_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     experiment = experiments.decode(EXPERIMENT.format(name='"x"').encode(), "x.toml")
     check({"json": "a.json", "markdown": "-"}, experiment)
-    assert listed(tmp_path) == set()
+    assert files_in(tmp_path) == set()
 
 
-# What a file can take.
+# Sizes of files.
 
 
-def test_a_bomb_is_refused_before_it_goes_off(tmp_path):
+def test_a_decompression_bomb_is_rejected_early(tmp_path):
     bomb = gzip.compress(b"\n" * 20_000_000)
     assert len(bomb) < 40_000
     assert len(decompress(bomb, 1_000).data) == 1_000
@@ -275,14 +282,14 @@ def test_a_bomb_is_refused_before_it_goes_off(tmp_path):
     assert len(read_text(path).data) == 20_000_000
 
 
-def test_what_is_all_line_ends_is_no_recording():
+def test_a_file_of_line_ends_is_not_a_recording():
     header = next(made_lines(1.0))
     assert parse(header + b"\n" * 5_000, "x").damaged
     with pytest.raises(ValueError, match="its lines are too short"):
         parse(header + b"\n" * 5_000_000, "x")
 
 
-def test_a_text_file_is_no_larger_than_a_person_writes_them():
+def test_toml_files_are_limited_in_size_and_in_dots_a_line():
     read_toml(b"a=1\n" + b"#" * (MAX_SIZE - 4), "x.toml")
     with pytest.raises(ValueError, match=r"x\.toml: more than 256 KiB"):
         read_toml(b"#" * (MAX_SIZE + 1), "x.toml")

@@ -1,6 +1,7 @@
 """Workers under the oldest and the newest other Python, without installed packages."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ PROBE = "import sys; print(sys.executable, *sys.version_info[:2], sys.implementa
 
 
 def pythons():
-    """Return the interpreters of the oldest and newest other CPython and PyPy from 3.9 on, by version."""
+    """Return interpreters from 3.9 on by version: those of OTHER_PYTHONS, or the oldest and newest others."""
     candidates = [str(path) for path in sorted(Path("~/.pyenv/versions").expanduser().glob("*/bin/python3"))]
     names = ["/opt/python/bin/python3", *(f"python3.{minor}" for minor in range(9, 20)), "pypy3"]
     candidates += [path for name in names if (path := shutil.which(name))]
@@ -32,12 +33,13 @@ def pythons():
             version = (int(major), int(minor))
             if (3, 9) <= version != sys.version_info[:2] or kind == "pypy":
                 found.setdefault((kind == "pypy", version), path)
+    wanted = os.environ.get("OTHER_PYTHONS", "").split()
     kinds = [sorted(key for key in found if key[0] is pypy) for pypy in (False, True)]
     return {
-        f"{'PyPy' if key[0] else 'CPython'} {key[1][0]}.{key[1][1]}": found[key]
+        f"{'PyPy' if pypy else 'CPython'} {major}.{minor}": found[pypy, (major, minor)]
         for keys in kinds
-        for key in keys
-        if key in (keys[0], keys[-1])
+        for pypy, (major, minor) in keys
+        if (f"{major}.{minor}" in wanted if wanted else (pypy, (major, minor)) in (keys[0], keys[-1]))
     }
 
 

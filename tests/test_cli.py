@@ -1,4 +1,4 @@
-"""The commands: what they need, what they print, and one line for each error."""
+"""The commands: input, output, and one line for each error."""
 
 import gc
 import importlib.util
@@ -20,7 +20,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
 
 
 @pytest.mark.parametrize(
-    ("said", "arguments"),
+    ("message", "arguments"),
     [
         ('unknown command "rum": expected one of attach, compare, completion', ("rum",)),
         ('unknown engine "x y": expected one of threads, pool, asyncio, uvloop', ("engines", "x\ny")),
@@ -60,14 +60,14 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ("the screen needs a terminal on standard input", ()),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_that_names_it_and_what_was_expected(said, arguments):
+def test_bad_input_is_refused_with_one_line_naming_it_and_what_is_expected(message, arguments):
     line = refused(*arguments)
-    assert line.startswith(said)
+    assert line.startswith(message)
     assert line.endswith(" --help)") or not arguments
 
 
 @pytest.mark.real
-def test_a_function_that_no_engine_can_run_is_bad_input_and_else_fails_its_lane(tmp_path, monkeypatch):
+def test_a_function_no_engine_can_run_is_bad_input_otherwise_its_lane_fails(tmp_path, monkeypatch):
     (tmp_path / "jobs.py").write_text("def plain(): pass\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
@@ -90,7 +90,7 @@ def test_a_function_that_no_engine_can_run_is_bad_input_and_else_fails_its_lane(
         (("--version",), ("concwatch, version ",)),
     ],
 )  # fmt: skip
-def test_help_says_what_there_is_and_what_a_command_needs(arguments, words):
+def test_help_names_options_and_requirements(arguments, words):
     done = invoke(*arguments)
     assert (done.exit_code, done.stderr) == (0, "")
     assert [word for word in words if word not in " ".join(done.stdout.split())] == []
@@ -100,13 +100,13 @@ def test_help_says_what_there_is_and_what_a_command_needs(arguments, words):
 
 
 @pytest.mark.real
-def test_every_engine_is_listed_and_one_that_is_not_there_says_what_to_install(monkeypatch):
+def test_every_engine_is_listed_and_a_missing_one_names_what_to_install(monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "uvloop" else real(name, *rest)
     )
     needs = "needs uvloop: pip install uvloop"
-    gc.disable()  # as the start leaves it for the screen
+    gc.disable()  # as at the start of the screen
     try:
         lines = invoke("engines").stdout.splitlines()
         assert gc.isenabled()
@@ -144,7 +144,7 @@ def test_a_run_ends_with_a_table_and_shows_its_progress_on_standard_error():
     assert traced.splitlines()[-1] == "ᵗ taken while traced: about twice the memory, a third of the speed"
 
 
-def test_options_reach_the_worker(fakes):
+def test_options_are_sent_to_the_worker(fakes):
     options = ("--no-refill", "--trace", "--gc", "off", "--pool-threads", "9", "--workload", "hold", "--json")
     found = json.loads(invoke("run", "pool", *options, *QUICK).stdout)
     (lane,) = found["lanes"]
@@ -157,7 +157,7 @@ def test_options_reach_the_worker(fakes):
     assert [command for command in commands if command not in fakes.links["pool"].sent] == []
 
 
-def test_a_lane_held_back_is_limited_and_a_failure_unless_expected(fakes):
+def test_a_limited_lane_is_a_failure_unless_expected(fakes):
     fakes.costs["asyncio"] = Costs(most=300, wall="pid_max")
     done = invoke("run", "asyncio", *QUICK)
     assert done.exit_code == 1
@@ -167,34 +167,28 @@ def test_a_lane_held_back_is_limited_and_a_failure_unless_expected(fakes):
 
 
 @pytest.mark.parametrize(
-    ("fault", "status", "told"),
+    ("fault", "status", "message"),
     [
         (Ended("killed by SIGKILL"), 1, "asyncio: failed: killed by SIGKILL\n"),
         (Error("a task failed: KeyError: 7", None, "Traceback\n  here"), 0,
          "asyncio: a task failed: KeyError: 7\nTraceback\n  here\n"),
     ],
 )  # fmt: skip
-def test_what_fails_is_told(fakes, fault, status, told):
+def test_failures_are_printed(fakes, fault, status, message):
     fakes.faults["asyncio"] = [Fault(0.05, fault)]
     done = invoke("run", "asyncio", *QUICK)
-    assert (done.exit_code, told in done.stderr) == (status, True)
-    assert (told in done.stdout) is bool(status)
+    assert (done.exit_code, message in done.stderr) == (status, True)
+    assert (message in done.stdout) is bool(status)
 
 
 # Real processes.
 
 
 @pytest.mark.real
-def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loaded():
-    done = subprocess.run(
-        PROGRAM,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def test_without_a_terminal_the_screen_is_refused_before_textual_is_imported():
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 60}
+    env = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    done = subprocess.run(PROGRAM, cwd=ROOT, env=env, **options)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, done.stdout, len(lines)) == (2, "", 1)
     assert lines[0].endswith('without one, use "concwatch run"')
@@ -202,8 +196,8 @@ def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loade
 
 
 @pytest.mark.real
-@pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
-def test_a_command_whose_output_nobody_reads_ends_quietly_with_141():
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_closed_output_ends_a_command_silently_with_status_141():
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What a shell completes, and the man page."""
+"""Shell completion and the man page."""
 
 import os
 import shutil
@@ -14,14 +14,14 @@ from tests.command_line import PROGRAM, invoke
 
 
 def completed(*words):
-    """Return what the last of ``words`` is completed to."""
+    """Return the completions of the last of ``words``."""
     *before, incomplete = words
     found = ShellComplete(main, {}, "concwatch", "_CONCWATCH_COMPLETE").get_completions(before, incomplete)
     return [item.value for item in found]
 
 
 @pytest.mark.parametrize(
-    ("words", "some"),
+    ("words", "expected"),
     [
         (["comp"], ["compare", "completion"]),
         (["run", "as"], ["asyncio", "async-std"]),
@@ -41,13 +41,13 @@ def completed(*words):
     ],
     ids=lambda value: " ".join(value),
 )
-def test_commands_options_and_values_are_completed(words, some):
+def test_commands_options_and_values_are_completed(words, expected):
     found = completed(*words)
-    assert set(some) <= set(found)
-    assert found if some else not found
+    assert set(expected) <= set(found)
+    assert found if expected else not found
 
 
-def test_settings_that_are_wrong_do_not_break_into_the_prompt(monkeypatch):
+def test_invalid_settings_print_nothing_during_completion(monkeypatch):
     monkeypatch.setenv("CONCWATCH_RUN_GC", "nonsense")
     monkeypatch.setenv("CONCWATCH_SETTINGS", "/nowhere/at/all")
     assert completed("run", "asyncio", "--gc", "d") == ["default"]
@@ -55,20 +55,16 @@ def test_settings_that_are_wrong_do_not_break_into_the_prompt(monkeypatch):
 
 @pytest.mark.real  # click asks bash for its version
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-def test_each_shell_has_its_script_and_bash_takes_it_and_asks_by_it():
+def test_each_shell_has_a_script_and_bash_completes_with_it():
     scripts = {shell: invoke("completion", shell).stdout for shell in SHELLS}
     assert all("_CONCWATCH_COMPLETE" in script for script in scripts.values())
-    done = subprocess.run(
-        ["bash", "-c", f"{scripts['bash']}\ncomplete -p concwatch"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    options = {"capture_output": True, "text": True, "timeout": 60}
+    done = subprocess.run(["bash", "-c", f"{scripts['bash']}\ncomplete -p concwatch"], **options)
     assert (done.returncode, done.stdout.split()[-1]) == (0, "concwatch"), done.stderr
-    asked = {"COMP_WORDS": "concwatch run --gc f", "COMP_CWORD": "3", "_CONCWATCH_COMPLETE": "bash_complete"}
-    done = subprocess.run(PROGRAM, env={**os.environ, **asked}, capture_output=True, text=True, timeout=60)
+    words = {"COMP_WORDS": "concwatch run --gc f", "COMP_CWORD": "3", "_CONCWATCH_COMPLETE": "bash_complete"}
+    done = subprocess.run(PROGRAM, env={**os.environ, **words}, **options)
     assert (done.stdout.strip(), done.stderr) == ("plain,frozen", "")
 
 
-def test_the_man_page_is_that_of_the_commands():
+def test_the_man_page_matches_the_commands():
     assert PAGE.read_text("utf-8") == page(), "expected python -m tests.build_man to be run"

@@ -1,4 +1,4 @@
-"""The doctor: what it examines, forecasts and advises, and the test of its forecast."""
+"""`concwatch doctor`: examination, forecasts, advice, and the test of a forecast."""
 
 import builtins
 import contextlib
@@ -34,7 +34,7 @@ from tests.low_walls import low_pid_max, low_user_limit
 from tests.processes import assert_ended
 from tests.virtual_time import fast, now
 
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells all its limits")
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux shows all limits")
 PATIENCE = 60.0
 GIB = 1 << 30
 
@@ -50,11 +50,11 @@ def text_of(lines):
     return "\n".join("".join(text for text, _ in line) for line in lines)
 
 
-# What it shows.
+# Output.
 
 
 @pytest.mark.real
-def test_every_group_is_shown_and_no_line_is_longer_than_a_terminal():
+def test_every_group_is_printed_within_80_columns():
     result = invoke("doctor")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -68,7 +68,7 @@ def test_every_group_is_shown_and_no_line_is_longer_than_a_terminal():
 
 
 @pytest.mark.real
-def test_the_object_has_the_same_keys_everywhere():
+def test_json_has_all_keys_and_limits():
     result = invoke("doctor", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
@@ -85,7 +85,7 @@ def test_the_object_has_the_same_keys_everywhere():
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
-def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
+def test_limits_are_unknown_on_other_systems(system, monkeypatch):
     real = builtins.open
 
     def opened(path, *arguments, **options):
@@ -121,14 +121,14 @@ def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
         ({}, None),
     ],
 )
-def test_a_quota_of_a_control_group_counts_in_cores(files, quota, monkeypatch, tmp_path):
+def test_cgroup_quota_in_cores(files, quota, monkeypatch, tmp_path):
     for name, text in files.items():
         (tmp_path / name).write_text(f"{text}\n")
     monkeypatch.setattr(capacity, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
     assert local_machine(None).quota == quota
 
 
-def test_what_keeps_a_terminal_from_showing_the_screen_is_named(monkeypatch):
+def test_terminal_problems_are_named(monkeypatch):
     class Stream(io.StringIO):
         encoding = "utf-8"
         isatty = staticmethod(lambda: True)
@@ -145,23 +145,23 @@ def test_what_keeps_a_terminal_from_showing_the_screen_is_named(monkeypatch):
     monkeypatch.setattr(Stream, "encoding", "ascii")
     monkeypatch.setattr(Stream, "isatty", lambda _: False)
     text = "\n".join(terminal_problems())
-    for said in ("input is not", "output is not", "40 × 24", "COLORTERM=truecolor", "LC_ALL=C.UTF-8"):
-        assert said in text
+    for part in ("input is not", "output is not", "40 × 24", "COLORTERM=truecolor", "LC_ALL=C.UTF-8"):
+        assert part in text
     monkeypatch.setenv("NO_COLOR", "")
     assert any("NO_COLOR" in line for line in terminal_problems())
 
 
-# What it forecasts and advises.
+# Forecasts and advice.
 
 
 def examined(walls=(MAPS, PIDS), reasons=ALL_RUN):
     """Return an examination with 16 GiB available, a budget of 8, and these limits on threads."""
-    here = replace(local_machine(8 * GIB), memory_available=16 * GIB, memory_group=None)
-    engines = engine_forecasts(here.budget, walls, reasons)
-    return Examination("1", here, thread_limits(walls), engines, [], {}, advise(here, walls, engines))
+    machine = replace(local_machine(8 * GIB), memory_available=16 * GIB, memory_group=None)
+    engines = engine_forecasts(machine.budget, walls, reasons)
+    return Examination("1", machine, thread_limits(walls), engines, [], {}, advise(machine, walls, engines))
 
 
-def test_of_limits_with_the_same_name_the_tightest_is_shown_first():
+def test_of_limits_with_the_same_name_the_tightest_is_shown():
     outer = Wall("cgroup pids.max", 100, 90, where="/outer")
     memory = [Wall(name, 4 * GIB, GIB, 1 << 20) for name in advice.COMMANDS if "memory" in name]
     found = examined([MAPS, GROUP, outer, *memory])
@@ -172,7 +172,7 @@ def test_of_limits_with_the_same_name_the_tightest_is_shown_first():
     assert max(map(len, lines)) <= 80
 
 
-def test_threads_are_bound_by_walls_and_the_others_by_memory():
+def test_threads_are_limited_by_walls_and_other_tasks_by_memory():
     found = {(row.engine, row.workload): row for row in examined().engines}
     threads = found["threads", "sleep:10"]
     assert (threads.tasks, threads.wall) == ((65_530 - 130) // 3, "vm.max_map_count")
@@ -181,7 +181,7 @@ def test_threads_are_bound_by_walls_and_the_others_by_memory():
     assert found["asyncio", "http"].tasks < found["asyncio", "sleep:10"].tasks
 
 
-def test_an_engine_that_cannot_run_says_why_and_is_given_no_advice():
+def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
     reasons = [None if row.name != "gevent" else "broken gevent: no such symbol" for row in CATALOG]
     found = examined(reasons=reasons)
     (line,) = [line for line in text_of(rows(found)).splitlines() if line.startswith("  gevent ")]
@@ -202,7 +202,7 @@ def test_an_engine_that_cannot_run_says_why_and_is_given_no_advice():
         ([], "concwatch --max-memory 90%", None, BUDGET),
     ],
 )
-def test_only_the_wall_that_comes_first_is_to_be_raised(walls, command, tasks, then, monkeypatch):
+def test_advice_raises_only_the_lowest_wall(walls, command, tasks, then, monkeypatch):
     monkeypatch.setattr(advice, "CONTAINER_FILES", ())
     found = examined(walls)
     (row,) = [row for row in found.for_more if "threads" in row.engines]
@@ -213,66 +213,57 @@ def test_only_the_wall_that_comes_first_is_to_be_raised(walls, command, tasks, t
 
 
 @linux
-def test_a_wall_that_is_as_high_as_it_can_be_is_not_to_be_raised():
+def test_no_advice_for_a_wall_at_its_maximum():
     found = examined([Wall("pid_max", 1 << 22, (1 << 22) - 500)])
     assert next(row.wall for row in found.engines if row.engine == "threads") == "pid_max"
     assert not any("threads" in row.engines for row in found.for_more)
 
 
 @linux
-def test_in_a_container_it_is_the_container_that_is_given_more(monkeypatch, tmp_path):
+def test_advice_in_a_container_raises_the_containers_limit(monkeypatch, tmp_path):
     monkeypatch.setattr(advice, "CONTAINER_FILES", (str(tmp_path),))
     (row,) = [row for row in examined([GROUP]).for_more if "threads" in row.engines]
     assert row.commands[0].startswith("docker run --pids-limit ")
 
 
-# Whether that is so.
+# Tests of a forecast.
 
 
 def fake_lab(*faults, **costs):
+    """Return a function that creates a lab with one fake worker."""
     workers = FakeWorkers({"threads": Costs(create_rate=50_000.0, **costs)}, {"threads": list(faults)})
-    return Lab(find_engines(["threads"]), settings=Settings("hold"), open_link=workers, clock=now)
+    return lambda: Lab(find_engines(["threads"]), settings=Settings("hold"), open_link=workers, clock=now)
 
 
 @pytest.mark.parametrize(("forecast", "asked"), [(1_000, 1_100), (10_000_000, MAX_THREADS), (0, 0)])
-def test_no_more_is_asked_for_than_a_little_more_than_the_forecast(forecast, asked):
+def test_the_test_of_a_forecast_requests_a_tenth_more(forecast, asked):
     assert thread_target(Fit(forecast, "pid_max")) == asked
 
 
 @pytest.mark.parametrize(
     ("lab", "forecast", "holds", "shown"),
     [
-        (
-            lambda: fake_lab(most=960, wall="pid_max"),
-            1_000,
-            True,
-            "4.0 % fewer than forecast: the forecast holds",
-        ),
-        (lambda: fake_lab(most=890, wall="threads-max"), 1_000, False, "not the one forecast"),
-        (
-            lambda: fake_lab(Fault(0.01, Ended("killed by SIGKILL"))),
-            10_000,
-            False,
-            "stopped early    killed by",
-        ),
+        (fake_lab(most=960, wall="pid_max"), 1_000, True, "4.0 % fewer than forecast: the forecast holds"),
+        (fake_lab(most=890, wall="threads-max"), 1_000, False, "not the one forecast"),
+        (fake_lab(Fault(0.01, Ended("killed by SIGKILL"))), 10_000, False, "stopped early    killed by"),
     ],
-    ids=["where forecast", "a tenth less", "killed"],
+    ids=["as forecast", "a tenth less", "killed"],
 )
-def test_a_forecast_holds_where_the_wall_is_where_it_said(lab, forecast, holds, shown):
-    said = []
+def test_a_forecast_holds_if_its_wall_is_reached_near_its_number(lab, forecast, holds, shown):
+    progress = []
 
     async def proven():
-        return await prove(lab(), Fit(forecast, "pid_max"), said.append)
+        return await prove(lab(), Fit(forecast, "pid_max"), progress.append)
 
     proof = fast(proven())
     assert (proof.asked, proof.holds, proof.ended) == (forecast * 11 // 10, holds, True)
     text = text_of(proof_rows(proof))
     assert shown in text
     assert ("960 of 1,100 requested" in text and "as forecast" in text) == holds
-    assert said[0] == "starting a worker"
+    assert progress[0] == "starting a worker"
 
 
-def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(fakes, monkeypatch):
+def test_a_wrong_forecast_is_one_line_and_exit_status_1(fakes, monkeypatch):
     monkeypatch.setattr(examination, "probe_engines", lambda engines: ALL_RUN)  # would start workers
     fakes.costs["threads"] = Costs(create_rate=50_000.0, most=50)
     result = invoke("doctor", "--prove", "--json")
@@ -287,7 +278,7 @@ def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(fakes, monkey
     ("lower", "wall"),
     [(low_user_limit, "ulimit -u"), pytest.param(low_pid_max, "pid_max", marks=pytest.mark.apart)],
 )
-def test_a_real_wall_is_where_the_forecast_says(lower, wall):
+def test_forecast_of_a_real_wall(lower, wall):
     line, value = lower([*PROGRAM, "doctor", "--prove", "--json"])
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
@@ -300,18 +291,18 @@ def test_a_real_wall_is_where_the_forecast_says(lower, wall):
 
 @pytest.mark.real
 @linux
-def test_a_signal_on_the_way_ends_the_worker_too():
+def test_a_signal_during_the_test_ends_the_worker():
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     doctor = subprocess.Popen([*PROGRAM, "doctor", "--prove"], cwd=ROOT, **silent)
 
     def growing():
         assert doctor.poll() is None
         found = psutil.Process(doctor.pid).children()
-        with contextlib.suppress(psutil.Error):  # a worker that was only probed has ended
+        with contextlib.suppress(psutil.Error):  # workers of probes end at once
             return any(worker.num_threads() > 200 for worker in found) and found
 
     try:
-        workers = until(growing, "the worker grows")
+        workers = until(growing, "a worker with 200 threads")
         doctor.terminate()
         assert doctor.wait(PATIENCE) == 143
         assert_ended(workers)

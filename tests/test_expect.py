@@ -1,22 +1,21 @@
-"""Expectations: how they are written, and whether they hold."""
+"""Expectations: their syntax, and whether they hold."""
 
 import json
 import re
 import sys
 
 import pytest
-from click.testing import CliRunner
 
-from concwatch.cli import main
 from concwatch.lab.catalog import find_engines
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Outcome, Result
 from concwatch.measure.run import EngineResult
 from concwatch.measure.units import KINDS
+from tests.command_line import invoke, refused
 from tests.fake import Costs, Fault
 
-# How it is written.
+# Syntax.
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ from tests.fake import Costs, Fault
         ("gevent.completion_rate > 0.5/s", "gevent", "completion_rate", ">", 0.5),
     ],
 )
-def test_an_expectation_is_read_as_a_person_writes_it(text, engine, figure, op, value):
+def test_parse_expectation(text, engine, figure, op, value):
     found = parse_expectation(text)
     assert (found.subject, found.figure, found.op) == (engine, figure, op)
     assert found.value == pytest.approx(value)
@@ -64,41 +63,41 @@ def test_an_expectation_is_read_as_a_person_writes_it(text, engine, figure, op, 
         ("asyncio.created > 1.5", '"1.5" is not a number of tasks'),
     ],
 )
-def test_a_wrong_one_is_one_line_that_says_what_was_expected(text, expected):
+def test_an_invalid_expectation_is_refused_with_one_line_naming_what_is_expected(text, expected):
     with pytest.raises(ValueError, match=re.escape(expected)) as error:
         parse_expectation(text)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.real
-def test_an_engine_on_another_python_may_be_called_by_its_path():
+def test_an_engine_on_another_python_can_be_named_by_its_path():
     (engine,) = find_engines([f"asyncio@{sys.executable}"])
-    wanted = [parse_expectation(f"asyncio@{sys.executable}.failed <= 0")]
-    assert [one.subject for one in with_run_names(wanted, [engine.name])] == [engine.name]
+    expectation = [parse_expectation(f"asyncio@{sys.executable}.failed <= 0")]
+    assert [one.subject for one in with_run_names(expectation, [engine.name])] == [engine.name]
     with pytest.raises(ValueError, match="this run has no engine"):
-        with_run_names(wanted, ["asyncio"])
+        with_run_names(expectation, ["asyncio"])
 
 
 def test_the_help_names_every_figure_comparison_and_unit():
-    said = CliRunner().invoke(main, ["run", "--help"]).output
+    text = invoke("run", "--help").output
     for word in (*EXPECTABLE, *COMPARISONS, *(word for unit in KINDS for word in (unit.name, unit.example))):
-        assert word in said
+        assert word in text
 
 
-# Whether it holds.
+# Verdicts.
 
 
 def result(**figures):
     return EngineResult("asyncio", 1_000, [Result("asyncio", 1_000, figures=figures)])
 
 
-def test_a_bound_may_include_its_value():
+def test_comparisons_at_and_around_the_bound():
     for op, below, same in (("<", True, False), ("<=", True, True), (">", False, False), (">=", False, True)):
-        wanted = parse_expectation(f"asyncio.failed {op} 5")
-        assert (wanted.holds(4), wanted.holds(5), wanted.holds(6)) == (below, same, not below)
+        expectation = parse_expectation(f"asyncio.failed {op} 5")
+        assert (expectation.holds(4), expectation.holds(5), expectation.holds(6)) == (below, same, not below)
 
 
-def test_an_expectation_replaces_the_outcome_of_its_figure_only():
+def test_an_expectation_replaces_only_the_outcome_of_its_figure():
     problems = {Outcome.FAILING: "5 tasks failed", Outcome.SHORT: "at most 0 of 5"}
     row = EngineResult("asyncio", 5, [Result("asyncio", 5, problems=problems)])
     assert [row.outcome(names) for names in ((), ("failed",), ("failed", "peak_live"))] == [
@@ -106,61 +105,47 @@ def test_an_expectation_replaces_the_outcome_of_its_figure_only():
     ]  # fmt: skip
 
 
-def test_what_was_not_measured_does_not_hold():
-    wanted = parse_expectation("asyncio.failed <= 0")
-    verdict = wanted.judge(result())
+def test_a_figure_that_was_not_measured_fails():
+    expectation = parse_expectation("asyncio.failed <= 0")
+    verdict = expectation.judge(result())
     assert (verdict.holds, verdict.measured, verdict.shown) == (False, None, "not measured")
-    assert judge([wanted], [EngineResult("uvloop", 5)]) == []
+    assert judge([expectation], [EngineResult("uvloop", 5)]) == []
 
 
 @pytest.mark.parametrize(
     ("measured", "shown"), [(1260, "1.23 KiB"), (2048, "2 KiB"), (2049.5, "2 KiB (exactly 2,049.5)")]
 )
-def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected(measured, shown):
-    assert (
-        parse_expectation("asyncio.rss_per_task < 2KiB").judge(result(rss_per_task=measured)).shown == shown
-    )
+def test_the_measured_value_is_exact_if_rounding_would_equal_the_bound(measured, shown):
+    expectation = parse_expectation("asyncio.rss_per_task < 2KiB")
+    assert expectation.judge(result(rss_per_task=measured)).shown == shown
 
 
 # The command.
 
 
-def run(*arguments, tasks="1000", seconds="0.1"):
-    return CliRunner().invoke(main, ["run", *arguments, "--tasks", tasks, "--seconds", seconds])
+RUN = ("run", "asyncio", "--tasks", "1000", "--seconds", "0.1")
 
 
 @pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize(
     ("expectations", "status", "lines"),
     [
-        (
-            ["asyncio.rss_per_task < 2KiB", "asyncio.failed<=0"],
-            0,
-            [
-                "holds  asyncio.rss_per_task < 2KiB  1.23 KiB",
-                "holds  asyncio.failed<=0            0",
-            ],
-        ),
-        (
-            ["asyncio.rss_per_task<1KiB", "asyncio.traced_per_task<9KiB"],
-            1,
-            [
-                "fails  asyncio.rss_per_task<1KiB     1.23 KiB",
-                "fails  asyncio.traced_per_task<9KiB  not measured",
-            ],
-        ),
+        (["asyncio.rss_per_task < 2KiB", "asyncio.failed<=0"], 0,
+         ["holds  asyncio.rss_per_task < 2KiB  1.23 KiB", "holds  asyncio.failed<=0            0"]),
+        (["asyncio.rss_per_task<1KiB", "asyncio.traced_per_task<9KiB"], 1,
+         ["fails  asyncio.rss_per_task<1KiB     1.23 KiB",
+          "fails  asyncio.traced_per_task<9KiB  not measured"]),
     ],
-)
-def test_each_is_shown_below_the_table_and_one_that_fails_is_exit_status_1(expectations, status, lines):
-    done = run("asyncio", *(word for text in expectations for word in ("--expect", text)))
+)  # fmt: skip
+def test_verdicts_are_printed_below_the_table_and_a_failure_is_exit_status_1(expectations, status, lines):
+    done = invoke(*RUN, *(word for text in expectations for word in ("--expect", text)))
     assert (done.exit_code, done.stdout.splitlines()[2:]) == (status, lines)
 
 
 @pytest.mark.usefixtures("fakes")
-def test_json_has_each_with_what_was_measured():
-    done = run(
-        "asyncio", "--json", "--expect", "asyncio.peak_live >= 1k", "--expect", "asyncio.traced_per_task < 1"
-    )
+def test_json_has_each_expectation_with_the_measured_value():
+    expected = ("--expect", "asyncio.peak_live >= 1k", "--expect", "asyncio.traced_per_task < 1")
+    done = invoke(*RUN, "--json", *expected)
     assert done.exit_code == 1
     assert json.loads(done.stdout)["expect"] == [
         {
@@ -174,26 +159,19 @@ def test_json_has_each_with_what_was_measured():
     ]  # fmt: skip
 
 
-def test_a_failed_lane_and_a_wall_are_failures_whatever_holds(fakes):
+def test_a_failed_lane_or_a_wall_is_a_failure_even_if_another_expectation_holds(fakes):
     fakes.faults["asyncio"] = [Fault(0.05, Ended("killed by SIGKILL"))]
-    done = run("asyncio", "uvloop", "--expect", "uvloop.peak_live >= 1k")
+    done = invoke(*RUN, "uvloop", "--expect", "uvloop.peak_live >= 1k")
     assert done.exit_code == 1
     assert "holds  uvloop.peak_live >= 1k  1,000" in done.stdout
     fakes.faults.clear()
     fakes.costs["asyncio"] = Costs(most=300)
-    done = run("asyncio", "--expect", "asyncio.peak_live >= 1k")
+    done = invoke(*RUN, "--expect", "asyncio.peak_live >= 1k")
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-1] == "fails  asyncio.peak_live >= 1k  300"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("uvloop.failed <= 0", 'this run has no engine "uvloop": expected one of asyncio'),
-    ],
-)
-def test_a_wrong_one_is_refused_before_anything_runs(fakes, text, expected):
-    done = run("asyncio", "--expect", text)
-    assert (done.exit_code, done.stdout, fakes.links) == (2, "", {})
-    (line,) = done.stderr.splitlines()
-    assert expected in line
+def test_an_expectation_of_an_absent_engine_is_refused_before_the_run(fakes):
+    line = refused(*RUN, "--expect", "uvloop.failed <= 0")
+    assert 'this run has no engine "uvloop": expected one of asyncio' in line
+    assert fakes.links == {}

@@ -1,4 +1,4 @@
-"""Measuring without a screen: the figures of real workers, and failures of fake ones."""
+"""`concwatch run`: figures of real workers, and failures of fake ones."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ def measured(*arguments, check=0):
 
 
 @pytest.mark.real
-def test_every_figure_of_real_workers_is_there_and_sane():
+def test_every_figure_of_real_workers_is_plausible():
     holds, fails = "asyncio.rss_per_task < 1MiB", "asyncio.create_rate > 1000M/s"
     expected = ("--expect", holds, "--expect", fails)
     run = ("threads", "asyncio", "--together", "--tasks", "500", "--seconds", "0.2", *expected)
@@ -60,11 +60,10 @@ def test_every_figure_of_real_workers_is_there_and_sane():
 
 @pytest.mark.real
 def test_tasks_that_fail_are_counted_and_logged(tmp_path, monkeypatch):
-    (tmp_path / "jobs.py").write_text(
-        "async def broken():\n    print('noise on standard output')\n    raise KeyError('the reason')\n"
-    )
+    source = "async def broken():\n    print('noise on standard output')\n    raise KeyError('the reason')\n"
+    (tmp_path / "jobs.py").write_text(source)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "SETTLE", 0.05)  # the figures are not the point
+    monkeypatch.setattr(module, "SETTLE", 0.05)  # figures need not be exact
     run = ("asyncio", "--tasks", "5", "--no-refill", "--workload", "jobs:broken", "--seconds", "0.2")
     found, errors = measured(*run, check=1)
     (lane,) = found["lanes"]
@@ -74,35 +73,35 @@ def test_tasks_that_fail_are_counted_and_logged(tmp_path, monkeypatch):
     assert 'jobs.py", line 3, in broken' in errors
 
 
-# The same with fake workers, where something goes wrong.
+# Failures of fake workers.
 
 
 def fake_run(*names, tasks=1_000, seconds=0.1, budget=None, together=True, **workers):
     """Return the JSON object of each engine, the events, and the progress."""
-    links, said = FakeWorkers(**workers), []
+    links, progress = FakeWorkers(**workers), []
     session = Session([ENGINES[name] for name in names], [tasks], seconds, together=together)
 
     def make_lab(engines):
         make = main.context_settings["obj"]
         return make(engines, budget=budget, hz=50, open_link=links)
 
-    asyncio.run(session.run(make_lab, lambda lab, lane, text: said.append(text)))
-    return session.as_json("", lambda engine: ())["lanes"], session.events, said
+    asyncio.run(session.run(make_lab, lambda lab, lane, text: progress.append(text)))
+    return session.as_json("", lambda engine: ())["lanes"], session.events, progress
 
 
 @pytest.mark.usefixtures("fakes")
-def test_a_measurement_says_what_it_is_doing():
-    (lane,), events, said = fake_run("asyncio")
+def test_progress_of_a_measurement():
+    (lane,), events, progress = fake_run("asyncio")
     assert (lane["state"], lane["reason"]) == ("done", None)
     assert lane["rss_per_task"] == pytest.approx(1_260, rel=0.01)
     assert lane["create_rate"] > 0
     assert lane["gc_seconds"] > 0
-    assert said == ["starting 1,000 tasks", "holding 1,000 for 100 ms", "stopping"]
+    assert progress == ["starting 1,000 tasks", "holding 1,000 for 100 ms", "stopping"]
     assert [event.severity for event in events] == ["info"] * len(events)
 
 
 @pytest.mark.usefixtures("fakes")
-def test_a_wall_limits_a_lane_and_is_named():
+def test_a_wall_that_limits_a_lane_is_named():
     (lane,), _, _ = fake_run("threads", costs={"threads": Costs(most=300)})
     assert (lane["state"], lane["reason"], lane["peak_live"]) == ("limited", "vm.max_map_count (65,530)", 300)
     assert lane["limited_by"] == "vm.max_map_count (65,530) lets 300 of 1,000 live"
@@ -111,8 +110,8 @@ def test_a_wall_limits_a_lane_and_is_named():
 
 
 @pytest.mark.usefixtures("fakes")
-def test_the_memory_budget_limits_a_lane_and_names_itself():
-    (lane,), _, _ = fake_run("asyncio", budget=MIB)  # spent before the first task
+def test_a_memory_budget_that_limits_a_lane_is_named():
+    (lane,), _, _ = fake_run("asyncio", budget=MIB)  # used up before the first task
     assert (lane["state"], lane["reason"]) == ("limited", "memory budget (1 MiB)")
     (lane,), events, _ = fake_run("asyncio", tasks=1_000_000, budget=80 * MIB)
     assert (lane["state"], lane["reason"]) == ("limited", "memory budget (80 MiB)")
@@ -124,13 +123,12 @@ def test_the_memory_budget_limits_a_lane_and_names_itself():
 @pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("after", [0.0, 0.06, 0.9])
-def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after, together):
+def test_a_killed_worker_fails_its_lane_and_the_other_is_measured(after, together):
     faults = {"asyncio": [Fault(after, Ended("killed by SIGKILL"))]}
-    (dead, well), events, _ = fake_run(
-        "asyncio", "uvloop", tasks=500, seconds=1.0, together=together, faults=faults
-    )
+    options = {"tasks": 500, "seconds": 1.0, "together": together, "faults": faults}
+    (dead, healthy), events, _ = fake_run("asyncio", "uvloop", **options)
     assert (dead["state"], dead["reason"]) == ("failed", "killed by SIGKILL")
-    assert (well["state"], well["peak_live"], well["cancelled"]) == ("done", 500, 500)
+    assert (healthy["state"], healthy["peak_live"], healthy["cancelled"]) == ("done", 500, 500)
     assert [event.text for event in events if event.severity == "error"] == ["failed: killed by SIGKILL"]
     assert {event.lane for event in events} == {"asyncio", "uvloop"}
     if after == 0.9:
@@ -138,7 +136,7 @@ def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after, to
 
 
 @pytest.mark.usefixtures("fakes")
-def test_a_worker_that_falls_silent_does_not_hold_up_the_end(monkeypatch):
+def test_a_silent_worker_does_not_delay_the_end(monkeypatch):
     monkeypatch.setattr(module, "GROW_LIMIT", 0.3)
     monkeypatch.setattr(module, "STOP_LIMIT", 0.2)
     monkeypatch.setattr("concwatch.lab.worker.STOP_LIMIT", 0.2)
@@ -150,7 +148,7 @@ def test_a_worker_that_falls_silent_does_not_hold_up_the_end(monkeypatch):
 
 
 @pytest.mark.usefixtures("fakes")
-def test_a_lab_that_breaks_down_ends_the_run(monkeypatch):
+def test_an_exception_in_the_lab_ends_the_run(monkeypatch):
     def broken(lab, now=None):
         raise ZeroDivisionError
 
@@ -160,11 +158,11 @@ def test_a_lab_that_breaks_down_ends_the_run(monkeypatch):
         fake_run("asyncio")
 
 
-# Several sizes, several runs, an early end.
+# Several sizes, repeats, interruption.
 
 
-def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes, monkeypatch, tmp_path):
-    class Dearer(FakeWorkers):
+def test_repeats_of_several_sizes_give_medians_with_spread_and_interval(fakes, monkeypatch, tmp_path):
+    class GrowingCosts(FakeWorkers):
         opened = 0
 
         def __call__(self, engine):
@@ -172,7 +170,7 @@ def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes,
             self.opened += 1
             return super().__call__(engine)
 
-    use_lab(monkeypatch, open_link=Dearer())
+    use_lab(monkeypatch, open_link=GrowingCosts())
     found, _ = measured("asyncio", "--seconds", "0.1", "--tasks", "500,1k", "--repeats", "3")
     assert [(lane["tasks"], lane["state"]) for lane in found["lanes"]] == [(500, "done"), (1_000, "done")]
     small, large = found["lanes"]
@@ -184,15 +182,15 @@ def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes,
     assert small["interval"]["rss_per_task"] == interval
     assert large["rss_per_task"] == pytest.approx(1_400, rel=0.01)
     (tmp_path / "a.json").write_text(json.dumps(found))
-    told = invoke("compare", *[tmp_path / "a.json"] * 2, "--json")
-    figures = {(each["size"], each["figure"]): each for each in json.loads(told.stdout)["figures"]}
+    comparison = invoke("compare", *[tmp_path / "a.json"] * 2, "--json")
+    figures = {(each["size"], each["figure"]): each for each in json.loads(comparison.stdout)["figures"]}
     cost = figures[1_000, "rss_per_task"]
     assert (cost["a"]["count"], cost["spread_known"], cost["verdict"]) == (3, True, "equal")
     assert cost["a"]["spread"] == pytest.approx(200 / 1_400, rel=0.01)
 
 
-def test_fewer_live_than_asked_is_short_and_says_why_unless_it_is_expected(fakes):
-    # 500 are created a second, and each lives a second: half of them stand at most.
+def test_fewer_live_tasks_than_requested_is_short_with_a_reason_unless_expected(fakes):
+    # 500 are created a second, and each lives a second: at most half of them are live.
     fakes.costs["asyncio"] = Costs(create_rate=500.0)
     few = ("asyncio", "--tasks", "1000", "--no-refill", "--workload", "sleep:1", "--seconds", "0.1")
     (lane,) = measured(*few, check=1)[0]["lanes"]
@@ -206,16 +204,15 @@ def test_fewer_live_than_asked_is_short_and_says_why_unless_it_is_expected(fakes
 
 
 @pytest.mark.real
-def test_interrupted_it_prints_what_there_is():
+def test_an_interrupted_run_prints_the_results_so_far():
     command = [*PROGRAM, "run", "asyncio", "threads", "--tasks", "20", "--seconds", "60", "--json"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **streams) as process:
         while "holding" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
-    found = json.loads(said)
+        output, _ = process.communicate(timeout=60)
+    found = json.loads(output)
     assert (process.returncode, found["interrupted"]) == (130, True)
     (lane,) = found["lanes"]
     assert (lane["engine"], lane["state"], lane["peak_live"]) == ("asyncio", "interrupted", 20)

@@ -1,4 +1,4 @@
-"""What the suite itself rests on."""
+"""The tests of the test suite."""
 
 import asyncio
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 from tests.virtual_time import VirtualLoop
 
 
-def test_a_test_that_is_not_marked_real_can_start_no_process():
+def test_a_test_without_the_mark_real_cannot_start_a_process():
     with pytest.raises(AssertionError, match="expected it to be marked real"):
         subprocess.run([sys.executable, "-c", ""], check=False)
 
 
-def test_on_virtual_time_an_hour_passes_at_once_and_in_order():
+def test_virtual_time_passes_at_once_and_in_order():
     woken = []
 
     async def sleeper(hours):

@@ -82,7 +82,7 @@ def pytest_asyncio_loop_factories(item):
 
 @pytest.fixture
 def fakes(monkeypatch):
-    """Let commands use fake workers on an idle machine, on virtual time."""
+    """Make commands use fake workers, an idle machine and virtual time."""
     workers = FakeWorkers()
     monkeypatch.setattr("asyncio.events.new_event_loop", virtual_time.VirtualLoop)
     use_lab(

@@ -1,4 +1,4 @@
-"""A lab without processes for tests: a clock moved by hand, and links whose reports a test sends."""
+"""A lab without processes: a clock advanced by the test, and links whose reports the test sends."""
 
 from collections import deque
 from functools import partial
@@ -23,7 +23,7 @@ TOY = Engine("toy", "one toy", 1_000)
 
 
 class HandLink:
-    """A `Link` that reports what a test tells it to, and records what it is sent."""
+    """A `Link` that reports what the test passes to `report`, and records commands in ``sent``."""
 
     def __init__(self):
         self.out = deque()
@@ -36,9 +36,9 @@ class HandLink:
         self.sent.append((type_, fields))
 
     def arrivals(self, now):
-        found = list(self.out)
+        arrived = list(self.out)
         self.out.clear()
-        return found
+        return arrived
 
     def reading(self):
         return Reading(self.rss, 0.1, 3, cpu_seconds=self.cpu_seconds) if self.rss else None

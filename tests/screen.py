@@ -70,7 +70,7 @@ def svg_lines(svg: str, width: int, height: int) -> list[str]:
     return ["".join(row).rstrip() for row in rows]
 
 
-def looks_golden(lines: list[str], file: Path) -> None:
+def assert_golden(lines: list[str], file: Path) -> None:
     """Compare a screen with a file; with ``CONCWATCH_GOLDEN=write`` write the file instead."""
     if os.environ.get("CONCWATCH_GOLDEN") == "write":
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -153,7 +153,7 @@ class HandDrivenLab(Lab):
 
 @dataclass
 class Stage:
-    """A running app and its pilot, with what a test does to it and reads from it."""
+    """A running app, its pilot and its fake workers, with the actions and queries of tests."""
 
     app: ConcwatchApp
     pilot: Pilot[None]
@@ -213,9 +213,9 @@ class Stage:
         """The position of ``text`` on a widget that is visible as a whole."""
         area = within.region
         rows = [line[area.x : area.right] for line in self.lines()[area.y : area.bottom]]
-        found = [(row.index(text), y) for y, row in enumerate(rows) if text in row]
-        assert found, f"{text!r} is not on {within}"
-        return found[0]
+        places = [(row.index(text), y) for y, row in enumerate(rows) if text in row]
+        assert places, f"{text!r} is not on {within}"
+        return places[0]
 
     def query(self, selector: str) -> Widget:
         """A widget of the top screen."""
@@ -241,7 +241,7 @@ class Stage:
         assert color is not None
         return color.get_truecolor().hex
 
-    def ground(self, widget: Widget, x: int, y: int) -> str:
+    def background(self, widget: Widget, x: int, y: int) -> str:
         """The background, ``#rrggbb``, of the cell at ``x``, ``y`` of a widget."""
         color = self.app.screen.get_style_at(widget.region.x + x, widget.region.y + y).bgcolor
         assert color is not None
@@ -296,17 +296,17 @@ class Stage:
             await self.settle()
 
     def post_keys(self, *keys: str) -> None:
-        """Send keys as if they came in one read of the terminal."""
+        """Post keys as if all arrived in one read of the terminal."""
         for key in keys:
             self.app.post_message(key_event(key))
 
     async def press_at_once(self, *keys: str) -> None:
-        """Press keys as if they came in one read of the terminal, and wait until they are handled."""
+        """Post keys as `post_keys` does, and wait until they are handled."""
         self.post_keys(*keys)
         await self.settle()
 
     async def press_last(self, *keys: str) -> None:
-        """Press keys of which one quits the app, and wait for its exit."""
+        """Press keys that include one that quits the app, and wait for its exit."""
         self.post_keys(*keys)
         while self.app.is_running:
             await self.pilot.pause(FRAME)
@@ -337,11 +337,11 @@ class Stage:
                 self.lab.set_target(self.lane(name), tasks)
         await self.run(0.5)
 
-    async def drag(self, name: str, tasks: int, by_way_of: Sequence[int] = ()) -> None:
+    async def drag(self, name: str, tasks: int, via: Sequence[int] = ()) -> None:
         """Drag the knob of a slider to ``tasks``, without releasing it."""
         slider = self.slider(name)
         await self.pilot.mouse_down(slider, offset=(1, 0))
-        for stop in (*by_way_of, tasks):
+        for stop in (*via, tasks):
             await self.pilot.hover(slider, offset=(self.cell(name, stop), 0))
         await self.settle()
 
@@ -357,10 +357,10 @@ class Stage:
 
 
 class QuickPilot(Pilot[None]):
-    """A pilot on a virtual clock, which advances only when nothing else is to be done."""
+    """A pilot on a virtual clock, which advances only when the loop is idle."""
 
     async def pause(self, delay: float | None = None) -> None:
-        """Let time pass, by default a frame."""
+        """Sleep on the virtual clock, by default for one frame."""
         await asyncio.sleep(FRAME if delay is None else delay)
 
 
@@ -388,7 +388,7 @@ async def running(app: App[None], size: tuple[int, int], headless: bool = True) 
 
 
 def showing(*widgets: Widget) -> App[None]:
-    """Return an app that shows only these widgets, with our themes' variables."""
+    """Return an app that shows only these widgets, with the variable of concwatch's themes."""
 
     class Showing(App[None]):
         def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -435,10 +435,10 @@ async def stage(
     if terminal is not None:
         app.driver_class = terminal.driver_class()
     async with running(app, size, terminal is None) as pilot:
-        found = Stage(app, pilot, workers, clock)
-        await found.until(
+        running_stage = Stage(app, pilot, workers, clock)
+        await running_stage.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
         )
-        found.monitor.show_snapshot()
-        await found.settle()
-        yield found
+        running_stage.monitor.show_snapshot()
+        await running_stage.settle()
+        yield running_stage

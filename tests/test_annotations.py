@@ -18,8 +18,8 @@ WINDOW = st.sampled_from([15.0, 60.0, 600.0, 28_800.0])
 COLUMNS = st.integers(3, 200)
 
 
-def rows(*moments, cursor=None, lines=()):
-    plot = Plot("", BYTES, lines, 100.0, 60.0, annotations=moments, cursor=cursor)
+def rows(*annotations, cursor=None, lines=()):
+    plot = Plot("", BYTES, lines, 100.0, 60.0, annotations=annotations, cursor=cursor)
     return ["".join(part.text for part in row) for row in paint(compose(plot, 49, 8), "#888888", "#333333")]
 
 
@@ -29,7 +29,7 @@ def place(time):
 
 
 @given(NOW, WINDOW, COLUMNS, st.data())
-def test_the_time_of_a_column_is_in_the_column(now, window, columns, data):
+def test_the_time_of_a_column_maps_back_to_the_column(now, window, columns, data):
     column = data.draw(st.integers(0, columns - 1))
     assert column_of(time_of(column, now, window, columns), now, window, columns) == column
     assert time_of(column, now, window, columns) <= now
@@ -44,15 +44,15 @@ def test_an_annotation_is_in_the_column_of_the_sample_at_its_time(now, window, c
 
 
 def test_a_command_is_a_tick_on_the_axis_and_a_note_a_line_with_its_text():
-    found = rows(
+    drawn = rows(
         Annotation(70.0, "#ff0000"),
         Annotation(85.0, "#00ff00", "frozen"),
         Annotation(39.0, "#ff0000", "left"),
     )
-    assert (found[-2][place(70.0)], {row[place(70.0)] for row in found[:-2]}) == ("▴", {" ", "┈"})
-    assert all(row[place(85.0)] == "┊" for row in found[:-1])
-    assert found[0][place(85.0) + 1 : place(85.0) + 7] == "frozen"
-    assert "left" not in "".join(found)
+    assert (drawn[-2][place(70.0)], {row[place(70.0)] for row in drawn[:-2]}) == ("▴", {" ", "┈"})
+    assert all(row[place(85.0)] == "┊" for row in drawn[:-1])
+    assert drawn[0][place(85.0) + 1 : place(85.0) + 7] == "frozen"
+    assert "left" not in "".join(drawn)
 
 
 def test_a_text_without_room_on_the_right_is_on_the_left_and_a_long_one_is_truncated():
@@ -78,9 +78,9 @@ def test_all_rows_have_the_same_width_with_any_text(text):
     st.integers(20, 60),
 )
 def test_texts_never_overlap_or_cross_the_edge(notes, columns):
-    moments = [Annotation(time, "#ffffff", text) for time, text in notes]
+    annotations = [Annotation(time, "#ffffff", text) for time, text in notes]
     taken = set()
-    for flag in place_annotations(moments, 100.0, 60.0, columns):
+    for flag in place_annotations(annotations, 100.0, 60.0, columns):
         cells = {*range(flag.start, flag.start + cell_len(flag.text)), flag.column}
         assert cells <= set(range(columns)) - taken
         taken |= cells
@@ -88,8 +88,8 @@ def test_texts_never_overlap_or_cross_the_edge(notes, columns):
 
 def test_lines_are_drawn_over_the_cursor():
     level = Line("a", "#ff0000", [40.0, 100.0], [50.0, 50.0])
-    without, found = rows(lines=[level]), rows(lines=[level], cursor=70.0)
-    under = [row[place(70.0)] for row in found[:-1]]
-    assert under.count("│") == len(under) - 1
-    assert next(row[place(70.0)] for row in without if row[place(70.0)] not in " ┈─┴") in under
+    without, crossed = rows(lines=[level]), rows(lines=[level], cursor=70.0)
+    column = [row[place(70.0)] for row in crossed[:-1]]
+    assert column.count("│") == len(column) - 1
+    assert next(row[place(70.0)] for row in without if row[place(70.0)] not in " ┈─┴") in column
     assert rows(lines=[level], cursor=20.0) == without

@@ -18,7 +18,7 @@ from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
 from concwatch.units import format_forecast
 from tests import virtual_time
-from tests.screen import GIB, GOLDEN, MEMORY, WALLS, Workers, looks_golden, stage
+from tests.screen import GIB, GOLDEN, MEMORY, WALLS, Workers, assert_golden, stage
 
 SPEED = 50
 """How much faster the clock of an experiment's lab runs: a second's sleep is over at once."""
@@ -194,7 +194,7 @@ async def test_a_quick_run_and_a_full_one_fill_the_table_and_the_charts(own_file
                 run.trail = [(second / 4, (20 << 20) + cell.size * 4_000 * second) for second in range(9)]
         s.app.screen.update_now()
         await s.sees("in 12 s")
-        looks_golden(s.lines(), GOLDEN / "experiments-120x40.txt")
+        assert_golden(s.lines(), GOLDEN / "experiments-120x40.txt")
 
 
 async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it_is_stopped(

@@ -453,7 +453,7 @@ async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled
             assert not dialog_open(s)
             lane = s.lane("asyncio")
             assert (lane.state, lane.target, s.slider("asyncio").value) == (State.OFF, 0, 0)
-        await s.drag("asyncio", 1_000_000, by_way_of=(500_000,))
+        await s.drag("asyncio", 1_000_000, via=(500_000,))
         assert not dialog_open(s)
         await s.drop("asyncio", 1_000_000)
         assert dialog_open(s)

@@ -1,4 +1,4 @@
-"""What the screen is given at its start, and what is kept for the next."""
+"""The initial state of the screen, and the state saved for the next start."""
 
 import pytest
 
@@ -12,11 +12,11 @@ from tests.screen import stage
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def state_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
-def test_what_is_kept_comes_back():
+def test_a_saved_state_is_loaded_unchanged():
     assert load_state() == ScreenState()
     for state in (ScreenState("nord", 300.0), ScreenState("", 15.0), ScreenState("concwatch-light")):
         save_state(state)
@@ -24,20 +24,20 @@ def test_what_is_kept_comes_back():
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"theme": 7}', '{"theme": "gone", "window": 17.5}', "\x00"])
-def test_what_is_no_choice_of_ours_is_none(text):
+def test_an_invalid_state_file_is_ignored(text):
     save_state(ScreenState("nord"))
     state_path().write_text(text)
     assert load_state() == ScreenState()
 
 
-def test_where_nothing_can_be_written_nothing_is_kept(tmp_path, monkeypatch):
+def test_a_state_folder_that_cannot_be_written_is_ignored(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     save_state(ScreenState("nord"))
     assert load_state() == ScreenState()
 
 
-async def test_theme_and_window_are_there_at_the_start_and_only_a_choice_on_the_screen_is_kept():
+async def test_theme_and_window_selected_on_the_screen_are_saved_and_logged():
     async with stage() as s:
         assert (s.app.selected_theme, s.app.window) == ("", None)
         s.app.theme = "nord"
@@ -46,11 +46,11 @@ async def test_theme_and_window_are_there_at_the_start_and_only_a_choice_on_the_
         await s.sees("theme nord", "charts show 15 s", within=s.monitor.query_one("EventView"))
 
 
-async def test_theme_window_and_tasks_asked_for_are_there_from_the_start():
+async def test_the_app_starts_with_the_theme_window_and_tasks_passed_to_it():
     initial = InitialState("dracula", 300.0, {"asyncio": 100})
     app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers(), clock=virtual_time.now), initial=initial)
     async with app.run_test(size=(120, 40)) as pilot:
         assert app.current_theme.name == "dracula"
         await pilot.pause(1)
         assert [lane.live for lane in app.lab.lanes] == [0, 0, 100, 0]
-        assert (app.selected_theme, app.window) == ("", None), "nobody chose on the screen"
+        assert (app.selected_theme, app.window) == ("", None), "nothing was selected on the screen"

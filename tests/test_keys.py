@@ -24,14 +24,14 @@ TABLES = {
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_each_key_does_one_thing_which_is_there_and_told_of(table):
+def test_each_key_is_bound_once_to_an_existing_command_with_help(table):
     rows, commands = TABLES[table]
     bound = [key for row in rows for key in row.keys.split(",") if key]
     assert sorted(bound) == sorted(set(bound))
-    told = {row.action.split(",")[0] for row in rows if row.help}
+    documented = {row.action.split(",")[0] for row in rows if row.help}
     for row in rows:
         if row.keys and row.action != keys.command("refuse"):
-            assert row.action.split(",")[0] in told, row
+            assert row.action.split(",")[0] in documented, row
         if row.action.startswith("command("):
             command, _ = ast.literal_eval(row.action[7:])
             assert any(hasattr(part, command) for part in (commands, ChartCommands, LanesScreen)), command
@@ -39,7 +39,7 @@ def test_each_key_does_one_thing_which_is_there_and_told_of(table):
             assert hasattr(commands, f"action_{row.action.partition('(')[0]}"), row.action
 
 
-def test_keys_with_the_same_help_share_a_line_and_the_bar_is_in_the_order_of_need():
+def test_keys_with_the_same_help_share_a_line_and_the_bar_is_sorted_by_rank():
     rows = (
         *keys.pair("first", keys.Row("a", "app.one", bar="late", rank=2), keys.Row("plus", "two")),
         keys.Row("c,d", "three", "last", "early", 1),
@@ -48,7 +48,7 @@ def test_keys_with_the_same_help_share_a_line_and_the_bar_is_in_the_order_of_nee
     assert keys.bar(rows) == [Key("c", "early", "screen.three"), Key("a", "late", "app.one")]
 
 
-def test_what_a_recording_refuses_are_keys_of_the_monitor():
+def test_a_replay_refuses_keys_that_only_the_monitor_has():
     refused = keys.REPLAY[-1].keys.split(",")
     assert {"w", "t", "plus", "enter"} <= set(refused)
     assert not {"space", "q", "l", "e"} & set(refused)

@@ -1,4 +1,4 @@
-"""Leaving a screen, or the program, faster than it can follow."""
+"""Keys that close a screen or quit the program, pressed before the last one has been handled."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tests.fake import FakeWorkers
 from tests.screen import stage
 
 
-async def test_a_screen_answered_twice_at_once_is_left_once_and_can_be_left_again():
+async def test_a_key_pressed_three_times_closes_only_the_top_screen():
     async with stage() as s:
         for key, text in (
             ("enter", "5"), ("w", "hold"), ("m", "note"), ("n", "7"), ("question_mark", ""), *2 * [("e", "")]
@@ -25,25 +25,25 @@ async def test_a_screen_answered_twice_at_once_is_left_once_and_can_be_left_agai
 
 
 @pytest.mark.parametrize("key", ["enter", "e", "question_mark"])
-async def test_a_key_right_behind_the_one_that_quits_does_no_harm(key):
+async def test_a_key_right_after_the_quit_key_is_ignored(key):
     async with stage() as s:
         await s.press_last("q", key)
         assert s.app.return_code == 0
 
 
 @pytest.mark.parametrize("turns", range(0, 30, 2))
-async def test_a_program_that_ends_while_its_first_screen_is_laid_out_ends_in_order(turns):
-    """As when a page is closed at once; asked for after some turns of the loop, and so at many a moment."""
+async def test_an_exit_during_the_first_layout_is_clean(turns):
+    """Exit, as for a browser page that is closed at once, after different numbers of loop iterations."""
     app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers()))
 
-    async def leave() -> None:
-        while not app.screen_stack:  # noqa: ASYNC110  # Textual tells nobody
+    async def exit_early() -> None:
+        while not app.screen_stack:  # noqa: ASYNC110  # Textual has no event for it
             await asyncio.sleep(0)
         for _ in range(turns):
             await asyncio.sleep(0)
         app.exit(return_code=129)
 
-    leaving = asyncio.create_task(leave())
+    exiting = asyncio.create_task(exit_early())
     await app.run_async(headless=True, size=(120, 40))
-    await leaving
+    await exiting
     assert app.return_code == 129

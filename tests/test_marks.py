@@ -9,7 +9,7 @@ from concwatch.ui.widgets.chart_grid import ChartGrid
 from tests.screen import stage
 
 
-async def test_every_command_marks_itself_and_a_refused_one_does_not():
+async def test_every_command_adds_a_mark_unless_it_is_refused():
     async with stage() as s:
         with pytest.raises(ValueError, match="unknown workload"):
             s.lab.set_workload("slep:1")
@@ -33,7 +33,7 @@ async def test_every_command_marks_itself_and_a_refused_one_does_not():
         assert [mark.time for mark in s.lab.marks.since(0)] == [0.0] + 8 * [pytest.approx(1.0)]
 
 
-async def test_commands_and_notes_stand_on_the_charts_and_a_note_needs_a_text():
+async def test_charts_show_commands_and_notes_and_an_empty_note_is_refused():
     async with stage() as s:
         await s.switch_on("asyncio")
         await s.run(10)
@@ -45,7 +45,7 @@ async def test_commands_and_notes_stand_on_the_charts_and_a_note_needs_a_text():
         await s.enter("  ")
         await s.press("enter")
         await s.sees("expected a few words", within=lambda: s.query("#message"))
-        await s.run(3)  # the moment is that of the key, however long the typing takes
+        await s.run(3)  # the note has the time of its key, not of its last character
         await s.enter("all started")
         await s.press("enter")
         assert s.lab.marks.since(2) == [Mark(3, pytest.approx(15.5), "", NOTE, "all started")]
@@ -53,26 +53,26 @@ async def test_commands_and_notes_stand_on_the_charts_and_a_note_needs_a_text():
         for on in 150 * (False, True):
             s.lab.set_refill(on)
         await s.run(1)
-        await s.sees("all started", within=s.chart("rss"))  # no number of commands hides a note
+        await s.sees("all started", within=s.chart("rss"))  # commands never hide a note
         await s.run(60)
         assert "all started" not in s.text(s.chart("rss"))
 
 
-async def test_the_cursor_reads_all_lanes_at_a_moment_until_that_leaves_the_window():
+async def test_the_cursor_shows_all_lanes_values_until_its_time_leaves_the_window():
     async with stage() as s:
         await s.switch_on("asyncio", "pool", tasks=10_000)
         await s.run(20)
         s.lab.set_target(s.lane("asyncio"), 100_000)
         await s.run(20)
         grid, rss, caption = s.monitor.query_one(ChartGrid), s.chart("rss"), s.monitor.query_one("#caption")
-        late = s.text(rss).split("╭")[1][:40]
+        latest = s.text(rss).split("╭")[1][:40]
         rss.focus()
         await s.press(*12 * ["shift+left"])  # more than there are columns
         await s.sees("before the start (−", within=caption)
-        assert s.text(rss) != late
+        assert s.text(rss) != latest
         await s.press("right", "escape")
         assert grid.cursor is None
-        # From now, half of the window back: before asyncio grew.
+        # Move back by half of the window, to before asyncio grew.
         await s.press(*round((rss.content_size.width - 9) * 25 / 45) * ["left"])
         moment = grid.cursor
         for metric in ("rss", "created_per_second"):
@@ -91,7 +91,7 @@ async def test_the_cursor_reads_all_lanes_at_a_moment_until_that_leaves_the_wind
         assert grid.cursor is None
 
 
-async def test_the_mouse_moves_the_cursor_which_tells_a_note_before_commands_and_takes_it_away():
+async def test_the_mouse_moves_and_hides_the_cursor_whose_caption_lists_notes_before_commands():
     async with stage((200, 60)) as s:
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(30)
@@ -104,7 +104,7 @@ async def test_the_mouse_moves_the_cursor_which_tells_a_note_before_commands_and
         await s.pilot.hover(rss, offset=(inside.right - rss.region.x - 1, 4))
         assert s.lab.clock() - grid.cursor < 2
         column = s.lines()[inside.y][inside.x : inside.right].index("┊")
-        for aside in (0, 1):  # what was asked for a moment later may fall into the next column
+        for aside in (0, 1):  # the commands may be in the next column
             await s.pilot.hover(rss, offset=(inside.x - rss.region.x + column + aside, 4))
             if "· here · refill off · " in s.text(caption):
                 break
@@ -114,7 +114,7 @@ async def test_the_mouse_moves_the_cursor_which_tells_a_note_before_commands_and
         assert "· here" not in s.text(rss)
 
 
-async def test_the_baseline_is_what_the_cost_table_compares_with():
+async def test_the_cost_table_shows_changes_since_the_baseline():
     async with stage() as s:
         await s.switch_on("asyncio", "pool", tasks=10_000)
         await s.run(5)
@@ -133,9 +133,9 @@ async def test_the_baseline_is_what_the_cost_table_compares_with():
         s.lab.set_target(s.lane("asyncio"), 100_000)
         await s.run(10)
         assert changes()[1] == ["10.0", "×"]
-        # Every lane has its place still: the table has grown.
+        # The table has grown: every lane still has a row.
         assert all(s.row(name) for name in ("threads", "pool", "asyncio", "uvloop"))
-        # Where no figure is shown none has changed.
+        # A lane without a figure shows no change.
         s.lab.switch(s.lane("pool"), False)
         await s.run(3)
         (figures,) = [line for line in s.lines() if re.match("│ pool +–", line)]
@@ -148,7 +148,7 @@ async def test_the_baseline_is_what_the_cost_table_compares_with():
         await s.sees("Δ 00:00:23 live", within=table)
 
 
-async def test_the_notes_below_the_costs_say_what_their_marks_mean():
+async def test_the_cost_table_explains_its_marks():
     async with stage() as s:
         await s.press("t")
         await s.switch_on("asyncio", tasks=10_000)

@@ -1,6 +1,6 @@
-"""The monitor under mouse and keys, with fake workers and a clock driven by hand.
+"""The monitor with mouse and keys, fake workers and a clock that the test advances.
 
-More than 300 lines because it is one screen; each test makes all checks of one subject on one app.
+More than 300 lines because it is one screen; each test checks one subject with one app.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.fake import COSTS, FakeLink, Fault
-from tests.screen import GOLDEN, Workers, looks_golden, stage
+from tests.screen import GOLDEN, Workers, assert_golden, stage
 
 MIB = 1 << 20
 PAIR = [engine for engine in CATALOG if engine.name in ("asyncio", "uvloop")]
@@ -41,7 +41,7 @@ CHARTS = [
 # Lanes: switch, slider, number.
 
 
-async def test_a_lane_is_switched_by_click_and_by_key_and_no_other_with_it():
+async def test_a_click_or_key_switches_one_lane_and_stop_all_switches_every_lane():
     async with stage() as s:
         await s.tap("○ off", s.card("asyncio"))
         await s.sees("◌ starting", within=s.card("asyncio"))
@@ -71,23 +71,23 @@ async def test_a_lane_is_switched_by_click_and_by_key_and_no_other_with_it():
         assert s.lab.quiet
 
 
-async def test_the_chosen_lane_is_marked_and_follows_digit_click_and_tab():
+async def test_digit_click_and_tab_select_a_lane_which_is_marked():
     async with stage() as s:
 
-        def marked():
+        def selected():
             return [name for name in NAMES if "▌" in s.text(s.card(name))]
 
-        assert marked() == ["threads"]
-        for key, chosen in (("3", "asyncio"), ("9", "asyncio"), ("tab", "uvloop")):
+        assert selected() == ["threads"]
+        for key, name in (("3", "asyncio"), ("9", "asyncio"), ("tab", "uvloop")):
             await s.press(key)
-            assert marked() == [chosen], key
+            assert selected() == [name], key
         await s.tap("+10k", s.card("pool"))
-        assert marked() == ["pool"]
+        assert selected() == ["pool"]
         await s.press("shift+tab")
-        assert marked() == ["threads"]
+        assert selected() == ["threads"]
 
 
-async def test_keys_that_come_at_once_act_where_they_were_meant():
+async def test_keys_that_arrive_together_act_in_order_also_across_dialogs():
     async with stage() as s:
         first, _, third, _ = s.lab.lanes
         for keys, target in (
@@ -100,13 +100,13 @@ async def test_keys_that_come_at_once_act_where_they_were_meant():
             await s.press_at_once(*keys.split())
             assert (first.target, s.monitor.selected) == (target, 0), keys
             assert s.app.focused is s.card("threads").slider
-        # Behind the key that opens a dialog, a screen; and behind the one that closes it.
+        # Keys after one that opens or closes a dialog or a screen.
         await s.press_at_once("3", "enter", *"5000", "enter", "plus", "enter", *"77", "escape", "1", "plus")
         assert (first.target, third.target) == (10_001, 15_000)
         await s.press_at_once("w", *"nop", "enter", "m", *"a note", "enter")
         assert s.lab.settings.workload == "nop"
         assert [mark.text for mark in s.lab.marks.since(0) if mark.kind == "note"] == ["a note"]
-        s.app.post_message(Paste("never to be seen"))
+        s.app.post_message(Paste("ignored"))
         await s.press_at_once("3", "enter")
         s.app.post_message(Paste("4321"))
         await s.press_at_once("enter")
@@ -118,23 +118,23 @@ async def test_keys_that_come_at_once_act_where_they_were_meant():
         assert s.lane("pool").target == 10_000
 
 
-async def test_what_is_typed_fast_reaches_a_dialog_in_the_order_in_which_it_was_typed():
+async def test_keys_typed_while_a_dialog_opens_reach_it_in_order():
     async with stage() as s:
         for turns in (1, 3, 8):
             for key in ("3", "enter", *f"738{turns}", "enter"):
                 s.post_keys(key)
-                for _ in range(turns):  # the screen is part of the way there when the next key comes
+                for _ in range(turns):  # the dialog is partly open when the next key comes
                     await asyncio.sleep(0)
             await s.settle()
             assert s.lane("asyncio").target == 7_380 + turns
             assert s.app.screen is s.monitor
 
 
-async def test_dragging_shows_number_and_forecast_and_letting_go_applies_it():
+async def test_dragging_shows_number_and_forecast_and_releasing_applies_the_target():
     async with stage((80, 24)) as s:
-        await s.drag("asyncio", 10_000, by_way_of=[100, 1_000])
+        await s.drag("asyncio", 10_000, via=[100, 1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
-        assert (s.lane("asyncio").target, s.workers.links) == (0, {})  # nothing is applied yet
+        assert (s.lane("asyncio").target, s.workers.links) == (0, {})  # not applied yet
         await s.drop("asyncio", 10_000)
         assert (s.lane("asyncio").target, s.monitor.selected) == (10_000, 2)
         await s.run(1)
@@ -144,15 +144,15 @@ async def test_dragging_shows_number_and_forecast_and_letting_go_applies_it():
         await s.press("escape")
         await s.sees("10,000 live", within=s.card("asyncio"))
         await s.drop("asyncio", 1_000)
-        assert s.lane("asyncio").target == 10_000  # given up
+        assert s.lane("asyncio").target == 10_000  # cancelled
 
 
-async def test_a_target_is_set_by_slider_step_and_number_between_its_ends():
+async def test_slider_keys_and_buttons_set_a_target_within_its_limits():
     async with stage() as s:
         lane, threads = s.lane("asyncio"), s.lane("threads")
         await s.click(s.slider("asyncio"), x=s.slider("asyncio").size.width - 1)
         await s.click(s.slider("threads"), x=s.slider("threads").size.width - 1)
-        assert (lane.target, threads.target) == (1_000_000, 21_800)  # where the machine ends
+        assert (lane.target, threads.target) == (1_000_000, 21_800)  # the machine's limit
         await s.click(s.slider("asyncio"), x=0)
         assert lane.target == 0
         for keys, target in (
@@ -166,16 +166,16 @@ async def test_a_target_is_set_by_slider_step_and_number_between_its_ends():
         ):
             await s.press(*keys.split())
             assert lane.target == target, keys
-        seen = []
+        targets = []
         for tap in ("+10k", "+10k", "−10k", "−10k", "−10k"):
             await s.tap(tap, s.card("uvloop"))
-            seen.append(s.lane("uvloop").target)
-        assert seen == [10_000, 20_000, 10_000, 0, 0]
+            targets.append(s.lane("uvloop").target)
+        assert targets == [10_000, 20_000, 10_000, 0, 0]
         await s.press("end", "plus")
         assert s.lane("uvloop").target == 1_000_000
 
 
-async def test_an_exact_number_is_typed_and_a_bad_one_says_why_beside_the_field():
+async def test_a_target_can_be_typed_and_an_invalid_one_shows_why():
     async with stage() as s:
         await s.press("3", "enter")
         await s.sees("number of tasks: asyncio")
@@ -185,7 +185,7 @@ async def test_an_exact_number_is_typed_and_a_bad_one_says_why_beside_the_field(
         await s.run(1)
         await s.tap("12,345 live", s.card("asyncio"))
         await s.sees("12345", within=lambda: s.query("#field"))
-        for text, why in {
+        for text, problem in {
             "-5": "expected a whole number from 0 to 1,000,000",
             "ten": '"ten" is not a number of tasks',
             "1.5": "not a number of tasks",
@@ -194,7 +194,7 @@ async def test_an_exact_number_is_typed_and_a_bad_one_says_why_beside_the_field(
         }.items():
             await s.enter(text)
             await s.press("enter")
-            await s.sees(why, within=lambda: s.query("#message"))
+            await s.sees(problem, within=lambda: s.query("#message"))
         await s.press("escape")
         assert s.lane("asyncio").target == 12_345
         await s.press("enter")
@@ -203,37 +203,37 @@ async def test_an_exact_number_is_typed_and_a_bad_one_says_why_beside_the_field(
         assert s.link("asyncio").commands("target") == [{"tasks": 12_345}, {"tasks": 1_500}]
 
 
-async def test_what_can_be_clicked_is_marked_under_the_mouse_alone_and_clicked_only_where_it_was_pressed():
+async def test_a_button_is_highlighted_under_the_mouse_and_clicked_only_if_released_on_it():
     async with stage() as s:
         card = s.card("uvloop")
         less, more = s.place("−10k", card), s.place("+10k", card)
 
-        def marked():
-            return [s.ground(card, *cell) != s.ground(card, 1, 3) for cell in (less, more)]
+        def highlighted():
+            return [s.background(card, *cell) != s.background(card, 1, 3) for cell in (less, more)]
 
-        assert marked() == [False, False]
+        assert highlighted() == [False, False]
         await s.pilot.hover(card, offset=less)
-        assert marked() == [True, False]
+        assert highlighted() == [True, False]
         await s.pilot.hover(card, offset=more)
-        assert marked() == [False, True]
+        assert highlighted() == [False, True]
         await s.pilot.mouse_down(card, offset=less)
         await s.pilot.mouse_up(card, offset=more)
         assert s.lane("uvloop").target == 0
         await s.pilot.hover(s.slider("uvloop"), offset=(30, 0))
-        assert marked() == [False, False]
+        assert highlighted() == [False, False]
 
 
-# What is common to all lanes.
+# Settings of all lanes.
 
 
-async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_nothing():
+async def test_the_workload_can_be_selected_or_typed_and_escape_cancels():
     async with stage(engines=PAIR) as s:
-        panel, chosen = s.monitor.query_one("CommonPanel"), lambda: s.lab.settings.workload
+        panel, workload = s.monitor.query_one("CommonPanel"), lambda: s.lab.settings.workload
         await s.switch_on("asyncio", tasks=100)
         await s.press("w")
         await s.sees("what each task does", "ticks:10x0.1", "hold", "module:function")
         await s.press("tab", "down", "down", "enter")
-        assert chosen() == "hold"
+        assert workload() == "hold"
         await s.tap("waits until stopped", panel)
         await s.enter("payload:4KiB")
         await s.sees("payload:4KiB: enter applies it", within=lambda: s.query("#message"))
@@ -243,7 +243,7 @@ async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_
         await s.sees('unknown workload "slep:3"', 'did you mean "sleep"?', within=lambda: s.query("#message"))
         await s.enter("sleep:1")
         await s.press("escape")
-        assert chosen() == "payload:4KiB"
+        assert workload() == "payload:4KiB"
         sent = [command["spec"] for command in s.link("asyncio").commands("workload")]
         assert sent[1:] == ["hold", "payload:4KiB"]
         await s.press("w", "tab", "end", "enter")
@@ -254,7 +254,7 @@ async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_
         assert s.link("uvloop").commands("workload") == [{"spec": "shop:order", "word": "module:function"}]
 
 
-async def test_what_workers_refuse_and_how_tasks_fail_is_told_and_lanes_stay_as_they_were():
+async def test_refusals_and_failed_tasks_are_logged_and_lanes_keep_running():
     why = 'workload "shop:order": no function "order" in shop; did you mean "orders"?'
     refusal = {("workload", "shop:order"): Error(why, "workload")}
     trace = 'Traceback (most recent call last):\n  File "shop.py", line 7, in order\nValueError: sold out'
@@ -275,24 +275,24 @@ async def test_what_workers_refuse_and_how_tasks_fail_is_told_and_lanes_stay_as_
         assert s.link("asyncio").commands("target") == [{"tasks": 1_000}]
 
 
-async def test_refill_trace_collector_trim_and_threads_reach_every_lane_that_is_on_and_later_ones():
+async def test_settings_are_sent_to_running_lanes_and_to_lanes_switched_on_later():
     async with stage() as s:
         await s.switch_on("pool", "asyncio")
         panel = s.monitor.query_one("CommonPanel")
         await s.sees("refill ● on", "traced ○ off", "collector default", within=panel)
-        seen = {}
+        sent = {}
         for key, label, command in (("f", "refill", "refill"), ("g", "collector", "gc")):
             before = len(s.link("pool").commands(command))
             await s.press(key)
             await s.tap(label, panel)
             await s.press(key)
             assert s.link("pool").commands(command) == s.link("asyncio").commands(command)
-            seen[command] = [*s.link("pool").commands(command)[before:]]
-        assert seen == {
+            sent[command] = [*s.link("pool").commands(command)[before:]]
+        assert sent == {
             "refill": [{"on": False}, {"on": True}, {"on": False}],
             "gc": [{"mode": "frozen"}, {"mode": "off"}, {"mode": "default"}],
         }
-        # A worker that was traced never gives clean figures again: each change starts another.
+        # Tracing distorts a worker's figures for good: each change restarts it.
         for on in (True, False, True):
             before = s.link("asyncio")
             await (s.press("t") if on else s.tap("traced", panel))
@@ -321,7 +321,7 @@ async def test_refill_trace_collector_trim_and_threads_reach_every_lane_that_is_
         await s.sees("number of threads in the pool")
 
 
-async def test_without_refill_a_key_starts_the_target_again_and_the_knob_says_that_it_is_spent():
+async def test_without_refill_a_key_starts_the_target_again_and_the_knob_is_hollow():
     async with stage() as s:
         await s.press("f")
         await s.switch_on("asyncio", tasks=100)
@@ -339,11 +339,11 @@ async def test_without_refill_a_key_starts_the_target_again_and_the_knob_says_th
 
 
 def picture(chart: Chart) -> list[str]:
-    """What is drawn inside a chart's frame."""
+    """Return the text inside a chart's frame."""
     return [chart.render_line(row).text for row in range(chart.size.height)]
 
 
-async def test_pause_stands_still_while_collecting_goes_on_and_then_catches_up():
+async def test_paused_charts_do_not_change_and_catch_up_when_resumed():
     async with stage(engines=PAIR) as s:
         chart = s.chart("rss")
         await s.switch_on("asyncio", tasks=1_000)
@@ -355,15 +355,15 @@ async def test_pause_stands_still_while_collecting_goes_on_and_then_catches_up()
         await s.run(5)
         assert (picture(chart), s.text(chart)) == (before, title)
         assert len(s.lane("asyncio").series) == samples + 50
-        await s.sees("100,000 live", within=s.card("asyncio"))  # only the charts stand still
+        await s.sees("100,000 live", within=s.card("asyncio"))  # only charts are paused
         await s.press("p")
         assert "charts paused" not in s.text(s.monitor.query_one("StatusBar"))
         await s.sees("RSS asyncio 140 MiB", within=chart)
         top = [row for row in picture(chart) if any(char in "▌▐▀▄█▖▗▘▝▙▟▛▜▞▚" for char in row)]
-        assert len(top) >= 5, "what came during the pause is drawn"
+        assert len(top) >= 5, "values of the pause are drawn"
 
 
-async def test_window_axis_values_and_colours_of_the_charts():
+async def test_charts_show_window_axis_values_and_lane_colours():
     async with stage(engines=PAIR) as s:
         chart = s.chart("rss")
         await s.switch_on("asyncio", "uvloop", tasks=10_000)
@@ -384,16 +384,16 @@ async def test_window_axis_values_and_colours_of_the_charts():
         await s.press("right_square_bracket", "right_square_bracket", "l")
         logarithmic = picture(chart)
         assert logarithmic != linear
-        assert not any(re.match(r" +0 B", row) for row in logarithmic), "no logarithm begins at 0"
+        assert not any(re.match(r" +0 B", row) for row in logarithmic), "a logarithmic axis has no 0"
         assert all(chart.plot.logarithmic for chart in s.monitor.query(Chart))
         await s.press("l")
         assert any(re.match(r" +0 B", row) for row in picture(chart))
 
 
-# The answer, and what goes wrong.
+# Costs, limits and failures.
 
 
-async def test_the_cost_table_shows_what_a_task_costs_how_many_fit_and_the_wall():
+async def test_the_cost_table_shows_cost_per_task_capacity_and_wall():
     async with stage() as s:
         assert s.row("threads").endswith("21,800 vm.max_map_count")
         assert s.row("asyncio").split()[1:3] == ["–", "–"]
@@ -410,7 +410,7 @@ async def test_the_cost_table_shows_what_a_task_costs_how_many_fit_and_the_wall(
         assert "taken while traced" not in s.text()
         await s.press("t")
         await s.sees("all tracing on: figures marked ᵗ include its cost")
-        await s.run(3)  # the same targets, held by other workers
+        await s.run(3)  # new workers with the same targets
         # 1,260 bytes, and 65 % of 1,400 traced and the tracer's 750.
         assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiBᵗ 1.0 ×ᵗ 50 k/sᵗ")
         await s.sees("ᵗ taken while traced: about twice the memory", "t turns tracing off")
@@ -418,12 +418,12 @@ async def test_the_cost_table_shows_what_a_task_costs_how_many_fit_and_the_wall(
         await s.sees("10 Hz", "16 GiB", "monitor 3.1 % CPU · 41 MiB 00:01:01")
 
 
-async def test_a_lane_says_that_it_is_stalled_or_why_it_failed_and_goes_on():
+async def test_a_stalled_or_failed_lane_shows_it_and_can_recover():
     async with stage(workers=Workers({"asyncio": [Fault(3.0, silence=12.0)]})) as s:
         await s.switch_on("asyncio", "uvloop", tasks=1_000)
         await s.run(9.5)
-        shown = re.search(r"● stalled (\S+) s", s.text(s.card("asyncio")))
-        assert float(shown[1]) == pytest.approx(7.0, abs=0.2)
+        stalled = re.search(r"● stalled (\S+) s", s.text(s.card("asyncio")))
+        assert float(stalled[1]) == pytest.approx(7.0, abs=0.2)
         await s.run(2)
         await s.pilot.resize_terminal(80, 24)
         await s.sees("● stalled 9", within=s.card("asyncio"))
@@ -444,12 +444,12 @@ async def test_a_lane_says_that_it_is_stalled_or_why_it_failed_and_goes_on():
         await s.sees("1,000 live", within=s.card("asyncio"))
 
 
-async def test_a_lane_whose_tasks_fail_says_how_many_whole_in_card_and_table_at_every_size(monkeypatch):
+async def test_failed_tasks_are_counted_in_card_and_table_at_every_size(monkeypatch):
     tick = FakeLink._tick
 
     def failing(link):
-        told = tick(link)
-        return structs.replace(told, failed=997_000, created=told.created + 997_000)
+        report = tick(link)
+        return structs.replace(report, failed=997_000, created=report.created + 997_000)
 
     monkeypatch.setattr(FakeLink, "_tick", failing)
     async with stage(settings=Settings(workload="sleep:3600")) as s:
@@ -463,11 +463,11 @@ async def test_a_lane_whose_tasks_fail_says_how_many_whole_in_card_and_table_at_
             assert "997,000" in s.row("asyncio")
 
 
-async def test_each_step_of_the_lab_is_seen_also_behind_a_dialog_but_not_behind_another_screen(monkeypatch):
+async def test_the_monitor_is_updated_behind_a_dialog_but_not_behind_a_screen(monkeypatch):
     async with stage() as s:
         await s.switch_on("asyncio")
-        shown, show = [], MonitorScreen.show_snapshot
-        monkeypatch.setattr(MonitorScreen, "show_snapshot", lambda *args: (shown.append(args), show(*args)))
+        updates, show = [], MonitorScreen.show_snapshot
+        monkeypatch.setattr(MonitorScreen, "show_snapshot", lambda *args: (updates.append(args), show(*args)))
 
         async def step(seconds):
             s.clock.now = 1_000.0 + seconds
@@ -479,16 +479,16 @@ async def test_each_step_of_the_lab_is_seen_also_behind_a_dialog_but_not_behind_
             await step(seconds)
             await s.sees(f"00:00:0{seconds}")
         await s.press("escape", "e")
-        shown.clear()
+        updates.clear()
         await step(4)
-        assert shown == []
+        assert updates == []
         await s.press("escape")
         await step(5)
         await s.sees("00:00:05")
     assert s.lab.observers == []
 
 
-async def test_the_memory_budget_stops_growth_and_says_so_in_card_table_and_log():
+async def test_the_memory_budget_stops_growth_and_is_named_in_card_table_and_log():
     async with stage(budget=60 * MIB, engines=PAIR) as s:
         table = s.monitor.query_one("CostTable")
         await s.sees("of 60 MiB", within=s.monitor.query_one("#body"))
@@ -503,7 +503,7 @@ async def test_the_memory_budget_stops_growth_and_says_so_in_card_table_and_log(
         events = s.text(s.monitor.query_one("EventView"))
         assert re.search(r"all memory budget: workers use .* of 60 MiB: growth stopped", events)
         assert "memory budget (60 MiB) reached at" in events
-        # What limited it can still be read for a moment, and then no more.
+        # The limit stays in the table for some seconds.
         s.lab.set_target(lane, 100)
         await s.run(1)
         await s.sees("↳ the memory budget", within=table)
@@ -511,7 +511,7 @@ async def test_the_memory_budget_stops_growth_and_says_so_in_card_table_and_log(
         assert "↳" not in s.text(table)
 
 
-async def test_a_wall_is_named_in_card_and_log_and_the_lane_goes_on():
+async def test_a_wall_is_named_in_card_and_log_and_the_lane_keeps_running():
     async with stage() as s:
         await s.press("1", "end", "plus", "up", "enter")
         await s.run(6)
@@ -520,7 +520,7 @@ async def test_a_wall_is_named_in_card_and_log_and_the_lane_goes_on():
         await s.sees("vm.max_map_count (65,530) reached at 21,800 of 31,800 tasks: can't start new thread")
 
 
-async def test_an_engine_that_is_missing_is_greyed_out_with_what_to_install():
+async def test_a_missing_engine_is_disabled_and_shows_how_to_install_it():
     absent = Engine("gevent", "one greenlet", 3_000, needs=("nosuch",), install="pip install nosuch")
     async with stage((200, 60), engines=[*PAIR, absent]) as s:
         await s.sees("needs nosuch: pip install nosuch", within=s.card("gevent"))
@@ -530,10 +530,10 @@ async def test_an_engine_that_is_missing_is_greyed_out_with_what_to_install():
         await s.run(0.5)
         await s.sees("gevent failed: needs nosuch: pip install nosuch")
         assert "gevent" not in s.workers.links
-        assert [lane.target for lane in s.lab.lanes] == [1, 0, 0], "no key moves another lane instead"
+        assert [lane.target for lane in s.lab.lanes] == [1, 0, 0], "keys act on no other lane instead"
 
 
-async def test_how_a_lane_is_measured_and_the_heap_of_another_runtime():
+async def test_the_info_dialog_explains_the_measuring_and_a_chart_shows_the_runtime_heap():
     async with stage(engines=OTHERS, settings=Settings(trace=True)) as s:
         await s.press("2", "i")
         await s.sees("go: how it is measured", "A task is one goroutine", "not running")
@@ -548,25 +548,25 @@ async def test_how_a_lane_is_measured_and_the_heap_of_another_runtime():
         await s.sees("Go 1.26.0")
 
 
-# Help, palette, themes, pictures, the end.
+# Help, palette, themes, screenshots, exit.
 
 
 async def choose(s, title, typed):
-    """Choose an entry of the palette, or of what it leads to, by the beginning of its title."""
+    """Run an entry of the palette, or of a list that it opened, by the start of its title."""
     if not s.app.screen.query("CommandList"):
         await s.press("ctrl+p")
     await s.press(*typed)
 
-    def first():
+    def listed_first():
         palette = s.app.screen.query("CommandList")
-        found = [option.hit.text for option in palette.last().options] if palette else []
-        return title in found[:1] and len(found) < 5
+        titles = [option.hit.text for option in palette.last().options] if palette else []
+        return title in titles[:1] and len(titles) < 5
 
-    await s.until(first, f"the palette finds {title}")
+    await s.until(listed_first, f"the palette finds {title}")
     await s.press("enter")
 
 
-async def test_help_and_palette_tell_every_key_and_run_its_command():
+async def test_help_lists_keys_and_the_palette_runs_their_commands():
     async with stage((120, 60)) as s:
         for closing in ("escape", "question_mark", "q"):
             await s.press("question_mark")
@@ -586,8 +586,8 @@ async def test_help_and_palette_tell_every_key_and_run_its_command():
         await s.press("escape")
         offered = {command.title for command in s.app.get_system_commands(s.monitor)}
         assert {"Exact number", "Trace", "Collector", "Trim", "Pause charts", "Help"} <= offered
-        assert not {"Keys", "Maximize"} & offered  # a key of ours does more
-        # A click beside a terminal that has shrunk does the palette no harm.
+        assert not {"Keys", "Maximize"} & offered  # replaced by concwatch's own
+        # A click outside a terminal that has shrunk is ignored.
         await s.press("ctrl+p")
         palette = s.app.screen
         assert isinstance(palette, CommandPalette)
@@ -596,63 +596,59 @@ async def test_help_and_palette_tell_every_key_and_run_its_command():
         await s.settle()
         assert s.app.screen is palette
         await s.pilot.click(offset=(0, 0))
-        assert s.app.screen is s.monitor, "a click beside its box closes it"
+        assert s.app.screen is s.monitor, "a click outside its box closes it"
 
 
-async def test_themes_change_light_ones_too_and_the_lanes_colours_follow():
+async def test_lane_colours_change_with_dark_light_and_ansi_themes():
     async with stage((120, 50), engines=PAIR) as s:
         await s.switch_on("asyncio", "uvloop", tasks=10_000)
         await s.run(3)
         table, events = s.monitor.query_one("CostTable"), s.monitor.query_one("EventView")
 
-        def painted():
-            """The second lane's colour wherever its name or its value stands."""
+        def lane_colors():
+            """Return the colours in which the second lane's name and value are shown."""
             places = {s.card("uvloop"): "uvloop", s.slider("uvloop"): "━", table: "uvloop", events: "uvloop"}
             places[s.chart("rss")] = "37 MiB"
             return {s.color(widget, *s.place(text, widget)) for widget, text in places.items()}
 
-        assert painted() == {ON_DARK[1]}
+        assert lane_colors() == {ON_DARK[1]}
         await choose(s, "Theme", "Theme")
-        await s.until(lambda: "concwatch-light" in s.text(), "the themes are offered")
+        await s.until(lambda: "concwatch-light" in s.text(), "the themes are listed")
         await choose(s, "concwatch-light", "concwatch-l")
         await s.until(lambda: s.app.theme == "concwatch-light", "the palette changes the theme")
         await s.settle()
-        assert painted() == {ON_LIGHT[1]}
+        assert lane_colors() == {ON_LIGHT[1]}
         assert s.app.screen.get_style_at(0, 20).bgcolor.get_truecolor().red > 200
         for theme in ("textual-light", "nord", "ansi-light", "ansi-dark"):
             s.app.theme = theme
             await s.settle()
-            assert painted() == {(ON_DARK if BUILTIN_THEMES[theme].dark else ON_LIGHT)[1]}, theme
-            if theme.startswith("ansi"):  # the terminal's own ground
-                segments = [segment for strip in picture_strips(s.chart("rss")) for segment in strip]
-                grounds = {segment.style.bgcolor for segment in segments if segment.style}
-                assert {ground.name for ground in grounds if ground} == {"default"}
+            assert lane_colors() == {(ON_DARK if BUILTIN_THEMES[theme].dark else ON_LIGHT)[1]}, theme
+            if theme.startswith("ansi"):  # the terminal's own background
+                chart = s.chart("rss")
+                strips = [chart.render_line(row) for row in range(chart.size.height)]
+                styles = [segment.style for strip in strips for segment in strip if segment.style]
+                assert {style.bgcolor.name for style in styles if style.bgcolor} == {"default"}
 
 
-def picture_strips(chart: Chart):
-    """The strips inside a chart's frame."""
-    return [chart.render_line(row) for row in range(chart.size.height)]
-
-
-async def test_a_picture_that_cannot_be_saved_says_why_and_leaves_nothing_behind(tmp_path, monkeypatch):
-    def refuse(old, new):
+async def test_a_screenshot_that_cannot_be_saved_shows_why_and_leaves_no_file(tmp_path, monkeypatch):
+    def fail(old, new):
         raise OSError(28, "No space left on device", str(new))
 
-    (tmp_path / "taken").write_text("a file, where a folder is wanted")
+    (tmp_path / "taken").write_text("a file in place of a folder")
     (tmp_path / "full").mkdir()
     monkeypatch.chdir(tmp_path)
     async with stage(pictures=Path("taken")) as s:
         await s.press("s")
         await s.sees("not saved: taken: File exists: expected a", within=s.toast)
         s.app._pictures = Path("full")
-        monkeypatch.setattr(os, "replace", refuse)
+        monkeypatch.setattr(os, "replace", fail)
         await s.press("s")
         await s.sees("not saved: full/concwatch-", "left on device", within=s.toast)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["taken"]
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
-async def test_quitting_leaves_no_lane(key):
+async def test_quitting_stops_every_lane(key):
     async with stage(by_hand=False) as s:
         for number in "1234":
             await s.press(number, "plus")
@@ -664,33 +660,33 @@ async def test_quitting_leaves_no_lane(key):
     assert [link.commands("stop") for link in s.workers.links.values()] == [[{}]] * 4
 
 
-async def test_a_crash_on_the_way_out_is_told_in_order_and_leaves_no_worker(monkeypatch, capsys):
-    async def fall(_):
-        raise RuntimeError("what nobody foresaw")
+async def test_an_exception_at_exit_is_printed_and_every_worker_is_killed(monkeypatch, capsys):
+    async def crash(_):
+        raise RuntimeError("unexpected")
 
     async with stage(by_hand=False) as s:
         await s.press("3", "plus")
         await s.sees("10,000 live", within=s.card("asyncio"))
-        monkeypatch.setattr(Lab, "close", fall)
+        monkeypatch.setattr(Lab, "close", crash)
         await s.press_last("q")
     assert s.app.return_code == 1
-    assert "RuntimeError: what nobody foresaw" in capsys.readouterr().err
+    assert "RuntimeError: unexpected" in capsys.readouterr().err
     assert s.link("asyncio").reading() is None, "its worker has ended"
 
 
 # Sizes.
 
 
-async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
+async def test_the_number_of_charts_depends_on_the_size_and_no_size_crashes():
     async with stage(settings=Settings(trace=True)) as s:
         await s.switch_on("asyncio", "uvloop", tasks=10_000)
         await s.run(2)
-        shown = {(120, 40): CHARTS[:4], (80, 24): CHARTS[:1], (200, 60): CHARTS[:6], (239, 60): CHARTS[:8]}
-        shown |= {(210, 60): CHARTS[:8], (240, 60): [*CHARTS[:9], "threads"]}
+        sizes = {(120, 40): CHARTS[:4], (80, 24): CHARTS[:1], (200, 60): CHARTS[:6], (239, 60): CHARTS[:8]}
+        sizes |= {(210, 60): CHARTS[:8], (240, 60): [*CHARTS[:9], "threads"]}
         small = [(20, 5), (1, 1), (3, 60), (200, 3)]
-        for size in (*shown, *small, (120, 40)):
+        for size in (*sizes, *small, (120, 40)):
             await s.pilot.resize_terminal(*size)
-            if charts := shown.get(size):
+            if charts := sizes.get(size):
                 assert s.shown_charts() == charts
                 await s.sees(*charts, *(["10,000"] if size != (80, 24) else []))
                 columns = {chart.region.x for chart in s.monitor.query(Chart) if chart.display}
@@ -707,7 +703,7 @@ async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
         await s.sees("● on", "10,000 live", within=s.card("asyncio"))
 
 
-async def test_a_scrollbar_beside_the_lanes_leaves_their_sliders_as_wide_as_they_were():
+async def test_a_scrollbar_beside_the_lanes_does_not_narrow_their_sliders():
     async with stage(engines=SIX) as s:
         side, width = s.monitor.query_one("#side"), s.slider("asyncio").size.width
         assert not side.show_vertical_scrollbar
@@ -716,34 +712,21 @@ async def test_a_scrollbar_beside_the_lanes_leaves_their_sliders_as_wide_as_they
         assert s.slider("asyncio").size.width == width
 
 
-async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_the_keys():
+async def test_a_small_terminal_reacts_to_clicks_and_shows_no_truncated_setting():
     async with stage((80, 24), settings=Settings(trace=True)) as s:
-        await s.press("3", "plus", "4", "plus")
-        await s.run(3)
-        lines = s.lines()
-        for number, name in enumerate(NAMES, 1):
-            (line,) = [line for line in lines[:8] if f"{number} {name}" in line]
-            assert "●" in line.split(name)[1], "each lane has its slider"
-        await s.sees("10,000 live", within=s.card("asyncio"))
-        await s.sees("w sleep:10 ▾ f refill ● on t traced ● on g collector default ", " stop all ")
-        await s.sees("engine live RSS/task × cheapest fits, limited by")
-        await s.sees("space on/off", "+ 10k", "q quit", within=s.monitor.query_one("KeyBar"))
-        assert s.row("threads").endswith("vm.max_map_count")
-        assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiBᵗ 1.0 ×ᵗ")
-        assert s.shown_charts() == CHARTS[:1]
-        assert s.chart("rss").size.height >= 5
+        await s.press("3", "plus")
+        await s.run(1)
         await s.tap("refill", s.monitor.query_one("CommonPanel"))
         assert not s.lab.settings.refill
         await s.tap("● on", s.card("asyncio"))
         await s.run(0.5)
         await s.sees("○ off", within=s.card("asyncio"))
-        # Settings are shown whole or not at all.
         await s.pilot.resize_terminal(60, 14)
         await s.sees("w sleep:10 ▾ f refill ○ off t traced ● on ")
         assert not re.search(r"traced ● on +\S", s.text(s.monitor.query_one("CommonPanel")))
 
 
-async def test_the_live_tasks_stand_where_nothing_is_traced_unless_they_are_seen_anyway():
+async def test_live_tasks_replace_the_traced_chart_unless_tracing_is_on_or_both_are_shown():
     async with stage((120, 40)) as s:
         await s.sees("traced memory: t turns it on or off")
         await s.switch_on("asyncio", tasks=10_000)
@@ -754,22 +737,22 @@ async def test_the_live_tasks_stand_where_nothing_is_traced_unless_they_are_seen
         await s.run(2)
         assert s.shown_charts() == CHARTS[:4]
         await s.press("z", "c")
-        assert s.shown_charts() == ["tracemalloc"], "a chart that is alone is itself"
+        assert s.shown_charts() == ["tracemalloc"], "a single chart is not replaced"
         await s.press("z", "t")
         await s.run(100)
         await s.press("z")
-        assert s.shown_charts() == ["created / s"], "what has nothing to show is passed over"
+        assert s.shown_charts() == ["created / s"], "empty charts are skipped"
         await s.press("z")
         await s.pilot.resize_terminal(200, 60)
-        assert s.shown_charts() == ["RSS", "CPU", *CHARTS[2:6]], "another stands where nothing is traced"
+        assert s.shown_charts() == ["RSS", "CPU", *CHARTS[2:6]], "CPU replaces the traced chart"
 
 
-async def test_one_chart_takes_all_the_room_and_gives_it_back():
+async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
     async with stage(settings=Settings(trace=True)) as s:
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(2)
         await s.press("tab", "tab", "tab", "tab", "tab", "z")
-        assert s.shown_charts() == ["tracemalloc"], "the chart that has the focus is alone"
+        assert s.shown_charts() == ["tracemalloc"], "the focused chart fills the grid"
         await s.press("c")
         await s.sees("now", within=s.chart("created_per_second"))
         assert s.shown_charts() == ["created / s"]
@@ -783,19 +766,19 @@ async def test_one_chart_takes_all_the_room_and_gives_it_back():
             await s.press("c")
         await s.press(*["c"] * 5, "z")
         assert s.shown_charts() == CHARTS[:6]
-        # Where two charts have no room one above the other they stand side by side.
+        # Without room for two charts above each other they are side by side.
         for width in (110, 200):
             await s.pilot.resize_terminal(width, 24)
             assert s.shown_charts() == CHARTS[:2]
             for metric in ("rss", "traced"):
                 await s.sees("0 B└", "now", within=s.chart(metric))
             await s.sees("2 pool", "4 uvloop", "stop all")
-            for second in (*CHARTS[2:7], CHARTS[1]):  # the next chart takes the place of the second
+            for second in (*CHARTS[2:7], CHARTS[1]):  # the next chart replaces the second
                 await s.press("c")
                 assert s.shown_charts() == [CHARTS[0], second]
 
 
-async def test_the_cost_table_leaves_out_columns_that_have_no_room_and_cuts_none():
+async def test_the_cost_table_omits_columns_without_room_and_truncates_none():
     async with stage(settings=Settings(trace=True), engines=SIX) as s:
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(3)
@@ -807,11 +790,11 @@ async def test_the_cost_table_leaves_out_columns_that_have_no_room_and_cuts_none
             assert "…" not in text
             assert s.row("threads").endswith("vm.max_map_count")
             columns.append(len(s.row("asyncio").split()))
-        assert columns == sorted(columns), "more room, and no column fewer"
+        assert columns == sorted(columns), "a wider table never has fewer columns"
         assert columns[0] < columns[-1]
 
 
-async def test_keys_alone_reach_everything():
+async def test_everything_can_be_reached_with_keys():
     async with stage() as s:
         kinds = []
         for _ in range(9):
@@ -834,7 +817,7 @@ async def test_keys_alone_reach_everything():
         events.focus()
         await s.press("home")
         await add("one more")
-        await s.sees("on: CPython", within=events)  # who reads further up is left alone
+        await s.sees("on: CPython", within=events)  # a log that is scrolled up does not jump to the end
         await s.press("end")
         await s.pilot.resize_terminal(80, 24)
         await s.sees("one more", within=events)
@@ -843,7 +826,7 @@ async def test_keys_alone_reach_everything():
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=lambda size: "x".join(map(str, size)))
-async def test_the_screen_looks_as_its_golden_file_does(size, monkeypatch):
+async def test_the_screen_equals_its_golden_file(size, monkeypatch):
     monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
     async with stage(size, settings=Settings(trace=True)) as s:
         await s.press("1", "space", "3", "plus", "4", "plus")
@@ -852,10 +835,10 @@ async def test_the_screen_looks_as_its_golden_file_does(size, monkeypatch):
         await s.run(8)
         s.lab.set_target(s.lane("threads"), 2_000)
         await s.run(6)
-        looks_golden(s.lines(), GOLDEN / f"screen-{size[0]}x{size[1]}.txt")
+        assert_golden(s.lines(), GOLDEN / f"screen-{size[0]}x{size[1]}.txt")
 
 
-async def test_no_screen_is_laid_out_at_a_size_that_the_terminal_has_no_more():
+async def test_an_outdated_resize_event_does_not_change_the_layout():
     async with stage() as s:
         for key in ("", "m", "escape e"):
             await s.press(*key.split())

@@ -16,21 +16,21 @@ from tests.screen import Stage, Workers
 pytestmark = pytest.mark.real
 
 
-async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen():
+async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_memory():
     before = set(psutil.Process().children(recursive=True))
     engine = next(row for row in CATALOG if row.name == "asyncio")
     app = ConcwatchApp(lambda: Lab([engine]))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         s = Stage(app, pilot, Workers(), None)
-        await s.until(lambda: s.app.lab is not None and app.screen.query("LaneCard"), "the monitor shows")
+        await s.until(lambda: s.app.lab is not None and app.screen.query("LaneCard"), "the monitor is shown")
         lane = s.lane("asyncio")
         await s.tap("○ off", s.card("asyncio"))
-        await s.until(lambda: lane.state is State.RUNNING, "the worker stands")
+        await s.until(lambda: lane.state is State.RUNNING, "the worker runs")
         await s.sees("● on", "0 live", within=s.card("asyncio"))
         idle = lane.rss
         (worker,) = set(psutil.Process().children(recursive=True)) - before
         assert worker.pid == lane.worker.stats.ready.pid
-        await s.drag("asyncio", 10_000, by_way_of=[1_000])
+        await s.drag("asyncio", 10_000, via=[1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
         assert lane.live == 0
         await s.drop("asyncio", 10_000)
@@ -40,22 +40,22 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen(
         per_task = (lane.rss - idle) / 10_000
         assert 1_000 <= per_task <= 4_000
 
-        def shown():
+        def cost_shown():
             return re.match(r"asyncio 10,000 ([\d.]+) KiB ", s.row("asyncio"))
 
-        await s.until(shown, "the cost table tells")
-        assert float(shown()[1]) == pytest.approx(per_task / 1024, rel=0.25)
+        await s.until(cost_shown, "the cost table shows the cost")
+        assert float(cost_shown()[1]) == pytest.approx(per_task / 1024, rel=0.25)
         assert abs(worker.memory_info().rss - lane.rss) < 2 << 20
         await s.press("0")
         await s.until(lambda: lane.state is State.OFF, "the worker has ended")
-        await s.until(lambda: not worker.is_running(), "its process is gone")
+        await s.until(lambda: not worker.is_running(), "its process has exited")
         await s.press("space")
-        await s.until(lambda: lane.state is State.RUNNING, "another worker stands")
+        await s.until(lambda: lane.state is State.RUNNING, "another worker runs")
     assert set(psutil.Process().children(recursive=True)) == before
 
 
-def test_quitting_ends_the_workers_and_gives_the_terminal_back():
-    """All other ends are faults: see tests/faults/ends.py."""
+def test_quitting_stops_the_workers_and_restores_the_terminal():
+    """All other ways to end are in tests/faults/ends.py."""
     with Terminal("-m", "concwatch", "--engines", "asyncio") as terminal:
         workers = terminal.switch_on()
         terminal.type("q")

@@ -8,32 +8,32 @@ from concwatch.ui.palette import ALL_THEMES, FEW_COLORS, TEXT, THEMES, contrast,
 from tests.screen import stage
 
 TEXTS = ("foreground", "primary", "accent", "warning", "error", "success", "dim")
-GROUNDS = ("background", "surface", "panel")
+BACKGROUNDS = ("background", "surface", "panel")
 
 
-def test_contrast_is_that_of_wcag():
+def test_contrast_follows_wcag():
     black, white = Color.parse("#000000"), Color.parse("#ffffff")
     assert contrast(black, white) == contrast(white, black) == pytest.approx(21)
     assert contrast(Color.parse("#777777"), white) == pytest.approx(4.48, abs=0.01)
 
 
 @pytest.mark.parametrize("name", sorted(ALL_THEMES))
-def test_lanes_and_texts_have_contrast_in_every_theme(name):
+def test_lanes_and_texts_have_enough_contrast_in_every_theme(name):
     theme = readable(ALL_THEMES[name])
     colors = {**theme.to_color_system().generate(), **theme.variables}
     if theme.ansi:
         assert colors["dim"]
-        return  # the terminal's own colours are not known
+        return  # the terminal defines the colours
     lanes = ON_DARK if theme.dark else ON_LIGHT
-    background = Color.parse(colors["background"])
-    assert min(contrast(Color.parse(color), background) for color in lanes) >= TEXT
+    screen = Color.parse(colors["background"])
+    assert min(contrast(Color.parse(color), screen) for color in lanes) >= TEXT
     for text in TEXTS:
-        for ground in GROUNDS:
-            found = contrast(Color.parse(colors[text]), Color.parse(colors[ground]))
-            assert found >= TEXT - 0.02, f"{text} on {ground}"
+        for background in BACKGROUNDS:
+            ratio = contrast(Color.parse(colors[text]), Color.parse(colors[background]))
+            assert ratio >= TEXT - 0.02, f"{text} on {background}"
 
 
-async def test_the_screen_takes_themes_of_every_kind_and_what_stops_all_is_a_button_in_them():
+async def test_stop_all_looks_like_a_button_in_every_kind_of_theme():
     async with stage() as s:
         await s.switch_on("asyncio", tasks=100)
         await s.run(1)

@@ -1,4 +1,4 @@
-"""All that is shown of five or six lanes is shown whole at every size of the terminal."""
+"""Five or six lanes fit on the screen, without truncated text, at every terminal size."""
 
 import pytest
 
@@ -8,16 +8,16 @@ from concwatch.ui.widgets.chart import Chart
 from tests.screen import stage
 
 SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (160, 45), (200, 60), (250, 70))
-"""The smallest has room for a chart beside five lanes at most."""
+"""The smallest has room for a chart beside at most five lanes."""
 
 
 @pytest.mark.parametrize(
-    ("trace", "more", "sizes"),
+    ("trace", "extra", "sizes"),
     [(False, ["gevent"], SIZES), (True, ["gevent", "sequential"], SIZES[1:])],
     ids=["five untraced", "six traced"],
 )
-async def test_no_text_is_cut_and_every_lane_chart_and_way_out_is_there(trace, more, sizes):
-    engines = [*SHOWN, *map(catalog_row, more)]
+async def test_every_size_shows_all_lanes_settings_and_charts_without_truncated_text(trace, extra, sizes):
+    engines = [*SHOWN, *map(catalog_row, extra)]
     names = [engine.name for engine in engines]
     lanes = [f"{number} {name}" for number, name in enumerate(names, 1)]
     async with stage(engines=engines, settings=Settings(workload=ON_SCREEN, trace=trace)) as s:

@@ -1,6 +1,6 @@
 """An event loop whose clock does not wait: if nothing is ready, it jumps to the next timer.
 
-For labs of fake workers, which use the loop's time. Not for real processes and threads.
+For labs of fake workers, which use the loop's time; not for real processes or threads.
 """
 
 import asyncio

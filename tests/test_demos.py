@@ -1,4 +1,4 @@
-"""Demos: their files, what each verb does, how waits fail, and that nothing is left behind."""
+"""Demos: their files, their verbs, errors, and cleanup."""
 
 import importlib.util
 import inspect
@@ -12,11 +12,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from click.testing import CliRunner
 from msgspec.structs import replace
 from PIL import Image
 
-from concwatch.cli import main
 from concwatch.demos import mouse, stage
 from concwatch.demos.captures import Captures, check_formats
 from concwatch.demos.demo import Demo, load, shipped
@@ -33,6 +31,7 @@ from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.ui.app import ConcwatchApp
 from tests import virtual_time
+from tests.command_line import invoke, refused
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
@@ -44,13 +43,13 @@ NAMES = [path.stem for path in shipped()]
 PATIENCE = 60.0
 """Seconds that a real program may take on a loaded machine."""
 
-BARRED = replace(find_engines(["uvloop"])[0], needs=("nothing_like_this",), install="look elsewhere")
-REASON = "uvloop cannot run here: needs nothing_like_this: look elsewhere"
+UNAVAILABLE = replace(find_engines(["uvloop"])[0], needs=("no_such_module",), install="pip install it")
+REASON = "uvloop cannot run here: needs no_such_module: pip install it"
 
 
 @pytest.fixture(autouse=True)
-def nimble(monkeypatch):
-    """Have keys and mouse move faster than the eye."""
+def fast_input(monkeypatch):
+    """Send keys and mouse events without pauses."""
     monkeypatch.setattr(stage, "EVENT_INTERVAL", 0.001)
     monkeypatch.setattr(mouse, "EVENT_INTERVAL", 0.001)
     monkeypatch.setattr(stage, "POLL_INTERVAL", 0.01)
@@ -58,12 +57,14 @@ def nimble(monkeypatch):
 
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:
     fakes = {"open_link": workers or FakeWorkers(), "memory": lambda: MEMORY, "walls": lambda: WALLS}
-    hurried = {"clock": lambda: virtual_time.now() * speed, "hz": 10 / speed}
-    return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **hurried))
+    time = {"clock": lambda: virtual_time.now() * speed, "hz": 10 / speed}
+    return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **time))
 
 
-async def played(script, app=None, formats=("svg",), optional=()) -> tuple[PlayResult, list[str], Captures]:
-    """Play a function on fake workers; no worker is left whatever it does."""
+async def play_script(
+    script, app=None, formats=("svg",), optional=()
+) -> tuple[PlayResult, list[str], Captures]:
+    """Play a function on fake workers, and check that no worker is left."""
     demo = Demo(Path(__file__), "Mine", "", script, (120, 40), "", SHOWN, optional)
     app, lines, captures = app or fake_app(), [], Captures("mine", "Mine", formats)
     done = await play(demo, app, captures, lines.append)
@@ -71,16 +72,16 @@ async def played(script, app=None, formats=("svg",), optional=()) -> tuple[PlayR
     return done, lines, captures
 
 
-def read(svg: str) -> str:
+def screen_text(svg: str) -> str:
     return "\n".join(svg_lines(svg, 120, 40))
 
 
-# The verbs.
+# Verbs.
 
 
 async def test_each_verb_acts_on_the_screen():
     async def script(stage):
-        await stage.caption("Everything a  person does")
+        await stage.caption("Two  words")
         await stage.switch("asyncio")
         await stage.until(lambda lab: stage.lane("asyncio").on)
         await stage.drag("asyncio", "10k")
@@ -98,31 +99,31 @@ async def test_each_verb_acts_on_the_screen():
         await stage.until(lambda lab: stage.lane("pool").on)
         await stage.click("default")
         await stage.press("w")
-        await stage.caption("Something else is said")
+        await stage.caption("Another caption")
         await stage.shot("dialog")
         await stage.press("esc")
         await stage.switch("asyncio")
         await stage.until(lambda lab: stage.lane("asyncio").off)
-        await stage.until(lambda lab: stage.lane("uvloop").live == 12_345, text="uvloop holds them anew")
+        await stage.until(lambda lab: stage.lane("uvloop").live == 12_345, text="uvloop is refilled")
         await stage.shot("end")
 
     app = fake_app()
-    done, lines, captures = await played(script, app)
+    done, lines, captures = await play_script(script, app)
     assert done == PlayResult(completed=True)
     assert lines[:6] == [
-        " 1  caption: Everything a person does",
+        " 1  caption: Two words",
         " 2  switch asyncio",
         ' 3  wait until stage.lane("asyncio").on',
         " 4  drag asyncio to 10k",
         " 5  wait until ten thousand",
         " 6  shot dragged",
     ]
-    dragged, dialog, end = map(read, captures.shots.values())
-    assert "▸ Something else is said" in dialog.splitlines()[38], "above the keys, also in front of a dialog"
-    assert "▸ Everything a person does" in dragged
+    dragged, dialog, end = map(screen_text, captures.shots.values())
+    assert "▸ Another caption" in dialog.splitlines()[38], "above the keys, also in front of a dialog"
+    assert "▸ Two words" in dragged
     assert "10,000 live" in dragged
-    assert "▸ Something else is said" in end
-    assert "Everything a person does" not in end
+    assert "▸ Another caption" in end
+    assert "Two words" not in end
     assert "12,345 live" in end
     settings = app.lab.settings
     assert (settings.trace, settings.gc, settings.threads) == (False, "frozen", 64)
@@ -132,7 +133,7 @@ async def test_each_verb_acts_on_the_screen():
 
 
 def test_the_help_documents_every_verb_and_the_readme_example_loads(tmp_path):
-    manual, shown = stage.__doc__, CliRunner().invoke(main, ("demo", "--help")).stdout
+    manual, shown = stage.__doc__, invoke("demo", "--help").stdout
     assert [line for line in map(str.strip, manual.splitlines()) if line not in shown] == []
     verbs = {name for name, one in vars(Stage).items() if inspect.iscoroutinefunction(one) and name[0] != "_"}
     assert set(re.findall(r"(?m)^    (\w+)\(", manual)) == verbs - {"begin"} | {"held", "figure"}
@@ -142,28 +143,28 @@ def test_the_help_documents_every_verb_and_the_readme_example_loads(tmp_path):
 
 
 def test_keys_become_terminal_events_and_unknown_ones_suggest_the_nearest():
-    named = {"]": "right_square_bracket", "−": "minus", "pgup": "pageup", "shift+→": "shift+right", "S": "S"}
-    assert {key: key_event(key).key for key in named} == named
-    written = {"plus": "+", "space": " ", "t": "t", "enter": None, "ctrl+p": None}
-    assert {key: key_event(key).character for key in written} == written
-    for key, meant in {"entr": "enter", "shift+a": "A", "ctrl+P": "ctrl+p"}.items():
-        with pytest.raises(ValueError, match=re.escape(f'unknown key "{key}": ')) as caught:
+    names = {"]": "right_square_bracket", "−": "minus", "pgup": "pageup", "shift+→": "shift+right", "S": "S"}
+    assert {key: key_event(key).key for key in names} == names
+    characters = {"plus": "+", "space": " ", "t": "t", "enter": None, "ctrl+p": None}
+    assert {key: key_event(key).character for key in characters} == characters
+    for key, nearest in {"entr": "enter", "shift+a": "A", "ctrl+P": "ctrl+p"}.items():
+        with pytest.raises(ValueError, match=re.escape(f'unknown key "{key}": ')) as error:
             key_event(key)
-        assert f'did you mean "{meant}"?' in str(caught.value)
+        assert f'did you mean "{nearest}"?' in str(error.value)
     table = (ROOT / "README.md").read_text("utf-8").partition("\n## Keys")[2].partition("\n## Commands")[0]
-    pressed = re.findall(r"`([^` ]+)`", "".join(re.findall(r"(?m)^\| (.*?) \|", table)))
-    assert {"+", "?", "[", "ctrl+p", "space"} <= {key for key in pressed if key_event(key)}
+    documented = re.findall(r"`([^` ]+)`", "".join(re.findall(r"(?m)^\| (.*?) \|", table)))
+    assert {"+", "?", "[", "ctrl+p", "space"} <= {key for key in documented if key_event(key)}
 
 
-# What goes wrong.
+# Errors.
 
 
 def test_a_condition_is_described_by_its_source():
-    several = source_of(
+    two_lines = source_of(
         lambda lab: lab.snapshot().total_rss > 5
         and not lab.lanes
     )  # fmt: skip
-    assert several == "lab.snapshot().total_rss > 5 and not lab.lanes"
+    assert two_lines == "lab.snapshot().total_rss > 5 and not lab.lanes"
     assert source_of(len) == "len"
 
 
@@ -180,24 +181,24 @@ FAILING = (
     (lambda s: s.shot("b", "rs"), 'no chart of "rs" is visible: expected one of rss'),
     (lambda s: s.caption("1\n2\n3"), "3 lines: expected 2 at most"),
     (lambda s: s.type("n", "0"), "type 0 after n: the dialog does not accept it: a pool of 0 threads"),
-    (lambda s: s.drag("pool", "1k"), "drag pool to 1k: expected the lanes in front"),  # but for that dialog
+    (lambda s: s.drag("pool", "1k"), "drag pool to 1k: expected the lanes in front"),  # behind that dialog
 )
 
 
 async def test_a_failed_verb_reports_the_reason(monkeypatch):
     monkeypatch.setattr(stage, "RESPONSE_TIMEOUT", 0.3)
-    said = []
+    problems = []
 
     async def script(stage):
         await stage.shot("taken")
         for step, expected in FAILING:
-            with pytest.raises(DemoFailed, match=re.escape(expected)) as failed:
+            with pytest.raises(DemoFailed, match=re.escape(expected)) as error:
                 await step(stage)
-            said.append(str(failed.value))
+            problems.append(str(error.value))
 
-    done, _, _ = await played(script)
+    done, _, _ = await play_script(script)
     assert done == PlayResult(completed=True)
-    assert not any("\n" in one for one in said)
+    assert not any("\n" in problem for problem in problems)
 
 
 ENDING = (
@@ -208,13 +209,13 @@ ENDING = (
 )
 
 
-@pytest.mark.parametrize(("step", "said"), ENDING)
-async def test_an_error_in_the_script_ends_the_demo_with_a_one_line_problem(step, said, tmp_path):
+@pytest.mark.parametrize(("step", "problem"), ENDING)
+async def test_an_error_in_the_script_ends_the_demo_with_a_one_line_problem(step, problem, tmp_path):
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await {step}")
     app = fake_app()
     done = await play(load(str(tmp_path / "mine.py")), app, Captures("mine", "", ()), lambda line: None)
     assert not done.completed
-    assert done.problem.startswith(f"mine.py: {said}")
+    assert done.problem.startswith(f"mine.py: {problem}")
     assert "\n" not in done.problem
     assert all(lane.idle for lane in app.lab.lanes)
 
@@ -225,12 +226,12 @@ async def test_waiting_for_a_failed_worker_stops_at_once():
         await stage.until(lambda lab: stage.lane("asyncio").live > 5, limit=600)
 
     workers = FakeWorkers(faults={"asyncio": [Fault(0.5, Ended("killed by SIGKILL"))]})
-    done, _, _ = await played(script, fake_app(workers=workers))
+    done, _, _ = await play_script(script, fake_app(workers=workers))
     assert "asyncio has failed: " in done.problem
     assert "SIGKILL" in done.problem
 
 
-BARRED_STEPS = (
+UNAVAILABLE_STEPS = (
     lambda stage: stage.switch("uvloop"),
     lambda stage: stage.drag("uvloop", "10k"),
     lambda stage: stage.choose("uvloop"),
@@ -240,17 +241,17 @@ BARRED_STEPS = (
 
 async def test_steps_on_an_unavailable_engine_fail_at_once_or_are_skipped_if_optional():
     async def script(stage):
-        for step in BARRED_STEPS:
+        for step in UNAVAILABLE_STEPS:
             await step(stage)
 
     async def failing(stage):
-        for step in BARRED_STEPS:
+        for step in UNAVAILABLE_STEPS:
             with pytest.raises(DemoFailed, match=re.escape(REASON)):
                 await step(stage)
 
-    done, _, _ = await played(failing, fake_app((BARRED,)))
+    done, _, _ = await play_script(failing, fake_app((UNAVAILABLE,)))
     assert done.completed
-    done, lines, _ = await played(script, fake_app((BARRED,)), optional=("uvloop",))
+    done, lines, _ = await play_script(script, fake_app((UNAVAILABLE,)), optional=("uvloop",))
     assert done.completed
     assert lines[:2] == [" 1  switch uvloop", f"    skipped: {REASON}"]
     assert lines[1::2] == [lines[1]] * 4
@@ -261,7 +262,7 @@ async def test_a_last_step_may_quit_the_program():
         await stage.shot("all")
         await stage.click("quit")
 
-    done, _, captures = await played(script)
+    done, _, captures = await play_script(script)
     assert done == PlayResult(completed=True)
     assert list(captures.shots) == ["all"]
 
@@ -269,24 +270,24 @@ async def test_a_last_step_may_quit_the_program():
 async def test_a_film_starts_at_the_film_step():
     async def script(stage):
         await stage.caption("Before the film")
-        await stage.caption("Said in the film")
+        await stage.caption("At its start")
         await stage.film()
         await stage.switch("asyncio")
         await stage.until(lambda lab: stage.lane("asyncio").on)
 
-    _, _, captures = await played(script, formats=("gif", "cast"))
+    _, _, captures = await play_script(script, formats=("gif", "cast"))
     files = dict(captures.files())
     assert set(files) == {"mine.cast", "mine.gif"}
     header, *events = map(json.loads, files["mine.cast"].splitlines())
     assert (header["width"], header["height"], header["title"]) == (120, 40, "Mine")
     shown = "".join(text for _, _, text in events)
-    assert "Said in the film" in shown, "all of the screen is drawn again"
+    assert "At its start" in shown, "the whole screen is drawn again"
     assert "Before the film" not in shown
     assert files["mine.gif"][:4] == b"GIF8"
-    assert events[-1][0] - events[-2][0] >= LAST_FRAME_SECONDS, "there is time to look at the last frame"
+    assert events[-1][0] - events[-2][0] >= LAST_FRAME_SECONDS, "the last frame stays visible"
 
 
-# The shipped demos.
+# Shipped demos.
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -299,7 +300,7 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     assert max(map(len, captions)) <= demo.size[0] - 4, "a caption is one line"
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
-    assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "what is built"
+    assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "engines to build"
     assert demo.filmed == (name in ("hosts", "leak", "models"))
 
 
@@ -323,24 +324,25 @@ async def test_a_shipped_demo_takes_the_pictures_of_the_gallery(name):
 
 
 @pytest.fixture
-def on_fakes(monkeypatch):
-    """Have the command play on fake workers."""
+def fake_workers(monkeypatch):
+    """Let the command play on fake workers."""
     use_lab(monkeypatch, open_link=FakeWorkers(), memory=lambda: MEMORY, walls=lambda: WALLS)
 
 
-def invoke(folder: Path, script: str, *options: str):
+def play_file(folder: Path, script: str, *options: str):
+    """Run the command on a file of this script, which saves its pictures to ``out``."""
     (folder / "mine.py").write_text(f"async def play(stage):\n    {script}\n")
-    return CliRunner().invoke(main, ("demo", str(folder / "mine.py"), f"--out={folder / 'out'}", *options))
+    return invoke("demo", folder / "mine.py", f"--out={folder / 'out'}", *options)
 
 
-def test_a_demo_file_plays_and_its_pictures_are_saved(on_fakes, tmp_path):
+def test_a_demo_file_plays_and_its_pictures_are_saved(fake_workers, tmp_path):
     script = """
     await stage.switch('asyncio')
     await stage.until(lambda lab: stage.lane('asyncio').on)
     await stage.caption('One\\nTwo')
     await stage.shot('a')
     await stage.shot('b', 'rss')"""
-    result = invoke(tmp_path, script.strip(), "--format=svg,png", "--theme=concwatch-light")
+    result = play_file(tmp_path, script.strip(), "--format=svg,png", "--theme=concwatch-light")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.splitlines()[2:] == [
         " 3  caption: One / Two",
@@ -350,23 +352,23 @@ def test_a_demo_file_plays_and_its_pictures_are_saved(on_fakes, tmp_path):
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == ["mine-a.png", "mine-a.svg", "mine-b.png", "mine-b.svg"]
     screen, slide = ((tmp_path / "out" / f"mine-{shot}.svg").read_text() for shot in "ab")
-    assert re.search(r"▸ One *\n *Two", read(screen))
+    assert re.search(r"▸ One *\n *Two", screen_text(screen))
     assert 'fill="#f' in screen, "the light theme"
     assert ">RSS<" in slide
 
 
-def test_a_film_shows_pressed_keys_on_request(on_fakes, tmp_path):
-    seen = "await stage.until(lambda lab: stage.sees('│  b  │'))"
-    script = f"await stage.film(keys=True)\n    await stage.press('b')\n    {seen}"
-    assert invoke(tmp_path, script, "--format=gif,webp").exit_code == 0
+def test_a_film_shows_pressed_keys_on_request(fake_workers, tmp_path):
+    shown = "await stage.until(lambda lab: stage.sees('│  b  │'))"
+    script = f"await stage.film(keys=True)\n    await stage.press('b')\n    {shown}"
+    assert play_file(tmp_path, script, "--format=gif,webp").exit_code == 0
     for kind in ("gif", "webp"):
         with Image.open(tmp_path / "out" / f"mine.{kind}") as film:
             assert film.is_animated
 
 
-def test_a_failed_demo_reports_the_reason_and_writes_nothing(on_fakes, tmp_path):
+def test_a_failed_demo_reports_the_reason_and_writes_nothing(fake_workers, tmp_path):
     script = "await stage.shot('a')\n    await stage.until(lambda lab: lab.lanes == [], limit=0.1)"
-    result = invoke(tmp_path, script, "--format=svg,gif,cast")
+    result = play_file(tmp_path, script, "--format=svg,gif,cast")
     assert result.exit_code == 1
     assert result.stderr == (
         "concwatch: mine.py: line 3: wait until lab.lanes == []: not within 100 ms; "
@@ -375,22 +377,14 @@ def test_a_failed_demo_reports_the_reason_and_writes_nothing(on_fakes, tmp_path)
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def refused(*arguments: str) -> str:
-    result = CliRunner().invoke(main, ("demo", *arguments))
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    return line
-
-
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("def play(", "mine.py: line 1: SyntaxError: '(' was never closed"),
         ("x = 1", 'mine.py: expected a function "async def play(stage)"'),
         ("def play(stage): pass", 'mine.py: expected a function "async def play(stage)"'),
         ("x = 1\nraise SystemExit('no')", "mine.py: line 2: SystemExit: no"),
-        ("import nothing_like_this", "mine.py: line 1: ModuleNotFoundError"),
+        ("import no_such_module", "mine.py: line 1: ModuleNotFoundError"),
         ("\0", "mine.py: "),
         ("SIZE = (80, 24)\nasync def play(stage): pass", "Expected `str`, got `array` - at `$.SIZE`"),
         ("SIZE = '80'\nasync def play(stage): pass", 'mine.py: "80" is not a size'),
@@ -399,21 +393,18 @@ def refused(*arguments: str) -> str:
         ("OPTIONAL = ('go',)\nasync def play(stage): pass", "OPTIONAL: expected lanes of ENGINES, not go"),
     ],
 )
-def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, said):
+def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, expected):
     (tmp_path / "mine.py").write_text(text)
-    assert said in refused(str(tmp_path / "mine.py"))
+    assert expected in refused("demo", tmp_path / "mine.py")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (("modles",), 'did you mean "models"?'),
         (("none.py",), "none.py: No such file or directory: expected a demo file"),
         (("models", "--all"), "NAME and --all: expected only one of them"),
-        (
-            ("models", "--format", "pgn"),
-            'unknown format "pgn": expected one of svg, png, gif, webp, cast; did',
-        ),
+        (("models", "--format", "pgn"), 'unknown format "pgn": expected one of svg, png, gif, webp, cast; d'),
         (("models", "--size", "80"), '"80" is not a size: expected columns and rows'),
         (("models", "--size", "80x24", "--screen"), "--screen cannot be used with --size or --all"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
@@ -421,12 +412,12 @@ def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, said):
         (("--format", "png"), "--format without a demo: expected NAME, FILE.py or --all"),
     ],
 )
-def test_invalid_arguments_are_a_one_line_error(arguments, said):
-    assert said in refused(*arguments)
+def test_invalid_arguments_are_a_one_line_error(arguments, expected):
+    assert expected in refused("demo", *arguments)
 
 
 def test_without_a_name_the_demos_are_listed():
-    result = CliRunner().invoke(main, ("demo",))
+    result = invoke("demo")
     assert result.exit_code == 0
     for name in NAMES:
         assert f"{name} " in result.stdout
@@ -448,8 +439,8 @@ def test_all_plays_each_demo_and_film_in_its_own_process(tmp_path, monkeypatch):
         return [sys.executable, "-c", f"raise SystemExit({len(started) % 2})"]
 
     monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
-    result = CliRunner().invoke(main, ("demo", "--all", f"--out={tmp_path}"))
-    assert result.exit_code == 1, "the worst of them"
+    result = invoke("demo", "--all", f"--out={tmp_path}")
+    assert result.exit_code == 1, "the highest exit status"
     films = [("demo", name, "--format=gif,webp,cast") for name in ("hosts", "leak", "models")]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
@@ -466,7 +457,7 @@ WAITING = """\
 @pytest.mark.real
 def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.gif").write_text("of an earlier run")
+    (tmp_path / "out" / "mine.gif").write_text("earlier")
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await stage.switch('asyncio')\n{WAITING}")
     process = subprocess.Popen(
         [sys.executable, "-m", "concwatch", "demo", "mine.py", "--out=out", "--format=svg,gif,cast"],
@@ -484,7 +475,7 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
     assert process.returncode == 143, err
     assert_ended(workers)
     assert err == "concwatch: mine.py: ended by SIGTERM before the demo was over\n"
-    assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["of an earlier run"]
+    assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["earlier"]
 
 
 def on_terminal(folder: Path, script: str) -> Terminal:
@@ -496,7 +487,7 @@ def on_terminal(folder: Path, script: str) -> Terminal:
 @pytest.mark.real
 def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterwards(tmp_path):
     with on_terminal(tmp_path, WAITING) as terminal:
-        terminal.until(lambda: "Play along" in terminal.text(), "it has begun")
+        terminal.until(lambda: "Play along" in terminal.text(), "the demo started")
         terminal.resize(100, 30)
         terminal.type("3+")
         assert terminal.wait_exit() == 0
@@ -507,7 +498,7 @@ def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterw
     header, *events = map(json.loads, (tmp_path / "out" / "mine.cast").read_text().splitlines())
     assert (header["width"], header["height"]) == (120, 40)
     assert [data for _, kind, data in events if kind == "r"] == ["100x30"]
-    # Where it is played nothing is asked of the terminal, and its mouse is left alone.
+    # The recording neither queries the terminal nor enables its mouse.
     modes = re.findall(r"\x1b\[[?<=>][\d;]*\$?[a-zA-Z]", "".join(data for _, _, data in events))
     assert modes == ["\x1b[?1049h", "\x1b[?25l", "\x1b[?25h", "\x1b[?1049l"]
     with Image.open(tmp_path / "out" / "mine.gif") as film:
@@ -517,7 +508,7 @@ def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterw
 @pytest.mark.real
 def test_quitting_a_demo_on_the_screen_fails_and_leaves_no_worker(tmp_path):
     with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
-        terminal.until(lambda: "● on" in terminal.text(), "a worker stands")
+        terminal.until(lambda: "● on" in terminal.text(), "a worker is running")
         workers = terminal.processes()
         terminal.type("\x03")
         assert terminal.wait_exit() == 1

@@ -1,4 +1,4 @@
-"""An experiment's file: how it is read, what is refused, and which cells come of it."""
+"""Experiment files: how they are read and validated, and their cells."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def read(text):
     return decode(text.encode(), "mine.toml")
 
 
-def complaint(text):
-    """Return what is said of a wrong file, without the file's name in front."""
-    with pytest.raises(ValueError, match=r"^mine\.toml: ") as caught:
+def problem(text):
+    """Return the one-line error of an invalid file, without the file's name."""
+    with pytest.raises(ValueError, match=r"^mine\.toml: ") as error:
         read(text)
-    assert len(str(caught.value).splitlines()) == 1
-    return str(caught.value).removeprefix("mine.toml: ")
+    assert len(str(error.value).splitlines()) == 1
+    return str(error.value).removeprefix("mine.toml: ")
 
 
 def changed(old, new):
@@ -34,7 +34,7 @@ def cells(text, **choice):
     return [entry.cell for entry in entries(read(text), **choice)]
 
 
-# What a file may say.
+# Valid files.
 
 
 def test_the_shortest_file_uses_defaults():
@@ -59,10 +59,10 @@ def test_every_reading_accepts_exactly_the_units_of_its_kind(reading):
         if kind is READINGS[reading].unit:
             assert read(text).table[0].unit == unit
         else:
-            assert f'unit "{unit}" of {reading}: expected one of ' in complaint(text)
+            assert f'unit "{unit}" of {reading}: expected one of ' in problem(text)
 
 
-# What is refused.
+# Invalid files.
 
 IN_SERIES = [
     ("trace = 1", 'trace": expected true or false, got a whole number'),
@@ -135,7 +135,7 @@ ELSEWHERE = [
     ("[1, 10]", f"[{', '.join(map(str, range(1, 102)))}]", "101 sizes: expected 100 at most"),
     ("[1, 10]", "[]", "sizes: expected at least one number of tasks"),
     ("sizes = [1, 10]\n", "", "sizes: expected at least one number of tasks"),
-    # What does not go together.
+    # Contradictions.
     ('"peak_rss"', '"rss"', 'key "table[0]": series "asyncio": rss can only be read with action hold'),
     (
         'peak_rss"\nunit = "MB"',
@@ -150,13 +150,13 @@ ELSEWHERE = [
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        *((SERIES, f"{SERIES}{line}\n", f'key "table[0].series[0]{"" if said[0] == chr(34) else "."}{said}')
-          for line, said in IN_SERIES),
+        *((SERIES, f"{SERIES}{line}\n", f'key "table[0].series[0]{"" if text[0] == chr(34) else "."}{text}')
+          for line, text in IN_SERIES),
         *ELSEWHERE,
     ],
 )  # fmt: skip
 def test_an_invalid_file_is_a_one_line_error_with_the_key_and_what_was_expected(old, new, expected):
-    assert expected in complaint(changed(old, new))
+    assert expected in problem(changed(old, new))
 
 
 # Finding a file.
@@ -169,18 +169,18 @@ def test_experiments_are_loaded_by_name_or_path(tmp_path, monkeypatch):
         (tmp_path / name).write_text(GOOD)
         assert load(str(path)).name == "mine"
     (tmp_path / "own.toml").write_text(changed("[1, 10]", "[10, 1]"))
-    for path, said in (
+    for path, expected in (
         ("batchin", r'^unknown experiment "batchin": expected one of batching, .*did you mean "batching"\?$'),
         ("none.toml", r"none\.toml: No such file or directory: expected an experiment file"),
         (f"{tmp_path}/", "Is a directory: expected an experiment file"),
         ("own.toml", r'^own\.toml: key "table\[0\]\.series\[0\]": sizes: 1 after 10'),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=expected):
             load(path)
     assert [path.stem for path in shipped()] == sorted(path.stem for path in shipped())
 
 
-# The lines of the result.
+# Entries and cells.
 
 
 def test_series_override_their_table_and_tables_override_defaults():
@@ -205,14 +205,14 @@ def test_engines_may_name_a_missing_version_and_optional_ones_need_not_exist():
     text = changed('"asyncio"', '"java-virtual@99"') + SERIES.replace("asyncio", "asyncio@9.9")
     java, _, python, _ = cells(text)
     assert (java.engine, python.engine, java.row().name) == ("java-virtual@99", "asyncio@9.9", "java-virtual")
-    assert 'unknown engine "smalltalk"' in complaint(changed('"asyncio"', '"smalltalk"'))
+    assert 'unknown engine "smalltalk"' in problem(changed('"asyncio"', '"smalltalk"'))
     found = entries(read(changed('"asyncio"', '"smalltalk"\noptional = true\npublished = { 10 = 28.6 }')))
     assert [(each.size, each.cell, each.published) for each in found] == [(1, None, None), (10, None, 28.6)]
     assert None not in cells(changed('"asyncio"', '"asyncio"\noptional = true'))
 
 
 def test_entries_are_in_the_order_of_the_file_with_published_figures():
-    for key in ("10", '"10"'):  # TOML takes a number for text
+    for key in ("10", '"10"'):  # TOML keys are text
         text = (
             f'{GOOD}published = {{ {key} = 5 }}\n[[table.series]]\nengine = "threads"\nsizes = [2]\n'
             f'{TABLE.replace(chr(34) + "T", chr(34) + "U")}{SERIES}'

@@ -1,4 +1,4 @@
-"""``concwatch experiment``: what it lists, runs, writes and refuses, and how it ends when interrupted."""
+"""``concwatch experiment``: listing, running, files, invalid arguments, and interruption."""
 
 import asyncio
 import contextlib
@@ -25,10 +25,7 @@ from concwatch.system.child import ROOT
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke, refused
 from tests.fake import Fault
-from tests.processes import assert_ended
-
-PATIENCE = 40.0
-"""Seconds that any one thing may take; long, since the machine may be busy with other things."""
+from tests.processes import PATIENCE, assert_ended
 
 TINY = """
 name = "tiny"
@@ -47,7 +44,7 @@ series = [{ engine = "threads", published = { 10 = 0.1 } }, { engine = "asyncio"
 
 LONG = """
 name = "long"
-title = "One that does not end"
+title = "An endless one"
 about = "a"
 method = "m"
 [[table]]
@@ -62,7 +59,7 @@ series = [{ engine = "asyncio", workload = "nop" }, { engine = "threads", worklo
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A working directory with two experiments of one's own in it."""
+    """Change to a directory with two experiment files."""
     (tmp_path / "tiny.toml").write_text(TINY)
     (tmp_path / "long.toml").write_text(LONG)
     monkeypatch.chdir(tmp_path)
@@ -97,7 +94,7 @@ def test_without_a_name_all_shipped_experiments_are_listed():
     assert run("--quick").stdout != listed.stdout  # it takes less time
 
 
-# A run.
+# Running.
 
 
 @pytest.mark.real
@@ -105,20 +102,20 @@ def test_running_a_file_prints_the_table_and_writes_all_formats(files, monkeypat
     monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
     arguments = ("tiny.toml", "--repeats", "1", "--sizes", "10", "--json", "a.json", "--markdown", "a.md")
     result = run(*arguments, "--csv", "a.csv")
-    told = json.loads((files / "a.json").read_text())
-    (table,) = told["tables"]
-    assert told["command"] == f"concwatch experiment {' '.join(arguments)} --csv a.csv"
+    report = json.loads((files / "a.json").read_text())
+    (table,) = report["tables"]
+    assert report["command"] == f"concwatch experiment {' '.join(arguments)} --csv a.csv"
     assert [(row["engine"], row["size"], row["state"]) for row in table["rows"]] == [
         ("threads", 10, "done"),
         ("asyncio", 10, "done"),
     ]
     assert all(len(row["repeats"]) == 1 and 0.05 < row["here"] < 5 for row in table["rows"])
     assert table["rows"][0]["ratio"] == pytest.approx(table["rows"][0]["here"] / 0.1)
-    for run_ in (run_ for cell in told["cells"] for run_ in cell["runs"]):
-        assert run_["seconds"] > run_["own_seconds"] > 0.05
-        assert run_["figures"]["peak_rss"] > 1 << 20
-        assert run_["trail"]
-        assert run_["runtime"].startswith("CPython")
+    for one in (one for cell in report["cells"] for one in cell["runs"]):
+        assert one["seconds"] > one["own_seconds"] > 0.05
+        assert one["figures"]["peak_rss"] > 1 << 20
+        assert one["trail"]
+        assert one["runtime"].startswith("CPython")
     lines = list(csv.DictReader((files / "a.csv").read_text().splitlines()))
     assert [float(line["here"]) for line in lines] == [row["here"] for row in table["rows"]]
     assert table["sentence"].startswith("At 10 tasks threads take ")
@@ -130,8 +127,8 @@ def test_running_a_file_prints_the_table_and_writes_all_formats(files, monkeypat
 
 
 def test_sizes_override_quick_and_json_can_be_printed(files, fakes):
-    told = json.loads(run("./tiny.toml", "--quick", "--sizes", "0.02k", "--json", "-").stdout)
-    assert ([row["size"] for row in told["tables"][0]["rows"]], told["quick"]) == ([20, 20], True)
+    report = json.loads(run("./tiny.toml", "--quick", "--sizes", "0.02k", "--json", "-").stdout)
+    assert ([row["size"] for row in report["tables"][0]["rows"]], report["quick"]) == ([20, 20], True)
     assert sorted(os.listdir(files)) == ["long.toml", "tiny.toml"]
 
 
@@ -148,12 +145,12 @@ def test_cells_that_do_not_fit_are_skipped_and_failed_ones_set_exit_status_1(fak
     assert os.path.exists("a.csv")
 
 
-# What is refused.
+# Invalid arguments.
 
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(
-    ("arguments", "named", "expected"),
+    ("arguments", "name", "expected"),
     [
         (("memory-per-taks",), '"memory-per-taks"', 'did you mean "memory-per-task"?'),
         (("none.toml",), "none.toml", "No such file or directory"),
@@ -171,21 +168,21 @@ def test_cells_that_do_not_fit_are_skipped_and_failed_ones_set_exit_status_1(fak
         (("--json", "a.json"), "no NAME", "expected one of"),
     ],
 )
-def test_invalid_arguments_are_a_one_line_error_before_anything_runs(arguments, named, expected, monkeypatch):
+def test_invalid_arguments_are_a_one_line_error_before_anything_runs(arguments, name, expected, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "pyperf" else real(name, *rest)
     )
-    monkeypatch.setattr(Runner, "run", None)  # nothing is to get so far
+    monkeypatch.setattr(Runner, "run", None)  # must not be reached
     with open("wrong.toml", "w") as file:
         file.write(TINY.replace("reading", "readin"))
     line = refused("experiment", *arguments)
-    assert named in line
+    assert name in line
     assert expected in line
     assert sorted(os.listdir()) == ["long.toml", "tiny.toml", "wrong.toml"]
 
 
-# Interrupted.
+# Interruption.
 
 
 @pytest.mark.real
@@ -205,37 +202,37 @@ def test_sigterm_saves_partial_results_and_leaves_no_worker(files):
     assert "Traceback" not in err
     assert "partial: stopped after 1 of 2 cells" in out
     assert "threads  not run" in out
-    told = json.loads((files / "a.json").read_text())
-    assert told["partial"] is True
-    assert [row["state"] for row in told["tables"][0]["rows"]] == ["done", "waiting"]
+    report = json.loads((files / "a.json").read_text())
+    assert report["partial"] is True
+    assert [row["state"] for row in report["tables"][0]["rows"]] == ["done", "waiting"]
     assert "**Partial: stopped after 1 of 2 cells.**" in (files / "a.md").read_text()
     assert (files / "a.csv").read_text().splitlines()[2].endswith(",0,waiting,")
     assert not list(files.glob("*.part"))
 
 
-# The line on a terminal.
+# Progress on a terminal.
 
 
 @pytest.fixture
 def on_terminal(files):
-    """A run on a terminal of 60 columns; gives the process and the terminal's other end."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    """Run on a terminal of 60 columns. Yield the process and the terminal's controlling end."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     process = start(
-        "long.toml", "--json", "a.json", cwd=files, stdout=theirs, stderr=theirs, start_new_session=True
+        "long.toml", "--json", "a.json", cwd=files, stdout=terminal, stderr=terminal, start_new_session=True
     )
-    os.close(theirs)
+    os.close(terminal)
     try:
-        yield process, ours
+        yield process, controller
     finally:
         process.kill()
         process.wait()
         with contextlib.suppress(OSError):
-            os.close(ours)
+            os.close(controller)
 
 
 def read_until(terminal, word):
-    """Return what the terminal was sent, up to a line with ``word`` in it."""
+    """Return the output on the terminal up to ``word``."""
     text = b""
     while word not in text.decode(errors="ignore"):
         text += os.read(terminal, 65_536)
@@ -243,22 +240,22 @@ def read_until(terminal, word):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("leave", [True, False])
-def test_progress_is_one_line_on_a_terminal_until_ctrl_c_or_hangup(on_terminal, files, leave):
+@pytest.mark.parametrize("hangup", [True, False])
+def test_progress_is_one_line_on_a_terminal_until_ctrl_c_or_hangup(on_terminal, files, hangup):
     process, terminal = on_terminal
     text = read_until(terminal, "2 of 2 · threads 10")
     lines = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in text.split("\r\x1b[2K")[1:]]
     assert all(len(line) <= 60 and "\n" not in line for line in lines)
-    wanted = r"^[━╸╺ ]+long: 1 of 2 · asyncio 10 · (about \d+ (s|min)|a few seconds)"
-    assert any(re.search(wanted, line) for line in lines)
-    if leave:  # without a SIGHUP: it is not the session's own terminal
+    expected = r"^[━╸╺ ]+long: 1 of 2 · asyncio 10 · (about \d+ (s|min)|a few seconds)"
+    assert any(re.search(expected, line) for line in lines)
+    if hangup:  # without SIGHUP, since it is not the session's controlling terminal
         os.close(terminal)
         assert process.wait(PATIENCE) == 129
     else:
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
-        # The result starts on a line of its own.
-        assert "\x1b[2K\x1b[1mlong · One that does not end" in read_until(terminal, "not run")
+        # The result starts on a new line.
+        assert "\x1b[2K\x1b[1mlong · An endless one" in read_until(terminal, "not run")
         assert process.wait(PATIENCE) == 130
     assert json.loads((files / "a.json").read_text())["partial"] is True
 

@@ -1,4 +1,4 @@
-"""The experiments that come with concwatch: that each file is right, and that each runs."""
+"""The shipped experiments: each file is valid, and each experiment runs."""
 
 import asyncio
 import hashlib
@@ -17,8 +17,8 @@ NAMES = [path.stem for path in shipped()]
 LONGEST_TITLE = 60
 MB, KB = 1e6, 1e3
 
-# Bounds that a figure at an experiment's smallest sizes keeps on any machine, however busy, in bytes, seconds
-# and tasks a second. Each reading of a file has to have some.
+# Bounds of each reading at an experiment's smallest sizes on any machine, however busy; in bytes, seconds and
+# tasks a second.
 EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
     "memory-per-task": {
         "traced_added": (500, 100 * KB),
@@ -26,7 +26,7 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
         "rss_added": (0, 5 * MB),
         "virtual_added": (32 * KB, 500 * MB),
     },
-    # Twenty downloads of 0.15 s: side by side at once at best, one after another at worst.
+    # Twenty downloads of 0.15 s: all at once at best, one after another at worst.
     "parallel-io": {"burst_seconds": (0.15, 80), "peak_rss": (5 * MB, 300 * MB)},
     "million-tasks": {"peak_rss": (1 * MB, 200 * MB)},
     "batching": {"burst_seconds": (0.15, 40)},
@@ -65,11 +65,11 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
 }
 
 
-# What a file says.
+# Files.
 
 
 def test_every_shipped_experiment_has_expected_ranges():
-    assert sorted(EXPECTED) == NAMES, "a file was added or removed: say in EXPECTED what it gives"
+    assert sorted(EXPECTED) == NAMES, "a file was added or removed: update EXPECTED"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,7 +83,7 @@ def test_a_shipped_file_has_its_experiments_name_full_sentences_and_measured_siz
     notes = [table.note for table in experiment.table if table.note]
     for text in (experiment.about, experiment.method, *notes):
         assert text.endswith(".")
-        assert not any(wrong in text for wrong in ("\n", "  "))
+        assert not any(space in text for space in ("\n", "  "))
     for series in (series for table in experiment.table for series in table.series):
         assert {*series.published, *(series.quick or ())} <= set(series.sizes)
 
@@ -94,7 +94,7 @@ def test_quick_runs_of_the_first_articles_are_estimated_below_two_minutes():
     assert sum(runner.seconds_left for runner in runners) < 120
 
 
-# What was published.
+# Published figures.
 
 CHECKED = {
     "batching": "053982418b38",
@@ -109,7 +109,7 @@ CHECKED = {
     "parallel-python": "a502a2c4f890",
     "pinned-threads": "8b93428d1c41",
 }
-"""Experiment → digest of its published figures when they were last compared with the source, one by one."""
+"""Digest of each experiment's published figures when they were last compared with the source."""
 
 
 def digest(experiment):
@@ -139,21 +139,21 @@ def test_published_figures_are_as_last_checked_and_have_a_dated_source(name):
                 assert table.note.startswith("No published figure")
 
 
-# What a run gives.
+# Runs.
 
 
 MOST = {"http": 20}
-"""Tasks of a workload that are enough here: one engine does its downloads one after another."""
+"""Most tasks of a workload, since one engine downloads one page after another."""
 
-BRIEF = {"sleep:10": "sleep:1", "ticks:1x10": "ticks:1x1"}
-"""What stands for a workload here: nobody waits ten seconds."""
+SHORTER = {"sleep:10": "sleep:1", "ticks:1x10": "ticks:1x1"}
+"""Workloads that are replaced by shorter ones."""
 
 
 def smallest(experiment: Experiment) -> Experiment:
-    """Return the same with nothing said of a quick look, which then takes the smallest size of each series.
+    """Return the experiment with only the smallest size of each series.
 
-    Of the other languages three stand for all, and nobody sleeps ten seconds: programs that do have a test of
-    their own.
+    Only three engines of other languages are kept, and no workload of ten seconds; test_experiment_program.py
+    runs the programs that sleep for ten seconds.
     """
     replace = msgspec.structs.replace
     known = {engine.name for engine in PYTHONS} | {"go", "rust-threads", "java-virtual"}
@@ -165,7 +165,7 @@ def smallest(experiment: Experiment) -> Experiment:
                 replace(
                     series,
                     quick=None,
-                    workload=BRIEF.get(series.workload, series.workload),
+                    workload=SHORTER.get(series.workload, series.workload),
                     sizes=(min(series.sizes[0], MOST.get(series.workload, series.sizes[0])),),
                 )
                 for series in table.series
@@ -180,19 +180,19 @@ def smallest(experiment: Experiment) -> Experiment:
 
 @pytest.fixture(scope="module")
 def runners():
-    """Run every shipped experiment at its smallest sizes with real workers, all side by side."""
-    choice = Selection(quick=True, repeats=1)
+    """Run every shipped experiment at its smallest sizes with real workers, all at the same time."""
+    selection = Selection(quick=True, repeats=1)
 
     def make_lab(engines, settings):
         return Lab(engines, settings=settings)
 
-    made = {name: Runner(smallest(load(name)), choice, make_lab) for name in NAMES}
+    runners = {name: Runner(smallest(load(name)), selection, make_lab) for name in NAMES}
 
     async def run_all():
-        await asyncio.gather(*(runner.run() for runner in made.values()))
+        await asyncio.gather(*(runner.run() for runner in runners.values()))
 
     asyncio.run(run_all())
-    return made
+    return runners
 
 
 @pytest.mark.real

@@ -1,4 +1,4 @@
-"""A program in a worker's place: what a run of it gives, how it fails, and that nothing of it is left."""
+"""Programs that replace a worker: their figures, their errors, and that no process is left."""
 
 import asyncio
 import re
@@ -46,7 +46,7 @@ def cell(path, size=1, engine="asyncio", workload="sleep:10", **how):
 
 @pytest.fixture
 def own(tmp_path):
-    """Write a program in Python; give its file."""
+    """Write a program to a file. Return its path."""
 
     def write(text, name="own.py"):
         path = tmp_path / name
@@ -57,9 +57,9 @@ def own(tmp_path):
 
 
 def run(path, size=1, **how):
-    """Return what a run gives; skip the test where the tools of an engine that it names are not here.
+    """Return the result of a run; skip the test if tools of an engine given by name are missing.
 
-    On a busy machine a program that is this short may end before anything is read of it: then it runs again.
+    On a busy machine such a short program may end before its memory is read; it is then run again.
     """
     while True:
         try:
@@ -77,7 +77,7 @@ def experiment(folder, text=FILE):
     return decode(text.encode(), "mine.toml", folder)
 
 
-# What it gives.
+# Figures.
 
 
 def test_a_run_reports_peak_memory_and_total_seconds(own):
@@ -127,8 +127,8 @@ def test_a_program_gets_the_page_and_chunks_as_arguments(own):
 
 
 def test_a_surviving_child_neither_delays_the_end_nor_is_left_running(own, tmp_path):
-    lives_on = LINGERS.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
-    assert run(own(lives_on.format(pids=tmp_path / "pids"))).figures["burst_seconds"] < PATIENCE
+    short = LINGERING.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
+    assert run(own(short.format(pids=tmp_path / "pids"))).figures["burst_seconds"] < PATIENCE
     assert_gone(tmp_path / "pids")
 
 
@@ -157,10 +157,10 @@ SHIPPED = sorted(
     ],
 )
 def test_every_program_of_the_article_runs(engine, path, own):
-    brief = own(re.sub(r"\b10(000)?\b", r"1\1", path.read_text()), path.name)
-    found = run(brief, 100, engine=engine, workload="sleep:1")
-    assert 1 <= found.figures["burst_seconds"] < PATIENCE
-    assert MIB < found.figures["peak_rss"] < 200 * MIB
+    shorter = own(re.sub(r"\b10(000)?\b", r"1\1", path.read_text()), path.name)
+    figures = run(shorter, 100, engine=engine, workload="sleep:1").figures
+    assert 1 <= figures["burst_seconds"] < PATIENCE
+    assert MIB < figures["peak_rss"] < 200 * MIB
 
 
 @pytest.mark.timeout(300)  # the first time it may have to be built
@@ -175,12 +175,12 @@ def test_every_program_of_the_article_runs(engine, path, own):
     ],
 )
 def test_every_other_program_reports_its_own_seconds(engine, name, size):
-    found = run(PROGRAMS / name, size, engine=engine, workload="nop")
-    assert 0 < found.figures["burst_seconds"] < found.seconds
-    assert ("gc_seconds" in found.figures) == (engine == "go")
+    result = run(PROGRAMS / name, size, engine=engine, workload="nop")
+    assert 0 < result.figures["burst_seconds"] < result.seconds
+    assert ("gc_seconds" in result.figures) == (engine == "go")
 
 
-# How it fails.
+# Errors.
 
 
 def test_a_failure_is_one_line_with_the_end_of_standard_error(own):
@@ -225,15 +225,15 @@ def make_lab(engines, settings):
 
 def test_a_program_that_never_ends_is_killed(own, tmp_path, monkeypatch):
     monkeypatch.setattr(program, "BURST_LIMIT", 0.5)
-    path = own(LINGERS.format(pids=tmp_path / "pids"))
+    path = own(LINGERING.format(pids=tmp_path / "pids"))
     with pytest.raises(NotMeasuredError, match="did not end within 500 ms: killed"):
         run(path)
     assert_gone(tmp_path / "pids")
 
 
-# Its end.
+# Cleanup.
 
-LINGERS = """
+LINGERING = """
 import os, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 with open("{pids}.part", "w") as file:
@@ -249,7 +249,7 @@ def assert_gone(pids):
 
 def test_a_cancelled_run_leaves_no_process(own, tmp_path):
     pids = tmp_path / "pids"
-    own(LINGERS.format(pids=pids))
+    own(LINGERING.format(pids=pids))
 
     async def cancel():
         runner = Runner(experiment(tmp_path), Selection(), make_lab)
@@ -267,7 +267,7 @@ def test_a_cancelled_run_leaves_no_process(own, tmp_path):
     assert_gone(pids)
 
 
-# How a file names it.
+# Programs in experiment files.
 
 
 def test_a_program_is_beside_the_file_or_shipped(own, tmp_path):

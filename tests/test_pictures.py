@@ -1,4 +1,4 @@
-"""Pictures: what is drawn and saved, films, recordings of a terminal, and the screen's keys for them."""
+"""Pictures, films and recordings of a terminal, and the screen's keys for them."""
 
 import asyncio
 import io
@@ -37,14 +37,14 @@ from concwatch.ui.screen_strips import screen_strips
 from tests.screen import stage, svg_lines
 
 GROUND = (41, 41, 41)
-"""Rich's own, where a program leaves it to the terminal."""
+"""Rich's default background."""
 
-HIGH = PIXELS * 2
-"""Pixels of a cell from top to bottom."""
+CELL_HEIGHT = PIXELS * 2
+"""In pixels."""
 
 
 def terminal(*lines, width=20):
-    """The SVG of a terminal that shows ``lines`` and a blank one, of which Rich cuts off the lower edge."""
+    """Return the SVG of a terminal with ``lines`` and a blank one, since Rich cuts off the last edge."""
     console = Console(
         width=width, file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor"
     )
@@ -53,36 +53,36 @@ def terminal(*lines, width=20):
 
 
 def segments(*lines, width=20):
-    """The same terminal as rows of segments."""
+    """Return the same terminal as rows of segments."""
     return Console(width=width, color_system="truecolor").render_lines("\n".join([*lines, " "]))
 
 
-def opened(data):
+def open_picture(data):
     picture = Image.open(io.BytesIO(data))
     picture.load()
     return picture
 
 
 def cells(picture, column, row, width=1, height=1):
-    """The part of a PNG that some cells cover."""
+    """Return the part of a PNG that some cells cover."""
     left, top = round(9 * PIXELS / CELL_WIDTH), round(42.5 * PIXELS / CELL_WIDTH)
-    x, y = left + column * PIXELS, top + row * HIGH
-    return picture.convert("RGB").crop((x, y, x + width * PIXELS, y + height * HIGH))
+    x, y = left + column * PIXELS, top + row * CELL_HEIGHT
+    return picture.convert("RGB").crop((x, y, x + width * PIXELS, y + height * CELL_HEIGHT))
 
 
-def marks(picture, ground=GROUND):
-    """The pixels that are not ``ground``, as lines of booleans."""
+def inked(picture, ground=GROUND):
+    """Return rows of booleans: which pixels are not ``ground``."""
     flat = Image.new("RGB", picture.size, ground)
     grey = ImageChops.difference(picture, flat).convert("L")
     data, width = grey.tobytes(), grey.width
     return [[byte > 40 for byte in data[at : at + width]] for at in range(0, len(data), width)]
 
 
-# What a PNG shows.
+# PNG.
 
 
 def test_a_missing_glyph_does_not_move_other_letters():
-    usual, strange = (opened(to_png(split_texts(terminal(text)))) for text in ("ab · cd", "ab № cd"))
+    usual, strange = (open_picture(to_png(split_texts(terminal(text)))) for text in ("ab · cd", "ab № cd"))
     for column in (0, 1, 2, 4, 5, 6):
         assert cells(usual, column, 0).tobytes() == cells(strange, column, 0).tobytes(), column
 
@@ -101,21 +101,21 @@ def test_each_wide_letter_takes_two_cells():
 def test_box_lines_join_between_cells_without_a_visible_seam(character):
     upright = character in "│┃║┤├┼█▌"
     size = (1, 4) if upright else (4, 1)
-    picture = cells(opened(to_png(terminal(*[character * size[0]] * size[1]))), 0, 0, *size)
+    picture = cells(open_picture(to_png(terminal(*[character * size[0]] * size[1]))), 0, 0, *size)
     if upright:
         picture = picture.transpose(Image.Transpose.ROTATE_90)
-    assert any(map(all, marks(picture)))
+    assert any(map(all, inked(picture)))
     if character in "│─":
-        grey = picture.convert("L")  # the ends are nobody's seam
+        grey = picture.convert("L")  # without the ends, which are not seams
         darkest = [max(grey.crop((x, 0, x + 1, grey.height)).tobytes()) for x in range(1, grey.width - 1)]
         assert max(darkest) - min(darkest) <= 10
 
 
 def test_a_box_has_no_gaps():
     box = ("╭──╮", "│  │", "╰──╯")
-    rows = marks(cells(opened(to_png(terminal(*box))), 0, 0, 4, 3))
+    rows = inked(cells(open_picture(to_png(terminal(*box))), 0, 0, 4, 3))
     x, y = len(rows[0]) // 2, len(rows) // 2
-    reached, waiting = set(), [(x, y)]  # as paint runs: what is inside cannot get out
+    reached, waiting = set(), [(x, y)]  # a flood fill from the middle must not reach the edge
     while waiting:
         x, y = waiting.pop()
         assert 0 < x < len(rows[0]) - 1, "the box leaks"
@@ -123,29 +123,29 @@ def test_a_box_has_no_gaps():
         if (x, y) not in reached and not rows[y][x]:
             reached.add((x, y))
             waiting += [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)]
-    assert len(reached) > PIXELS * HIGH
+    assert len(reached) > PIXELS * CELL_HEIGHT
 
 
 def test_braille_dots_are_on_a_grid_and_identical():
     shapes = set()
     for bit, place in enumerate(((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))):
-        rows = marks(cells(opened(to_png(terminal(chr(0x2800 + (1 << bit))))), 0, 0))
-        inked = {(x * 2 // PIXELS, y * 4 // HIGH) for y in range(HIGH) for x in range(PIXELS) if rows[y][x]}
-        assert inked == {place}
-        x, y = place[0] * PIXELS // 2, place[1] * HIGH // 4
-        shapes.add(tuple(tuple(row[x : x + PIXELS // 2]) for row in rows[y : y + HIGH // 4]))
+        rows = inked(cells(open_picture(to_png(terminal(chr(0x2800 + (1 << bit))))), 0, 0))
+        pixels = [(x, y) for y in range(CELL_HEIGHT) for x in range(PIXELS) if rows[y][x]]
+        assert {(x * 2 // PIXELS, y * 4 // CELL_HEIGHT) for x, y in pixels} == {place}
+        x, y = place[0] * PIXELS // 2, place[1] * CELL_HEIGHT // 4
+        shapes.add(tuple(tuple(row[x : x + PIXELS // 2]) for row in rows[y : y + CELL_HEIGHT // 4]))
     (dot,) = shapes
-    assert not any(dot[0]), "it does not touch the next"
+    assert not any(dot[0]), "dots do not touch"
     assert not any(row[0] for row in dot)
 
 
 def test_the_picture_has_the_terminals_width_and_the_title_on_top():
     console = Console(width=40, file=io.StringIO(), record=True)
     console.print("x")
-    picture = opened(to_png(console.export_svg(title="concwatch"))).convert("RGB")
-    assert any(map(any, marks(picture.crop((picture.width // 2 - 20, 8, picture.width // 2 + 20, 32)))))
-    assert opened(to_png(terminal("x", width=120))).width == pytest.approx(1460, abs=5)
-    assert opened(to_png(terminal("x", width=80))).width == pytest.approx(980, abs=5)
+    picture = open_picture(to_png(console.export_svg(title="concwatch"))).convert("RGB")
+    assert any(map(any, inked(picture.crop((picture.width // 2 - 20, 8, picture.width // 2 + 20, 32)))))
+    assert open_picture(to_png(terminal("x", width=120))).width == pytest.approx(1460, abs=5)
+    assert open_picture(to_png(terminal("x", width=80))).width == pytest.approx(980, abs=5)
 
 
 def test_the_fonts_have_every_character_that_the_program_shows():
@@ -158,7 +158,7 @@ def test_the_fonts_have_every_character_that_the_program_shows():
         shown | set(borders) | set("┈╍·×÷–−…‖≈ᵗ●○◐◌▸▾▲▴▼⏎←→↑↓✓✕µ°🔎") | set(map(chr, range(0x2800, 0x2900)))
     )
     lacking = {letter for letter in wanted if not has_glyph(letter)}
-    # Chinese words of an experiment's source, and a figure of another script that a test of input names.
+    # Except Chinese words of an experiment's source and a digit of another script in an example of input.
     assert all("CJK" in name or "DIGIT" in name for name in map(unicodedata.name, lacking)), lacking
 
 
@@ -166,11 +166,11 @@ def test_the_list_of_glyphs_matches_the_fonts():
     rows = (FOLDER / "characters.txt").read_text().split()
     ends = {chr(int(end, 16)) for row in rows for end in row.split("-")}
     assert all(map(has_glyph, ends))
-    nobodys = chr(0xE0FF)  # for private use
-    assert not has_glyph(nobodys)
-    shapes = glyphs.draw_masks([Glyph(letter, bold) for letter in (*ends, nobodys) for bold in (False, True)])
+    private = chr(0xE0FF)  # a private-use character, which has no glyph
+    assert not has_glyph(private)
+    shapes = glyphs.draw_masks([Glyph(letter, bold) for letter in (*ends, private) for bold in (False, True)])
     for bold in (False, True):
-        missing = shapes[Glyph(nobodys, bold)].tobytes()
+        missing = shapes[Glyph(private, bold)].tobytes()
         same = {letter for letter in ends if shapes[Glyph(letter, bold)].tobytes() == missing}
         assert all(unicodedata.category(letter) in ("Zs", "Cf") or letter == "⠀" for letter in same), same
     assert "Bitstream" in (FOLDER / "LICENSE").read_text()
@@ -192,9 +192,9 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
 async def test_drawing_in_a_subprocess_gives_the_same_picture_or_a_one_line_error():
     svg = terminal("drawn ─ ⣿ elsewhere")
     assert await draw_png(svg) == to_png(svg)
-    with pytest.raises(ValueError, match=r"^ValueError: .+") as told:
+    with pytest.raises(ValueError, match=r"^ValueError: .+") as error:
         await draw_png("<no picture")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.real
@@ -214,7 +214,7 @@ async def test_a_cancelled_drawing_ends_its_process(monkeypatch):
     assert await asyncio.to_thread(processes[0].wait, 30)
 
 
-# Cells, and films of them.
+# Cells and films.
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,9 @@ def test_a_wide_letter_has_two_halves_in_a_film():
     assert [(cell.glyph.character, cell.glyph.half) for cell in row[:7]] == [
         ("a", 0), ("日", 0), ("日", 1), ("本", 0), ("本", 1), (" ", 0), ("z", 0)
     ]  # fmt: skip
-    # What the fonts show for a letter that no font has is a frame: each half has one of its sides.
-    nobodys = chr(0x3FFFD)
-    halves = [Glyph(nobodys, half=half) for half in (0, 1)]
+    # A missing glyph is drawn as a frame: each half has one of its sides.
+    missing = chr(0x3FFFD)
+    halves = [Glyph(missing, half=half) for half in (0, 1)]
     left, right = map(glyphs.draw_masks(halves).get, halves)
     assert left.getbbox()
     assert right.getbbox()
@@ -263,11 +263,11 @@ def test_a_wide_letter_has_two_halves_in_a_film():
 
 
 def frames_of(data):
-    return [frame.convert("RGB") for frame in ImageSequence.Iterator(opened(data))]
+    return [frame.convert("RGB") for frame in ImageSequence.Iterator(open_picture(data))]
 
 
 def durations(data):
-    return [frame.info["duration"] / 1000 for frame in ImageSequence.Iterator(opened(data))]
+    return [frame.info["duration"] / 1000 for frame in ImageSequence.Iterator(open_picture(data))]
 
 
 def test_a_film_keeps_the_duration_of_its_frames_and_loops():
@@ -275,13 +275,13 @@ def test_a_film_keeps_the_duration_of_its_frames_and_loops():
     data = make_film([Frame(seconds, segments(text)) for seconds, text in texts])
     assert data.startswith(b"GIF89a")
     assert durations(data) == pytest.approx([0.53, 0.54, 1.5 - 1.07 + LAST_FRAME_SECONDS])
-    assert opened(data).info["loop"] == 0
+    assert open_picture(data).info["loop"] == 0
     shown = frames_of(data)
     for (_, text), picture in zip((texts[0], texts[2], texts[3]), shown, strict=True):
         (alone,) = frames_of(make_film([Frame(0, segments(text))]))
         assert picture.size == (20 * glyphs.WIDTH, 2 * glyphs.HEIGHT)
-        worst = max(high for _, high in ImageChops.difference(picture, alone).getextrema())
-        assert worst <= 40, "what has not changed since the frame before is as it was"
+        worst = max(highest for _, highest in ImageChops.difference(picture, alone).getextrema())
+        assert worst <= 40, "unchanged cells keep their look"
 
 
 def test_a_film_stores_only_what_changes():
@@ -299,10 +299,10 @@ def test_a_film_of_a_resized_terminal_has_room_for_every_frame():
     assert [picture.size for picture in pictures] == [size] * len(pictures)
     (alone,) = frames_of(make_film([Frame(0, small)]))
     shown = pictures[-1].crop((0, 0, *alone.size))
-    assert max(high for _, high in ImageChops.difference(shown, alone).getextrema()) <= 40
+    assert max(highest for _, highest in ImageChops.difference(shown, alone).getextrema()) <= 40
     assert {color for _, color in pictures[-1].crop((0, 2 * glyphs.HEIGHT, *size)).getcolors()} == {
         (0x29, 0x29, 0x29)
-    }, "what the smaller frame has not is empty again"
+    }, "the area beyond the smaller frame is cleared"
 
 
 def test_a_film_needs_a_frame():
@@ -345,7 +345,7 @@ def test_a_palette_never_exceeds_its_number_of_colors(numbers):
             assert ["#{:02x}{:02x}{:02x}".format(*color) for color in shown] == [ground, ink]
 
 
-# Recordings of a terminal.
+# Terminal recordings.
 
 
 def test_a_cast_has_a_header_and_a_line_for_each_output_and_resize():
@@ -357,7 +357,7 @@ def test_a_cast_has_a_header_and_a_line_for_each_output_and_resize():
     }  # fmt: skip
     assert list(map(json.loads, lines)) == [
         [0.123457, "o", "\x1b[1m─\r\n"], [1.25, "r", "100x30"],
-        [2.5, "r", "80x24"],  # before the output, which is for this size
+        [2.5, "r", "80x24"],  # before the output of the same time, which is for this size
         [2.5, "o", "\u2028"],
     ]  # fmt: skip
 
@@ -366,70 +366,73 @@ def test_a_cast_has_a_header_and_a_line_for_each_output_and_resize():
 async def test_recorded_output_shows_the_same_screen_in_a_terminal(tmp_path):
     tmux = shutil.which("tmux")
     if tmux is None:
-        pytest.skip("needs tmux, which is a real terminal")
+        pytest.skip("needs tmux, as a real terminal")
     recorded = RecordedTerminal()
     async with stage(terminal=recorded) as s:
         await s.switch_on("threads", "asyncio", tasks=2_000)
         await s.run(5)
         expected = s.lines()
         await s.until(lambda: len(recorded.output) > 3, "Textual writes")
-        for _ in range(3):  # what is drawn comes a frame later
+        for _ in range(3):  # drawing lags by a frame
             await s.pilot.pause(0.1)
     moments = [seconds for seconds, _ in recorded.output]
     assert moments == sorted(moments)
-    assert "\x1b[38;2;" in "".join(data for _, data in recorded.output), "in all colours"
-    shown = "".join(data for _, data in recorded.output[:-1])  # the last gives the terminal back
-    assert played(tmux, shown, expected, tmp_path / "output") == expected
+    assert "\x1b[38;2;" in "".join(data for _, data in recorded.output), "in 24-bit color"
+    output = "".join(
+        data for _, data in recorded.output[:-1]
+    )  # without the last, which restores the terminal
+    assert show_in_tmux(tmux, output, expected, tmp_path / "output") == expected
 
 
-def played(tmux, output, expected, file):
-    """Write ``output`` to a terminal and give what it shows, at once if that is as ``expected``."""
+def show_in_tmux(tmux, output, expected, file):
+    """Write ``output`` to a terminal until it shows what is ``expected``. Return what it shows."""
     file.write_text(output)
     server = [tmux, "-L", f"pictures-{os.getpid()}", "-f", "/dev/null"]
     command = f"cat {file}; sleep 60"
     subprocess.run([*server, "new-session", "-d", "-x", "120", "-y", "40", command], check=True)
-    deadline, seen = time.monotonic() + 20, []
+    deadline, lines = time.monotonic() + 20, []
     try:
-        while seen != expected and time.monotonic() < deadline:
+        while lines != expected and time.monotonic() < deadline:
             time.sleep(0.05)
             done = subprocess.run([*server, "capture-pane", "-p"], stdout=subprocess.PIPE, check=True)
-            seen = [line.rstrip() for line in done.stdout.decode().split("\n")[:40]]
+            lines = [line.rstrip() for line in done.stdout.decode().split("\n")[:40]]
     finally:
         subprocess.run([*server, "kill-server"], check=True)
-    return seen
+    return lines
 
 
-# The screen's keys.
+# Keys of the screen.
 
 
-async def tells(s, *texts):
-    """Wait for a toast that says all of ``texts``, wherever its lines break."""
+async def see_toast(s, *texts):
+    """Wait for a toast that contains all ``texts``, possibly broken across lines."""
 
-    def said():
+    def toast_text():
         toasts = s.app.screen.query("Toast")
         try:
             return " ".join(s.text(toasts.last()).replace("▌", " ").split()) if toasts else ""
         except NoWidget:  # not laid out yet
             return ""
 
-    await s.until(lambda: all(text in said() for text in texts), lambda: f"expected {texts}: {said()}")
+    await s.until(
+        lambda: all(text in toast_text() for text in texts), lambda: f"expected {texts}: {toast_text()}"
+    )
 
 
-async def saved(s, folder, count):
+async def wait_until_saved(s, folder, count):
     await s.until(lambda: len(list(folder.glob("*.png"))) == count, f"{count} PNG")
-    await tells(s, "saved ")
+    await see_toast(s, "saved ")
     s.app.clear_notifications()
     await s.until(lambda: not s.app.screen.query("Toast"), "toasts are gone")
 
 
 def texts_of(picture):
-    """The texts of an SVG."""
-    found = ElementTree.fromstring(picture.read_text("utf-8")).iter()
-    return [text.text.strip() for text in found if text.text and text.text.strip()]
+    """Return the texts of an SVG file."""
+    elements = ElementTree.fromstring(picture.read_text("utf-8")).iter()
+    return [element.text.strip() for element in elements if element.text and element.text.strip()]
 
 
-async def draw_at_once(svg):
-    """Draw a PNG without another process."""
+async def draw_in_process(svg):
     return to_png(svg)
 
 
@@ -442,31 +445,31 @@ async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_pat
         await s.run(5)
         lines = s.lines()
         await s.press("s")
-        await tells(s, "saved shown [here]/concwatch-", ".svg", ".png")
-        await saved(s, folder, 1)
+        await see_toast(s, "saved shown [here]/concwatch-", ".svg", ".png")
+        await wait_until_saved(s, folder, 1)
         (svg,), (png,) = folder.glob("*.svg"), folder.glob("*.png")
         assert sorted(folder.iterdir()) == [svg.with_suffix(".png"), svg] == [png, svg]
         assert svg_lines(svg.read_text("utf-8"), 120, 40) == lines
-        assert opened(png.read_bytes()).width > 1_400
+        assert open_picture(png.read_bytes()).width > 1_400
 
-        monkeypatch.setattr("concwatch.ui.picture_files.draw_png", draw_at_once)
+        monkeypatch.setattr("concwatch.ui.picture_files.draw_png", draw_in_process)
         await s.press("S")
-        await saved(s, folder, 2)
+        await wait_until_saved(s, folder, 2)
         (rss,) = (path for path in folder.glob("*.svg") if re.match(r"concwatch-rss-\d{4}-", path.name))
         chart = s.chart("created_per_second")
         chart.focus()
         await s.settle()
         await s.press("S")
-        await saved(s, folder, 3)
+        await wait_until_saved(s, folder, 3)
         (rate,) = folder.glob("concwatch-created-s-2*.svg")
         assert {"created / s", "threads 0/s", "asyncio 0/s"} <= set(texts_of(rate))
         conditions = texts_of(rate)[-1]
         assert conditions.startswith("each task sleeps 10 s · untraced · CPython")
-        picture = opened(rate.with_suffix(".png").read_bytes())
+        picture = open_picture(rate.with_suffix(".png").read_bytes())
         assert picture.size == (1280, 720)
-        assert picture.getchannel("A").getextrema() == (255, 255), "no part is left open"
+        assert picture.getchannel("A").getextrema() == (255, 255), "opaque"
 
-        # By the palette, without itself in the picture.
+        # By the palette, which is not in the picture itself.
         s.chart("rss").focus()
         await s.press("ctrl+p")
         await s.sees("Search for commands")
@@ -474,7 +477,7 @@ async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_pat
             await s.press("space" if letter == " " else letter)
         await s.sees("Chart screenshot")
         await s.press("enter")
-        await saved(s, folder, 4)
+        await wait_until_saved(s, folder, 4)
         (last,) = set(folder.glob("*.svg")) - {svg, rss, rate}
         assert "RSS" in texts_of(last)
 
@@ -482,34 +485,34 @@ async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_pat
             chart.display = False
         await s.settle()
         await s.press("S")
-        await tells(s, "no chart is visible")
+        await see_toast(s, "no chart is visible")
         assert len(list(folder.iterdir())) == 8
 
 
 async def test_drawing_a_png_does_not_block_the_screen_and_quitting_waits_only_briefly(tmp_path, monkeypatch):
-    going = asyncio.Event()
-    going.set()
+    finish = asyncio.Event()
+    finish.set()
 
-    async def slow(svg):
-        await going.wait()
+    async def draw_slowly(svg):
+        await finish.wait()
         return b"a PNG"
 
     monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: True)
-    monkeypatch.setattr("concwatch.ui.picture_files.draw_png", slow)
+    monkeypatch.setattr("concwatch.ui.picture_files.draw_png", draw_slowly)
     monkeypatch.setattr("concwatch.ui.lanes_app.PICTURE_TIMEOUT", 0.1)
-    async with stage(pictures=tmp_path / "quit") as s:  # one requested just before quitting is drawn, too
+    async with stage(pictures=tmp_path / "quit") as s:  # quitting waits for a picture just requested
         await s.press("s", "q")
         await s.until(lambda: not s.app.is_running, "the app ends")
     assert sorted(path.suffix for path in (tmp_path / "quit").iterdir()) == [".png", ".svg"]
-    going.clear()
+    finish.clear()
     async with stage(pictures=tmp_path) as s:
         await s.press("s", "3", "plus")
         await s.run(1)
         assert s.lane("asyncio").live
         assert not list(tmp_path.glob("*.png"))
-        going.set()
-        await saved(s, tmp_path, 1)
-        going.clear()
+        finish.set()
+        await wait_until_saved(s, tmp_path, 1)
+        finish.clear()
         await s.press("s", "q")
         await s.until(lambda: not s.app.is_running, "the app ends")
     assert sorted(path.suffix for path in tmp_path.glob("*.*")) == [".png", ".svg", ".svg"]
@@ -520,10 +523,10 @@ async def test_without_the_extra_s_saves_svg_and_explains_png_once(tmp_path, mon
     monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: False)
     async with stage(pictures=tmp_path) as s:
         await s.press("s")
-        await tells(s, "saved", "pip install 'concwatch[shots]'")
+        await see_toast(s, "saved", "pip install 'concwatch[shots]'")
         await s.press("s")
-        await s.until(lambda: len(s.app.screen.query("Toast")) == 2, "another")
-        await tells(s, "saved")
+        await s.until(lambda: len(s.app.screen.query("Toast")) == 2, "a second toast")
+        await see_toast(s, "saved")
         assert "pip" not in s.text(s.toast())
         assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
 
@@ -545,12 +548,12 @@ async def test_a_png_that_cannot_be_saved_is_reported_in_one_toast(tmp_path, mon
         with monkeypatch.context() as patched:
             patched.setattr(subprocess, "Popen", refuse_process)
             await s.press("s")
-            await tells(s, "but no PNG", "Resource temporarily unavailable")
+            await see_toast(s, "but no PNG", "Resource temporarily unavailable")
         s.app.clear_notifications()
         monkeypatch.setattr("concwatch.ui.picture_files.draw_png", lambda svg: png)
         monkeypatch.setattr(os, "replace", refuse_file)
         await s.press("s")
-        await tells(s, "but no PNG", "No space left on device")
+        await see_toast(s, "but no PNG", "No space left on device")
         assert len(s.app.screen.query("Toast")) == 1
         assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
 

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG
-from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
 from concwatch.runtimes import building, store, tool
@@ -18,7 +17,7 @@ from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.tool import Found, find
 from tests.processes import alive
 from tests.toolchain import MAKE, TOYC, Toolchain
-from tests.worker_driver import until
+from tests.worker_driver import running_lab, until
 
 pytestmark = pytest.mark.real
 
@@ -127,21 +126,15 @@ def test_concurrent_builds_of_one_engine_run_the_compiler_once(toy):
 # In a lab.
 
 
-async def in_lab(toy, act):
-    """Run ``act`` with a running lab of the toy engine and its lane."""
-    lab = Lab([toy.engine], settings=Settings("hold"), hz=20)
-    clock = asyncio.get_running_loop().create_task(lab.run())
-    try:
-        await act(lab, lab.lanes[0])
-    finally:
-        clock.cancel()
-        await lab.close()
+def toy_lab(toy):
+    """Return a context manager that runs a lab with the toy engine."""
+    return running_lab([toy.engine], settings=Settings("hold"), hz=20)
 
 
 async def test_a_lane_is_building_and_then_reaches_its_target(toy):
     toy.write(body=f'echo "no warnings"\nwhile [ ! -e {toy.source}/go ]; do sleep 0.02; done\n{MAKE}')
-
-    async def act(lab, lane):
+    async with toy_lab(toy) as lab:
+        lane = lab.lanes[0]
         lab.set_target(lane, 50)
         await until(lambda: lane.state is State.BUILDING, "building")
         assert lane.on
@@ -153,13 +146,11 @@ async def test_a_lane_is_building_and_then_reaches_its_target(toy):
         assert (first, second) == ("building with Toy 3.1.4", "no warnings")
         assert third.startswith("built in ")
 
-    await in_lab(toy, act)
-
 
 async def test_a_failed_build_fails_its_lane_and_switching_on_retries(toy):
     toy.write(body=FAIL)
-
-    async def act(lab, lane):
+    async with toy_lab(toy) as lab:
+        lane = lab.lanes[0]
         lab.switch(lane, True)
         await until(lambda: lane.state is State.FAILED, "failed")
         assert lane.worker.reason == f"build failed: {ERROR}"
@@ -169,13 +160,11 @@ async def test_a_failed_build_fails_its_lane_and_switching_on_retries(toy):
         lab.switch(lane, True)
         await until(lambda: lane.state is State.RUNNING, "running")
 
-    await in_lab(toy, act)
-
 
 async def test_switching_off_cancels_the_build(toy):
     toy.write(body=SLEEP)
-
-    async def act(lab, lane):
+    async with toy_lab(toy) as lab:
+        lane = lab.lanes[0]
         lab.switch(lane, True)
         await until(lambda: toy.runs, "the compiler runs")
         lab.switch(lane, False)
@@ -184,8 +173,6 @@ async def test_switching_off_cancels_the_build(toy):
         assert toy.builds == []
         lab.switch(lane, True)
         await until(lambda: len(toy.runs) == 2, "another build")
-
-    await in_lab(toy, act)
     assert not any(map(alive, toy.runs))
 
 

@@ -19,8 +19,7 @@ from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.settings import parts
 from concwatch.system.child import ROOT
 from concwatch.worker.engines import ENGINES
-from tests.built import row_of, start_command
-from tests.worker_driver import EARLY, PATIENCE, Worker
+from tests.worker_driver import EARLY, PATIENCE, Worker, row_of, start_command
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
 

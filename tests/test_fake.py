@@ -72,7 +72,7 @@ def test_counters_add_up_at_every_tick_and_never_decrease(engine, commands):
             assert getattr(after, counter) >= getattr(before, counter)
 
 
-def test_ready_precedes_ticks_and_each_command_is_answered_once():
+def test_each_command_is_answered_once():
     driver = Driver("pool")
     ready, first = driver.seen
     assert isinstance(ready, Ready)

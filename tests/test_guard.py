@@ -1,6 +1,6 @@
 """The guard: forecasts, growth within the budget, stopping lanes, and the dialog for too many tasks."""
 
-import asyncio
+import contextlib
 import sys
 
 import pytest
@@ -27,7 +27,6 @@ from concwatch.lab.forecast import (
     why_too_many,
 )
 from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
-from concwatch.lab.lab import Lab
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
@@ -38,6 +37,7 @@ from concwatch.ui.screens.monitor import MonitorScreen
 from tests.fake import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, Bench
 from tests.screen import stage
+from tests.worker_driver import running_lab, until
 
 MIB, GIB = 1 << 20, 1 << 30
 TOY = Engine("toy", "", 1_000, traced_factor=2.0)
@@ -368,21 +368,12 @@ async def test_workers_and_page_servers_are_the_first_the_kernel_kills_without_m
             return int(file.read())
 
     own = score("self")
-    lab = Lab(find_engines(["asyncio"]))
-    pages = PageServer()
-    clock = asyncio.create_task(lab.run())
-    try:
-        lab.switch(lab.lanes[0], True)
-        async with asyncio.timeout(30):
-            while lab.lanes[0].worker.stats.ready is None:  # noqa: ASYNC110  # a lab has no event for it
-                await asyncio.sleep(0.02)
-        assert score(lab.lanes[0].worker.stats.ready.pid) == 1000
-        assert score(pages.pid) == 1000
-        assert score("self") == own
-    finally:
-        clock.cancel()
-        pages.close()
-        await lab.close()
+    with contextlib.closing(PageServer()) as pages:
+        async with running_lab(find_engines(["asyncio"])) as lab:
+            lab.switch(lab.lanes[0], True)
+            await until(lambda: lab.lanes[0].worker.stats.ready, "ready")
+            assert score(lab.lanes[0].worker.stats.ready.pid) == score(pages.pid) == 1000
+            assert score("self") == own
 
 
 # The command ``run``.

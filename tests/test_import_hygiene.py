@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from concwatch.lab.catalog import PYTHONS
-from tests.built import row_of
-from tests.worker_driver import Worker
+from tests.worker_driver import Worker, row_of
 
 pytestmark = pytest.mark.real
 

@@ -8,7 +8,6 @@ import pytest
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import KEPT, EventLog
 from concwatch.lab.forecast import IDLE, MARGIN, OFFERED, Fit
-from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
 from concwatch.links.link import Ended
@@ -17,6 +16,7 @@ from concwatch.system.memory import BUDGET
 from concwatch.system.walls import Wall
 from tests.fake import Costs, FakePages, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, running_lane, tick
+from tests.worker_driver import running_lab, until
 
 MIB = 1 << 20
 GHOST = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
@@ -251,9 +251,7 @@ async def test_closing_ends_workers_in_every_state_and_the_page_server():
 
 async def test_closing_kills_a_worker_that_does_not_answer(monkeypatch):
     monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
-    monkeypatch.setattr(
-        "concwatch.lab.lab.KILL_LIMIT", 0.0
-    )  # as if the machine had been suspended for that long
+    monkeypatch.setattr("concwatch.lab.lab.KILL_LIMIT", 0.0)  # as if the machine had been suspended
     bench = running("asyncio", links=FakeWorkers(faults={"asyncio": [Fault(1.0, silence=1e9)]}))
     bench.until(lambda: bench.lab.lanes[0].state is State.STALLED)
     await bench.lab.close()
@@ -271,7 +269,6 @@ async def test_closing_returns_even_if_a_killed_worker_does_not_end(monkeypatch)
 
 async def test_an_error_while_closing_still_kills_the_workers(monkeypatch):
     bench, _, link = running_lane()
-
     monkeypatch.setattr(bench.lab, "step", Mock(side_effect=RuntimeError("unexpected")))
     with pytest.raises(RuntimeError):
         await bench.lab.close()
@@ -279,17 +276,10 @@ async def test_an_error_while_closing_still_kills_the_workers(monkeypatch):
 
 
 async def test_a_running_lab_steps_on_its_own():
-    lab = Lab([ENGINES["asyncio"]], open_link=FakeWorkers(), hz=50)
-    clock = asyncio.create_task(lab.run())
-    try:
+    async with running_lab([ENGINES["asyncio"]], open_link=FakeWorkers(), hz=50) as lab:
         lab.set_target(lab.lanes[0], 1_000)
-        async with asyncio.timeout(30):
-            while lab.lanes[0].live < 1_000 or lab.local.meter.own is None:  # noqa: ASYNC110  # a lab has no event for it
-                await asyncio.sleep(0.01)
-    finally:
-        clock.cancel()
-        await lab.close()
-    assert lab.local.meter.own.rss > MIB
+        await until(lambda: lab.lanes[0].live == 1_000 and lab.local.meter.own, "target and own memory")
+        assert lab.local.meter.own.rss > MIB
 
 
 # Snapshots.

@@ -14,14 +14,12 @@ import pytest
 
 from concwatch.lab.catalog import CATALOG, find_engines
 from concwatch.lab.engine_notes import engine_notes
-from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
-from tests.built import start_command
 from tests.processes import assert_ended
-from tests.worker_driver import EARLY, PATIENCE, Worker, until
+from tests.worker_driver import EARLY, PATIENCE, Worker, running_lab, start_command, until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
 
@@ -180,9 +178,7 @@ async def test_one_lab_runs_an_engine_of_each_language_and_leaves_no_process():
     rows = [row for row in find_engines([*PROGRAMS, "asyncio"]) if not row.missing()]
     for row in rows:
         await asyncio.to_thread(start_command, row)
-    lab = Lab(rows, settings=Settings("sleep:60", trace=True), hz=20)
-    clock = asyncio.get_running_loop().create_task(lab.run())
-    try:
+    async with running_lab(rows, settings=Settings("sleep:60", trace=True), hz=20) as lab:
         for lane in lab.lanes:
             lab.set_target(lane, 500)
         for lane in lab.lanes:
@@ -194,9 +190,6 @@ async def test_one_lab_runs_an_engine_of_each_language_and_leaves_no_process():
         for lane in lab.lanes:
             assert lane.worker.can("trace") == (not lane.engine.ways)
             assert (lane.worker.stats.tick.traced is None) == bool(lane.engine.ways)
-    finally:
-        clock.cancel()
-        await lab.close()
     assert [pid for pid in pids if psutil.pid_exists(pid)] == []
 
 

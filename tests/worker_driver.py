@@ -6,16 +6,22 @@ import json
 import math
 import os
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from concwatch import wire
-from concwatch.lab.catalog import Engine
+from concwatch.lab.catalog import Engine, find_engines
+from concwatch.lab.lab import Lab
 from concwatch.lab.settings import parts
+from concwatch.runtimes.building import build
 from concwatch.system.child import ROOT
-from tests.built import row_of, start_command
+
+NEWEST = 20
+"""A minor version of Python 3 newer than any that exists."""
 
 PATIENCE = 30.0
 """The time limit of one condition in seconds; long, since the machine may be busy."""
@@ -27,6 +33,25 @@ COUNTERS = ("created", "completed", "failed", "cancelled")
 """The cumulative counters of a tick."""
 
 Report = dict[str, Any]
+
+
+@cache
+def row_of(name: str) -> Engine:
+    """Return the row of an engine, on a newer Python if this one is too old."""
+    (row,) = find_engines([name])
+    if sys.version_info < row.oldest_python:
+        for minor in range(row.oldest_python[1], NEWEST):
+            with contextlib.suppress(ValueError):  # this version is not installed
+                return find_engines([f"{name}@3.{minor}"])[0]
+    return row
+
+
+@cache
+def start_command(engine: Engine) -> list[str]:
+    """Return the command of an engine, built first if necessary. Raises `BuildError` if that fails."""
+    if not engine.ways:
+        return engine.command()
+    return asyncio.run(build(engine.ways, engine.name, lambda text: None, lambda seconds: None))
 
 
 def _always(_: Report) -> bool:
@@ -255,6 +280,18 @@ class Worker:
                 reader.join(PATIENCE)
             self.process.stdout.close()
             self.process.stderr.close()
+
+
+@contextlib.asynccontextmanager
+async def running_lab(engines: Sequence[Engine], **arguments: Any) -> AsyncIterator[Lab]:
+    """Run a lab until the end of the block, and close it."""
+    lab = Lab(engines, **arguments)
+    clock = asyncio.create_task(lab.run())
+    try:
+        yield lab
+    finally:
+        clock.cancel()
+        await lab.close()
 
 
 async def until(condition: Callable[[], Any], what: str) -> None:

@@ -1,4 +1,4 @@
-"""A monitor for tests: it starts programs to be watched and collects the reports of their processes."""
+"""A monitor for tests that starts programs with the agent and collects the reports of their processes."""
 
 import contextlib
 import json
@@ -13,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from concwatch.agent.inject import environment
 from tests.test_other_pythons import PYTHONS
 
@@ -22,24 +24,32 @@ EVERY = {
 }
 """Name → interpreter of each CPython found, including this one."""
 
-OLDEST, *_, NEWEST = [EVERY[name] for name in sorted(EVERY, key=lambda name: int(name.split(".")[1]))] * 2
+_SORTED = sorted(EVERY, key=lambda name: int(name.split(".")[1]))
+OLDEST, NEWEST = EVERY[_SORTED[0]], EVERY[_SORTED[-1]]
+
+oldest_and_newest = pytest.mark.parametrize(
+    "python", [OLDEST, NEWEST][-len(EVERY) :], ids=[_SORTED[0], _SORTED[-1]][-len(EVERY) :]
+)
+"""Runs a test with the oldest and the newest CPython."""
+
+with_newest = pytest.mark.parametrize("python", [NEWEST], ids=[_SORTED[-1]])
 
 PATIENCE = 60.0
 """Seconds to wait for anything, on a busy machine."""
 
 
-def eventually(check, what, patience=PATIENCE):
+def eventually(check, what):
     """Wait until ``check()`` is true, and return its value."""
-    until = time.monotonic() + patience
+    end = time.monotonic() + PATIENCE
     while not (found := check()):
-        if time.monotonic() > until:
-            raise AssertionError(f"no {what} within {patience:.0f} s")
+        if time.monotonic() > end:
+            raise AssertionError(f"no {what} within {PATIENCE:.0f} s")
         time.sleep(0.02)
     return found
 
 
 class Process:
-    """The connection to the agent of one process, and all its reports."""
+    """A connection to the agent of a process, and all reports received."""
 
     def __init__(self, sock):
         self._sock = sock
@@ -64,63 +74,64 @@ class Process:
         self.closed = True
 
     def all(self, type_):
-        """Return every report of a type so far."""
+        """Return the reports of a type so far."""
         return [message for message in list(self.messages) if message["type"] == type_]
 
     @property
     def name(self):
-        """The last name that the process reported."""
+        """The name that the process last reported."""
         return ["", *(message["name"] for message in list(self.messages) if "name" in message)][-1]
 
-    def wait(self, type_, check=lambda message: True, patience=PATIENCE):
+    def wait(self, type_, check=lambda message: True):
         """Wait for a report that passes a check, and return the first one."""
         return eventually(
             lambda: next((message for message in self.all(type_) if check(message)), None),
-            f"{type_} that fits; last {self.messages[-1:]}",
-            patience,
+            f"matching {type_}; last {self.messages[-1:]}",
         )
 
     @property
     def ready(self):
+        """The report that the agent sends first."""
         return self.wait("ready")
 
-    def tick(self, check):
+    def tick(self, check=lambda tick: True):
         """Wait for a new tick that passes a check."""
         after = len(self.all("tick"))
         return eventually(
             lambda: next((tick for tick in self.all("tick")[after:] if check(tick)), None),
-            f"tick that fits; last {self.all('tick')[-1:]}",
+            f"matching tick; last {self.all('tick')[-1:]}",
         )
 
-    def named(self, name):
+    def last_report(self, name):
         """Return the last report of the group with this name, or None."""
         return next((group for group in list(self.groups.values()) if group["name"].endswith(name)), None)
 
     def group(self, name, **figures):
         """Wait until a group has these figures."""
         return eventually(
-            lambda: (found := self.named(name)) and figures.items() <= found.items() and found,
-            f"{name} with {figures}: it has {self.named(name)}",
+            lambda: (found := self.last_report(name)) and figures.items() <= found.items() and found,
+            f"{name} with {figures}: it has {self.last_report(name)}",
         )
 
     def send(self, type_, **fields):
+        """Send a command."""
         self.send_line(json.dumps({"type": type_, **fields}).encode())
 
     def send_line(self, line):
         self._sock.sendall(line + b"\n")
 
-    def do(self, type_, **fields):
-        """Send a command and wait until it has taken effect."""
+    def apply(self, type_, **fields):
+        """Send a command, and wait until the agent reports it as applied."""
         self.send(type_, **fields)
         return self.wait("applied", lambda message: message["command"] == type_)
 
-    def hang_up(self):
-        """Close the connection, as happens when a monitor is killed."""
+    def disconnect(self):
+        """Close the connection, as when a monitor is killed."""
         self._sock.shutdown(socket.SHUT_RDWR)
 
 
 class Monitor:
-    """Listens in a folder of its own. A context manager that kills all programs that it has started."""
+    """Listens for agents. A context manager that kills the programs it has started."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="concwatch-agent-")
@@ -156,13 +167,13 @@ class Monitor:
         eventually(lambda: all(process.closed for process in self.processes), "end of every connection")
         shutil.rmtree(self.folder)
 
-    def start(self, text, *arguments, python=sys.executable, watched=True, options=(), **more):
-        """Start a program, whose standard input is a pipe."""
+    def start(self, text, *arguments, python=sys.executable, watched=True, **variables):
+        """Start a program with pipes for its standard streams."""
         script = Path(self.folder) / "program.py"
         script.write_text(text)
-        env = {**os.environ, "PYTHONWARNINGS": "error", **more}
+        env = {**os.environ, "PYTHONWARNINGS": "error", **variables}
         program = subprocess.Popen(
-            [python, *options, str(script), *arguments],
+            [python, str(script), *arguments],
             env=environment(self.address, env) if watched else env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -183,13 +194,13 @@ class Monitor:
     def by_name(self, name):
         """Wait for a process whose name contains ``name``."""
         return eventually(
-            lambda: next((one for one in list(self.processes) if name in one.name), None),
-            f"{name}: only {[one.name for one in self.processes]}",
+            lambda: next((process for process in list(self.processes) if name in process.name), None),
+            f"{name}: only {[process.name for process in self.processes]}",
         )
 
 
-def finish(program, status=0):
-    """Close a program's input, wait for it, and return its output. Its errors must be empty."""
-    out, noise = program.communicate(timeout=PATIENCE)
-    assert (program.returncode, noise) == (status, "")
-    return out
+def finish(program):
+    """Close a program's input, and return its output. It must succeed and print no errors."""
+    output, errors = program.communicate(timeout=PATIENCE)
+    assert (program.returncode, errors) == (0, "")
+    return output

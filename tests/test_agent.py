@@ -1,4 +1,4 @@
-"""The agent in real programs: its counts, compared with what the programs know themselves.
+"""The agent in real programs: its counts and reports, compared with the programs' own.
 
 Over 300 lines, of which many are the watched programs.
 """
@@ -8,10 +8,9 @@ import subprocess
 
 import pytest
 
-from tests.agent_driver import EVERY, NEWEST, OLDEST, Monitor, finish
+from tests.agent_driver import EVERY, Monitor, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
-oldest_and_newest = pytest.mark.parametrize("python", [OLDEST, NEWEST], ids=["oldest", "newest"])
 
 
 @pytest.fixture
@@ -33,11 +32,11 @@ def jobs():
         name = NAMES[at % 20]
         record[name] += 1
         yield globals()[name]()
-def other_loop(loop, done):
+def other_loop(loop, running):
     asyncio.set_event_loop(loop)
-    loop.call_soon(done.set)
+    loop.call_soon(running.set)
     loop.run_forever()
-async def turn(loop):
+async def create_all(loop):
     asyncio.get_running_loop().set_task_factory(None)
     for _ in range(10):
         await asyncio.gather(*jobs())
@@ -46,7 +45,7 @@ async def turn(loop):
             for job in jobs():
                 group.create_task(job, name="a")
     for job in jobs():
-        if sys.version_info >= (3, 12):  # which makes no task of it
+        if sys.version_info >= (3, 12):  # wait_for creates no task
             record[job.__name__] -= 1
         await asyncio.wait_for(job, 60)
     for future in [asyncio.run_coroutine_threadsafe(job, loop) for job in jobs()]:
@@ -60,34 +59,34 @@ async def turn(loop):
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
     await asyncio.gather(*jobs())
 async def main():
-    loop, begun = asyncio.new_event_loop(), threading.Event()
-    thread = threading.Thread(target=other_loop, args=(loop, begun))
+    loop, running = asyncio.new_event_loop(), threading.Event()
+    thread = threading.Thread(target=other_loop, args=(loop, running))
     thread.start()
-    begun.wait()
+    running.wait()
     for _ in range(int(sys.argv[1])):
-        await turn(loop)
+        await create_all(loop)
     event = asyncio.Event()
     async def make(): return asyncio.Event()
-    elsewhere = asyncio.run_coroutine_threadsafe(make(), loop).result()
-    here = [asyncio.create_task(stays(event)) for _ in range(3000)]
-    there = [asyncio.run_coroutine_threadsafe(stays(elsewhere), loop) for _ in range(7)]
+    other_event = asyncio.run_coroutine_threadsafe(make(), loop).result()
+    tasks = [asyncio.create_task(stays(event)) for _ in range(3000)]
+    futures = [asyncio.run_coroutine_threadsafe(stays(other_event), loop) for _ in range(7)]
     print(json.dumps(record), flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     event.set()
-    loop.call_soon_threadsafe(elsewhere.set)
-    await asyncio.gather(*here)
-    for future in there:
+    loop.call_soon_threadsafe(other_event.set)
+    await asyncio.gather(*tasks)
+    for future in futures:
         await asyncio.wrap_future(future)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
 asyncio.run(main())
 """
-"""Creates 14,000 to 16,000 tasks per turn, prints how many of each coroutine, and holds 3,007 more."""
+"""Creates 14,000 to 16,000 tasks a round, prints the count of each coroutine, and holds 3,007 more."""
 
 
 @pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
-def test_every_task_is_counted_whatever_created_it(monitor, python):
+def test_tasks_are_counted_in_every_way_of_creating_them(monitor, python):
     program = monitor.start(MANY, "1", python=python)
     process = monitor.process()
     record = json.loads(program.stdout.readline())
@@ -131,11 +130,11 @@ else:
     asyncio.run(main())
 """
 
-HEAVY = {"re", "enum", "json", "socket", "selectors", "threading", "logging", "typing", "concwatch"}
+NOT_IMPORTED = {"re", "enum", "json", "socket", "selectors", "threading", "logging", "typing", "concwatch"}
 
 
 @oldest_and_newest
-def test_what_is_known_of_a_process_and_its_groups(monitor, python):
+def test_reports_have_groups_waits_and_outcomes_but_no_secrets(monitor, python):
     program = monitor.start(SMALL, "secret-argument", python=python, SECRET="secret-value")
     process = monitor.process()
     assert (process.ready["name"], process.ready["pid"]) == ("program.py", program.pid)
@@ -144,17 +143,17 @@ def test_what_is_known_of_a_process_and_its_groups(monitor, python):
     fetch = process.group("fetch", created=300, live=300, ended=0, own=True, line=5, kind="asyncio")
     assert fetch["file"].endswith("/program.py")
     assert fetch["starts"][0].endswith("/program.py:14")
-    process.group("helper", created=4, live=4, since=0)  # made past the loop
+    process.group("helper", created=4, live=4, since=0)  # created without the loop
     process.group("quick", created=10, live=0, ended=10)
     process.send("waits", group=fetch["group"])
     found = process.wait("waits")
     assert (found["looked"], found["live"]) == (300, 300)
-    places = [(one["tasks"], one["in"], one["where"].rpartition(":")[2]) for one in found["waits"]]
+    places = [(wait["tasks"], wait["in"], wait["where"].rpartition(":")[2]) for wait in found["waits"]]
     assert places == [(200, "fetch", "7"), (100, "helper", "4")]
     assert found["oldest"]["start"].endswith("program.py:14")
     assert found["oldest"]["age"] > 0
-    assert "failed" not in process.tick(lambda tick: True)
-    process.do("outcomes", on=True)
+    assert "failed" not in process.tick()
+    process.apply("outcomes", on=True)
     program.stdin.write("\n")
     program.stdin.flush()
     process.group("fails", created=5, failed=5, completed=0, cancelled=0)
@@ -162,24 +161,24 @@ def test_what_is_known_of_a_process_and_its_groups(monitor, python):
     process.group("quick", created=16, completed=6)
     tick = process.tick(lambda tick: tick["failed"] == 5)
     assert (tick["completed"], tick["cancelled"]) == (6, 1)
-    if "existing" in tick:  # not known since Python 3.14
+    if "existing" in tick:  # up to Python 3.13
         process.group("quick", live=0, retained=6)
         tick = process.tick(lambda tick: tick["retained"] == 6)
         assert tick["existing"] == tick["live"] + 6
-    process.do("outcomes", on=False)
-    assert "failed" not in process.tick(lambda tick: True)
+    process.apply("outcomes", on=False)
+    assert "failed" not in process.tick()
     assert "_concwatch_agent.reporter" in finish(program)
     assert "secret" not in json.dumps(process.messages)
 
 
 @oldest_and_newest
-def test_the_agent_loads_nothing_that_weighs(monitor, python):
+def test_the_agent_imports_no_large_modules(monitor, python):
     program = monitor.start("import sys\nprint(*sys.modules)\nsys.stdin.read()\n", python=python)
     monitor.process().wait("tick")
-    bare = subprocess.run(
+    plain = subprocess.run(
         [python, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
-    assert not HEAVY & (set(finish(program).split()) - set(bare.stdout.split()))
+    assert not NOT_IMPORTED & (set(finish(program).split()) - set(plain.stdout.split()))
 
 
 def test_tasks_on_uvloop_are_counted(monitor):
@@ -191,9 +190,9 @@ def test_tasks_on_uvloop_are_counted(monitor):
     assert any("uvloop" in flag for report in process.messages for flag in report.get("flags", ()))
 
 
-UNSEEN = """
+NOT_RETRIEVED = """
 import asyncio, gc
-async def fails(): raise ValueError('unseen')
+async def fails(): raise ValueError('no luck')
 async def main():
     await asyncio.get_running_loop().run_in_executor(None, input)
     task = asyncio.create_task(fails())
@@ -206,14 +205,14 @@ asyncio.run(main(), debug=True)
 """
 
 
-def test_asyncio_complains_of_errors_that_nobody_saw_and_shows_where_a_task_was_created(monitor):
-    program = monitor.start(UNSEEN)
+def test_asyncio_debug_mode_still_reports_unretrieved_errors_and_creation_lines(monitor):
+    program = monitor.start(NOT_RETRIEVED)
     process = monitor.process()
     process.group("main", live=1)
-    process.do("outcomes", on=True)
-    out, noise = program.communicate("\n", timeout=60)
-    assert out == "6 create_task\n"
-    assert "Task exception was never retrieved" in noise
+    process.apply("outcomes", on=True)
+    output, errors = program.communicate("\n", timeout=60)
+    assert output == "6 create_task\n"
+    assert "Task exception was never retrieved" in errors
     process.group("fails", failed=1)
 
 
@@ -225,22 +224,22 @@ async def main():
     asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
     task = asyncio.create_task(fails())
     task.exception()
-    left = weakref.ref(task)
+    reference = weakref.ref(task)
     del task
-    print(left())
+    print(reference())
 gc.disable()
 asyncio.run(main())
 """
 
 
-@pytest.mark.skipif("CPython 3.14" not in EVERY, reason="Python 3.14 was not found")
-def test_an_eager_task_that_failed_is_freed_at_once(monitor):
+@pytest.mark.skipif("CPython 3.14" not in EVERY, reason="Python 3.14 is not installed")
+def test_a_failed_eager_task_is_freed_immediately(monitor):
     program = monitor.start(EAGER, python=EVERY["CPython 3.14"])
     monitor.process().wait("tick")
     assert program.communicate("\n", timeout=60) == ("None\n", "")
 
 
-def test_threads_executors_and_the_delay_of_the_loop(monitor):
+def test_threads_executors_and_loop_lag_are_reported(monitor):
     monitor.start(
         "import asyncio, sys, threading, time\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -263,7 +262,7 @@ def test_threads_executors_and_the_delay_of_the_loop(monitor):
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_tasks_of_anyio_are_grouped_by_their_function_and_its_limiter_is_read(monitor, backend):
+def test_anyio_tasks_are_grouped_by_function_and_its_limiter_is_reported(monitor, backend):
     monitor.start(
         "import anyio, anyio.to_thread, asyncio, sys, time\n"
         "async def reads(): await anyio.to_thread.run_sync(time.sleep, 600)\n"
@@ -274,7 +273,7 @@ def test_tasks_of_anyio_are_grouped_by_their_function_and_its_limiter_is_read(mo
         "        for _ in range(45): group.start_soon(reads)\n"
         "        for _ in range(200): group.start_soon(quick)\n"
         "        for number in range(5): group.start_soon(stays, name=f'named {number}')\n"
-        "        if sys.argv[1] == 'asyncio': also = asyncio.create_task(stays())\n"
+        "        if sys.argv[1] == 'asyncio': task = asyncio.create_task(stays())\n"
         "anyio.run(main, backend=sys.argv[1])\n",
         backend,
     )
@@ -291,7 +290,7 @@ def test_tasks_of_anyio_are_grouped_by_their_function_and_its_limiter_is_read(mo
     assert process.wait("waits")["waits"][0]["where"].endswith("program.py:3")
 
 
-REFUSED = {
+INVALID_COMMANDS = {
     b"no JSON": "not a command",
     b'{"type":5}': "not a command",
     b"[" * 30_000: "not a command",
@@ -303,25 +302,26 @@ REFUSED = {
 }
 
 
-def test_commands_that_cannot_be_obeyed_are_answered_and_tracing_comes_and_goes(monitor):
+def test_invalid_commands_are_answered_and_tracing_can_be_switched(monitor):
     monitor.start(SMALL)
     process = monitor.process()
-    process.do("rate", hz=5)
-    for line in REFUSED:
+    process.apply("rate", hz=5)
+    for line in INVALID_COMMANDS:
         process.send_line(line)
     process.wait("error", lambda error: error["command"] == "lines")
     messages = [error["message"] for error in process.all("error")]
-    assert all(why in message for message, why in zip(messages, REFUSED.values(), strict=True))
-    assert "traced" not in process.tick(lambda tick: True)
-    process.do("trace", on=True)
+    expected = INVALID_COMMANDS.values()
+    assert all(why in message for message, why in zip(messages, expected, strict=True))
+    assert "traced" not in process.tick()
+    process.apply("trace", on=True)
     process.tick(lambda tick: tick.get("traced"))
     process.send("lines")
     assert process.wait("lines")["lines"][0]["bytes"] > 0
-    process.do("trace", on=False)
+    process.apply("trace", on=False)
     process.tick(lambda tick: "traced" not in tick)
 
 
-def test_a_thousand_groups_and_more_stay_within_bounds(monitor):
+def test_over_a_thousand_groups_are_limited_in_reports_and_in_number(monitor):
     monitor.start(
         "import asyncio\n"
         "async def main():\n"
@@ -339,7 +339,7 @@ def test_a_thousand_groups_and_more_stay_within_bounds(monitor):
     assert len(report["groups"]) <= 400
     first = sorted((group["live"] for group in process.groups.values()), reverse=True)[:200]
     assert sum(first) + report["rest"]["live"] <= 1051
-    assert process.named("other coroutines")["live"] > 50
+    assert process.last_report("other coroutines")["live"] > 50
 
 
 def test_a_group_that_leaves_the_first_200_is_reported_once_more(monitor):

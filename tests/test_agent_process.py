@@ -1,4 +1,4 @@
-"""How the agent gets into processes, through forks, and out of them again."""
+"""Loading the agent into processes, following forks, and removing its hooks."""
 
 import os
 import shutil
@@ -11,10 +11,9 @@ import pytest
 
 from concwatch.agent import places
 from concwatch.agent.inject import gdb_command, script
-from tests.agent_driver import EVERY, NEWEST, OLDEST, Monitor, Process, eventually, finish
+from tests.agent_driver import EVERY, Monitor, Process, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
-oldest_and_newest = pytest.mark.parametrize("python", [OLDEST, NEWEST], ids=["oldest", "newest"])
 
 ROOT = Path(places.__file__).parents[2]
 
@@ -51,22 +50,22 @@ if __name__ == '__main__':
 
 
 @oldest_and_newest
-def test_forks_and_processes_of_multiprocessing_are_watched_and_no_warning_is_given(monitor, python):
+def test_forks_and_multiprocessing_are_watched_without_warnings(monitor, python):
     program = monitor.start(FORKS, python=python)
     for method in ("fork", "spawn", "forkserver"):
         monitor.by_name(f" {method}").group("stays", created=4, live=4, since=0)
     forks = eventually(
         lambda: (
-            len(found := [one for one in monitor.processes if one.name == "program.py"]) == 3
-            and all((one.named("stays") or {}).get("live") for one in found)
+            len(found := [process for process in monitor.processes if process.name == "program.py"]) == 3
+            and all((process.last_report("stays") or {}).get("live") for process in found)
             and found
         ),
         "the program and its two forks",
     )
-    assert sorted(process.named("stays")["created"] for process in forks) == [1, 2, 3]
+    assert sorted(process.last_report("stays")["created"] for process in forks) == [1, 2, 3]
     for process in forks:
         assert program.pid in (process.ready["pid"], process.ready["ppid"])
-        assert process.named("stays")["since"] == 0
+        assert process.last_report("stays")["since"] == 0
     assert finish(program) == ""
     for process in forks:
         process.wait("end")
@@ -74,7 +73,7 @@ def test_forks_and_processes_of_multiprocessing_are_watched_and_no_warning_is_gi
         eventually(lambda process=process: process.closed, "end")
 
 
-def test_a_fork_in_a_running_loop_finds_what_it_inherits(monitor):
+def test_a_fork_in_a_running_loop_counts_inherited_tasks(monitor):
     monitor.start(
         "import asyncio, os, time\n"
         "async def stays(): await asyncio.sleep(600)\n"
@@ -84,7 +83,7 @@ def test_a_fork_in_a_running_loop_finds_what_it_inherits(monitor):
         "    if not os.fork(): time.sleep(600)\n"
         "    await asyncio.gather(*tasks)\n"
         "asyncio.run(main())\n",
-        python=EVERY.get("CPython 3.13", sys.executable),  # from 3.14 on a child has no list of them
+        python=EVERY.get("CPython 3.13", sys.executable),  # 3.14 keeps no list of them for a child
     )
     monitor.process(1)
     first, second = monitor.processes
@@ -92,11 +91,11 @@ def test_a_fork_in_a_running_loop_finds_what_it_inherits(monitor):
     child.group("stays", created=0, since=5, live=5)
 
 
-def test_a_child_that_execs_is_watched_once(monitor):
+def test_a_child_process_is_watched_once_with_and_without_a_preexec_fn(monitor):
     program = monitor.start(
         "import subprocess, sys\n"
-        "for more in ({}, {'preexec_fn': lambda: None}):\n"
-        "    subprocess.run([sys.executable, '-c', 'import time; time.sleep(0.3)'], check=True, **more)\n"
+        "for options in ({}, {'preexec_fn': lambda: None}):\n"
+        "    subprocess.run([sys.executable, '-c', 'import time; time.sleep(0.3)'], check=True, **options)\n"
         "print('done', flush=True)\n"
         "sys.stdin.read()\n"
     )
@@ -106,59 +105,61 @@ def test_a_child_that_execs_is_watched_once(monitor):
     assert names == ["program.py", "python -c", "python -c"]
 
 
-TELLS = """
+SERVICE = """
 import asyncio, gc, sys
 async def stays(): await asyncio.sleep(600)
-def left():
-    hooks = [asyncio.BaseEventLoop.create_task.__code__.co_filename]
-    hooks += map(repr, [*gc.callbacks, *sys.meta_path])
+def hooks():
+    found = [asyncio.BaseEventLoop.create_task.__code__.co_filename]
+    found += map(repr, [*gc.callbacks, *sys.meta_path])
     names = ("concwatch/agent", "concwatch_agent.", "concwatch.agent.")
-    return sum(any(name in hook for name in names) for hook in hooks)
+    return sum(any(name in hook for name in names) for hook in found)
 async def main():
     tasks = [asyncio.create_task(stays()) for _ in range(5)]
     await asyncio.sleep(0)
     while line := await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):
         if "create" in line: tasks.append(asyncio.create_task(stays()))
         if "attach" in line: exec(line[7:])
-        print(left(), len(tasks), flush=True)
+        print(hooks(), len(tasks), flush=True)
 """
-RUN = TELLS + "asyncio.run(main())\n"
+"""Prints its number of hooks and tasks after each line of input, which may create a task or attach."""
+RUN = SERVICE + "asyncio.run(main())\n"
 
 
-def ask(program, line="look"):
+def hooks(program, line="count"):
+    """Send a line to a `SERVICE`, and return how many hooks of the agent it has."""
     program.stdin.write(line + "\n")
     program.stdin.flush()
-    return program.stdout.readline().split()[0]
+    return int(program.stdout.readline().split()[0])
 
 
-def until_unhooked(program):
-    eventually(lambda: ask(program, "create") == "0", "end of the hooks", patience=5)
+def wait_for_no_hooks(program, line="count"):
+    eventually(lambda: hooks(program, line) == 0, "removal of the hooks")
 
 
-def test_a_hook_that_another_has_put_upon_ours_stays_and_works(monitor):
+def test_a_wrapper_around_a_hook_works_after_the_agent_has_left(monitor):
     program = monitor.start(
-        TELLS + "before = asyncio.BaseEventLoop.create_task\n"
-        "def mine(self, coro, **kw): return before(self, coro, **kw)\n"
-        "asyncio.BaseEventLoop.create_task = mine\n"
+        SERVICE + "original = asyncio.BaseEventLoop.create_task\n"
+        "def wrapper(self, coro, **kw): return original(self, coro, **kw)\n"
+        "asyncio.BaseEventLoop.create_task = wrapper\n"
         "asyncio.run(main())\n"
     )
     process = monitor.process()
     process.group("stays", created=5)
-    process.hang_up()
-    until_unhooked(program)
-    assert ask(program, "create") == "0"
+    process.disconnect()
+    wait_for_no_hooks(program, "create")
+    assert hooks(program, "create") == 0
     finish(program)
 
 
 @oldest_and_newest
-def test_a_monitor_that_is_not_there_is_no_concern_of_the_program(python, tmp_path):
+def test_a_program_runs_normally_without_the_monitor(python, tmp_path):
     tmp_path.chmod(0o700)
-    for address in (tmp_path / "nobody", tmp_path / "no folder" / "nobody"):
+    for address in (tmp_path / "missing", tmp_path / "missing folder" / "missing"):
         env = {"PYTHONPATH": str(ROOT / "concwatch/agent/site"), "CONCWATCH_AGENT": str(address)}
         done = subprocess.run(
             [python, "-c", RUN],
             env={**os.environ, **env},
-            input="look\n",
+            input="count\n",
             capture_output=True,
             text=True,
             timeout=60,
@@ -167,7 +168,7 @@ def test_a_monitor_that_is_not_there_is_no_concern_of_the_program(python, tmp_pa
         assert (done.stdout.split()[1], done.stderr) == ("5", "")
 
 
-def test_the_next_sitecustomize_has_its_turn_and_ours_is_what_is_imported_without(monitor, tmp_path):
+def test_the_users_sitecustomize_is_imported_if_there_is_one(monitor, tmp_path):
     text = (
         "import os, sys, sitecustomize\nprint(sitecustomize.__file__, sys.path, os.environ['PYTHONPATH'])\n"
     )
@@ -180,18 +181,16 @@ def test_the_next_sitecustomize_has_its_turn_and_ours_is_what_is_imported_withou
     monitor.process(1).wait("end")
 
 
-def test_a_program_that_closes_all_files_is_found_again_and_none_of_its_files_is_written_to(
-    monitor, tmp_path
-):
+def test_the_agent_reconnects_when_the_program_closes_all_files_and_writes_to_none(monitor, tmp_path):
     program = monitor.start(
-        TELLS + "import os\n"
+        SERVICE + "import os\n"
         "os.closerange(3, 64)\n"
         f"files = [open({str(tmp_path)!r} + f'/{{at}}', 'wb') for at in range(20)]\n"
         "asyncio.run(main())\n"
         "for file in files: file.close()\n"
     )
     monitor.process(1).group("stays", live=5)
-    assert ask(program) == "3"
+    assert hooks(program) == 3
     finish(program)
     assert all(not file.read_bytes() for file in tmp_path.iterdir())
 
@@ -203,53 +202,53 @@ def connect(path):
 
 
 @oldest_and_newest
-def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, python):
+def test_a_listening_program_can_be_attached_to_repeatedly(monitor, python):
     program = monitor.start(
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-        + TELLS
+        + SERVICE
         + "from concwatch import agent\nagent.start()\nasyncio.run(main())\nagent.stop()\n",
         python=python,
         watched=False,
     )
     paths = places.socket_paths(program.pid, os.geteuid())
     path = eventually(lambda: next(filter(os.path.exists, paths), None), "socket of the program")
-    connect(path).close()  # a monitor that hangs up at once
+    connect(path).close()  # a monitor that disconnects at once
     sock = connect(path)
     places.check_peer(sock)
     process = Process(sock)
     process.group("stays", since=5, created=0, live=5, ended=0)
-    assert ask(program, "create") == "3"
+    assert hooks(program, "create") == 3
     process.group("stays", since=5, created=1, live=6, ended=0)
-    process.hang_up()
-    eventually(lambda: ask(program) == "0", "end of the hooks", patience=5)
+    process.disconnect()
+    wait_for_no_hooks(program)
     eventually(lambda: process.closed, "end of the connection")
     finish(program)
     assert not os.path.exists(path)
 
 
 @oldest_and_newest
-def test_a_script_attaches_what_runs_already(monitor, python):
+def test_the_script_attaches_a_running_program_repeatedly(monitor, python):
     program = monitor.start(RUN, python=python, watched=False)
     attach = f"attach exec({script(monitor.address)!r})"
-    assert ask(program) == "0"
-    assert ask(program, attach) == "3"
+    assert hooks(program) == 0
+    assert hooks(program, attach) == 3
     process = monitor.process()
     process.group("stays", since=5, created=0, live=5)
-    ask(program, "create")
+    hooks(program, "create")
     process.group("stays", since=5, created=1, live=6)
-    assert ask(program, attach) == "3"
+    assert hooks(program, attach) == 3
     process.send("detach")
-    eventually(lambda: ask(program) == "0", "end of the hooks", patience=5)
-    assert ask(program, attach) == "3"
+    wait_for_no_hooks(program)
+    assert hooks(program, attach) == 3
     monitor.process(1).group("stays", since=6, created=0, live=6)
     finish(program)
     assert len(monitor.processes) == 2
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
-def test_gdb_attaches_what_runs_already(monitor, tmp_path):
+def test_gdb_attaches_a_running_program(monitor, tmp_path):
     program = monitor.start(RUN, watched=False)
-    assert ask(program) == "0"
+    assert hooks(program) == 0
     (tmp_path / "script.py").write_text(script(monitor.address))
     done = subprocess.run(
         gdb_command(program.pid, str(tmp_path / "script.py")),
@@ -260,13 +259,13 @@ def test_gdb_attaches_what_runs_already(monitor, tmp_path):
         check=False,
     )
     if "ptrace" in done.stderr.lower():
-        pytest.skip("gdb may not attach here")
+        pytest.skip("gdb has no permission to attach")
     monitor.process().group("stays", since=5, live=5)
-    assert ask(program) == "3"
+    assert hooks(program) == 3
     finish(program)
 
 
-def test_a_program_of_gevent_goes_on(monitor):
+def test_a_gevent_program_reports_ticks_and_its_flag(monitor):
     pytest.importorskip("gevent")
     monitor.start(
         "from gevent import monkey\nmonkey.patch_all()\n"
@@ -281,7 +280,7 @@ def test_a_program_of_gevent_goes_on(monitor):
     process.tick(lambda tick: tick["number"] > 5)
 
 
-def test_a_folder_that_others_may_enter_is_refused(tmp_path):
+def test_a_folder_that_other_users_can_access_is_rejected(tmp_path):
     tmp_path.chmod(0o755)
     with pytest.raises(PermissionError, match="not a folder that only this user can access"):
         places.connect(str(tmp_path / "monitor"))

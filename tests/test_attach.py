@@ -1,4 +1,4 @@
-"""Attaching to running processes: with the agent where it can be loaded, and unharmed in any case."""
+"""Attaching to running processes, with the agent if it can be loaded; the process is never harmed."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from concwatch.links.injection import REMOTE_EXEC
 from concwatch.watch import watching as watching_module
 from concwatch.watch.host import LocalHost, why_not_attachable
 from concwatch.watch.watching import Watching
-from tests.agent_driver import EVERY, NEWEST
+from tests.agent_driver import EVERY, NEWEST, with_newest
 
 pytestmark = [
     pytest.mark.real,
@@ -26,7 +26,7 @@ LIMIT = 30.0
 
 needs_remote_exec = pytest.mark.skipif(
     max(int(name.split(".")[1]) for name in EVERY) < REMOTE_EXEC[1],
-    reason="Python 3.14 and newer load the agent while they run: none was found",
+    reason="needs Python 3.14 or newer, which loads the agent while it runs",
 )
 
 WAITS = "import sys; print('ready', flush=True); sys.stdin.read()"
@@ -34,6 +34,7 @@ WAITS = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 @contextlib.contextmanager
 def running(*command):
+    """Start a program, and wait for its first line, except ``cat``."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         try:
             if command != ("cat",):
@@ -45,6 +46,7 @@ def running(*command):
 
 @contextlib.contextmanager
 def attached(pid):
+    """Attach to a process; yield the watching and its lane."""
     watching = Watching(LocalHost(AgentListener()))
     try:
         watching.attach(pid)
@@ -54,6 +56,7 @@ def attached(pid):
 
 
 def until(condition, watching):
+    """Step until ``condition()`` is true."""
     deadline = time.monotonic() + LIMIT
     while not condition():
         assert time.monotonic() < deadline, [(lane.how, lane.reason) for lane in watching.lanes]
@@ -68,8 +71,8 @@ def until_status(pid, status):
         time.sleep(0.01)
 
 
-def ends(program):
-    """Check that a program is running, and that it ends by itself."""
+def assert_exits(program):
+    """Check that a program is running, and exits at the end of its input."""
     assert program.poll() is None
     program.stdin.close()
     assert program.wait(LIMIT) == 0
@@ -86,7 +89,7 @@ def ends(program):
     ],
     ids=["isolated", "cat"],
 )
-def test_what_takes_no_agent_is_measured_from_outside_with_the_reason(command, reason):
+def test_a_process_without_agent_is_measured_from_outside_with_a_reason(command, reason):
     if sys.version_info >= REMOTE_EXEC and command[0] == sys.executable:
         pytest.skip("Python 3.14 loads the agent while it runs")
     with running(*command) as program:
@@ -95,7 +98,7 @@ def test_what_takes_no_agent_is_measured_from_outside_with_the_reason(command, r
             assert reason in lane.reason
             assert "\n" not in lane.reason
             until(lambda: lane.sample.rss, watching)
-        ends(program)
+        assert_exits(program)
 
 
 TASKS = """
@@ -111,18 +114,19 @@ asyncio.run(main())
 
 
 @needs_remote_exec
+@with_newest
 @pytest.mark.parametrize("options", [(), ("-I",)], ids=["plain", "isolated"])
-def test_a_newer_python_loads_the_agent_while_it_runs_and_goes_on_without_it(options):
-    with running(NEWEST, *options, "-c", TASKS) as program:
+def test_a_running_newer_python_loads_the_agent_and_survives_its_removal(python, options):
+    with running(python, *options, "-c", TASKS) as program:
         for _ in range(2):
             with attached(program.pid) as (watching, lane):
                 until(lambda lane=lane: lane.live == 6, watching)
                 assert lane.how == "agent"
-        ends(program)
+        assert_exits(program)
 
 
 @needs_remote_exec
-def test_an_idle_program_has_the_screen_say_that_it_is_waited_for(monkeypatch):
+def test_an_idle_program_has_a_reason_for_the_missing_agent(monkeypatch):
     monkeypatch.setattr(watching_module, "AGENT_TIMEOUT", 0.0)
     idle = "import time; print('ready', flush=True)\nwhile True: time.sleep(600)"
     with running(NEWEST, "-c", idle) as program:
@@ -132,7 +136,7 @@ def test_an_idle_program_has_the_screen_say_that_it_is_waited_for(monkeypatch):
             assert (lane.how, lane.reason) == ("starting", "waits for the program to wake up")
 
 
-def test_a_stopped_process_stays_stopped():
+def test_attaching_leaves_a_stopped_process_stopped():
     with running(sys.executable, "-c", WAITS) as program:
         program.send_signal(signal.SIGSTOP)
         until_status(program.pid, psutil.STATUS_STOPPED)
@@ -140,24 +144,24 @@ def test_a_stopped_process_stays_stopped():
             assert lane.reason == "it is stopped: send it SIGCONT, then attach again"
         assert psutil.Process(program.pid).status() == psutil.STATUS_STOPPED
         program.send_signal(signal.SIGCONT)
-        ends(program)
+        assert_exits(program)
 
 
-def test_a_process_that_ends_is_a_lane_that_ended_and_cannot_be_attached_to():
+def test_the_lane_of_an_ended_process_ends_and_the_process_cannot_be_attached_to():
     with running("cat") as program:
-        refusal = f"there is no process {program.pid}: expected a running process"
+        reason = f"there is no process {program.pid}: expected a running process"
         with attached(program.pid) as (watching, lane):
             program.stdin.close()
             until_status(program.pid, psutil.STATUS_ZOMBIE)
-            assert why_not_attachable(program.pid) == refusal
+            assert why_not_attachable(program.pid) == reason
             until(lambda: program.poll() is not None and not lane.alive, watching)
             assert lane.reason == "ended"
-    assert why_not_attachable(program.pid) == refusal
+    assert why_not_attachable(program.pid) == reason
     assert why_not_attachable(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
-def test_another_users_process_is_refused():
+def test_another_users_process_cannot_be_attached_to():
     with running("cat") as program:
         code = (
             "import os; from concwatch.watch.host import why_not_attachable; os.setgid(65534); "

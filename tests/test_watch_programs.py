@@ -1,4 +1,4 @@
-"""Watched programs of the kinds that people run: web servers, test runners, task queues."""
+"""Watching real programs: web servers, test runners and task queues."""
 
 import http.client
 import os
@@ -29,8 +29,8 @@ REQUESTS = 30
 class Watched:
     """A watched program, stepped while a test waits for a condition."""
 
-    def __init__(self, watching, program, output):
-        self.watching, self.program, self.output = watching, program, output
+    def __init__(self, watching, process, output):
+        self.watching, self.process, self.output = watching, process, output
 
     def until(self, condition, what):
         """Step until ``condition()`` is true, and return its value."""
@@ -48,16 +48,16 @@ class Watched:
         return self.watching.lanes
 
     def agents(self):
-        """Return the lanes that are running and have an agent."""
+        """Return the running lanes with an agent."""
         return [lane for lane in self.watching.alive if lane.how == "agent"]
 
     def total(self, name):
-        """Return how many tasks of a coroutine were created, in all processes together."""
+        """Return how many tasks of a coroutine all processes have created."""
         return sum(figures(lane).get(name, (0, 0))[0] for lane in self.lanes)
 
-    def ends(self):
-        """Wait until the program and all its processes have ended."""
-        self.until(lambda: self.program.status is not None and not self.watching.alive, "end")
+    def wait_for_end(self):
+        """Wait until the program and its processes have ended."""
+        self.until(lambda: self.process.status is not None and not self.watching.alive, "end")
 
 
 def figures(lane):
@@ -68,21 +68,22 @@ def figures(lane):
 
 @contextmanager
 def watched(*command):
-    with watched_in_background([str(part) for part in command]) as (watching, program, output):
-        yield Watched(watching, program, output)
+    """Watch a program; yield a `Watched`."""
+    with watched_in_background([str(part) for part in command]) as (watching, process, output):
+        yield Watched(watching, process, output)
     output.unlink()
 
 
 @pytest.fixture
 def port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 @pytest.fixture
 def app(tmp_path, monkeypatch):
-    """Return a function that writes a program into a folder that Python imports from."""
+    """Return a function that writes a program into the working directory, from which Python imports."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -95,7 +96,7 @@ def app(tmp_path, monkeypatch):
 
 
 def get(port):
-    """Return the response to a request; empty if there is none."""
+    """Return the response to a request, or an empty program."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/")
@@ -106,14 +107,9 @@ def get(port):
         connection.close()
 
 
-def gone(lanes):
-    """Wait until the process of each lane has ended."""
-    assert_ended([lane.pid for lane in lanes])
-
-
-def served(one, port):
-    """Wait until the service answers, and send requests; return how many were answered."""
-    one.until(lambda: get(port) == b"done", "answer")
+def send_requests(program, port):
+    """Wait until the service answers, and send requests; return the number of responses."""
+    program.until(lambda: get(port) == b"done", "response")
     return 1 + sum(get(port) == b"done" for _ in range(REQUESTS))
 
 
@@ -149,35 +145,41 @@ STARLETTE = """
 """
 
 
-def test_the_workers_of_uvicorn(app, port):
+def test_the_workers_of_uvicorn_and_the_tasks_of_each_request_are_watched(app, port):
     app(STARLETTE)
     command = [sys.executable, "-m", "uvicorn", "app:application", "--port", port, "--workers", 2]
-    with watched(*command, "--log-level", "warning") as one:
-        answered = served(one, port)
-        one.until(lambda: one.total("work") == answered == REQUESTS + 1, "every request's task")
-        running = one.until(lambda: len(one.agents()) >= 3 and one.agents(), "a lane of each process")
+    with watched(*command, "--log-level", "warning") as program:
+        answered = send_requests(program, port)
+        program.until(lambda: program.total("work") == answered == REQUESTS + 1, "every request's task")
+        running = program.until(
+            lambda: len(program.agents()) >= 3 and program.agents(), "a lane of each process"
+        )
         assert sum("run_asgi" in figures(lane) for lane in running) in (1, 2)
-        assert {lane.pid for lane in running} == set(one.program.family())
-    gone(one.lanes)
+        assert {lane.pid for lane in running} == set(program.process.family())
+    assert_ended(lane.pid for lane in program.lanes)
 
 
-def test_a_worker_of_gunicorn_that_is_killed_ends_its_lane_and_its_successor_is_one(app, port):
+def test_a_killed_gunicorn_worker_ends_its_lane_and_its_successor_gets_a_new_one(app, port):
     app(AIOHTTP)
     command = [sys.executable, "-m", "gunicorn", "app:application", "-b", f"127.0.0.1:{port}", "-w", 2]
-    with watched(*command, "-k", "aiohttp.GunicornWebWorker", "--log-level", "warning") as one:
-        first = one.until(lambda: len(one.agents()) == 3 and one.agents(), "arbiter and two workers")
-        worker = next(lane for lane in first if lane.ppid == one.program.pid)
+    with watched(*command, "-k", "aiohttp.GunicornWebWorker", "--log-level", "warning") as program:
+        before = program.until(
+            lambda: len(program.agents()) == 3 and program.agents(), "arbiter and two workers"
+        )
+        worker = next(lane for lane in before if lane.ppid == program.process.pid)
         psutil.Process(worker.pid).kill()
-        one.until(lambda: not worker.alive, "end of the killed one")
-        second = one.until(lambda: len(one.agents()) == 3 and one.agents(), "a successor")
-        assert len(set(second) - set(first)) == 1
-        answered = served(one, port)
+        program.until(lambda: not worker.alive, "end of the killed worker")
+        after = program.until(lambda: len(program.agents()) == 3 and program.agents(), "a successor")
+        assert len(set(after) - set(before)) == 1
+        answered = send_requests(program, port)
         assert answered == REQUESTS + 1
-        one.until(lambda: one.total("work") == answered, "every request's task")
-        one.until(lambda: all(figures(lane).get("work", (0, 0))[1] == 0 for lane in second), "no task left")
-        os.kill(one.program.pid, signal.SIGTERM)
-        one.ends()
-    gone(one.lanes)
+        program.until(lambda: program.total("work") == answered, "every request's task")
+        program.until(
+            lambda: all(figures(lane).get("work", (0, 0))[1] == 0 for lane in after), "end of all tasks"
+        )
+        os.kill(program.process.pid, signal.SIGTERM)
+        program.wait_for_end()
+    assert_ended(lane.pid for lane in program.lanes)
 
 
 TESTS = """
@@ -201,16 +203,16 @@ TESTS = """
 """
 
 
-def test_the_workers_of_pytest_xdist_with_tests_of_pytest_asyncio_and_anyio(app, monkeypatch):
+def test_xdist_workers_with_pytest_asyncio_and_anyio_are_watched(app, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     plugins = "xdist.plugin", "pytest_asyncio.plugin", "anyio.pytest_plugin", "no:cacheprovider"
     options = [*(f"-p{name}" for name in plugins), "-n2", "--rootdir=.", "-c", os.devnull]
-    with watched(sys.executable, "-m", "pytest", *options, app(TESTS, "test_app.py")) as one:
-        one.ends()
-        assert one.program.status == 0
-        assert len([lane for lane in one.lanes if "helper" in figures(lane)]) == 2
-        assert one.total("helper") == 60
-        assert all(lane.ready for lane in one.lanes)
+    with watched(sys.executable, "-m", "pytest", *options, app(TESTS, "test_app.py")) as program:
+        program.wait_for_end()
+        assert program.process.status == 0
+        assert len([lane for lane in program.lanes if "helper" in figures(lane)]) == 2
+        assert program.total("helper") == 60
+        assert all(lane.ready for lane in program.lanes)
 
 
 CHILDREN = """
@@ -230,31 +232,31 @@ CHILDREN = """
 """
 
 
-def test_every_process_is_a_lane_without_an_agent_from_outside_and_only_a_daemon_survives(app, monkeypatch):
+def test_processes_without_agent_are_lanes_and_only_a_daemon_survives(app, monkeypatch):
     monkeypatch.setattr(watching, "AGENT_TIMEOUT", 0.5)
-    monkeypatch.setattr(session, "DRAIN", 0.0)  # the daemon's lane does not end
+    monkeypatch.setattr(session, "DRAIN", 0.0)  # the lane of the daemon does not end
 
     def outside():
-        return sorted(lane.process_name for lane in one.lanes if lane.how == "outside")
+        return sorted(lane.process_name for lane in program.lanes if lane.how == "outside")
 
-    with watched(sys.executable, app(CHILDREN)) as one:
-        one.until(lambda: one.total("job") == 3, "a job in each child")
-        one.until(lambda: outside() == ["python -c", "sleep", "sleep"], "lanes without an agent")
-        assert min(lane.reading.rss for lane in one.lanes if lane.how == "outside") > 1 << 18
-        jobs = [figures(lane) for lane in one.lanes if "job" in figures(lane)]
+    with watched(sys.executable, app(CHILDREN)) as program:
+        program.until(lambda: program.total("job") == 3, "a job in each child")
+        program.until(lambda: outside() == ["python -c", "sleep", "sleep"], "lanes without an agent")
+        assert min(lane.reading.rss for lane in program.lanes if lane.how == "outside") > 1 << 18
+        jobs = [figures(lane) for lane in program.lanes if "job" in figures(lane)]
         assert [found["sleep"] for found in jobs] == [(50, 0)] * 3
     try:
-        (daemon,) = [lane.pid for lane in one.lanes if alive(lane.pid)]
+        (daemon,) = [lane.pid for lane in program.lanes if alive(lane.pid)]
         assert os.getpgid(daemon) == daemon
     finally:
         os.kill(daemon, signal.SIGKILL)
 
 
-def test_what_a_program_has_left_behind_is_terminated_after_it(app):
+def test_processes_that_outlive_the_program_are_terminated(app):
     text = "import subprocess; print(subprocess.Popen(['sleep', '600']).pid, flush=True)"
-    with watched(sys.executable, app(text)) as one:
-        orphan = int(one.until(one.output.read_text, "orphan"))
-        one.until(lambda: one.program.status is not None, "end of the program")
+    with watched(sys.executable, app(text)) as program:
+        orphan = int(program.until(program.output.read_text, "orphan"))
+        program.until(lambda: program.process.status is not None, "end of the program")
         assert alive(orphan)
     assert not alive(orphan)
 
@@ -288,17 +290,17 @@ CELERY = """
 """
 
 
-def test_the_processes_of_celery(app, tmp_path, monkeypatch):
+def test_celery_processes_and_the_tasks_of_each_message_are_watched(app, tmp_path, monkeypatch):
     pytest.importorskip("celery")
     folder = tmp_path / "queue"
     folder.mkdir()
     monkeypatch.setenv("CELERY_FOLDER", str(folder))
     app(CELERY)
     command = [sys.executable, "-m", "celery", "-A", "app", "worker", "-P", "prefork", "-c", 2]
-    with watched(*command, "--without-gossip", "--without-mingle", "-l", "WARNING") as one:
-        one.until(lambda: len(one.agents()) == 3, "the parent and two of its processes")
-        one.until(lambda: one.total("job") == 20, "a task of each message")
-        for pid in (one.program.pid, *one.program.family()):  # after SIGTERM celery takes 5 s
+    with watched(*command, "--without-gossip", "--without-mingle", "-l", "WARNING") as program:
+        program.until(lambda: len(program.agents()) == 3, "the parent and two workers")
+        program.until(lambda: program.total("job") == 20, "a task of each message")
+        for pid in (program.process.pid, *program.process.family()):  # after SIGTERM celery takes 5 s
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        one.ends()
+        program.wait_for_end()

@@ -40,7 +40,7 @@ def measure_counts(quick: bool) -> Mapping[str, Measured]:
             process = monitor.process()
 
             def wrong() -> int:
-                told = {job: process.named(job) or {"created": 0, "live": 0} for job in made}  # noqa: B023
+                told = {job: process.last_report(job) or {"created": 0, "live": 0} for job in made}  # noqa: B023
                 return sum(
                     abs(told[job]["created"] - created) + abs(told[job]["live"] - live)
                     for job, (created, live) in made.items()  # noqa: B023

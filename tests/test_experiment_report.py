@@ -1,4 +1,4 @@
-"""The reports of an experiment: golden files, sentences made of figures, and a file that pyperf reads."""
+"""Reports of experiments: golden files, sentences, the pyperf format, and writing of files."""
 
 import importlib.util
 import os
@@ -110,10 +110,10 @@ READINGS = {
 
 
 def fill(runner, table, engine, size, *values, state=DONE, reason="", **about):
-    """Write by hand what has become of a cell: a run for each value."""
-    found = {(each.table.title, each.series.engine, each.size): each.cell for each in runner.entries}
+    """Set the outcome of a cell, with a run for each value."""
+    cells = {(entry.table.title, entry.series.engine, entry.size): entry.cell for entry in runner.entries}
     about = {"seconds": 2.25, "own_seconds": 1.5, "runtime": "CPython 3.11.7", **about}
-    outcome = runner.outcomes[found[table, engine, size]]
+    outcome = runner.outcomes[cells[table, engine, size]]
     outcome.state, outcome.reason = state, reason
     outcome.runs = [Result("", figures={READINGS[table]: value}, **about) for value in values]
 
@@ -124,7 +124,7 @@ def toy(text=TOY, **choice):
 
 @pytest.fixture
 def runner():
-    """A result with everything in it that there can be."""
+    """Return a result with every state and every kind of figure."""
     runner = toy()
     for engine, size, values, about in (
         ("threads", 1, (3.1, 3.0, 3.05), {"live": 1}),
@@ -156,14 +156,14 @@ def text_table(runner, info):
     [("json", report_json), ("md", report_markdown), ("csv", report_csv), ("txt", text_table)],
 )
 def test_a_report_matches_its_golden_file(runner, name, report):
-    # To write the files anew: CONCWATCH_GOLDEN=write python -m pytest tests/test_experiment_report.py
+    # To rewrite the files: CONCWATCH_GOLDEN=write python -m pytest tests/test_experiment_report.py
     file, text = GOLDEN / f"experiment.{name}", report(runner, INFO)
     if os.environ.get("CONCWATCH_GOLDEN") == "write":
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
 
 
-# What each format promises.
+# Properties of each format.
 
 
 def test_a_complete_result_does_not_mention_partial():
@@ -180,7 +180,7 @@ def test_markdown_tables_have_the_same_number_of_cells_in_every_row(runner):
         rows = [line for line in block.splitlines() if line.startswith("|")]
         assert len({line.replace("\\|", "").count("|") for line in rows}) <= 1
     assert "<alone>" not in text
-    # A column in which nothing is known is left out.
+    # Empty columns are omitted.
     assert "| size | engine | here | spread |" in text
     assert "| size | engine | here |\n" in text
 
@@ -226,22 +226,22 @@ def created(engine, *values):
         ("at 1 task threads take 9.0 × what asyncio takes (published: 0.87 ×)", TOY.replace(COMPARE, AT_ONE),
          [traced("threads", 1, 9), traced("asyncio", 1, 1), traced("threads", 1000, 3000),
           traced("asyncio", 1000, 1500)]),
-        # Else each is held against what was published.
+        # Otherwise each is compared with its published figure.
         ("here 0.50 × the published figure for 1 task", TOY, [traced("threads", 1, 3.924)]),
         ("here 0.50 to 1.0 × the published figures", TOY,
          [traced("threads", 1, 3.924), traced("threads", 1000, 5166.721)]),
         ("here 0.50 to 1.0 × the published figures (threads 0.50 ×, asyncio 1.0 ×)",
          TOY.replace(COMPARE, ""), [traced("threads", 1, 3.924), traced("asyncio", 1, 9.015)]),
-        # Else the lowest and the highest are named.
+        # Otherwise the lowest and the highest are named.
         ("at 100,000 tasks asyncio reaches least (150,000 tasks/s) "
          "and uvloop most (180,000 tasks/s, 1.2 × that)", TOY,
          [created("asyncio", 150_000, 150_000), created("uvloop", 180_000, 180_000)]),
         ("threads take 250.0 ms at 7 tasks", TOY, [("Nothing", "threads", 7, 0.25, 0.25)]),
-        # A figure of nothing is no denominator.
+        # Zero is not used as a denominator.
         ("at 7 tasks threads take 250.0 ms, asyncio takes 0 ms",
          TOY.replace(NOTHING, f"{NOTHING}{COMPARE}\n") + SECOND,
          [("Nothing", "threads", 7, 0.25, 0.25), ("Nothing", "asyncio", 7, 0.0, 0.0)]),
-        # What a single run, or runs far apart, come to says so.
+        # A single run or unsteady runs are mentioned.
         ("here 0.50 × the published figure for 1 task, by a single run", TOY,
          [("Traced memory", "threads", 1, 3.924 * KIB)]),
         ("at 100,000 tasks uvloop reaches 1.2 × what asyncio reaches, by a single run",
@@ -264,9 +264,11 @@ def test_the_sentence_of_an_unmeasured_table_counts_the_states():
     runner = toy()
     fill(runner, "Traced memory", "threads", 1, 5, state=FAILED, reason="killed")
     fill(runner, "Traced memory", "asyncio", 1, state=SKIPPED, reason="too large")
-    found = [sentence(table, runner.figures()) for table in runner.experiment.table]
-    assert found[0] == "nothing was measured: 1 failed, 4 not run, 1 skipped"
-    assert found[1] == "nothing was measured: 4 not run, 2 published only"
+    sentences = [sentence(table, runner.figures()) for table in runner.experiment.table]
+    assert sentences[:2] == [
+        "nothing was measured: 1 failed, 4 not run, 1 skipped",
+        "nothing was measured: 4 not run, 2 published only",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -306,18 +308,18 @@ def test_pyperf_loads_and_compares_the_written_files(runner, tmp_path):
     fill(runner, "Created", "uvloop", 100_000, 181_234.6 * 2)
     after.write_text(report_pyperf(runner, INFO))
     command = [sys.executable, "-m", "pyperf", "compare_to", before, after]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert "2.00x slower" in found.stdout
-    assert "[before] 552 ms -> [after] 276 ms: 2.00x faster" in found.stdout  # one value in each
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2.00x slower" in done.stdout
+    assert "[before] 552 ms -> [after] 276 ms: 2.00x faster" in done.stdout  # one value in each
 
 
 @needs_pyperf
 def test_pyperf_output_needs_times(tmp_path):
-    place, runner = str(tmp_path / "times.json"), toy()
-    check({"pyperf": place}, runner.experiment)
-    assert save({"pyperf": place}, runner, INFO) == (
-        "", [f'--pyperf: "{place}" not written: nothing was timed'],
+    path, runner = str(tmp_path / "times.json"), toy()
+    check({"pyperf": path}, runner.experiment)
+    assert save({"pyperf": path}, runner, INFO) == (
+        "", [f'--pyperf: "{path}" not written: nothing was timed'],
     )  # fmt: skip
     assert list(tmp_path.iterdir()) == []
     untimed = toy(TOY[: TOY.index('[[table]]\ntitle = "Created"')]).experiment
@@ -328,9 +330,9 @@ def test_pyperf_output_needs_times(tmp_path):
 
 
 def test_each_format_is_written_to_its_file(runner, tmp_path):
-    places = {name: str(tmp_path / name) for name in FORMATS if name not in ("pyperf", "csv")}
-    check({**places, "csv": "-"}, runner.experiment)
-    output, problems = save({**places, "csv": "-"}, runner, INFO)
+    paths = {name: str(tmp_path / name) for name in FORMATS if name not in ("pyperf", "csv")}
+    check({**paths, "csv": "-"}, runner.experiment)
+    output, problems = save({**paths, "csv": "-"}, runner, INFO)
     assert (output, problems) == (report_csv(runner, INFO), [])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["json", "markdown"]
     assert (tmp_path / "json").read_text() == report_json(runner, INFO)
@@ -341,44 +343,41 @@ def test_a_file_is_replaced_completely_or_not_at_all(tmp_path, monkeypatch):
     file.write_text("old")
     link.symlink_to(file)
     assert why_not_writable(link) is None
-    write_atomically(link, "new – whole")
-    assert link.is_symlink()  # what it points to is replaced, not the link
-    assert file.read_text(encoding="utf-8") == "new – whole"
+    write_atomically(link, "new – complete")
+    assert link.is_symlink()  # its target is replaced, not the link
+    assert file.read_text(encoding="utf-8") == "new – complete"
 
-    def full(*_):
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", full)
+        patch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="No space left"):
             write_atomically(file, "newer")
-    part.write_text("mine")
-    monkeypatch.setattr("os.urandom", bytes)  # so that the neighbour is there already
+    part.write_text("other")
+    monkeypatch.setattr("os.urandom", bytes)  # makes the name of the temporary file that of an existing one
     assert why_not_writable(file) == "File exists"
     with pytest.raises(FileExistsError):
         write_atomically(file, "newer")
-    assert (part.read_text(), file.read_text(encoding="utf-8")) == ("mine", "new – whole")
+    assert (part.read_text(), file.read_text(encoding="utf-8")) == ("other", "new – complete")
     assert sorted(tmp_path.iterdir()) == sorted([file, link, part])
     assert why_not_writable(Path("/dev/null")) is None
-    write_atomically(Path("/dev/null"), "gone")
+    write_atomically(Path("/dev/null"), "discarded")
     assert Path("/dev/null").is_char_device()
 
 
 def test_unwritable_files_are_detected_beforehand(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("kept")
+    (tmp_path / "file").write_text("old")
     for name, problem in (
         (".", "is a folder"), ("none/a", "No such file or directory"), ("file/a", "Not a directory"),
         ("a" * 300, "File name too long"), ("new", None), ("file", None),
     ):  # fmt: skip
         assert why_not_writable(tmp_path / name) == problem
     assert why_not_writable(tmp_path / "a\0b") is not None
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "kept")]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
 
     def refuse(path, **_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "touch", refuse)  # root, as whom tests may run, may write anywhere
+    monkeypatch.setattr(Path, "touch", refuse)  # tests may run as root, who may write anywhere
     assert why_not_writable(tmp_path / "a") == "Permission denied"
-
-
-# Numbers.

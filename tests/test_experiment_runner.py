@@ -1,4 +1,4 @@
-"""The runner by fake workers with scripted figures, on an event loop whose time jumps instead of passing."""
+"""The experiment runner, with fake workers with scripted figures, on virtual time."""
 
 import asyncio
 import importlib.util
@@ -14,23 +14,17 @@ from concwatch.links.messages import Error
 from concwatch.system.memory import Memory
 from concwatch.system.walls import Wall
 from tests.fake import Costs, FakeLink, FakeWorkers, Fault
-from tests.virtual_time import VirtualLoop, now
+from tests.virtual_time import fast, now
 
 GIB = 1 << 30
 DONE, FAILED, SKIPPED = CellState.DONE, CellState.FAILED, CellState.SKIPPED
 
 
-def fast(work):
-    """Run a coroutine in no time."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(work)
-
-
-class Scripted:
-    """Opens fake links; each start of an engine takes the next of its costs, the last for ever."""
+class ScriptedWorkers:
+    """Opens fake links; each start of an engine uses the next of its costs, and the last one repeatedly."""
 
     def __init__(self, **costs):
-        self._costs = {name: list(each) for name, each in costs.items()}
+        self._costs = {name: list(values) for name, values in costs.items()}
         self.engines = []
 
     def __call__(self, engine):
@@ -44,8 +38,8 @@ class Scripted:
 
 
 def experiment(*series, reading="create_rate_cpu", unit="tasks/s", sizes=(1000,), workload="sleep:1", **how):
-    """Read an experiment of one table; a series is an engine's name, or the inside of a table."""
-    rows = [each if "=" in each else f'engine = "{each}"' for each in series]
+    """Return an experiment of one table; each series is an engine's name or the content of a TOML table."""
+    rows = [row if "=" in row else f'engine = "{row}"' for row in series]
     lines = [f"{key} = {value}" for key, value in how.items()]
     text = f"""
         name = "toy"
@@ -63,12 +57,12 @@ def experiment(*series, reading="create_rate_cpu", unit="tasks/s", sizes=(1000,)
     return decode("\n".join([text, *lines]).encode(), "toy.toml")
 
 
-def held(*series, **how):
+def hold_experiment(*series, **how):
     return experiment(*series, reading="rss", unit="MB", action='"hold"', workload="hold", **how)
 
 
 def prepare(what, links, *, budget=None, walls=(), **choice):
-    """Return a runner whose labs are all arithmetic, on the running loop's clock."""
+    """Return a runner with labs of fake workers, on the running loop's clock."""
 
     def make_lab(engines, settings):
         return Lab(
@@ -85,14 +79,14 @@ def prepare(what, links, *, budget=None, walls=(), **choice):
 
 
 def run(what, links=None, **how):
-    """Run to the end, and give the runner."""
+    """Run an experiment to its end. Return the runner."""
     runner = prepare(what, links or FakeWorkers(), **how)
     fast(runner.run())
     assert runner.finished
     return runner
 
 
-# What is measured.
+# Figures.
 
 
 @pytest.mark.parametrize(
@@ -101,12 +95,12 @@ def run(what, links=None, **how):
         ((100_000, 104_000, 98_000), 100_000, 0.06, False),
         ((100_000, 109_900, 100_000), 100_000, 0.099, False),
         ((100_000, 110_100, 100_000), 100_000, 0.101, True),
-        ((100_000, 1_000, 100_000), 100_000, 0.99, True),  # nothing is discarded, however far out it is
+        ((100_000, 1_000, 100_000), 100_000, 0.99, True),  # no outliers are discarded
         ((100_000,), 100_000, None, False),
     ],
 )
 def test_median_and_spread_cover_all_runs_each_in_a_fresh_worker(rates, here, spread, unsteady):
-    links = Scripted(asyncio=[Costs(create_rate=rate) for rate in rates])
+    links = ScriptedWorkers(asyncio=[Costs(create_rate=rate) for rate in rates])
     (figure,) = run(experiment("asyncio"), links, repeats=len(rates)).figures()
     assert figure.state is DONE
     assert figure.runs == pytest.approx(rates)
@@ -133,34 +127,34 @@ def test_the_caller_selects_sizes_repeats_and_quick_runs():
     what = experiment("asyncio", sizes=(10, 100, 1000))
     (figure,) = run(what, quick=True).figures()
     assert (figure.entry.size, len(figure.runs)) == (10, 1)
-    links = Scripted()
+    links = ScriptedWorkers()
     assert [figure.entry.size for figure in run(what, links, sizes=(5, 7), repeats=4).figures()] == [5, 7]
     assert len(links.starts) == 8
 
 
 def test_a_worker_gets_its_series_environment():
-    links = Scripted()
+    links = ScriptedWorkers()
     what = experiment("asyncio", 'engine = "asyncio", label = "other", environment = { B = "2", A = "1" }')
     assert [figure.state for figure in run(what, links, repeats=1).figures()] == [DONE, DONE]
     assert [engine.environment for engine in links.engines] == [(), (("A", "1"), ("B", "2"))]
 
 
-# What is not.
+# Skipped and failed cells.
 
 
 def test_cells_that_do_not_fit_the_machine_are_skipped_without_a_start():
-    links = Scripted()
+    links = ScriptedWorkers()
     runner = run(experiment("asyncio", sizes=(1000, 100_000)), links, budget=100 << 20, repeats=1)
     small, large = runner.figures()
     assert (small.state, large.state, large.here) == (DONE, SKIPPED, None)
     assert large.reason == "needs about 164 MiB, the memory budget is 100 MiB"
     assert len(links.starts) == 1
-    assert not runner.partial  # it has been tried, and cannot be had
-    links = Scripted()
+    assert not runner.partial
+    links = ScriptedWorkers()
     what = experiment("threads", "asyncio", sizes=(700, 1000))
-    found = run(what, links, walls=(Wall("pid_max", 32_768, 32_000),), repeats=1).figures()
-    assert [figure.state for figure in found] == [DONE, SKIPPED, DONE, DONE]
-    assert found[1].reason == "this machine can hold 768 threads, limited by pid_max"
+    figures = run(what, links, walls=(Wall("pid_max", 32_768, 32_000),), repeats=1).figures()
+    assert [figure.state for figure in figures] == [DONE, SKIPPED, DONE, DONE]
+    assert figures[1].reason == "this machine can hold 768 threads, limited by pid_max"
     assert links.starts == ["threads", "asyncio", "asyncio"]
 
 
@@ -178,8 +172,8 @@ def test_a_missing_engine_is_skipped_with_how_to_install_it(engine, reason, monk
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "uvloop" else real(name, *rest)
     )
-    missing, there = run(experiment(engine, "asyncio"), repeats=1).figures()
-    assert (missing.state, there.state) == (SKIPPED, DONE)
+    missing, available = run(experiment(engine, "asyncio"), repeats=1).figures()
+    assert (missing.state, available.state) == (SKIPPED, DONE)
     assert missing.reason.startswith(reason)
     assert len(missing.reason.splitlines()) == 1
 
@@ -199,8 +193,8 @@ def test_a_lab_that_cannot_be_created_skips_its_cell_and_an_internal_error_ends_
     assert runner.finished
 
 
-class Failing(FakeLink):
-    """A worker of whose tasks seven fail."""
+class FailingTasks(FakeLink):
+    """A worker with seven failed tasks."""
 
     def _tick(self):
         tick = super()._tick()
@@ -209,7 +203,7 @@ class Failing(FakeLink):
 
 def failing(engine):
     faults = [Fault(0.2, Error("a task failed: KeyError: 7", None, "Traceback"))]
-    return (Failing if engine.name == "uvloop" else FakeLink)(engine, None, faults)
+    return (FailingTasks if engine.name == "uvloop" else FakeLink)(engine, None, faults)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +212,8 @@ def failing(engine):
         (experiment, failing, "7 tasks failed: a task failed: KeyError: 7"),
         (experiment, FakeWorkers(faults={"uvloop": [Fault(0.6, Ended("killed by SIGKILL"))]}),
          "killed by SIGKILL"),
-        (held, Scripted(uvloop=[Costs(most=300, wall="pid_max")]), "pid_max (65,530): 300 of 1,000 live"),
+        (hold_experiment, ScriptedWorkers(uvloop=[Costs(most=300, wall="pid_max")]),
+         "pid_max (65,530): 300 of 1,000 live"),
     ],
 )  # fmt: skip
 def test_a_failed_cell_has_a_reason_and_the_rest_runs(what, links, reason):
@@ -229,11 +224,11 @@ def test_a_failed_cell_has_a_reason_and_the_rest_runs(what, links, reason):
     assert not runner.partial
 
 
-# How far it is, and how it is stopped.
+# Progress and cancellation.
 
 
-async def reaches(condition, limit=60.0):
-    """Wait until ``condition()``, for so many seconds of the loop's time at most."""
+async def wait_until(condition, limit=60.0):
+    """Wait for a condition, at most ``limit`` seconds of virtual time."""
     end = now() + limit
     while not condition():
         assert now() < end
@@ -243,17 +238,17 @@ async def reaches(condition, limit=60.0):
 def test_a_cancelled_run_keeps_its_results_and_is_partial():
     runner = prepare(experiment("asyncio", "uvloop", "threads"), FakeWorkers(), repeats=2)
 
-    async def stopped():
+    async def cancel():
         task = asyncio.get_running_loop().create_task(runner.run())
         second = list(runner.outcomes.values())[1]
-        await reaches(lambda: len(second.runs) == 1 and runner.lab.lanes[0].live)
-        seen = runner.share, runner.seconds_left
+        await wait_until(lambda: len(second.runs) == 1 and runner.lab.lanes[0].live)
+        progress = runner.share, runner.seconds_left
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return seen
+        return progress
 
-    share, left = fast(stopped())
+    share, left = fast(cancel())
     assert runner.finished
     assert runner.partial
     assert [figure.state.value for figure in runner.figures()] == ["done", "waiting", "waiting"]
@@ -267,19 +262,19 @@ def test_a_second_cancel_kills_a_worker_that_does_not_respond():
     links = FakeWorkers(faults={"asyncio": [Fault(0.6, silence=1e6)]})
     runner = prepare(experiment("asyncio"), links)
 
-    async def stopped():
+    async def cancel_twice():
         task = asyncio.get_running_loop().create_task(runner.run())
-        await reaches(lambda: now() > 1)
+        await wait_until(lambda: now() > 1)
         task.cancel()
-        asked = now()
+        cancelled = now()
         await asyncio.sleep(0.1)
         assert not runner.lab.lanes[0].idle
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert now() < asked + CLOSE_LIMIT / 2
+        assert now() < cancelled + CLOSE_LIMIT / 2
 
-    fast(stopped())
+    fast(cancel_twice())
     assert runner.lab.lanes[0].idle
 
 
@@ -287,15 +282,15 @@ def test_the_share_grows_to_1_and_the_time_left_falls_to_0():
     runner = prepare(experiment("asyncio", "threads"), FakeWorkers(), repeats=2)
     shares, left = [], []
 
-    async def watched():
+    async def observe():
         task = asyncio.get_running_loop().create_task(runner.run())
         while not task.done():
             shares.append(runner.share)
             left.append(runner.seconds_left)
             await asyncio.sleep(0.25)
 
-    fast(watched())
+    fast(observe())
     assert shares[0] < 0.1
     assert (runner.share, runner.seconds_left) == (1.0, 0.0)
     assert left[0] > left[len(left) // 2] > left[-1]
-    assert left[1] > left[2]  # within a run as well
+    assert left[1] > left[2]  # also within a run

@@ -55,7 +55,7 @@ def test_a_worker_is_built_once_per_source_and_version(toy):
     toy.write("3.2")
     newer = toy.build()
     assert newer != command
-    (toy.source / "main.toy").write_text("play on")
+    (toy.source / "main.toy").write_text("changed")
     assert toy.build() not in (command, newer)
     assert len(toy.runs) == len(toy.builds) == 3
 
@@ -79,16 +79,16 @@ def test_compiler_output_is_reported_and_its_first_error_is_the_reason(toy):
     ("compiler", "expected"),
     [
         ("#!/bin/sh\n[ $1 = --version ] && echo toyc 3.1 && exit; exit 3", "build failed: no output"),
-        ("#!/bin/sh\necho toyc 2.4.9", r"needs toyc 2\.5 or newer, found 2\.4\.9 at .*: buy one"),
+        ("#!/bin/sh\necho toyc 2.4.9", r"needs toyc 2\.5 or newer, found 2\.4\.9 at .*: install toyc"),
         ("#!/bin/sh\necho 'library missing' >&2; exit 127", "printed no version: library missing"),
         ("\x7fELF no program", "could not be started"),
-        (None, r"needs toyc 2\.5 or newer: buy one at the toy shop"),
+        (None, r"needs toyc 2\.5 or newer: install toyc"),
     ],
 )
 def test_the_build_error_describes_a_missing_or_broken_toolchain(toy, compiler, expected):
     if compiler is None:
         toy.compiler.unlink()
-        assert toy.engine.missing() == "needs toyc 2.5 or newer: buy one at the toy shop"
+        assert toy.engine.missing() == "needs toyc 2.5 or newer: install toyc"
     else:
         toy.compiler.write_text(compiler)
     with pytest.raises(BuildError, match=expected):

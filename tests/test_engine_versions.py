@@ -85,12 +85,12 @@ def test_only_the_requested_version_of_a_tool_is_used(tmp_path):
         executable(tmp_path / f"jdk-{version}" / "bin" / "brew", "")
         (tmp_path / f"jdk-{version}" / "release").write_text(f'BREW_VERSION="{version}"\n')
     file = ("release", "BREW_VERSION")
-    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), version_file=file)
+    brew = Tool("brew", "install {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), version_file=file)
     way = Runtime("Brew", str(tmp_path), (TOYC, brew), (), ("{brew}",))
     assert find_tool(way.main_tool).version == "25.0.1"  # the newest not on the path
     assert find_tool(way.of_version("21").main_tool).version == "21.0.2"
     assert re.fullmatch(
-        r"needs brew 24, found [\d.]+ at .*: buy 24", find_tool(way.of_version("24").main_tool)
+        r"needs brew 24, found [\d.]+ at .*: install 24", find_tool(way.of_version("24").main_tool)
     )
     assert way.of_version("24").tools[0] is TOYC  # a tool that only builds
 
@@ -98,7 +98,7 @@ def test_only_the_requested_version_of_a_tool_is_used(tmp_path):
 def test_a_version_reported_by_the_tool_itself_must_match_the_requested_one(toy):
     (way,) = toy.engine.ways
     assert toy.build([way.of_version("3.1")])
-    with pytest.raises(BuildError, match=r"^needs toyc 3\.2, found 3\.1\.4 at .*: buy one"):
+    with pytest.raises(BuildError, match=r"^needs toyc 3\.2, found 3\.1\.4 at .*: install toyc"):
         toy.build([way.of_version("3.2")])
 
 
@@ -106,13 +106,13 @@ def test_a_version_reported_by_the_tool_itself_must_match_the_requested_one(toy)
 
 
 def test_a_build_with_environment_variables_is_a_separate_build(toy):
-    toy.write(body=MAKE + '; echo "taste=$TASTE"')
+    toy.write(body=MAKE + '; echo "flavor=$FLAVOR"')
     plain = toy.build()
-    assert toy.reported[-1] == "taste="
-    sweet = toy.engine.with_variables((("TASTE", "sweet"),))
-    assert sweet.environment == (("TASTE", "sweet"),)
-    assert toy.build(sweet.ways) != plain
-    assert toy.reported[-1] == "taste=sweet"
+    assert toy.reported[-1] == "flavor="
+    variant = toy.engine.with_variables((("FLAVOR", "sweet"),))
+    assert variant.environment == (("FLAVOR", "sweet"),)
+    assert toy.build(variant.ways) != plain
+    assert toy.reported[-1] == "flavor=sweet"
 
 
 async def test_a_worker_gets_its_variables_in_addition_to_the_inherited_ones():

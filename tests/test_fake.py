@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from concwatch.links.link import Ended
-from concwatch.links.messages import Applied, Error, Limit, Reached, Ready, Tick
-from tests.fake import Costs, FakeLink, FakeWorkers, Fault
+from concwatch.links.messages import Reached, Tick
+from tests.fake import FakeLink, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, Bench
 
 
@@ -70,38 +70,6 @@ def test_counters_add_up_at_every_tick_and_never_decrease(engine, commands):
         assert after.time > before.time
         for counter in ("created", "completed", "cancelled"):
             assert getattr(after, counter) >= getattr(before, counter)
-
-
-def test_each_command_is_answered_once():
-    driver = Driver("pool")
-    ready, first = driver.seen
-    assert isinstance(ready, Ready)
-    assert (ready.engine, first.live) == ("pool", 0)
-    driver.link.send("target", tasks=100)
-    driver.link.send("gc", mode="frozen")
-    driver.link.send("workload", spec="slep:3")
-    driver.link.send("workload", spec="http:0.5")  # without a URL
-    driver.pass_(1)
-    assert [applied.command for applied in driver.of(Applied)] == ["gc"]
-    assert [error.command for error in driver.of(Error)] == ["workload", "workload"]
-    assert [(reached.target, reached.created) for reached in driver.of(Reached)] == [(100, 100)]
-
-
-def test_a_wall_and_halt_keep_the_live_tasks_and_their_memory():
-    driver = Driver("threads", costs=Costs(1_000_000, 1_000, most=700, create_rate=5_000))
-    driver.link.send("target", tasks=600)
-    driver.pass_(0.05)
-    driver.link.send("halt", wall="memory budget", value=123)
-    driver.pass_(1)
-    assert driver.of(Limit)[0].standing == driver.tick.live < 600
-    driver.link.send("target", tasks=1_000)
-    driver.pass_(3)
-    assert driver.tick.live == 700
-    assert driver.of(Limit)[1:] == [Limit(700, 1_000, "vm.max_map_count", 65_530, "can't start new thread")]
-    assert driver.link.reading().rss == 1_700_000
-    driver.link.send("target", tasks=0)
-    driver.pass_(1)
-    assert 1_000_000 < driver.link.reading().rss < 1_700_000
 
 
 def test_two_labs_with_the_same_clock_give_equal_snapshots():

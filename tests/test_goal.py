@@ -131,15 +131,15 @@ def test_replacing_while_shrinking_keeps_the_smaller_target(smaller, excess, cha
 
 
 @given(st.booleans(), numbers, st.integers(1, 1_000), numbers)
-def test_settling_only_lowers_the_target_and_reports_nothing(refill, target, standing, more):
+def test_settling_only_lowers_the_target_and_reports_nothing(refill, target, live, more):
     model = Model(refill)
     model.set_target(target)
-    model.step(standing)
+    model.step(live)
     reported = len(model.reported)
     model.goal.settle(model.counts.live)
-    assert model.goal.target == min(target, standing)
+    assert model.goal.target == min(target, live)
     model.goal.settle(model.counts.live + more)
-    assert model.goal.target == min(target, standing)
+    assert model.goal.target == min(target, live)
     assert model.step() == 0
     assert len(model.reported) == reported
 

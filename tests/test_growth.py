@@ -43,7 +43,7 @@ def service(seconds, rate, life, leaks=0.0, burst=None, seed=1):
     return meter
 
 
-def lives(mean):
+def around(mean):
     return lambda source: source.expovariate(1 / mean)
 
 
@@ -55,33 +55,33 @@ BURSTS = {"rate": lambda t: 1, "life": lambda source: 1 + source.random(), "burs
 
 
 SERVICES = {
-    "steady and fast": {"rate": lambda t: 500, "life": lives(0.1)},
-    "steady and slow": {"rate": lambda t: 20, "life": lives(2)},
+    "steady and fast": {"rate": lambda t: 500, "life": around(0.1)},
+    "steady and slow": {"rate": lambda t: 20, "life": around(2)},
     "very different durations": {
         "rate": lambda t: 100,
         "life": lambda source: source.lognormvariate(-2, 1.5),
     },
     "bursts": BURSTS,
-    "a day in a minute": {"rate": lambda t: 200 + 150 * math.sin(t / 60 * 2 * math.pi), "life": lives(0.5)},
-    "the morning of a day": {"rate": lambda t: 200 - 190 * math.cos(t / 60 * math.pi), "life": lives(0.5)},
-    "waves": {"rate": lambda t: 200 + 150 * math.sin(t / 20 * 2 * math.pi), "life": lives(1)},
-    "growing load": {"rate": lambda t: 50 + 10 * t, "life": lives(0.3)},
-    "exponential load": {"rate": lambda t: 20 * math.exp(t / 20), "life": lives(0.3)},
-    "one more client every 15 s": {"rate": lambda t: 50 * (1 + t // 15), "life": lives(1)},
-    "long tasks": {"rate": lambda t: 5, "life": lives(20)},
+    "a day in a minute": {"rate": lambda t: 200 + 150 * math.sin(t / 60 * 2 * math.pi), "life": around(0.5)},
+    "the morning of a day": {"rate": lambda t: 200 - 190 * math.cos(t / 60 * math.pi), "life": around(0.5)},
+    "waves": {"rate": lambda t: 200 + 150 * math.sin(t / 20 * 2 * math.pi), "life": around(1)},
+    "growing load": {"rate": lambda t: 50 + 10 * t, "life": around(0.3)},
+    "exponential load": {"rate": lambda t: 20 * math.exp(t / 20), "life": around(0.3)},
+    "one more client every 15 s": {"rate": lambda t: 50 * (1 + t // 15), "life": around(1)},
+    "long tasks": {"rate": lambda t: 5, "life": around(20)},
 }
 
 LEAKING = {
-    "1 of 500 a second": {"rate": lambda t: 500, "life": lives(0.1), "leaks": 1},
-    "20 of 70 a second": {"rate": lambda t: 50, "life": lives(0.2), "leaks": 20},
-    "all of them": {"rate": lambda t: 0, "life": lives(1), "leaks": 2},
+    "1 of 500 a second": {"rate": lambda t: 500, "life": around(0.1), "leaks": 1},
+    "20 of 70 a second": {"rate": lambda t: 50, "life": around(0.2), "leaks": 20},
+    "all of them": {"rate": lambda t: 0, "life": around(1), "leaks": 2},
     "with bursts": {**BURSTS, "leaks": 2},
     "with a day in a minute": {
         "rate": lambda t: 200 + 150 * math.sin(t / 60 * 2 * math.pi),
-        "life": lives(0.1),
+        "life": around(0.1),
         "leaks": 2,
     },
-    "one every two seconds": {"rate": lambda t: 100, "life": lives(0.1), "leaks": 0.5},
+    "one every two seconds": {"rate": lambda t: 100, "life": around(0.1), "leaks": 0.5},
 }
 
 
@@ -97,15 +97,15 @@ def test_tasks_that_never_end_are_detected_as_a_leak_within_a_minute(name):
 
 
 def test_the_confidence_interval_of_growth_contains_the_true_rate():
-    growth = service(60, lambda t: 0, lives(1), leaks=2).growth
+    growth = service(60, lambda t: 0, around(1), leaks=2).growth
     assert growth.low <= 120 <= growth.high
     assert growth.per_minute == pytest.approx(120, rel=0.01)
-    noisy = service(60, lambda t: 500, lives(0.1)).growth
+    noisy = service(60, lambda t: 500, around(0.1)).growth
     assert noisy.low <= 0 <= noisy.high
 
 
 def test_growth_is_unknown_after_a_few_seconds():
-    meter = service(10, lambda t: 0, lives(1), leaks=50)
+    meter = service(10, lambda t: 0, around(1), leaks=50)
     assert meter.growth is None
     assert not meter.leaks
 

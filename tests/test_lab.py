@@ -19,7 +19,7 @@ from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, running_lane,
 from tests.worker_driver import running_lab, until
 
 MIB = 1 << 20
-GHOST = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
+UNINSTALLED = Engine("uninstalled", "", 1, needs=("no_such_package",), install="pip install missing")
 
 
 def running(*names, **arguments):
@@ -287,11 +287,11 @@ async def test_a_running_lab_steps_on_its_own():
 
 def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
     walls = [Wall("vm.max_map_count", 65_530, 130)]
-    bench = Bench("asyncio", "threads", engines=[GHOST], walls=walls)
+    bench = Bench("asyncio", "threads", engines=[UNINSTALLED], walls=walls)
     set_targets(bench, 0)  # leaves the lanes off
     snapshot = bench.lab.snapshot(bench.now)
     assert (bench.lab.quiet, bench.links.links) == (True, {})
-    assert [lane.name for lane in snapshot.lanes] == ["asyncio", "threads", "ghost"]
+    assert [lane.name for lane in snapshot.lanes] == ["asyncio", "threads", "uninstalled"]
     first, second, third = snapshot.lanes
     assert (first.status.state, first.on, first.live) == (State.OFF, False, 0)
     assert (first.sample.rss, first.sample.rss_per_task, first.cheapest) == (None, None, None)
@@ -301,7 +301,7 @@ def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
     assert first.fit.wall == BUDGET
     assert second.fit == Fit(21_800, "vm.max_map_count")
     missing = [lane.status.missing for lane in (first, second, third)]
-    assert missing == [None, None, "needs no_such_package: pip install ghost"]
+    assert missing == [None, None, "needs no_such_package: pip install missing"]
     assert (snapshot.total_rss, snapshot.budget) == (0, bench.lab.budget)
     assert (snapshot.machine.total, snapshot.machine.room) == (16 * GIB, 12 * GIB)
 

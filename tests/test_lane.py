@@ -19,9 +19,9 @@ from concwatch.worker.burst import Burst
 from tests.lab_driver import Bench, HandLinks, end, hand_bench, running_lane, tick
 
 READY = Ready("toy", "Toy 1.0", 4242, can=("trace", "gc", "trim"), flags=("red",))
-GHOST = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
-PICKY = Engine("picky", "one toy", 1_000, needs=("msgspec",))
-"""`GHOST` lacks its package; `PICKY` has it."""
+UNINSTALLED = Engine("uninstalled", "", 1, needs=("no_such_package",), install="pip install missing")
+INSTALLED = Engine("installed", "", 1_000, needs=("msgspec",))
+"""`UNINSTALLED` lacks its package; `INSTALLED` has it."""
 
 
 def applied(*commands, flags=None):
@@ -108,10 +108,13 @@ def test_a_traced_lane_runs_from_its_first_traced_tick():
 
 
 def test_a_lane_without_its_package_fails_with_the_install_command():
-    bench = Bench(engines=[GHOST])
+    bench = Bench(engines=[UNINSTALLED])
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 10)
-    assert (lane.state, lane.worker.reason) == (State.FAILED, "needs no_such_package: pip install ghost")
+    assert (lane.state, lane.worker.reason) == (
+        State.FAILED,
+        "needs no_such_package: pip install missing",
+    )
     assert (lane.idle, lane.target) == (True, 0)
     bench.lab.switch(lane, False)
     assert lane.state is State.OFF
@@ -154,7 +157,7 @@ def test_a_worker_that_cannot_start_fails_with_the_reason(report, reason):
     ],
 )
 def test_an_engine_whose_worker_cannot_start_is_broken_until_one_does(report, reason):
-    bench = Bench(links=HandLinks(), engines=[PICKY])
+    bench = Bench(links=HandLinks(), engines=[INSTALLED])
     (lane,) = bench.lab.lanes
     bench.lab.switch(lane, True)
     bench.receive(report)

@@ -97,11 +97,11 @@ def test_a_worker_runs_under_another_python(python, engine, tmp_path):
 
 
 @pytest.fixture
-def odd(tmp_path):
+def fake_python(tmp_path):
     """Creates fake interpreters: scripts that print the report of a Python with some changes."""
     report = {
-        "executable": "/opt/odd/bin/python",
-        "prefix": "/opt/odd",
+        "executable": "/opt/fake/bin/python",
+        "prefix": "/opt/fake",
         "version": [3, 13, 1],
         "implementation": "cpython",
         "free_threaded": False,
@@ -131,11 +131,11 @@ def odd(tmp_path):
         ),
     ],
 )
-def test_a_python_provides_all_engines_that_it_supports(odd, changes, label, more):
-    rows = find_engines([f"python:{odd(**changes)}"])
+def test_a_python_provides_all_engines_that_it_supports(fake_python, changes, label, more):
+    rows = find_engines([f"python:{fake_python(**changes)}"])
     assert [row.name for row in rows] == [f"{kind}@{label}" for kind in ("asyncio", "threads", *more)]
     assert all(row.missing() is None for row in rows)
-    assert all(row.command()[0] == "/opt/odd/bin/python" for row in rows)
+    assert all(row.command()[0] == "/opt/fake/bin/python" for row in rows)
     assert all(("-P" in row.command()) == (label != "pypy3.10") for row in rows)
 
 
@@ -147,15 +147,15 @@ def test_a_python_provides_all_engines_that_it_supports(odd, changes, label, mor
         ("asyncio", {"text": "[1, 2]"}, "is not a Python that concwatch can use"),
         ("asyncio", {"version": [3, 8, 18]}, r"is Python 3\.8\.18: expected 3\.9 or newer"),
         ("asyncio", {"version": "three"}, "is not a Python that concwatch can use"),
-        ("uvloop", {}, "uvloop is not installed in /opt/odd/bin/python"),
+        ("uvloop", {}, "uvloop is not installed in /opt/fake/bin/python"),
         ("gevent", {}, 'unknown engine "gevent@'),
         ("asyncio-eager", {"version": [3, 11, 7]}, r"needs Python 3\.12 or newer: /opt/.* is 3\.11\.7"),
         ("interpreters", {}, r"needs Python 3\.14 or newer: /opt/.* is 3\.13\.1"),
     ],
 )
-def test_an_unsuitable_python_is_rejected_in_one_line(odd, engine, python, message):
+def test_an_unsuitable_python_is_rejected_in_one_line(fake_python, engine, python, message):
     with pytest.raises(ValueError, match=message) as error:
-        find_engines([f"{engine}@{odd(**python)}"])
+        find_engines([f"{engine}@{fake_python(**python)}"])
     assert "\n" not in str(error.value)
 
 
@@ -178,9 +178,9 @@ def test_a_worker_on_a_too_old_python_names_the_required_version():
     assert done.stderr.endswith("cannot run here: ImportError: needs Python 3.12 or newer\n")
 
 
-def test_two_pythons_of_one_version_are_rejected(odd):
-    one, other = odd("one"), odd("other", prefix="/opt/even")
-    again = odd("again", executable="/opt/odd/bin/python3")
+def test_two_pythons_of_one_version_are_rejected(fake_python):
+    one, other = fake_python("one"), fake_python("other", prefix="/opt/other")
+    again = fake_python("again", executable="/opt/fake/bin/python3")
     assert len(find_engines([f"asyncio@{one}", f"asyncio@{again}"])) == 1
     with pytest.raises(ValueError, match=r'both lanes would be called "asyncio@3\.13"'):
         find_engines([f"asyncio@{one}", f"asyncio@{other}"])

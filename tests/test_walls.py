@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 GIB = 1 << 30
 
-V2, NONE = "0::/app/worker\n", (16 * GIB, 12 * GIB, "memory")
+V2, GROUP, MACHINE = "0::/app/worker\n", "cgroup memory", (16 * GIB, 12 * GIB, "memory")
 NEVER = 9223372036854771712
 """No limit in version 1 of control groups."""
 
@@ -27,32 +27,28 @@ NEVER = 9223372036854771712
 @pytest.mark.parametrize(
     ("own", "groups", "expected"),
     [
-        (None, {}, NONE),
-        (V2, {"app/worker": ("max", GIB, None)}, NONE),
+        (None, {}, MACHINE),
+        (V2, {"app/worker": ("max", GIB, None)}, MACHINE),
         # The page cache that can be dropped does not count.
         (
             V2,
-            {"app/worker": (2 * GIB, GIB, f"anon 5\ninactive_file {GIB // 2}")},
-            (2 * GIB, 3 * GIB // 2, "cgroup memory"),
+            {"app/worker": (2 * GIB, GIB, f"a 5\ninactive_file {GIB // 2}")},
+            (2 * GIB, 3 * GIB // 2, GROUP),
         ),
         # The tightest group of the hierarchy applies.
-        (
-            V2,
-            {"app/worker": ("max", GIB, None), "app": (3 * GIB, GIB, None)},
-            (3 * GIB, 2 * GIB, "cgroup memory"),
-        ),
+        (V2, {"app/worker": ("max", GIB, None), "app": (3 * GIB, GIB, None)}, (3 * GIB, 2 * GIB, GROUP)),
         (
             "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n1:name=systemd:/y\n",
             {"memory/docker/abc": (4 * GIB, 2 * GIB, f"inactive_file 7\ntotal_inactive_file {GIB}")},
-            (4 * GIB, 3 * GIB, "cgroup memory"),
+            (4 * GIB, 3 * GIB, GROUP),
         ),
-        ("4:memory:/\n", {"memory": (NEVER, GIB, None)}, NONE),
+        ("4:memory:/\n", {"memory": (NEVER, GIB, None)}, MACHINE),
         # A limit beyond the memory of the machine does not apply.
         ("0::/\n", {"": (15 * GIB, GIB, None)}, (15 * GIB, 12 * GIB, "memory")),
         # Over its limit, nothing is left.
-        ("0::/\n", {"": (GIB, 2 * GIB, "broken")}, (GIB, 0, "cgroup memory")),
+        ("0::/\n", {"": (GIB, 2 * GIB, "broken")}, (GIB, 0, GROUP)),
         # Invalid lines and files are skipped.
-        ("nonsense\n0::/app\n", {"app": ("a lot", 1, None)}, NONE),
+        ("nonsense\n0::/app\n", {"app": ("a lot", 1, None)}, MACHINE),
     ],
 )
 def test_memory_is_that_of_the_machine_or_of_the_tightest_control_group(
@@ -68,10 +64,9 @@ def test_memory_is_that_of_the_machine_or_of_the_tightest_control_group(
     for path, texts in groups.items():
         folder = tmp_path / "fs" / path
         folder.mkdir(parents=True, exist_ok=True)
-        first = path.startswith("memory")
-        names = (
-            ("memory.limit_in_bytes", "memory.usage_in_bytes") if first else ("memory.max", "memory.current")
-        )
+        names = ("memory.max", "memory.current")
+        if path.startswith("memory"):  # version 1
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
         for name, text in zip((*names, "memory.stat"), texts, strict=True):
             if text is not None:
                 (folder / name).write_text(f"{text}\n")

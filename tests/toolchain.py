@@ -28,7 +28,7 @@ echo "$$" >> {log}
 
 MAKE = 'cp {worker} "$3"/worker && chmod +x "$3"/worker'
 
-TOYC = Tool("toyc", "buy one at the toy shop", homes=("TOY_HOME",), least=(2, 5))
+TOYC = Tool("toyc", "install toyc", homes=("TOY_HOME",), least=(2, 5))
 
 
 class Toolchain:
@@ -49,7 +49,7 @@ class Toolchain:
         self.log = folder / "log"
         self.source = folder / "source"
         self.source.mkdir()
-        (self.source / "main.toy").write_text("play")
+        (self.source / "main.toy").write_text("source")
         (folder / "worker").write_text(WORKER)
         self._folder = folder
         bin_ = folder / "bin"

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterable
 
 from tests.commands import Failed, Impossible, in_process, markdown, parse, save
 from tests.faults.all_faults import FAULTS
@@ -46,6 +47,15 @@ def row(found: dict) -> list[str]:
     return [found["what"], str(found["injected"]), str(found["survived"]), "; ".join(lost) or "nothing"]
 
 
+def fold(rows: Iterable[list[str]]) -> list[list[str]]:
+    """Join rows that have the same subject (the title up to the colon) and the same other cells."""
+    titles: dict[tuple[str, ...], list[str]] = {}
+    for title, *cells in rows:
+        subject, colon, fault = title.partition(": ")
+        titles.setdefault((subject + colon, *cells), []).append(fault)
+    return [[subject + "; ".join(faults), *cells] for (subject, *cells), faults in titles.items()]
+
+
 def main() -> int:
     """Parse the command line, inject, print."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
@@ -64,7 +74,7 @@ def main() -> int:
             save(
                 options.json, json.dumps(found, indent=2)
             )  # after each fault, because all of them take hours
-    print(markdown(("injected", "times", "survived", "lost"), map(row, found)))
+    print(markdown(("injected", "times each", "survived", "lost"), fold(map(row, found))))
     failed = sum(bool(one["problems"]) for one in found)
     skipped = sum(bool(one["impossible"]) for one in found)
     print(f"\nfaults: {len(found) - failed - skipped} passed, {failed} failed, {skipped} skipped")

@@ -74,15 +74,13 @@ def assert_logged(lab: Lab, *parts: str) -> None:
 for name, mib, workload, hold in (
     ("million", 300, "sleep:600", ""),
     ("small", 80, "sleep:600", ""),
-    ("payload", 300, "payload:10KiB", " of 10 KiB each"),
-    ("chunks", 300, "payload:10MiB", " of 10 MiB each"),
+    ("payload", 300, "payload:10KiB", ", tasks of 10 KiB"),
+    ("chunks", 300, "payload:10MiB", ", tasks of 10 MiB"),
 ):
-    fault(
-        f"budget-{name}",
-        f"budget of {mib} MiB, target 1,000,000{hold}",
-        short=name in ("small", "chunks"),
-        seconds=180.0,
-    )(partial(pass_budget, mib * MIB, workload))
+    title = f"a target of 1,000,000 above the budget: {mib} MiB{hold}"
+    fault(f"budget-{name}", title, short=name in ("small", "chunks"), seconds=180.0)(
+        partial(pass_budget, mib * MIB, workload)
+    )
 
 
 @fault("memory-gone", "95 % of the available memory is used (simulated readings)", short=True)

@@ -170,7 +170,6 @@ class FaultyStage(Stage, RealLab):
 
     @property
     def faulty_card(self) -> Any:
-        """The card of the faulty lane."""
         return self.card(self.faulty.engine.name)
 
     def set_job(self, job: str) -> None:
@@ -178,12 +177,10 @@ class FaultyStage(Stage, RealLab):
         self.lab.set_workload(f"tests.faults.jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}")
 
     async def wait_for_stall(self) -> None:
-        """Wait until the faulty lane is shown as stalled."""
         await self.wait_for_state(State.STALLED)
         await self.sees("stalled", within=self.faulty_card)
 
     async def switch_off(self) -> None:
-        """Switch the faulty lane off."""
         self.lab.switch(self.faulty, False)
         await self.wait_for_state(State.OFF)
 

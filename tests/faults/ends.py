@@ -242,9 +242,8 @@ for name, what, module, function, key in (
 ):
     broken = SCREEN.breaking(module, function)
     add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}", name == "step")
-add_all(
-    Program("screen", "the screen while workers start", (), starting, suffix="-starting"), "kill", "sigterm"
-)
+STARTING = Program("screen", "the screen while workers start", (), starting, "-starting")
+add_all(STARTING, "kill", "sigterm")
 add_all(SCREEN.stopped(), "sigterm", "closed", short=("sigterm",))
 for name, what, engine, plusses, shown in (
     ("million", "a million tasks", "asyncio", 100, "1,000,000"),
@@ -256,20 +255,9 @@ for name, what, engine, plusses, shown in (
 add_all(RUN, "kill", "sigterm", "sighup", "sigint-twice", "ctrl-c", "closed", short=("sigterm",))
 add("end-run-crash", RUN.breaking("concwatch.lab.lab", "Lab.step"), crash())
 add_all(RUN.stopped(), "kill", "sigterm")
-for suffix, what, arguments, ready in (
-    (
-        "-held",
-        "run with a task that blocks its worker",
-        ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all"),
-        held,
-    ),
-    (
-        "-pages",
-        "run with a page server",
-        ("run", "asyncio", "--tasks", "100", "--seconds", "600", "--workload", "http:0.5"),
-        pages,
-    ),
-):
-    add_all(Program("run", what, arguments, ready, suffix), "kill", "sigterm")
+BLOCKED = ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all")
+add_all(Program("run", "run with a task that blocks its worker", BLOCKED, held, "-held"), "kill", "sigterm")
+PAGES = ("run", "asyncio", "--tasks", "100", "--seconds", "600", "--workload", "http:0.5")
+add_all(Program("run", "run with a page server", PAGES, pages, "-pages"), "kill", "sigterm")
 EXPERIMENT = ("experiment", "memory-per-task", "--sizes", "1k", "--repeats", "50")
 add_all(Program("experiment", "experiment", EXPERIMENT, wait_for_workers), "kill", "sigterm", "closed")

@@ -25,20 +25,12 @@ NO_LOOP = "__version__ = '99'\nclass Loop: pass\ndef new_event_loop(): return Lo
 LIBRARY = "libuv.so.1: cannot open shared object file"
 
 BROKEN = {
-    "unimportable": (
-        "that cannot be imported",
-        f"raise ImportError({LIBRARY!r})",
-        "ImportError: libuv.so.1: ",
-    ),
-    "raising": ("that raises when it is imported", "1 / 0", "ZeroDivisionError: division by zero"),
-    "crashing": ("that crashes when it is imported (SIGSEGV)", CRASHES, "killed by SIGSEGV"),
-    "leaving": (
-        "that exits when it is imported",
-        "import os; os._exit(0)",
-        "exited with status 0",
-    ),
-    "too-old": ("that is too old (no `new_event_loop`)", "__version__ = '0.0.1'", TOO_OLD),
-    "not-a-loop": ("whose loop does not run", NO_LOOP, "TypeError: "),
+    "unimportable": ("cannot be imported", f"raise ImportError({LIBRARY!r})", "ImportError: libuv.so.1: "),
+    "raising": ("raises when imported", "1 / 0", "ZeroDivisionError: division by zero"),
+    "crashing": ("crashes when imported (SIGSEGV)", CRASHES, "killed by SIGSEGV"),
+    "leaving": ("exits when imported", "import os; os._exit(0)", "exited with status 0"),
+    "too-old": ("too old (no `new_event_loop`)", "__version__ = '0.0.1'", TOO_OLD),
+    "not-a-loop": ("its loop does not run", NO_LOOP, "TypeError: "),
 }
 """Name → title, source of the broken module, expected start of the reason."""
 
@@ -115,11 +107,10 @@ def check_commands(place: str, source: str, reason: str) -> None:
 
 def check_screen(place: str, source: str, reason: str) -> None:
     """Check that the screen disables the engine with the reason, and that the other lane works."""
+    command = ("-m", "concwatch", "--engines", "uvloop,asyncio")
     with (
         installed(place, source) as folder,
-        Terminal(
-            "-m", "concwatch", "--engines", "uvloop,asyncio", env={"PYTHONPATH": str(folder)}
-        ) as terminal,
+        Terminal(*command, env={"PYTHONPATH": str(folder)}) as terminal,
     ):
         terminal.wait_for_screen()
         terminal.type("1 ")
@@ -130,16 +121,15 @@ def check_screen(place: str, source: str, reason: str) -> None:
         terminal.quit()
 
 
-for suffix, where, check in (
-    ("for-commands", "", check_commands),
-    ("on-screen", ", on the screen", check_screen),
+for suffix, what, check in (
+    ("for-commands", "uvloop in commands", check_commands),
+    ("on-screen", "uvloop on the screen", check_screen),
 ):
-    absent = f"uvloop-absent{'-on-screen' * bool(where)}"
-    fault(absent, f"no uvloop{where}", short=not where)(
+    fault(f"uvloop-absent-{suffix}", f"{what}: not installed", short=check is check_commands)(
         partial(check, *ABSENT, "needs uvloop: pip install uvloop")
     )
-    fault(f"uvloop-too-old-{suffix}", f"a uvloop that is too old{where}")(
+    fault(f"uvloop-too-old-{suffix}", f"{what}: too old")(
         partial(check, PACKAGE, BROKEN["too-old"][1], f"broken uvloop: {TOO_OLD}; {ADVICE}")
     )
 for name, (what, source, reason) in BROKEN.items():
-    fault(f"uvloop-{name}", f"a uvloop {what}", short=name == "crashing")(partial(check_lane, source, reason))
+    fault(f"uvloop-{name}", f"uvloop: {what}", short=name == "crashing")(partial(check_lane, source, reason))

@@ -46,18 +46,9 @@ NORMAL_RUN = 20.0
 """Seconds below which a run repeats the actions more often."""
 
 
-def fuzz_reader(name: str) -> None:
-    """Fuzz one target."""
-    fuzz_apart(name, RUNS)
-
-
 for target in TARGETS:
-    fault(
-        f"fuzz-{target.name}",
-        f"{RUNS:,} inputs from a fuzzer: {target.what}",
-        times=1,
-        seconds=7_200,
-    )(partial(fuzz_reader, target.name))
+    title = f"{RUNS:,} inputs from a fuzzer: {target.what}"
+    fault(f"fuzz-{target.name}", title, times=1, seconds=7_200)(partial(fuzz_apart, target.name, RUNS))
 
 
 class CountedWorker(WorkerProcess):
@@ -106,8 +97,9 @@ async def soak(seconds: float, *names: str) -> None:
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
-        started = lambda: all(tick and tick.completed > TASKS for tick in ticks())  # noqa: E731
-        await stage.until(started, lambda: str(ticks()), PATIENCE)
+        await stage.until(
+            lambda: all(tick and tick.completed > TASKS for tick in ticks()), lambda: str(ticks()), PATIENCE
+        )
         began, sooner = time.monotonic(), min(1.0, seconds / NORMAL_RUN)
         due = {act: began + pause * sooner / 2 for act, pause in PAUSES.items()}
         while (now := time.monotonic()) < began + seconds:
@@ -128,16 +120,13 @@ async def soak(seconds: float, *names: str) -> None:
         for lane in lanes:
             stage.lab.set_target(lane, 0)
 
-        def at_rest() -> bool:
-            return all(
-                tick.live == 0 and tick.created == tick.completed + tick.failed + tick.cancelled
-                for tick in ticks()
-            )
+        def all_ended() -> bool:
+            return all(tick.created == tick.completed + tick.failed + tick.cancelled for tick in ticks())
 
-        await stage.until(at_rest, lambda: str(ticks()), PATIENCE)
+        await stage.until(all_ended, lambda: str(ticks()), PATIENCE)
         # No ``await`` until the end: all counters belong to the same moment.
         for tick, worker in zip(ticks(), workers.values(), strict=True):
-            assert tick.failed == 0, tick
+            assert tick.failed == tick.live == 0, tick
             assert tick.number == worker.ticks_read, (tick, worker.ticks_read)
         assert len(stage.lab.events.since(0)) <= KEPT
         assert len(stage.lab.marks.since(0)) <= KEPT
@@ -164,7 +153,7 @@ async def half_an_hour() -> None:
     await soak(HALF_AN_HOUR, "threads", "pool", "asyncio", "uvloop")
 
 
-@fault("soak-short", f"the same for {SHORT:.0f} s in two lanes", times=1, short=True, seconds=200)
+@fault("soak-short", f"{SHORT:.0f} s of `nop` at full rate in two lanes", times=1, short=True, seconds=200)
 async def two_seconds() -> None:
     """The same without the check of memory."""
     await soak(SHORT, "pool", "asyncio")  # four lanes would use every core of a small machine

@@ -11,11 +11,7 @@ from tests.faults.fault import fault
 from tests.faults.terminal import Terminal, set_size
 
 
-@fault(
-    "end-screen-input-gone",
-    "the screen: its input terminal is closed",
-    times=TIMES,
-)
+@fault("end-screen-input-gone", "the screen: its input terminal is closed", times=TIMES)
 def lose_screen_input() -> None:
     """All workers end within 1 s."""
     ours, theirs = os.openpty()

@@ -50,24 +50,21 @@ def start_and_end(
 
 
 for name, what, options in (
-    ("1x1", "a terminal of 1 × 1", {"size": (1, 1), "shown": ""}),
-    ("20x5", "a terminal of 20 × 5", {"size": (20, 5), "shown": "20 × 5 is too small"}),
-    ("300x100", "a terminal of 300 × 100", {"size": (300, 100)}),
-    ("no-mouse", "a terminal without a mouse", {}),
-    ("0x0", "a terminal of unknown size (0 × 0)", {"size": (0, 0)}),
-    (
-        "resized",
-        f"{RESIZES} resizes, 1 × 1 to 300 × 100, while 10,000 tasks start",
-        {"resizes": RESIZES},
-    ),
+    ("1x1", "1 × 1", {"size": (1, 1), "shown": ""}),
+    ("20x5", "20 × 5", {"size": (20, 5), "shown": "20 × 5 is too small"}),
+    ("300x100", "300 × 100", {"size": (300, 100)}),
+    ("no-mouse", "no mouse", {}),
+    ("0x0", "unknown size (0 × 0)", {"size": (0, 0)}),
+    ("resized", f"{RESIZES} resizes, 1 × 1 to 300 × 100, while 10,000 tasks start", {"resizes": RESIZES}),
     ("no-color", "NO_COLOR", {"env": {"NO_COLOR": "1"}}),
 ):
-    fault(f"terminal-{name}", what, short=name in ("1x1", "resized"), seconds=180.0)(
+    short = name in ("1x1", "resized")
+    fault(f"terminal-{name}", f"the terminal: {what}", short=short, seconds=180.0)(
         partial(start_and_end, **options)
     )
 
 
-@fault("terminal-dumb", "TERM=dumb", short=True)
+@fault("terminal-dumb", "the terminal: TERM=dumb", short=True)
 def refuses() -> None:
     """One line names the requirement and the alternative; exit status 2."""
     with Terminal("-m", "concwatch", env={"TERM": "dumb"}) as terminal:

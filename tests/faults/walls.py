@@ -108,10 +108,10 @@ async def map_limit(free: int | None) -> None:
         await thread_wall(engine, wrap, "vm.max_map_count", value, MANY if free else 100_000)
 
 
-whole = "threads and a pool up to the machine's `vm.max_map_count`"
-fault("wall-maps", whole, times=2, seconds=1_200)(partial(map_limit, None))
-most = "threads up to `vm.max_map_count`, most maps in use"
-fault("wall-few-maps", most)(partial(map_limit, 2_000))
+title = "threads and a pool up to the machine's `vm.max_map_count`"
+fault("wall-maps", title, times=2, seconds=1_200)(partial(map_limit, None))
+title = "threads up to `vm.max_map_count`, most maps in use"
+fault("wall-few-maps", title)(partial(map_limit, 2_000))
 
 
 async def lowered(lower: Callable[[Sequence[str]], tuple[Sequence[str], int]], wall: str) -> None:
@@ -221,10 +221,7 @@ async def no_room_in_group() -> None:
         await real.hold(200)
 
 
-@fault(
-    "no-room-for-a-worker",
-    "0, 1, 2, … free processes and threads (`pids.max` of a control group)",
-)
+@fault("no-room-for-a-worker", "0, 1, 2, … free processes and threads (`pids.max` of a control group)")
 def no_room() -> None:
     """The lane names the limit each time until its worker starts."""
     with own_cgroup() as wrap:

@@ -455,7 +455,7 @@ RUN = run_result(lane(rss_per_task=1.0))
         (RUN, json.dumps(RUN).replace('task": 1.0', 'task": ' + "1" * 400).encode(), "is damaged"),
         (RUN, json.dumps(RUN).replace('"rss_per_task": 1.0', '"rss_per_task": "1"').encode(), "rss_per_task"),
         (RUN, b'{"type":"concwatch-recording","version":4}\n', "was written by a newer concwatch"),
-        (RUN, b'{"type":"concwatch-recording","version":1}\n', "is of an unknown version"),
+        (RUN, b'{"type":"concwatch-recording","version":1}\n', "has an unknown version"),
         (two_sizes([1], [2]), experiment([row(7, [1])], SIZES), "there is no cell 7"),
         (two_sizes([1], [2]), two_sizes([1], [2], unit="furlong"), 'unknown unit "furlong"'),
     ],

@@ -62,7 +62,7 @@ def installed(tmp_path, monkeypatch):
 def test_a_python_version_is_found_or_the_error_has_the_install_commands(installed):
     for version, found in (("3.14", "3.14.2"), ("3.14t", "3.14.2t"), ("3.14.1", "3.14.1")):
         assert pythons.find_interpreter(version).executable == found
-    for version in ("3.13", "3.14.1t", "3.1"):
+    for version in ("3.13", "3.14.1t", "3.14.10"):
         needed = f"needs Python {version}: uv python install {version}, or pyenv install {version}"
         with pytest.raises(ValueError, match=f"^{re.escape(needed)}$"):
             pythons.find_interpreter(version)

@@ -131,7 +131,7 @@ def test_missing_and_damaged_parts_are_reported_on_standard_error(path):
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) == load(path).samples
     assert "cut off after 00:0" in result.stderr
-    assert "1 damaged lines were skipped" in result.stderr
+    assert "1 damaged line was skipped" in result.stderr
 
 
 @pytest.mark.real

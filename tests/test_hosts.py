@@ -113,6 +113,7 @@ def test_commands_reject_invalid_hosts_with_one_line(tmp_path):
     assert refused("run", "asyncio", "--tasks", 1, "--host", "nowhere").startswith('unknown host "nowhere"')
     message = refused("run", "asyncio", "--tasks", 1, "--host", "env", "--host", "env")
     assert message == "--host: env twice: expected each host once (see concwatch run --help)"
+    assert '"local" is this machine: expected another host' in refused("hosts", "local")
     assert "no hosts: expected" in refused(
         "hosts", env={"CONCWATCH_SETTINGS": str(write_settings(tmp_path, ""))}
     )

@@ -332,7 +332,7 @@ async def test_without_refill_a_key_starts_the_target_again_and_the_knob_is_holl
         await s.run(1)
         assert s.lane("asyncio").live == 100
         await s.press("f", "a")
-        await s.sees("f turns it off")
+        await s.sees("f turns refill off")
 
 
 # Charts.

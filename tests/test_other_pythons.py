@@ -162,6 +162,8 @@ def test_an_unsuitable_python_is_rejected_in_one_line(fake_python, engine, pytho
 def test_a_missing_or_too_old_python_is_reported_with_what_to_use(monkeypatch):
     with pytest.raises(ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install"):
         find_engines(["asyncio@9.9"])
+    with pytest.raises(ValueError, match=r"^Python 2\.7 is too old: expected 3\.9 or newer"):
+        find_engines(["asyncio@2.7"])
     with pytest.raises(ValueError, match="no such Python"):
         find_engines(["python:"])
     monkeypatch.setattr(sys, "version_info", (3, 11, 7))

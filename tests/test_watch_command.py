@@ -138,6 +138,11 @@ def test_killing_the_monitor_ends_the_program_unless_keep_is_given(keep, app, tm
     [
         (("watch", "--json", "-"), "no COMMAND: expected one after --"),
         (("watch", "--json", "out", "--", "no-such-program"), '"no-such-program": no such program'),
+        (
+            ("watch", "--expect", "live <= 0", "--", "true"),
+            "--expect has no effect on the screen: expected --json",
+        ),
+        (("watch", "--seconds", "3", "--", "true"), "--seconds has no effect on the screen: expected --json"),
         (("watch", "--json", "-", "--expect", "lives < 3", "--", "true"), 'unknown figure "lives"'),
         (("watch", "--json", "/", "--", "true"), "--json: /: is a folder"),
         (

@@ -102,7 +102,8 @@ def command(
     if recording.cut:
         print_error(f'"{file}": {recording.cut}')
     if recording.damaged:
-        print_error(f'"{file}": {recording.damaged:,} damaged lines were skipped')
+        lines = "line was" if recording.damaged == 1 else "lines were"
+        print_error(f'"{file}": {recording.damaged:,} damaged {lines} skipped')
     if out is None:
         sys.stdout.buffer.writelines(content)
         sys.stdout.buffer.flush()

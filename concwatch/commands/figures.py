@@ -46,6 +46,6 @@ def _uncertain(figure: Figure) -> list[str]:
     if figure.name == "rss_per_task":
         found.append(
             "± the unit in which the runtime takes memory from the system, divided by the live tasks; shown "
-            f"if that is more than {COARSE:.0%} of the figure"
+            f"if that is more than {COARSE * 100:g} % of the figure"
         )
     return found

@@ -42,6 +42,8 @@ def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> N
         hosts = [host for host in connect_hosts(named, cluster)[0] if host]
     except ValueError as error:
         raise click.ClickException(str(error)) from None
+    if chosen and not hosts:
+        raise click.UsageError('"local" is this machine: expected another host; see concwatch doctor')
     if not hosts:
         raise click.UsageError(
             f'no hosts: expected a HOST, such as "ssh -T web1", or a table [hosts.NAME] in '

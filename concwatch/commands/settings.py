@@ -1,6 +1,5 @@
 """``concwatch settings``: print the value of every option and where it comes from."""
 
-import errno
 import json
 import os
 import sys
@@ -127,13 +126,14 @@ def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
         for key, option in options_of(command).items():
             lines += textwrap.wrap(option.help or "", 100, initial_indent="# ", subsequent_indent="# ")
             lines.append(f"#{key} = {_example(option)}")
+    if os.path.lexists(path):
+        raise click.UsageError(f'--init: "{path}" already exists: edit it, or delete it first')
     try:
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, "already exists")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, "\n".join([*lines, ""]))
     except OSError as error:
-        raise click.UsageError(f"--init: {path}: {error.strerror}: expected a name for a new file") from None
+        problem = f'--init: "{path}": {error.strerror}: expected a file that can be written'
+        raise click.UsageError(problem) from None
     click.echo(plain(str(path)))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
@@ -88,6 +89,7 @@ def command(
             "--keep cannot be used with --host: a program on another host ends with its connection"
         )
     if json is None:
+        _check_screen_options()
         check_display("concwatch watch --json")
     recorder = open_recorder(record, ())
     try:
@@ -104,6 +106,14 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     sys.exit(status)
+
+
+def _check_screen_options() -> None:
+    """Raise a click.UsageError for an option on the command line that has no effect on the screen."""
+    context = click.get_current_context()
+    for name in ("seconds", "expect"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} has no effect on the screen: expected --json FILE with it")
 
 
 def _on_screen(

@@ -119,9 +119,11 @@ def _cells(subject: Subject, found: Difference) -> tuple[str, ...]:
         (subject.shown(each.median), UNKNOWN if each.spread is None else format_percent(each.spread))
         for each in (found.a, found.b)
     )
-    sign = "+" if found.change > 0 else "-" if found.change < 0 else ""
+    change = subject.shown(abs(found.change))
+    rounds_to_zero = not any(digit in change for digit in "123456789")
+    sign = "" if rounds_to_zero else "+" if found.change > 0 else "-"
     ratio = UNKNOWN if found.ratio is None else format_figure(found.ratio, 3)
-    return (*a, *b, f"{sign}{subject.shown(abs(found.change))}", ratio)
+    return (*a, *b, f"{sign}{change}", ratio)
 
 
 def _cautions(comparison: Comparison) -> Iterable[str]:

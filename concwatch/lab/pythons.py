@@ -114,6 +114,9 @@ def find_interpreter(python: str) -> Interpreter:
     """
     version = python if VERSION.fullmatch(python) else ""
     if version:
+        major, minor = map(int, version.rstrip("t").split(".")[:2])
+        if (major, minor) < OLDEST:
+            raise ValueError(f"Python {version} is too old: expected {'.'.join(map(str, OLDEST))} or newer")
         problem = f"needs Python {version}: uv python install {version}, or pyenv install {version}"
     else:
         problem = f'"{python[:200]}": no such Python: expected a path, a command, or a version such as 3.13'

@@ -83,13 +83,13 @@ def read_header(line: bytes, name: str) -> Header:
     version = found.version
     if version > VERSION:
         raise ValueError(
-            f'"{name}" was written by a newer concwatch: it is of version {version}, '
-            f"expected {VERSION} at most: pip install -U concwatch"
+            f'"{name}" was written by a newer concwatch: its version is {version}, '
+            f"expected at most {VERSION}: pip install -U concwatch"
         )
-    unknown = f'"{name}" is of an unknown version: '
+    unknown = f'"{name}" has an unknown version: '
     if version < VERSION:
         by = f", which concwatch {found.concwatch} wrote" if found.concwatch else ""
-        raise ValueError(f"{unknown}it is of version {version}{by}: expected {VERSION}")
+        raise ValueError(f"{unknown}{version}{by}: expected {VERSION}")
     try:
         header = _header.decode(line)
     except ERRORS as error:

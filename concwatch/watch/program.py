@@ -73,7 +73,7 @@ class Program(StartedProgram):
     ) -> None:
         super().__init__(command)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
-            raise ValueError(f'"{command[0]}": no such program: expected a command after --')
+            raise ValueError(f'"{command[0]}": no such program: expected an executable command after --')
         try:
             self._process = subprocess.Popen(
                 list(command),

@@ -98,7 +98,7 @@ class LaneCommands:
         """Set the selected lane's last target again, which without refill starts its tasks again."""
         row = self._row()
         if self._lab.settings.refill:
-            self._screen.notify("refill is already on; f turns it off", severity="warning")
+            self._screen.notify("tasks that end are already replaced; f turns refill off", severity="warning")
         elif row.asked:
             self.set_target(row.asked)
 

@@ -26,8 +26,9 @@ def _growth_text(growth: Growth | None) -> str:
     if growth is None:
         return UNKNOWN
     half = (growth.high - growth.low) / 2
-    sign = "+" if growth.per_minute >= 0 else "−"
-    return f"{sign}{format_short(abs(growth.per_minute))} ±{format_short(half)}"
+    rate = format_short(abs(growth.per_minute))
+    sign = "" if rate == "0" else "+" if growth.per_minute > 0 else "−"
+    return f"{sign}{rate} ±{format_short(half)}"
 
 
 def _column(

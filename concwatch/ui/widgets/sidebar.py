@@ -35,7 +35,7 @@ class Sidebar(VerticalScroll, can_focus=False):
             start = min(start, self.outer_size.width - len("╭─  ─╮") - len(label))
             if start > len(line):
                 line += "─" * (start - len(line)) + label
-        self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─"), "$dim"))
+        self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─ "), "$dim"))
 
     def make_room(self, lanes: int) -> None:
         """Remove the gaps between ``lanes`` lanes, and then shrink the settings, if not all lanes fit."""

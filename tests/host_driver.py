@@ -28,6 +28,15 @@ PIPED = ("sh", "-c", 'cat | "$@" | cat', "sh")
 """A prefix whose pipes stay open when the processes between are suspended, like a broken connection."""
 
 
+async def eventually(condition, describe=lambda: ""):
+    """Wait until ``condition()`` is true, and return its value; fail with ``describe()``."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, describe()
+        await asyncio.sleep(0.02)
+    return found
+
+
 class Remote:
     """A link to a worker on a host, and everything received from it."""
 
@@ -41,11 +50,12 @@ class Remote:
 
     async def until(self, condition):
         """Receive messages until ``condition()`` is true."""
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < end, self.received[-5:]
+
+        def receive():
             self.received += self.link.arrivals(time.monotonic())
-            await asyncio.sleep(0.01)
+            return condition()
+
+        await eventually(receive, lambda: self.received[-5:])
 
     async def receive(self, kind):
         """Wait for a message of a type, and return the first one."""
@@ -251,11 +261,10 @@ def killed_by_memory(folder):
 
 async def remove_group(folder):
     """Remove a control group when its last process has ended."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
+
+    def remove():
+        with contextlib.suppress(OSError):
             os.rmdir(folder)
-            return
-        except OSError:
-            assert time.monotonic() < end
-            await asyncio.sleep(0.02)
+        return not os.path.exists(folder)
+
+    await eventually(remove)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -15,7 +14,7 @@ from concwatch.links.injection import REMOTE_EXEC
 from concwatch.watch import watching as watching_module
 from concwatch.watch.host import LocalHost, why_not_attachable
 from concwatch.watch.watching import Watching
-from tests.agent_driver import EVERY, NEWEST, with_newest
+from tests.agent_driver import EVERY, NEWEST, eventually, with_newest
 
 pytestmark = [
     pytest.mark.real,
@@ -57,18 +56,11 @@ def attached(pid):
 
 def until(condition, watching):
     """Step until ``condition()`` is true."""
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < deadline, [(lane.how, lane.reason) for lane in watching.lanes]
-        watching.step()
-        time.sleep(0.02)
+    eventually(lambda: watching.step() or condition(), "expected state of the lanes")
 
 
 def until_status(pid, status):
-    deadline = time.monotonic() + LIMIT
-    while psutil.Process(pid).status() != status:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: psutil.Process(pid).status() == status, status)
 
 
 def assert_exits(program):

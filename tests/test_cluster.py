@@ -5,7 +5,6 @@ import contextlib
 import socket
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -15,7 +14,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
 from tests.command_line import PROGRAM, invoke, refused
-from tests.host_driver import PATIENCE, Remote, all_ended
+from tests.host_driver import Remote, all_ended, eventually
 from tests.lab_driver import ENGINES
 
 pytest.importorskip("distributed", reason="distributed is not installed: pip install 'concwatch[dask]'")
@@ -32,14 +31,6 @@ def cluster():
         found = Cluster("local:2")
         yield found
         found.close()
-
-
-async def until(condition, lab):
-    """Wait until ``condition()`` is true."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, lab.events.since(0)
-        await asyncio.sleep(0.02)
 
 
 @contextlib.asynccontextmanager
@@ -88,7 +79,7 @@ async def test_lanes_follow_dask_workers_that_are_killed_restarted_join_and_leav
     async with running(cluster) as lab:
         for lane in lab.lanes:
             lab.set_target(lane, 1_000)
-        await until(lambda: all(lane.live == 1_000 for lane in lab.lanes), lab)
+        await eventually(lambda: all(lane.live == 1_000 for lane in lab.lanes), lambda: lab.events.since(0))
         scheduler = cluster._client.scheduler.address
         late = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", "late"),
@@ -99,21 +90,21 @@ async def test_lanes_follow_dask_workers_that_are_killed_restarted_join_and_leav
         try:
             victim = psutil.Process(lab.lanes[0].worker.stats.ready.pid).parent().parent()
             victim.kill()
-            await until(lambda: lab.lanes[0].state is State.LOST, lab)
+            await eventually(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
             # Dask's nanny starts it again.
-            await until(lambda: lab.lanes[0].live == 1_000, lab)
+            await eventually(lambda: lab.lanes[0].live == 1_000, lambda: lab.events.since(0))
 
-            await until(lambda: len(lab.lanes) == 3, lab)
+            await eventually(lambda: len(lab.lanes) == 3, lambda: lab.events.since(0))
             (lane,) = (lane for lane in lab.lanes if lane.engine.host.name == "late")
             lab.set_target(lane, 1_000_000)
-            await until(lambda: lane.worker.goal.limit, lab)
+            await eventually(lambda: lane.worker.goal.limit, lambda: lab.events.since(0))
             assert lane.worker.goal.limit.wall == "memory budget"
             assert 50 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 384 * MIB
         finally:
             late.terminate()
             await late.wait()
-        await until(lambda: lane.state.broken, lab)
-        await until(lambda: not lab.host_of(lane).present, lab)
+        await eventually(lambda: lane.state.broken, lambda: lab.events.since(0))
+        await eventually(lambda: not lab.host_of(lane).present, lambda: lab.events.since(0))
         assert lane.engine.host not in cluster.hosts
 
 
@@ -128,10 +119,10 @@ async def test_lanes_are_lost_when_the_scheduler_is_killed():
         async with running(own) as lab:
             (lane,) = lab.lanes
             lab.set_target(lane, 1_000)
-            await until(lambda: lane.live == 1_000, lab)
+            await eventually(lambda: lane.live == 1_000, lambda: lab.events.since(0))
             pid = lane.worker.stats.ready.pid
             process.kill()
-            await until(lambda: lane.state is State.LOST, lab)
+            await eventually(lambda: lane.state is State.LOST, lambda: lab.events.since(0))
             assert lane.worker.reason == "the connection ended: the scheduler of the cluster is gone"
             await all_ended(pid)
     finally:

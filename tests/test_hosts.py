@@ -35,7 +35,6 @@ from concwatch.system.proc import busy_seconds, process_figures
 from tests.command_line import PROGRAM, invoke, refused
 from tests.fake import FakeLink
 from tests.host_driver import (
-    PATIENCE,
     PIPED,
     SSHD,
     THROUGH_A_SHELL,
@@ -44,6 +43,7 @@ from tests.host_driver import (
     Sshd,
     all_ended,
     connect,
+    eventually,
     killed_by_memory,
     make_key,
     memory_group,
@@ -575,14 +575,6 @@ async def test_a_stopped_build_leaves_no_process_and_no_file(tmp_path, how):
     await remote.end()
     await all_ended(build.pid)
     await eventually(lambda: not part.exists())
-
-
-async def eventually(condition):
-    """Wait until ``condition()`` is true, and return its value."""
-    async with asyncio.timeout(PATIENCE):
-        while not (found := condition()):  # noqa: ASYNC110  # processes and folders have no event for it
-            await asyncio.sleep(0.02)
-    return found
 
 
 @pytest.mark.real

@@ -189,6 +189,20 @@ def test_drawing_a_picture_imports_nothing_from_the_working_directory(trap):
     assert not trap.exists(), trap.read_text()
 
 
+EXPERIMENT = """
+name = {name}
+title = "t"
+about = "a"
+method = "m"
+[[table]]
+title = "../../t"
+reading = "burst_seconds"
+unit = "s"
+sizes = [10]
+workload = "evil:run"
+series = [{{engine = "asyncio", label = "../../s"}}]
+"""
+
 EVIL = b'"workload":"evil:run"'
 
 
@@ -202,7 +216,9 @@ def evil_recording(working_folder):
     return path
 
 
-async def test_reading_a_recording_runs_none_of_its_names(evil_recording, evil, working_folder, monkeypatch):
+async def test_reading_recordings_and_experiments_runs_none_of_their_names(
+    evil_recording, evil, working_folder, monkeypatch
+):
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a process is started")
 
@@ -219,25 +235,6 @@ async def test_reading_a_recording_runs_none_of_its_names(evil_recording, evil, 
         for key in ("space", "right", "end", "home"):
             await pilot.press(key)
         await pilot.pause()
-    assert not evil.exists()
-
-
-EXPERIMENT = """
-name = {name}
-title = "t"
-about = "a"
-method = "m"
-[[table]]
-title = "../../t"
-reading = "burst_seconds"
-unit = "s"
-sizes = [10]
-workload = "evil:run"
-series = [{{engine = "asyncio", label = "../../s"}}]
-"""
-
-
-def test_reading_an_experiment_imports_nothing(evil):
     experiments.decode(EXPERIMENT.format(name='"x"').encode(), "x.toml")
     assert not evil.exists()
 

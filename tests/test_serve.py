@@ -31,6 +31,7 @@ from concwatch.web.page_input import InputFilter, clamp_size
 from concwatch.web.site import Site, is_allowed
 from tests.browser import MISSING, PATIENCE, Browser, until
 from tests.command_line import PROGRAM, invoke, refused
+from tests.host_driver import eventually
 from tests.processes import assert_ended
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="serve is not supported on Windows")
@@ -163,14 +164,6 @@ def children():
     return {child.pid for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE}
 
 
-async def wait_until(condition, what):
-    """Wait until ``condition()`` is true."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"timed out: {what}"
-        await asyncio.sleep(0.02)
-
-
 @contextlib.contextmanager
 def bare_page(url, buffer=1 << 18):
     """Open a page that sends nothing, and reads only what the test reads."""
@@ -196,10 +189,10 @@ async def test_the_program_ends_when_its_page_is_closed_or_unreachable(
 ):
     before = children()
     with bare_page(await serving(code, heartbeat)) as page:
-        await wait_until(lambda: children() - before, "the program runs")
+        await eventually(lambda: children() - before, lambda: "the program runs")
         if closes:
             page.close()
-        await wait_until(lambda: not children() - before, "it has ended")
+        await eventually(lambda: not children() - before, lambda: "it has ended")
     warning = r"concwatch: a page was closed: for \S+ s it answered no ping and received no output"
     assert [bool(re.fullmatch(warning, line)) for line in caplog.messages] == [True] * (not closes)
 
@@ -221,7 +214,7 @@ async def test_the_server_stops_even_if_a_page_reads_nothing(serving, monkeypatc
     monkeypatch.setattr(session, "FLUSH_TIMEOUT", 0.2)
     before = children()
     with bare_page(await serving(FLOOD, heartbeat=3600)) as page:
-        await wait_until(lambda: children() - before, "the program runs")
+        await eventually(lambda: children() - before, lambda: "the program runs")
         assert await asyncio.to_thread(page.recv, 1)
         async with asyncio.timeout(PATIENCE):
             await serving.runners[0].cleanup()
@@ -401,15 +394,17 @@ def open_files(pid, numbers=None):
 async def test_each_page_is_a_session_with_the_servers_options_until_the_server_ends():
     with Served("--rate", "20", "--tasks", "asyncio=7") as served:
         async with page_of(served) as first:
-            await wait_until(lambda: b"7 live" in first[0], "7 tasks are live")
+            await eventually(lambda: b"7 live" in first[0], lambda: "7 tasks are live")
             assert b"20 Hz" in first[0]
             assert b"uvloop" not in first[0]
             async with page_of(served) as second:
                 received, type_ = second
-                await wait_until(lambda: b"drag the slider" in received, "the screen is shown")
+                await eventually(lambda: b"drag the slider" in received, lambda: "the screen is shown")
                 await type_("+")
-                await wait_until(lambda: b"10,000" in received and b"live" in received, "10,000 are live")
-                await wait_until(lambda: len(served.workers()) == 2, "both pages have a worker")
+                await eventually(
+                    lambda: b"10,000" in received and b"live" in received, lambda: "10,000 are live"
+                )
+                await eventually(lambda: len(served.workers()) == 2, lambda: "both pages have a worker")
                 processes = served.tree.children(recursive=True)
                 assert len(processes) == 4
                 assert len({worker.ppid() for worker in served.workers()}) == 2
@@ -421,7 +416,7 @@ async def test_each_page_is_a_session_with_the_servers_options_until_the_server_
             assert_ended([process for process in processes if process not in (kept, *kept.children())])
             assert len(served.workers()) == 1
             served.process.send_signal(signal.SIGINT)
-            await wait_until(lambda: served.process.poll() is not None, "the server has ended")
+            await eventually(lambda: served.process.poll() is not None, lambda: "the server has ended")
             assert served.process.returncode == 130
             assert_ended(processes)
         _, errors = served.process.communicate(timeout=PATIENCE)
@@ -433,8 +428,9 @@ async def test_each_page_is_a_session_with_the_servers_options_until_the_server_
 async def test_killing_the_server_ends_lanes_on_other_hosts():
     with Served("--tasks", "asyncio=7", "--", "--host", "env HOST=web1") as served:
         async with page_of(served) as (received, _):
-            await wait_until(
-                lambda: b"7 live" in received and b"HOST=web1" in received, "7 tasks are live on the host"
+            await eventually(
+                lambda: b"7 live" in received and b"HOST=web1" in received,
+                lambda: "7 tasks are live on the host",
             )
             processes = served.tree.children(recursive=True)
             assert len(processes) == 3  # the screen, the bridge and its worker
@@ -450,10 +446,7 @@ NAPS = "import asyncio\nasync def nap():\n    await asyncio.sleep(600)\nasyncio.
 async def test_a_watched_program_ends_with_its_page():
     with Served("watch", "--", sys.executable, "-c", NAPS, screen=()) as served:
         async with page_of(served) as (received, type_):
-            await wait_until(
-                lambda: b"nap" in received and b"tasks by function" in received,
-                "the program's tasks are shown",
-            )
+            await eventually(lambda: b"nap" in received and b"tasks by function" in received)
             processes = served.tree.children(recursive=True)
             assert any("nap()" in " ".join(process.cmdline()) for process in processes)
             assert not any("TEXTUAL_DRIVER" in process.environ() for process in processes[1:])

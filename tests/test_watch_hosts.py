@@ -1,13 +1,11 @@
 """Watching programs on remote hosts: the bridge brings the agent, and leaves nothing behind."""
 
-import asyncio
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -21,7 +19,7 @@ from concwatch.watch.remote_host import RemoteHost
 from concwatch.watch.watching import Watching
 from tests.agent_driver import NEWEST, OLDEST
 from tests.command_line import refused
-from tests.host_driver import PATIENCE, SSHD, THROUGH_A_SHELL, Sshd, all_ended
+from tests.host_driver import PATIENCE, SSHD, THROUGH_A_SHELL, Sshd, all_ended, eventually
 
 pytestmark = [
     pytest.mark.real,
@@ -79,12 +77,10 @@ def start(*command):
 
 async def step_until(watching, condition):
     """Step until ``condition()`` is true."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        lanes = [(lane.name, lane.how, lane.reason, figures(lane)) for lane in watching.lanes]
-        assert time.monotonic() < deadline, (lanes, watching.host.problem)
-        watching.step()
-        await asyncio.sleep(0.02)
+    await eventually(
+        lambda: watching.step() or condition(),
+        lambda: ([(lane.name, lane.how, lane.reason) for lane in watching.lanes], watching.host.problem),
+    )
 
 
 def agent_folder(pid):

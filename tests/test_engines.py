@@ -486,7 +486,7 @@ def test_a_function_of_the_user_runs_and_an_invalid_one_is_rejected(worker):
     worker.tick(lambda tick: tick["completed"] >= 20)
     worker.tick(lambda tick: tick.get("switches", 0) >= first["switches"] + 20)
     worker.do("workload", spec="hold")
-    worker.target(0)  # those of the workload before may still be live
+    worker.target(0)  # tasks of the previous workload may still be live
     worker.target(4)
     created = worker.tick(lambda tick: tick["live"] == 4)["created"]
     for spec, expected in (
@@ -732,7 +732,7 @@ def stop(worker):
     worker.process.stdin.close()
 
 
-def close(worker):
+def close_input(worker):
     """Close the input of a worker while tasks start."""
     worker.send("target", tasks=2_000 if row_of(worker.ready["engine"]).threads else 20_000)
     worker.process.stdin.close()
@@ -753,11 +753,13 @@ def test_a_worker_ends_on_stop_end_of_input_and_signals(engine, pool):
     signals = [signal.SIGINT]
     if engine in ("java-virtual", "csharp", "node", "erlang"):  # these runtimes handle it on their own
         signals.append(signal.SIGTERM)
-    for end in (stop, close, *map(signalled, signals)):
+    for end in (stop, close_input, *map(signalled, signals)):
         worker = pool.get()
         end(worker)
         status = worker.ended()
-        assert engine in BEAM or (status == 0) is (end in (stop, close))  # BEAM exits with 0 on a signal, too
+        assert engine in BEAM or (status == 0) is (
+            end in (stop, close_input)
+        )  # BEAM exits with 0 on a signal, too
         worker.check()
 
 

@@ -403,11 +403,8 @@ async def test_workers_and_page_servers_are_the_first_the_kernel_kills_without_m
     ],
 )  # fmt: skip
 def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, together, budget, expected):
-    machine = Machine(12 * GIB)
-    assert (
-        why_too_many(find_engines(engines), Settings(), tasks, together, budget, machine, lambda: WALLS)
-        == expected
-    )
+    rows, machine = find_engines(engines), Machine(12 * GIB)
+    assert why_too_many(rows, Settings(), tasks, together, budget, machine, lambda: WALLS) == expected
 
 
 @pytest.mark.parametrize(

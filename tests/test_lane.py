@@ -339,17 +339,11 @@ def test_a_slow_rate_of_ticks_is_not_a_stall():
 def test_a_limit_is_logged_and_lowers_the_target():
     bench, lane, link = running_lane()
     bench.lab.set_target(lane, 50_000)
-    bench.receive(
-        tick(0.3, 21_800), Limit(21_800, 50_000, "vm.max_map_count", 65_530, "can't start new thread")
-    )
-    assert (lane.state, lane.target, lane.worker.goal.limit.wall) == (
-        State.RUNNING,
-        21_800,
-        "vm.max_map_count",
-    )
-    assert bench.texts("warning") == [
-        "vm.max_map_count (65,530) reached at 21,800 of 50,000 tasks: can't start new thread"
-    ]
+    limit = Limit(21_800, 50_000, "vm.max_map_count", 65_530, "can't start new thread")
+    bench.receive(tick(0.3, 21_800), limit)
+    assert (lane.state, lane.target, lane.worker.goal.limit) == (State.RUNNING, 21_800, limit)
+    (text,) = bench.texts("warning")
+    assert text == "vm.max_map_count (65,530) reached at 21,800 of 50,000 tasks: can't start new thread"
     bench.lab.set_target(lane, 1_000)
     assert (lane.worker.goal.limit, targets(link)[-1]) == (None, 1_000)
 

@@ -32,7 +32,7 @@ def screen_text(app):
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
-def test_a_picture_row_is_divided_and_is_no_reference_cycle():
+def test_a_divided_picture_row_creates_no_reference_cycle():
     row = PictureRow([Segment("abc"), Segment("def")], 6)
     parts = row.divide([2, 6])
     assert [part.text for part in parts] == ["ab", "cdef"]
@@ -47,7 +47,7 @@ def test_a_picture_row_is_divided_and_is_no_reference_cycle():
         gc.enable()
 
 
-async def test_a_chart_shows_lines_and_values_or_a_hint_and_has_the_border_of_any_widget():
+async def test_a_chart_shows_lines_and_values_or_a_hint_inside_a_textual_border():
     chart = Chart(rss(), hint="switch a lane on")
     gaps = (Line("a", "#ff0000", TIMES, [math.nan] * 61), Line("b", "#00ff00", [], []))
     async with showing(chart).run_test(size=(44, 14)) as pilot:
@@ -68,7 +68,7 @@ async def test_a_chart_shows_lines_and_values_or_a_hint_and_has_the_border_of_an
                 assert framed == [list(strip.simplify()) for strip in Widget.render_lines(chart, crop)]
 
 
-async def test_a_chart_is_repainted_only_when_a_cell_changes_and_adapts_to_size_and_theme():
+async def test_a_chart_is_painted_only_when_a_cell_changes_and_follows_size_and_theme():
     chart = Chart(rss())
     with patch.object(chart_file, "paint", wraps=chart_file.paint) as paint:
         async with showing(chart).run_test(size=(44, 14)) as pilot:
@@ -109,7 +109,7 @@ def entries(*pairs):
 
 
 @given(title=st.sampled_from(["RSS", "tasks created / s"]), pairs=ENTRIES, width=st.integers(12, 90))
-def test_a_caption_fits_and_has_no_truncated_value_and_no_ambiguous_name(title, pairs, width):
+def test_a_caption_fits_without_truncated_values_or_ambiguous_names(title, pairs, width):
     parts = caption(title, entries(*pairs), width)
     texts = [text for text, _ in parts]
     assert len("".join(texts)) <= width
@@ -128,8 +128,8 @@ HOSTS = entries(("web1", "2.81 k/s"), ("web2", "3.42 k/s"))
 LONG = entries(("asyncio × 4, median", "10 k"))
 
 
-def test_a_caption_leaves_out_units_names_digits_title_spaces_values_and_entries_in_turn():
-    for shown, width, text in (
+def test_a_caption_drops_units_names_digits_title_spaces_values_and_entries_in_turn():
+    for legend, width, text in (
         (RATES, 70, "completed / s  threads 185/s  asyncio 2.81 k/s  uvloop 3.42 k/s"),
         (RATES, 62, "completed / s  threads 185 asyncio 2.81k uvloop 3.42k"),
         (RATES, 46, "completed / s  thre 185 asyn 2.81k uvlo 3.42k"),
@@ -147,5 +147,5 @@ def test_a_caption_leaves_out_units_names_digits_title_spaces_values_and_entries
         (HOSTS, 28, "completed / s  web1 web2"),
         (LONG, 35, "completed / s  asyncio 10k"),
     ):
-        parts = caption("completed / s", shown, width, "done / s")
+        parts = caption("completed / s", legend, width, "done / s")
         assert "".join(part for part, _ in parts) == text

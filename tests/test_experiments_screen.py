@@ -1,4 +1,4 @@
-"""The experiments on the screen, with fake workers whose time runs many times faster than ours."""
+"""The experiments screen, with fake workers on a clock that runs many times faster."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ from tests import virtual_time
 from tests.screen import GIB, GOLDEN, MEMORY, WALLS, Workers, assert_golden, stage
 
 SPEED = 50
-"""How much faster the clock of an experiment's lab runs: a second's sleep is over at once."""
+"""How much faster the clock of an experiment's lab runs."""
 
 SMALL = """
 name = "small"
@@ -95,17 +95,17 @@ workload = "sleep:3600"
 
 
 @pytest.fixture
-def own_files(tmp_path, monkeypatch):
-    """Have two small experiments in place of those that come with concwatch."""
+def small_experiments(tmp_path, monkeypatch):
+    """Replace the shipped experiments with two small ones. Return their folder."""
     for name, text in (("small", SMALL), ("long", LONG)):
         (tmp_path / f"{name}.toml").write_text(text)
     monkeypatch.setattr(files, "SHIPPED", tmp_path)
-    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.0)  # fakes have nothing to settle
+    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.0)  # fake workers need no time to settle
     return tmp_path
 
 
 def fast_lab(workers=None, budget=4 * GIB):
-    """Make labs with fake workers, on a clock that hurries."""
+    """Return a function that makes labs with fake workers on a fast clock."""
 
     def make(engines, settings):
         return Lab(
@@ -122,17 +122,17 @@ def fast_lab(workers=None, budget=4 * GIB):
     return make
 
 
-def experiments(size=(120, 40), **more):
-    return stage(size, engines=SHOWN, **{"make_run_lab": fast_lab(), **more})
+def experiments(size=(120, 40), **options):
+    return stage(size, engines=SHOWN, **{"make_run_lab": fast_lab(), **options})
 
 
-async def opened(s) -> ExperimentRuns:
+async def open_experiments(s) -> ExperimentRuns:
     await s.press("e")
     await s.sees("enter runs it", within=lambda: s.query("RunBar"))
     return s.app.runs
 
 
-async def over(s, name):
+async def finish(s, name):
     await s.until(lambda: s.app.runs.running is None, f"{name} ends")
     s.app.screen.update_now()
     await s.settle()
@@ -143,7 +143,7 @@ def table(s):
 
 
 @pytest.mark.real
-def test_the_first_frame_loads_nothing_of_them():
+def test_the_app_imports_no_experiments_at_its_start():
     code = "import concwatch.ui.app, sys; print(*[name for name in sys.modules if 'experiment' in name])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
@@ -151,9 +151,9 @@ def test_the_first_frame_loads_nothing_of_them():
     assert done.stdout.split() == []
 
 
-async def test_every_shipped_experiment_is_listed_with_what_it_is_about():
+async def test_every_shipped_experiment_is_listed_and_described():
     async with experiments() as s:
-        runs = await opened(s)
+        runs = await open_experiments(s)
         assert runs.broken == []
         assert list(runs.experiments) == [path.stem for path in shipped()]
         for name, experiment in runs.experiments.items():
@@ -161,33 +161,33 @@ async def test_every_shipped_experiment_is_listed_with_what_it_is_about():
             await s.sees(experiment.title, experiment.about.split()[0], within=s.query("AboutPanel"))
             await s.sees(experiment.table[0].title[:40], within=table(s))
             await s.press("down")
-        assert s.app.screen.selected == 0, "the list begins again"
+        assert s.app.screen.selected == 0, "the selection wraps around"
 
 
-async def test_a_quick_run_and_a_full_one_fill_the_table_and_the_charts(own_files, monkeypatch):
+async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monkeypatch):
     monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
     async with experiments() as s:
-        runs = await opened(s)
+        runs = await open_experiments(s)
         await s.press("down")
         await s.sees("enter runs it: 13 runs, about", "k for a quick run: 5 runs", within=s.query("RunBar"))
         await s.press("k", "enter")
         assert runs.running == "small"
-        await s.until(lambda: s.app.screen.query_one(RunChart).plot.lines, "memory is drawn while it runs")
-        await over(s, "small")
+        await s.until(lambda: s.app.screen.query_one(RunChart).plot.lines, "memory is drawn during the run")
+        await finish(s, "small")
         await s.sees("✓ done", within=s.query("ExperimentList"))
         await s.sees("done (quick): 5 of 5 cells measured", within=s.query("RunBar"))
         await s.sees("100 threads 300.25 312.5 1.04 × one run", "published only", within=table(s))
         await s.sees("threads take 2.3 × what coroutines take", within=table(s))
-        here = [line for line in s.app.screen.query_one(SizeChart).plot.lines if line.mark == "●"]
-        assert [line.values for line in here] == [[32_000.0, 320_000.0], [14_000.0, 140_000.0]]
+        measured = [line for line in s.app.screen.query_one(SizeChart).plot.lines if line.mark == "●"]
+        assert [line.values for line in measured] == [[32_000.0, 320_000.0], [14_000.0, 140_000.0]]
         await s.press("right")
         await s.sees("The whole process", "1,000 asyncio 16", within=table(s))
         await s.press("right", "k", "enter")
         assert runs.running == "small"
-        await over(s, "small")
+        await finish(s, "small")
         await s.sees("done: 7 of 7 cells measured", within=s.query("RunBar"))
         await s.sees("1,000 threads 3,000 3,125 1.04 × 0 %", within=table(s))
-        # When exactly a fake was sampled, and how long it took, is all that differs between two runs.
+        # Only the duration and the times of memory samples differ between two runs: fix them.
         monkeypatch.setattr(Runner, "seconds", property(lambda self: 12.0))
         for cell, outcome in runs.shown("small").outcomes.items():
             for run in outcome.runs:
@@ -197,11 +197,11 @@ async def test_a_quick_run_and_a_full_one_fill_the_table_and_the_charts(own_file
         assert_golden(s.lines(), GOLDEN / "experiments-120x40.txt")
 
 
-async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it_is_stopped(
-    own_files,
+async def test_a_run_continues_behind_the_monitor_and_keeps_its_results_when_stopped(
+    small_experiments,
 ):
     async with experiments() as s:
-        runs = await opened(s)
+        runs = await open_experiments(s)
         await s.press("enter")
         await s.sees("▸ 1 of 1", within=table(s))
         await s.sees("asyncio 10, run 1 of 1", "left", within=s.query("RunBar"))
@@ -214,9 +214,11 @@ async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it
             await s.sees("run 1 of 1", within=lambda: s.query("RunBar"))
         assert runs is s.app.runs
         await s.press("down", "enter")
-        assert (runs.running, s.app.screen.selected) == ("long", 0), "one at a time: it shows what runs"
+        assert (runs.running, s.app.screen.selected) == ("long", 0), (
+            "the running one is selected"
+        )
         await s.press("x")
-        await over(s, "long")
+        await finish(s, "long")
         await s.sees("◐ partial", within=s.query("ExperimentList"))
         await s.sees("partial: 1 of 4 cells measured", within=s.query("RunBar"))
         await s.sees("10 threads", "one run", "10 asyncio – – – not run", within=table(s))
@@ -227,9 +229,9 @@ async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it
         assert "experiment" not in s.text(s.query("StatusBar"))
 
 
-async def test_quitting_ends_what_runs(own_files):
+async def test_quitting_stops_the_running_experiment(small_experiments):
     async with experiments() as s:
-        runs = await opened(s)
+        runs = await open_experiments(s)
         await s.press("enter")
         await s.sees("asyncio 10, run 1 of 1", within=s.query("RunBar"))
         await s.press("ctrl+c")
@@ -238,36 +240,36 @@ async def test_quitting_ends_what_runs(own_files):
     assert all(lane.idle for lane in runs.lanes)
 
 
-async def test_failed_and_skipped_cells_say_why(own_files):
+async def test_failed_and_skipped_cells_show_why(small_experiments):
     workers = Workers(answers={"threads": {("burst", 100): Ended("killed by SIGKILL")}})
     async with experiments(make_run_lab=fast_lab(workers, budget=30 << 20)) as s:
-        await opened(s)
+        await open_experiments(s)
         await s.press("down", "enter")
-        await over(s, "small")
+        await finish(s, "small")
         await s.sees("failed: ", "killed by SIGKILL", within=table(s))
         await s.sees("skipped: needs about", "the memory budget is 30 MiB", within=table(s))
         await s.sees("skipped", "failed", within=s.query("RunBar"))
 
 
-async def test_what_breaks_off_and_a_file_that_cannot_be_read_are_told(own_files):
+async def test_a_run_that_raises_and_an_invalid_file_are_reported(small_experiments):
     def broken(engines, settings):
         raise OSError("no room for a lab")
 
-    (own_files / "bad.toml").write_text("name = 3")
+    (small_experiments / "bad.toml").write_text("name = 3")
     async with experiments(make_run_lab=broken) as s:
-        runs = await opened(s)
+        runs = await open_experiments(s)
         assert list(runs.experiments) == ["long", "small"]
         await s.sees("bad.toml", within=s.toast)
         await s.press("enter")
-        await over(s, "long")
+        await finish(s, "long")
         await s.sees("failed: no room for a lab", "✕ failed")
 
 
-async def test_the_mouse_does_it_all(own_files):
+async def test_the_mouse_selects_runs_and_stops_an_experiment(small_experiments):
     async with experiments() as s:
-        runs = await opened(s)
-        chooser = s.query("ExperimentList")
-        assert await s.pilot.click(chooser, offset=(5, 5))
+        runs = await open_experiments(s)
+        experiment_list = s.query("ExperimentList")
+        assert await s.pilot.click(experiment_list, offset=(5, 5))
         await s.settle()
         assert s.app.screen.selected == 1
         bar, results = s.query("RunBar"), table(s)
@@ -276,33 +278,33 @@ async def test_the_mouse_does_it_all(own_files):
         await s.sees("The whole process", within=results)
         await s.click(bar, s.lines()[bar.region.y].index("quick") - bar.region.x)
         assert runs.quick
-        assert await s.pilot.click(chooser, offset=(5, 1))
+        assert await s.pilot.click(experiment_list, offset=(5, 1))
         await s.settle()
         await s.click(bar, s.lines()[bar.region.y].index("run") - bar.region.x)
         assert runs.running == "long"
         await s.sees("stop", within=bar)
         await s.click(bar, s.lines()[bar.region.y].index("stop") - bar.region.x)
-        await over(s, "long")
+        await finish(s, "long")
 
 
-async def test_lanes_that_share_the_machine_are_told_of_and_can_be_stopped(own_files):
+async def test_running_lanes_are_reported_and_can_be_stopped(small_experiments):
     async with experiments() as s:
         await s.switch_on("asyncio", tasks=20_000)
-        await opened(s)
+        await open_experiments(s)
         await s.sees("tasks distort the figures", within=s.query("RunBar"))
         await s.press("0")
         for _ in range(10):
             s.clock.now += 0.1
             s.lab.step()
-        s.app.update_now()  # as for a picture
+        s.app.update_now()  # as before a screenshot
         await s.settle()
         assert "lanes" not in s.text(s.query("RunBar"))
         assert not s.lane("asyncio").on
 
 
-async def test_details_and_help_and_any_size_will_do(own_files):
+async def test_details_help_and_every_size(small_experiments):
     async with experiments() as s:
-        await opened(s)
+        await open_experiments(s)
         await s.press("down", "d")
         assert isinstance(s.app.screen, ReadDialog)
         await s.sees("A. Writer, 2020: Two Engines", "one machine; Python 3.9", "fresh process", "alone.")
@@ -315,18 +317,18 @@ async def test_details_and_help_and_any_size_will_do(own_files):
             for key in ("c", "right", "d", "escape", "question_mark", "escape"):
                 await s.press(key)
                 assert s.lines()
-        # Where there is little room one thing is shown at a time.
+        # A small terminal shows one pane at a time.
         await s.pilot.resize_terminal(80, 24)
-        await s.press("c")  # round to the first
+        await s.press("c")  # back to the first
         await s.sees("2 of 2 small Are two engines alike?", within=s.query("ExperimentList"))
         panes = [table(s), s.query("SizeChart"), s.query("RunChart")]
-        for seen in (*panes, panes[0]):
-            assert [pane for pane in panes if pane.region.height] == [seen]
-            assert seen.region.height > 9
+        for visible in (*panes, panes[0]):
+            assert [pane for pane in panes if pane.region.height] == [visible]
+            assert visible.region.height > 9
             await s.press("c")
 
 
-def test_colours_are_those_of_the_lanes_and_never_twice_the_same():
+def test_series_have_their_lanes_colours_and_never_the_same_twice():
     lanes = ["threads", "pool", "asyncio", "uvloop"]
     plain = series_colors(lanes, lanes, dark=True)
     assert series_colors(["asyncio", "threads"], lanes, dark=True) == [plain[2], plain[0]]
@@ -347,5 +349,5 @@ def test_colours_are_those_of_the_lanes_and_never_twice_the_same():
         (4_500, "about 1 h 15 min"),
     ],
 )
-def test_a_forecast_is_no_finer_than_it_is(seconds, text):
+def test_a_forecast_is_rounded(seconds, text):
     assert format_forecast(seconds) == text

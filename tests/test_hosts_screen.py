@@ -1,4 +1,4 @@
-"""Lanes of one engine on several hosts, on the screen: folded into a row, and by themselves."""
+"""Lanes of one engine on several hosts, folded into one row or each in its own."""
 
 from msgspec import structs
 
@@ -16,12 +16,12 @@ class HostWorkers(Workers):
 
     def __call__(self, engine):
         link = super().__call__(engine)
-        later, told = link.arrivals, []
+        arrivals_of_worker, first = link.arrivals, [figures()]
 
         def arrivals(now):
-            first = [] if told else [figures()]
-            told.append(now)
-            return [*first, *later(now)]
+            pending = [*first, *arrivals_of_worker(now)]
+            first.clear()
+            return pending
 
         link.arrivals = arrivals
         return link
@@ -35,7 +35,7 @@ def on(count):
     return [ENGINES["asyncio"].on(host) for host in hosts(count)]
 
 
-async def test_one_slider_holds_twenty_hosts_and_a_key_shows_each():
+async def test_one_slider_controls_twenty_hosts_and_a_key_unfolds_them():
     async with stage(engines=on(20), workers=HostWorkers()) as screen:
         assert len(screen.app.screen.query(LaneCard)) == 1
         await screen.press("1", "plus")
@@ -56,12 +56,12 @@ async def test_one_slider_holds_twenty_hosts_and_a_key_shows_each():
         await screen.sees("9,500 live")
 
 
-async def test_a_target_is_split_by_what_each_host_holds_or_evenly():
+async def test_a_target_is_split_by_free_memory_or_evenly():
     async with stage(engines=on(2), workers=HostWorkers()) as screen:
         await screen.press("1", "plus")
         await screen.run(2)
         small = screen.lab.hosts[1].machine
-        small.update(figures(time=5.0, available=1 << 30))
+        small.update(structs.replace(figures(available=1 << 30), time=5.0))
         screen.lab.hosts[1].capacity.budget.update(0)
         await screen.press("plus")
         await screen.run(2)
@@ -73,13 +73,13 @@ async def test_a_target_is_split_by_what_each_host_holds_or_evenly():
         assert [lane.target for lane in screen.lab.lanes] == [10_000, 10_000]
 
 
-async def test_without_other_hosts_there_is_nothing_to_fold():
+async def test_folding_without_other_hosts_shows_a_hint():
     async with stage(engines=[ENGINES["asyncio"]]) as screen:
         await screen.press("h")
         await screen.sees("each engine runs on one host; add others with --host")
 
 
-async def test_it_stands_on_small_and_large_terminals_and_the_table_sorts():
+async def test_unfolded_hosts_fit_every_terminal_size_and_can_be_sorted():
     engines = [*on(4), *(ENGINES["go"].on(host) for host in hosts(4))]
     async with stage(engines=engines, workers=HostWorkers()) as screen:
         await screen.press("1", "plus", "2", "plus", "plus")
@@ -90,7 +90,7 @@ async def test_it_stands_on_small_and_large_terminals_and_the_table_sorts():
             await screen.sees("go · web1", within=screen.app.screen.query_one(CostTable))
 
 
-async def test_charts_show_the_median_of_hosts_and_the_band_in_which_all_lie():
+async def test_charts_can_show_the_median_of_hosts_and_their_range():
     async with stage((200, 60), engines=on(3), workers=HostWorkers()) as screen:
         await screen.press("1", "plus")
         await screen.run(2)
@@ -110,7 +110,7 @@ async def test_charts_show_the_median_of_hosts_and_the_band_in_which_all_lie():
         assert [line.values[-1] for line in chart.plot.lines] == [9_000]
 
 
-async def test_a_step_that_waits_to_be_shown_while_rows_change_is_shown_in_the_new_rows():
+async def test_a_pending_update_is_shown_in_new_rows_after_folding():
     async with stage(engines=on(3), workers=HostWorkers()) as screen:
         await screen.press("1", "plus")
         await screen.run(2)
@@ -124,21 +124,14 @@ async def test_a_step_that_waits_to_be_shown_while_rows_change_is_shown_in_the_n
         await screen.sees("asyncio × 3", "10,000 live")
 
 
-async def test_a_host_that_has_not_answered_is_not_asked_what_fits():
-    async with stage(engines=on(1), workers=HostWorkers()) as screen:
-        await screen.press("1", "plus")
-        await screen.run(3)
-        await screen.sees("10,000 live")
-
-
-async def test_hosts_that_join_and_leave_a_cluster_are_lanes_that_come_and_go():
+async def test_hosts_that_join_or_leave_a_cluster_add_or_remove_lanes():
     members = [structs.replace(host, opener=print) for host in hosts(3)]
-    there = members[:1]
+    present = members[:1]
     engines = [ENGINES["asyncio"].on(members[0])]
-    async with stage(engines=engines, workers=HostWorkers(), cluster=lambda: there) as screen:
+    async with stage(engines=engines, workers=HostWorkers(), cluster=lambda: present) as screen:
         await screen.press("1", "plus")
         await screen.run(3)
-        there.extend(members[1:])
+        present.extend(members[1:])
         await screen.run(2)
         await screen.sees("asyncio × 3", "web3 has joined the cluster")
         await screen.press("v")
@@ -146,13 +139,13 @@ async def test_hosts_that_join_and_leave_a_cluster_are_lanes_that_come_and_go():
         assert sum(lane.live for lane in screen.lab.lanes) == 10_000
         await screen.press("h")
         assert len(screen.app.screen.query(LaneCard)) == 3
-        del there[1]
+        del present[1]
         await screen.run(2)
         assert len(screen.app.screen.query(LaneCard)) == 2
         await screen.sees("web2 has left the cluster")
         await screen.press("h")
         await screen.sees("asyncio × 2")
-        there.insert(0, members[1])
+        present.insert(0, members[1])
         await screen.run(2)
         await screen.sees("asyncio × 3")
         assert len(screen.lab.lanes) == 3

@@ -1,4 +1,4 @@
-"""What a worker has loaded, and which room of the house uses which: measured, not promised."""
+"""The modules that workers, the page server and the wire import."""
 
 import subprocess
 import sys
@@ -28,29 +28,29 @@ NEVER = {
     "urllib3",
 }
 HEAVY = {"json", "re", "typing", "asyncio", "enum", "inspect", "dataclasses", "logging", "tracemalloc"}
-"""Modules that an idle worker with threads needs not, and that weigh."""
+"""Expensive modules that an idle worker with threads does not need."""
 
 
 def imported(noise):
-    """The modules that ``-X importtime`` has told of."""
+    """Return the modules that ``-X importtime`` reported."""
     lines = [line for line in noise.splitlines() if line.startswith("import time:")]
     return {line.rsplit("|", 1)[1].strip() for line in lines}
 
 
-def bare(code):
-    """What a bare interpreter of the same kind imports for ``code``."""
+def imported_by(code):
+    """Return the modules that this interpreter imports to run ``code``."""
     command = [sys.executable, "-X", "importtime", "-c", code]
     return imported(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr)
 
 
 @pytest.mark.parametrize("engine", PYTHONS, ids=lambda engine: engine.name)
-def test_a_worker_has_loaded_nothing_of_the_monitor(engine, tmp_path):
+def test_a_worker_imports_nothing_of_the_monitor(engine, tmp_path):
     engine = row_of(engine.name)
     if engine.missing():
         pytest.skip(engine.missing())
     kind = "async def" if engine.kind in ("asyncio", "uvloop", "asyncio-eager") else "def"
     (tmp_path / "jobs.py").write_text(
-        f"import sys\n{kind} look(): sys.stderr.write(' '.join(['<', *sys.modules, '>']))\n"
+        f"import sys\n{kind} report(): sys.stderr.write(' '.join(['<', *sys.modules, '>']))\n"
     )
     with Worker(engine, cwd=tmp_path) as worker:
         worker.target(5)
@@ -59,7 +59,7 @@ def test_a_worker_has_loaded_nothing_of_the_monitor(engine, tmp_path):
         worker.do("trim")
         worker.refuse("workload", spec="slep:1")
         worker.do("refill", on=False)
-        worker.do("workload", spec="jobs:look")
+        worker.do("workload", spec="jobs:report")
         worker.send("target", tasks=1)
         worker.until(lambda: ">" in worker.noise, "list of modules")
         loaded = set(worker.noise.partition("<")[2].partition(">")[0].split())
@@ -70,7 +70,7 @@ def test_a_worker_has_loaded_nothing_of_the_monitor(engine, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["threads", "pool"])
-def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
+def test_a_worker_with_threads_imports_no_expensive_module(name):
     engine = next(engine for engine in PYTHONS if engine.name == name)
     program, *arguments = engine.command()
     with Worker(name, command=[program, "-X", "importtime", *arguments]) as worker:
@@ -84,27 +84,31 @@ def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
         worker.next_ticks(2)
         loaded = imported(worker.noise)
     assert "concwatch.worker.reporter" in loaded
-    # Of the room below no more than is needed when no file can be opened any more.
+    # Of concwatch.system only what is needed when no more files can be opened.
     own_system = {module for module in loaded if module.startswith("concwatch.system.")}
     assert own_system == {"concwatch.system.open_files"}
     assert "concwatch.text" not in loaded
-    # Up to Python 3.12 threading itself brings functools, of which the engine uses partial.
+    # The engine uses functools.partial; until Python 3.12 threading imports functools as well.
     own = {
         "threads": "import functools, threading",
         "pool": "from concurrent.futures import ThreadPoolExecutor",
     }
-    engines_own = bare(own[name])
+    engines_own = imported_by(own[name])
     extra = {module for module in loaded - engines_own if not module.startswith("concwatch")}
     assert not HEAVY & extra
     if name == "threads":
         assert extra <= {"__future__", "gc", "resource"}
 
 
-def test_the_page_server_has_loaded_nothing_of_the_monitor_or_of_a_worker():
-    loaded = bare("import concwatch.page_server, aiohttp.web")
+def test_the_page_server_imports_nothing_of_monitor_or_worker():
+    loaded = imported_by("import concwatch.page_server, aiohttp.web")
     assert not (NEVER - {"aiohttp", "concwatch.page_server"}) & loaded
     assert not any(module.startswith("concwatch.worker") for module in loaded)
 
 
-def test_the_package_and_its_wire_import_nothing():
-    assert bare("import concwatch.wire") - bare("pass") == {"__future__", "concwatch", "concwatch.wire"}
+def test_the_package_and_its_wire_import_no_other_module():
+    assert imported_by("import concwatch.wire") - imported_by("pass") == {
+        "__future__",
+        "concwatch",
+        "concwatch.wire",
+    }

@@ -1,4 +1,4 @@
-"""A replay under mouse and keys, on a clock driven by hand; nothing runs, everything is looked up."""
+"""A replay with mouse and keys, on a clock that the test advances."""
 
 import re
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
-from concwatch.ui.play_head import PlayHead, format_moment, parse_moment
+from concwatch.ui.play_head import format_moment, parse_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
@@ -23,7 +23,7 @@ from tests.made_recording import MACHINE, made_lines
 from tests.screen import Clock, Stage, Workers, running, stage
 
 SECONDS = 300.0
-"""How long the made recordings are."""
+"""Length of the recording."""
 
 SIZES = [(120, 40), (80, 24)]
 
@@ -38,26 +38,23 @@ def made(tmp_path_factory):
 
 @dataclass
 class ReplayStage(Stage):
-    """A running replay, and what a test wants to do and to see."""
+    """A running replay, with the actions and queries of tests."""
 
     @property
     def replay(self):
-        """The screen, whatever dialog stands before it."""
+        """The replay's screen, even behind a dialog."""
         return next(screen for screen in self.app.screen_stack if isinstance(screen, ReplayScreen))
 
-    @property
-    def monitor(self):
-        """What stands in the monitor's place."""
-        return self.replay
+    monitor = replay
 
     @property
     def transport(self):
-        """The line that is played along."""
+        """The line with the play head."""
         return self.replay.query_one(Transport)
 
     @property
     def at(self):
-        """The moment that is shown, in seconds."""
+        """The time shown, in seconds."""
         return self.replay.snapshot.elapsed
 
     @property
@@ -70,68 +67,69 @@ class ReplayStage(Stage):
         return next(card for card in self.replay.query(RecordedCard) if name in self.text(card))
 
     async def pass_(self, seconds):
-        """Let so much of a person's time pass, and have the screen follow."""
+        """Advance the clock, and update the screen."""
         self.clock.now += seconds
         self.replay.show_snapshot()
         await self.settle()
 
     async def pause_at(self, moment):
-        """Stand at a moment."""
+        """Pause, and jump to a moment."""
         if self.playing:
             await self.press("space")
         await self.type(str(moment))
 
     async def type(self, text):
-        """Go to a moment by typing it."""
+        """Jump to a moment by typing it."""
         await self.press("j")
         await self.enter(text)
         await self.press("enter")
         await self.until(lambda: self.app.screen is self.replay, "the dialog is closed")
         await self.settle()
 
+    def cell_offset(self, cell):
+        """Return the offset of a cell of the line from the widget's edge."""
+        return self.track()[0] + cell - self.transport.region.x, 0
+
     def track(self):
-        """Column of the first cell of the line, and how many cells it has."""
+        """Return the column of the line's first cell, and the number of its cells."""
         row = self.lines()[self.transport.region.y]
         start = next(x for x, char in enumerate(row) if char in "━─●┿┼◆")
         return start, self.transport.region.right - 2 - start
 
     async def click_track(self, cell):
         """Click on a cell of the line."""
-        start, _ = self.track()
-        assert await self.pilot.click(self.transport, offset=(start + cell - self.transport.region.x, 0))
+        assert await self.pilot.click(self.transport, offset=self.cell_offset(cell))
         await self.settle()
 
 
 @asynccontextmanager
-async def replay(path, size=(120, 40), speed=1.0, pictures=None):
-    """Play a recording on a clock driven by hand."""
+async def replay(path, size=(120, 40), speed=1.0):
+    """Play a recording on a clock that the test advances."""
     clock = Clock()
-    more = {} if pictures is None else {"pictures": pictures}
-    app = ReplayApp(load(path), path.name, speed, clock=clock, **more)
+    app = ReplayApp(load(path), path.name, speed, clock=clock)
     async with running(app, size) as pilot:
-        found = ReplayStage(app, pilot, Workers(), clock)
-        await found.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay")
-        await found.pass_(0.0)
-        yield found
+        s = ReplayStage(app, pilot, Workers(), clock)
+        await s.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay")
+        await s.pass_(0.0)
+        yield s
 
 
-# What is seen.
+# What is shown.
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_first_frame_tells_the_recording_and_its_machine_and_any_other_its_own_figures(made, size):
+async def test_a_replay_shows_recording_and_machine_and_the_figures_of_each_moment(made, size):
     async with replay(made, size) as s:
         heading = s.lines()[0]
         assert all(text in heading for text in ("replay", "run-3.jsonl", "21 Nov 2026"))
         if size[0] > 80:
             assert f"{MACHINE['python']} · {MACHINE['cores']} cores · 24 GiB" in heading
             assert "monitor 5 % CPU · 41 MiB" in heading
-            await s.sees("pool 7 threads")  # as many as there were there, not here
+            await s.sees("pool 7 threads")  # recorded, not this machine's
         assert "Hz" not in heading
         await s.sees("1 threads", "2 pool", "● on", "RSS/task", "00:00.0 / 05:00.0", "×1")
         assert s.lines()[-1].strip().startswith("space play")
         assert s.replay.focused is None
-        # The same at another moment, which is typed.
         await s.pause_at("1:37.5")
         assert s.at == 97.5
         await s.sees("20,000 live", within=s.card("threads"))
@@ -143,7 +141,7 @@ async def test_the_first_frame_tells_the_recording_and_its_machine_and_any_other
         assert "20,000" not in s.text()
 
 
-async def test_80_by_24_shows_six_lanes_and_a_chart_and_an_event(tmp_path):
+async def test_80_by_24_shows_six_lanes_a_chart_and_an_event(tmp_path):
     path = tmp_path / "six.jsonl"
     path.write_bytes(b"".join(made_lines(20)))
     async with replay(path, size=(80, 24)) as s:
@@ -154,16 +152,15 @@ async def test_80_by_24_shows_six_lanes_and_a_chart_and_an_event(tmp_path):
 
 
 class ClockFromZero(Clock):
-    """What falls into one column of a chart depends on the clock; that of a recording begins at 0."""
+    """A clock that starts at 0, as a recording does: the columns of charts depend on it."""
 
     def __init__(self):
         self.now = 0.0
 
 
-async def test_everything_is_as_the_monitor_showed_it(tmp_path, monkeypatch):
-    """Record a lab behind a monitor, and hold the replay of each moment against what stood there then."""
+async def test_a_replay_shows_each_moment_as_the_monitor_did(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.screen.Clock", ClockFromZero)
-    path, seen = tmp_path / "lab.jsonl", []
+    path, moments = tmp_path / "lab.jsonl", []
 
     def parts(s, screen):
         cards = [" ".join(s.text(card).split()) for card in screen.query("LaneCard")]
@@ -174,53 +171,55 @@ async def test_everything_is_as_the_monitor_showed_it(tmp_path, monkeypatch):
             "charts": [line[grid.x : grid.right] for line in lines[grid.y : grid.bottom]],
             "costs": lines[table.y : table.bottom - 1],
             "panel": s.text(screen.query_one("CommonPanel")),
-            # Without its scroll bar, which tells how many rows are kept.
+            # Without the scrollbar, which depends on the number of rows kept.
             "events": re.sub(" [▁-█](?= │)", "", s.text(screen.query_one("EventView"))),
         }
 
     async with stage(size=(120, 40)) as s:
-        recorder = make_recorder(path, s.lab)
+        engines = [lane.engine for lane in s.lab.lanes]
+        recorder = Recorder(path, FileWriter(path), "concwatch", engines)
+        recorder.observe(s.lab)
 
-        async def note_down():
+        async def save_parts():
             await s.run(0.1)
-            s.monitor.query_one("ChartGrid").redraw()  # else they may be some tenths of a second old
+            s.monitor.query_one("ChartGrid").redraw()  # which may be some tenths of a second old
             s.monitor.show_snapshot()
             await s.settle()
-            seen.append((s.clock.now, s.monitor.query_one("ChartGrid").window, parts(s, s.monitor)))
-            s.clock.now = round(s.clock.now + 0.05, 3)  # what is asked for next is asked for later
+            moments.append((s.clock.now, s.monitor.query_one("ChartGrid").window, parts(s, s.monitor)))
+            s.clock.now = round(s.clock.now + 0.05, 3)  # so that the next commands are later
 
-        await s.press("t")  # so that no chart is empty: what one says then is the monitor's own
+        await s.press("t")  # an empty chart has the monitor's own hint
         await s.switch_on("asyncio", tasks=2_000)
-        await note_down()
+        await save_parts()
         await s.switch_on("threads", tasks=700)
         await s.run(5)
-        await note_down()
+        await save_parts()
         await s.press("g")
         await s.run(20)
         await s.press("right_square_bracket")
-        await note_down()
+        await save_parts()
         s.lab.set_target(s.lane("asyncio"), 50_000)
         s.lab.set_workload("hold")
         await s.run(12)
-        await note_down()
+        await save_parts()
         s.lab.switch(s.lane("threads"), False)
         await s.run(3)
         await s.press("left_square_bracket", "left_square_bracket")
-        await note_down()
+        await save_parts()
         recorder.stop("quit")
 
-    async with replay(path, size=(120, 41)) as s:  # one line more: the one that is played along
+    async with replay(path, size=(120, 41)) as s:  # one line more, for the transport
         await s.press("space")
-        for at, window, expected in reversed(seen):
+        for at, window, expected in reversed(moments):
             s.replay.charts.selected_window, s.replay.charts.growing = window, False
             await s.type(f"{at:.6f}")
-            found = parts(s, s.replay)
+            replayed = parts(s, s.replay)
             for part, text in expected.items():
-                assert found[part] == text, f"{part} at {at:g} s"
+                assert replayed[part] == text, f"{part} at {at:g} s"
 
 
 def _without_track(card):
-    """Leave out the slider and the words that move it: those are the monitor's."""
+    """Return a card's text without the slider and its buttons, which only the monitor has."""
     words = [word for word in card.split() if word not in ("−10k", "+10k")]
     kept = [word for word in words if not set(word) <= set("━╍─●┃┬┯○")]
     return " ".join(kept).replace("drag the slider", "").strip()
@@ -229,7 +228,7 @@ def _without_track(card):
 # Playing.
 
 
-async def test_it_plays_from_the_start_pauses_at_the_end_and_begins_anew(made):
+async def test_a_replay_plays_pauses_at_the_end_and_restarts(made):
     async with replay(made) as s:
         assert s.playing
         await s.pass_(12.34)
@@ -270,10 +269,10 @@ MOVES = (
     ("home N", 0),
     ("end n", SECONDS),
 )
-"""Keys, and where they lead from 1:40."""
+"""Keys, and the moment to which they move from 1:40."""
 
 
-async def test_keys_move_the_play_head_a_jump_goes_on_playing_and_a_step_pauses(made):
+async def test_keys_move_the_play_head_and_only_a_step_pauses(made):
     async with replay(made) as s:
         await s.press("space")
         for keys, moment in MOVES:
@@ -291,12 +290,12 @@ async def test_keys_move_the_play_head_a_jump_goes_on_playing_and_a_step_pauses(
         assert s.at == pytest.approx(22.1)
 
 
-async def test_speed_is_changed_by_key_and_click_between_a_tenth_and_a_hundred(made):
+async def test_keys_and_clicks_change_the_speed_between_0_1_and_100(made):
     async with replay(made, speed=3.0) as s:
         await s.sees("×3", within=s.transport)
         await s.press("less_than_sign")
         await s.sees("×2", within=s.transport)
-        # While it plays, the way back leads over the mark that was just passed.
+        # While playing, going back skips the mark that was just passed.
         for seconds, moment in ((33.1, 65), (0.1, 30)):
             await s.pass_(seconds)
             await s.press("N")
@@ -316,7 +315,7 @@ async def test_speed_is_changed_by_key_and_click_between_a_tenth_and_a_hundred(m
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_click_on_the_line_jumps_both_ends_are_reached_and_a_mark_is_hit_exactly(made, size):
+async def test_a_click_on_the_line_jumps_exactly_to_a_mark_or_an_end(made, size):
     async with replay(made, size) as s:
         await s.press("space")
         _, width = s.track()
@@ -329,14 +328,17 @@ async def test_a_click_on_the_line_jumps_both_ends_are_reached_and_a_mark_is_hit
         assert s.at == pytest.approx(share_at(middle, width) * SECONDS, abs=0.01) or s.at in marks
 
 
-async def test_a_drag_moves_the_play_head_holds_it_and_goes_on_where_it_is_dropped(made):
+async def test_a_drag_holds_the_play_head_and_playing_goes_on_from_the_release(made):
     async with replay(made, speed=10.0) as s:
         await s.pass_(1)
-        start, width = s.track()
-        left = start - s.transport.region.x
+        _, width = s.track()
         half = width // 2
-        await s.pilot.mouse_down(s.transport, offset=(left + 40, 0))
-        await s.pilot.hover(s.transport, offset=(left + half, 0))
+        left, _ = s.cell_offset(0)
+        await s.pilot.mouse_down(s.transport, offset=s.cell_offset(40))
+        await s.pilot.hover(s.transport, offset=s.cell_offset(width - 1))
+        await s.pass_(20)
+        assert (s.at, s.playing) == (SECONDS, True)
+        await s.pilot.hover(s.transport, offset=s.cell_offset(half))
         held = s.at
         assert held == pytest.approx(share_at(half, width) * SECONDS, abs=2)
         assert s.playing
@@ -349,42 +351,42 @@ async def test_a_drag_moves_the_play_head_holds_it_and_goes_on_where_it_is_dropp
         await s.pass_(1)
         assert s.at == pytest.approx(before + 10)
         await s.press("space")
-        await s.pilot.mouse_down(s.transport, offset=(left + 40, 0))
-        await s.pilot.mouse_up(s.transport, offset=(left + 40, 0))
+        await s.pilot.mouse_down(s.transport, offset=s.cell_offset(40))
+        await s.pilot.mouse_up(s.transport, offset=s.cell_offset(40))
         assert not s.playing
 
 
-async def test_the_mouse_reads_moments_and_marks_on_the_line_and_the_wheel_moves_a_second(tmp_path):
+async def test_hovering_the_line_shows_time_and_mark_and_the_wheel_moves_one_second(tmp_path):
     path = tmp_path / "brackets.jsonl"
     lines = [line.replace(b"look at minute 0", b"[red]x[/] [/]") for line in made_lines(SECONDS, lanes=1)]
     path.write_bytes(b"".join(lines))
     async with replay(path) as s:
         await s.pause_at("100")
-        start, width = s.track()
-        note = start + cell_of(30 / SECONDS, width) - s.transport.region.x
-        await s.pilot.hover(s.transport, offset=(note, 0))
-        assert isinstance(s.transport.tooltip, Content), "what is plain text would be read as markup"
+        _, width = s.track()
+        note = s.cell_offset(cell_of(30 / SECONDS, width))
+        await s.pilot.hover(s.transport, offset=note)
+        assert isinstance(s.transport.tooltip, Content), "a string would be parsed as markup"
         assert s.transport.tooltip.plain == "00:30.0  [red]x[/] [/]"
-        await s.pilot.hover(s.transport, offset=(start + width // 2 - s.transport.region.x, 0))
+        await s.pilot.hover(s.transport, offset=s.cell_offset(width // 2))
         assert s.transport.tooltip.plain.startswith("02:")
-        await s.pilot._post_mouse_events([MouseScrollDown], s.transport, offset=(note, 0), button=0)
+        await s.pilot._post_mouse_events([MouseScrollDown], s.transport, offset=note, button=0)
         assert s.at == pytest.approx(101)
 
 
-async def test_a_moment_is_typed_and_what_is_none_says_why(made):
+async def test_a_moment_can_be_typed_and_an_invalid_one_shows_why(made):
     async with replay(made) as s:
         await s.press("space")
         await s.type("83.5s")
         assert s.at == pytest.approx(83.5)
         await s.press("j")
-        for text, why in {
+        for text, problem in {
             "6:00": '"6:00" is after the end: expected a moment from 0:00 to 05:00.0',
             "101%": "is after the end",
             "soon": '"soon" is not a moment',
         }.items():
             await s.enter(text)
             await s.press("enter")
-            await s.sees(why, within=lambda: s.query("#message"))
+            await s.sees(problem, within=lambda: s.query("#message"))
         await s.press("escape")
         assert s.app.screen is s.replay
         assert s.at == pytest.approx(83.5)
@@ -393,7 +395,7 @@ async def test_a_moment_is_typed_and_what_is_none_says_why(made):
 # The charts.
 
 
-async def test_the_charts_are_those_of_the_monitor_and_show_nothing_of_what_came_later(made):
+async def test_charts_have_the_monitors_keys_and_end_at_the_moment_shown(made):
     async with replay(made) as s:
         await s.pause_at("290")
         await s.sees("-4m", within=s.chart("rss"))
@@ -413,15 +415,15 @@ async def test_the_charts_are_those_of_the_monitor_and_show_nothing_of_what_came
         assert s.text(s.chart("rss")) != before
         await s.type("20")
         assert s.text(s.chart("rss")) == before
-        start, width = s.track()
-        tick = start + cell_of(65 / SECONDS, width) - s.transport.region.x
+        _, width = s.track()
+        tick, _ = s.cell_offset(cell_of(65 / SECONDS, width))
         dark = s.color(s.transport, tick)
         s.app.theme = "concwatch-light"
         await s.settle()
-        assert s.color(s.transport, tick) != dark, "a theme gives the marks their new colours"
+        assert s.color(s.transport, tick) != dark, "the theme changes the colours of marks"
 
 
-async def test_a_focused_chart_has_the_arrows_and_leaves_the_other_keys_to_the_play_head(made):
+async def test_a_focused_chart_handles_only_the_arrow_keys(made):
     async with replay(made) as s:
         await s.pause_at("100")
         await s.press("tab", "left")
@@ -432,22 +434,22 @@ async def test_a_focused_chart_has_the_arrows_and_leaves_the_other_keys_to_the_p
         assert s.at == 125
         assert s.playing
         await s.click_track(5)
-        assert s.replay.focused is None  # the arrows are the play head's again
+        assert s.replay.focused is None  # the arrow keys move the play head again
         before = s.at
         await s.press("right")
         assert s.at == pytest.approx(before + 1)
 
 
-# What cannot be done here.
+# What a replay refuses.
 
 
-async def test_lanes_are_chosen_but_not_switched_or_moved_and_that_is_said_once(made):
+async def test_lanes_can_be_selected_but_not_changed_with_a_single_notification(made):
     async with replay(made) as s:
         await s.pause_at("97.5")
         card, toasts = s.card("threads"), lambda: s.app.screen.query("Toast")
         before = s.text(card)
         assert "+10k" not in before
-        assert "┃" in before  # a stroke, where the monitor has a knob
+        assert "┃" in before  # instead of the monitor's knob
         await s.press("2")
         assert s.replay.selected == 1
         await s.tap("threads", card)
@@ -459,18 +461,18 @@ async def test_lanes_are_chosen_but_not_switched_or_moved_and_that_is_said_once(
         assert not toasts()
         await s.tap("● on", card)
         await s.sees(REFUSAL)
-        assert await s.pilot.click(s.card("pool"), offset=(5, 1))  # the line with the stroke
-        assert s.replay.selected == 1  # a click chooses
+        assert await s.pilot.click(s.card("pool"), offset=(5, 1))  # the line of the target
+        assert s.replay.selected == 1
         await s.press("t", "g", "w", "plus", "minus", "enter", "0", "f", "u")
         await s.tap("refill", s.replay.query_one("CommonPanel"))
         assert len(toasts()) == 1
         assert s.text(card).replace("▌", "").split() == before.replace("▌", "").split()
         assert s.app.screen is s.replay
-        await s.click_track(0)  # the line is not covered
+        await s.click_track(0)  # the notification does not cover the line
         assert s.at == 0
 
 
-async def test_help_and_palette_tell_what_can_be_done_and_q_quits(made):
+async def test_help_and_palette_list_the_commands_of_a_replay_and_q_quits(made):
     async with replay(made) as s:
         titles = {command.title for command in s.app.get_system_commands(s.replay)}
         assert {"Play or pause", "Jump", "End", "Logarithmic axis", "Help"} <= titles
@@ -481,10 +483,10 @@ async def test_help_and_palette_tell_what_can_be_done_and_q_quits(made):
         await s.press_last("q")
 
 
-# Recordings that lack something.
+# Incomplete or hostile recordings.
 
 
-async def test_one_that_was_cut_off_opens_and_says_so(tmp_path):
+async def test_a_truncated_recording_is_played_and_marked_as_cut_off(tmp_path):
     path = tmp_path / "cut.jsonl"
     path.write_bytes(b"".join(made_lines(20, lanes=2, cut=True))[:-30])
     async with replay(path, (80, 24)) as s:
@@ -493,19 +495,19 @@ async def test_one_that_was_cut_off_opens_and_says_so(tmp_path):
         assert 19.9 <= s.at <= 20
 
 
-async def test_what_could_command_a_terminal_is_not_passed_on(tmp_path):
-    path = tmp_path / "sly.jsonl"
+async def test_control_characters_of_a_recording_are_replaced(tmp_path):
+    path = tmp_path / "hostile.jsonl"
     lines = list(made_lines(10, lanes=2))
     lines.insert(-1, encode(EventLine(9.0, "threads", "\x1b[2J gone \x9b2J")))
-    lines.insert(-1, encode(MarkLine(9.5, "", "note", "\x1b]0;sly\x07")))
+    lines.insert(-1, encode(MarkLine(9.5, "", "note", "\x1b]0;hostile\x07")))
     path.write_bytes(b"".join(lines).replace(b'"name":"pool"', b'"name":"\\u001b[2J"'))
     async with replay(path) as s:
         await s.press("end")
-        await s.sees("\ufffd[2J gone \ufffd2J", "\ufffd]0;sly\ufffd")
+        await s.sees("\ufffd[2J gone \ufffd2J", "\ufffd]0;hostile\ufffd")
         assert not {"\x1b", "\x9b"} & set(s.app.export_screenshot())
 
 
-async def test_one_without_a_sample_shows_what_there_is(tmp_path):
+async def test_a_recording_without_samples_can_be_played(tmp_path):
     path = tmp_path / "empty.jsonl"
     path.write_bytes(b"".join(made_lines(0, lanes=2)))
     async with replay(path) as s:
@@ -519,7 +521,7 @@ async def test_one_without_a_sample_shows_what_there_is(tmp_path):
 # The command.
 
 
-def test_what_cannot_be_played_is_one_line(made, tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_played_is_a_one_line_error(made, tmp_path, monkeypatch):
     assert f'use "concwatch export {made}"' in refused("replay", made)
     monkeypatch.setattr("concwatch.commands.display.why_no_screen", lambda alternative: None)
     (tmp_path / "words.txt").write_text("to be or not to be\n")
@@ -534,35 +536,7 @@ def test_what_cannot_be_played_is_one_line(made, tmp_path, monkeypatch):
 # The parts.
 
 
-def test_a_play_head_moves_with_the_time_that_passes():
-    head = PlayHead(10.0, 2.0)
-    assert (head.at(5.0), head.playing) == (0.0, False)
-    head.play(5.0)
-    assert head.at(6.0) == 2.0
-    head.change_speed(-1, 6.0)
-    assert head.at(7.0) == 3.0
-    head.jump(9.0, 7.0)
-    assert (head.at(7.5), head.playing) == (9.5, True)
-    assert (head.at(100.0), head.playing) == (10.0, False)
-    head.play(200.0)
-    assert head.at(201.0) == 1.0
-    head.jump(99.0, 201.0)
-    assert head.at(201.0) == 10.0
-    head.jump(-99.0, 201.0)
-    assert head.at(201.0) == 0.0
-    # Held to the end, it goes on where it is dropped.
-    head.play(202.0)
-    head.hold(10.0, 202.0)
-    assert (head.at(205.0), head.playing) == (10.0, True)
-    head.drop(4.0, 206.0)
-    assert (head.at(207.0), head.playing) == (5.0, True)
-    head.pause(207.0)
-    head.hold(2.0, 207.0)
-    head.drop(3.0, 208.0)
-    assert (head.at(209.0), head.playing) == (3.0, False)
-
-
-def test_moments_are_written_in_as_many_cells_as_the_longest():
+def test_moments_are_formatted_as_wide_as_the_longest():
     assert format_moment(83.456, 300) == "01:23.4"
     assert format_moment(0.7999999999, 300) == "00:00.8"
     assert {len(format_moment(moment, 7200)) for moment in (0, 59.9, 3599, 3600, 7200)} == {9}
@@ -572,17 +546,17 @@ def test_moments_are_written_in_as_many_cells_as_the_longest():
     ("text", "seconds"),
     [("1:23", 83), ("1:02:03.5", 3723.5), ("83.5s", 83.5), ("12", 12), ("2 min", 120), (" 25 % ", 1000)],
 )
-def test_moments_are_read(text, seconds):
+def test_parse_moment(text, seconds):
     assert parse_moment(text, 4000) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "1:60", "1:60:00", "::", "%", "1e3", "nan", "a:b", "1:2:3:4"])
-def test_what_is_no_moment_is_refused(text):
+def test_parse_moment_refuses_invalid_text(text):
     with pytest.raises(ValueError, match="is not a moment: expected one such as"):
         parse_moment(text, 4000)
 
 
-def test_the_line_shows_what_was_played_and_its_marks():
+def test_the_line_shows_progress_and_marks():
     assert str(TransportLine(11, 0.0)) == "●──────────"
     assert str(TransportLine(11, 0.5)) == "━━━━━●─────"
     assert str(TransportLine(11, 1.0)) == "━━━━━━━━━━●"
@@ -594,12 +568,5 @@ def test_the_line_shows_what_was_played_and_its_marks():
 
 
 @pytest.mark.parametrize("width", [1, 2, 17, 80])
-def test_every_cell_of_the_line_is_the_moment_that_it_shows(width):
+def test_each_cell_of_the_line_maps_to_its_moment_and_back(width):
     assert [cell_of(share_at(cell, width), width) for cell in range(width)] == list(range(width))
-
-
-def make_recorder(path, lab):
-    """Begin to record a lab."""
-    recorder = Recorder(path, FileWriter(path), "concwatch", [lane.engine for lane in lab.lanes])
-    recorder.observe(lab)
-    return recorder

@@ -28,17 +28,17 @@ class Numbers(TextLines):
 
 @pytest.fixture
 def written(monkeypatch):
-    """The texts of all lines that are drawn."""
-    found, write = [], LineWriter.write
+    """Return the texts of all lines drawn."""
+    texts, write = [], LineWriter.write
     monkeypatch.setattr(
-        LineWriter, "write", lambda self, line, width: found.append(line.plain) or write(self, line, width)
+        LineWriter, "write", lambda self, line, width: texts.append(line.plain) or write(self, line, width)
     )
-    return found
+    return texts
 
 
 def test_a_line_has_exactly_its_width_and_combines_styles():
     styled = Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3)
-    for line, width, shown in (
+    for line, width, text in (
         (Content("ab"), 4, "ab  "),
         (Content("abcdef"), 4, "abc…"),
         (Content.assemble("a", ("日本", "bold")), 4, "a日…"),
@@ -47,7 +47,7 @@ def test_a_line_has_exactly_its_width_and_combines_styles():
         (Content("abc"), 0, ""),
     ):
         strip = LineWriter(BASE).write(line, width)
-        assert (strip.text, strip.cell_length) == (shown, width)
+        assert (strip.text, strip.cell_length) == (text, width)
     parts = [
         (text, bool(style.bold), style.color.name) for text, style, _ in LineWriter(BASE).write(styled, 4)
     ]
@@ -55,7 +55,7 @@ def test_a_line_has_exactly_its_width_and_combines_styles():
     assert parts[2:] == [("c", False, "#ff0000"), (" ", False, "#ffffff")]
 
 
-async def test_a_line_that_has_not_changed_is_not_drawn_again(written):
+async def test_only_changed_lines_are_drawn_again(written):
     numbers = Numbers()
     async with showing(numbers).run_test() as pilot:
         pilot = pilot_of(pilot)
@@ -96,12 +96,12 @@ COLUMNS = (
         (5, [(1, 0, 3)], ["RSS", "fits"]),
     ],
 )
-def test_columns_are_left_out_in_turn_and_optional_ones_without_values(room, rows, titles):
+def test_columns_without_room_and_optional_ones_without_values_are_omitted(room, rows, titles):
     assert [column.title for column in columns_for(COLUMNS, room, rows)] == titles
 
 
 @pytest.mark.parametrize("sorted_by", ["", "live", "fits"])
-def test_a_heading_is_aligned_with_its_values_and_sorts_by_them(sorted_by):
+def test_a_heading_is_aligned_with_its_values_and_sorts_on_click(sorted_by):
     columns = columns_for(COLUMNS, 99)
     cells = headings(columns, sorted_by)
     text = "".join(cell.draw(False).plain for cell in cells)
@@ -115,7 +115,7 @@ def test_a_heading_is_aligned_with_its_values_and_sorts_by_them(sorted_by):
     assert ("▾ " + sorted_by in text) is bool(sorted_by)
 
 
-async def test_a_click_on_a_heading_sorts_the_cost_table_and_another_restores_the_order():
+async def test_clicks_on_a_heading_sort_the_cost_table_and_restore_its_order():
     async with stage() as s:
         await s.switch_on("threads", tasks=10)
         await s.switch_on("uvloop", tasks=100)
@@ -130,22 +130,22 @@ async def test_a_click_on_a_heading_sorts_the_cost_table_and_another_restores_th
 # The event log.
 
 
-def told(number, text):
-    """An event of the lane a."""
+def event(number, text):
+    """Return an event of the lane a."""
     return Event(number, 1.0, "a", text)
 
 
-async def test_events_wrap_and_a_traceback_has_its_own_lines_and_all_can_be_selected(written):
+async def test_events_wrap_keep_the_lines_of_a_traceback_and_can_be_selected(written):
     view = EventView()
     async with showing(view).run_test(size=(40, 20)) as pilot:
         pilot, lines = pilot_of(pilot), view.query_one(EventLines)
-        view.show([told(1, "word " * 12), told(2, "failed\n  File\nValueError")], {})
+        view.show([event(1, "word " * 12), event(2, "failed\n  File\nValueError")], {})
         await pilot.pause()
         assert lines.size.height == 6
         text = [lines.render_line(y).text.rstrip() for y in range(6)]
         assert text[0].startswith("00:00:01  a         word")
         assert text[3:] == ["00:00:01  a         failed", "  File", "ValueError"]
-        view.show([told(1, "one"), told(2, "two words")], {})
+        view.show([event(1, "one"), event(2, "two words")], {})
         await pilot.pause()
         await pilot.mouse_down(lines, offset=(20, 0))
         await pilot.hover(lines, offset=(22, 1))
@@ -154,21 +154,21 @@ async def test_events_wrap_and_a_traceback_has_its_own_lines_and_all_can_be_sele
         assert pilot.app.screen.get_selected_text() == "one\n00:00:01  a         two"
         assert len({style.bgcolor for _, style, _ in lines.render_line(1)}) == 2
         written.clear()
-        view.show([told(number, f"event {number}") for number in range(100)], {})
+        view.show([event(number, f"event {number}") for number in range(100)], {})
         await pilot.pause()
-        assert len(written) < 20, "only those in sight are drawn"
+        assert len(written) < 20, "only visible lines are drawn"
         assert "event 99" in written[-1]
 
 
-async def test_events_with_a_fixed_number_of_rows_always_have_them():
-    view = EventView(9)  # which is 6 lines high, 4 of them for rows
+async def test_an_event_view_pads_and_trims_to_its_number_of_rows():
+    view = EventView(9)  # 6 lines high, 4 of them for rows
     async with showing(view).run_test(size=(60, 20)) as pilot:
         for count in (0, 3, 9, 30):
-            view.show([told(number, f"event {number}") for number in range(count)], {})
+            view.show([event(number, f"event {number}") for number in range(count)], {})
             await pilot_of(pilot).pause()
             lines = view.query_one(EventLines)
             rows = [lines.render_line(y).text.strip() for y in range(lines.virtual_size.height)]
             newest = [f"00:00:01  a         event {number}" for number in range(count)][-9:]
             newest = newest or ["events appear here"]
-            least = newest + [""] * (4 - len(newest))
-            assert rows == [""] * (9 - len(least)) + least
+            visible = newest + [""] * (4 - len(newest))
+            assert rows == [""] * (9 - len(visible)) + visible

@@ -17,7 +17,7 @@ def is_readable(value: int, scale: StopScale) -> bool:
     return value == scale.maximum or len(str(value).rstrip("0")) <= 2
 
 
-def test_stops_are_1_2_5_and_then_the_maximum():
+def test_stops_are_1_2_5_and_the_maximum():
     stops = StopScale(1_000_000).stops
     assert (*stops[:8], *stops[-3:]) == (0, 1, 2, 5, 10, 20, 50, 100, 200_000, 500_000, 1_000_000)
     assert StopScale(21_800).stops[-3:] == (10_000, 20_000, 21_800)
@@ -27,7 +27,7 @@ def test_stops_are_1_2_5_and_then_the_maximum():
 
 
 @given(SCALES)
-def test_stops_are_equidistant_and_round_trip_and_both_ends_are_exact(scale):
+def test_stops_are_equidistant_and_round_trip_with_exact_ends(scale):
     for index, stop in enumerate(scale.stops):
         assert scale.fraction(stop) == pytest.approx(index / max(1, len(scale.stops) - 1))
         assert scale.value(scale.fraction(stop)) == stop
@@ -37,40 +37,40 @@ def test_stops_are_equidistant_and_round_trip_and_both_ends_are_exact(scale):
 
 
 @given(SCALES, st.tuples(VALUES, VALUES).map(sorted), st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted))
-def test_fraction_and_value_grow_with_each_other_and_a_dragged_value_is_readable(scale, values, fractions):
+def test_fraction_and_value_are_monotonic_and_values_are_readable(scale, values, fractions):
     places = list(map(scale.fraction, values))
     assert 0 <= places[0] <= places[1] <= 1
-    found = list(map(scale.value, fractions))
-    assert 0 <= found[0] <= found[1] <= scale.maximum
-    assert all(is_readable(value, scale) for value in found)
+    dragged = list(map(scale.value, fractions))
+    assert 0 <= dragged[0] <= dragged[1] <= scale.maximum
+    assert all(is_readable(value, scale) for value in dragged)
 
 
 @given(SCALES, WIDTHS, VALUES)
-def test_cells_rise_from_nothing_to_the_maximum_in_readable_values(scale, width, value):
+def test_cells_rise_from_0_to_the_maximum_in_readable_values(scale, width, value):
     values = [scale.value_at(cell, width) for cell in range(width)]
     assert values == sorted(values)
     assert all(is_readable(value, scale) for value in values)
     assert values[0] == 0
     assert width == 1 or values[-1] == scale.maximum
     assert (scale.value_at(-3, width), scale.value_at(width + 3, width)) == (0, scale.maximum)
-    # Many cells reach every stop, and few give nothing else.
+    # With many cells every stop has one; with few every cell is a stop.
     assert width <= 2 * len(scale.stops) or set(values) >= set(scale.stops)
     assert width > len(scale.stops) or set(values) <= set(scale.stops)
-    # The end cells are for the ends alone.
+    # Only the ends are in the end cells.
     cell = scale.cell(value, width)
     assert 0 <= cell < width
     if width >= 3 and scale.maximum:
         assert (cell == 0, cell == width - 1) == (value == 0, value >= scale.maximum)
 
 
-def test_cells_between_two_stops_have_the_roundest_number():
+def test_cells_between_stops_have_the_roundest_number():
     assert [StopScale().value_at(cell, 34) for cell in range(22, 33)] == [
         8_000, 10_000, 20_000, 30_000, 50_000, 80_000, 100_000, 150_000, 200_000, 500_000, 600_000,
     ]  # fmt: skip
 
 
 @given(SCALES, VALUES)
-def test_every_kind_of_step_moves_until_it_is_at_the_end_and_a_fine_one_passes_no_stop(scale, value):
+def test_every_step_moves_until_the_end_and_a_fine_one_skips_no_stop(scale, value):
     for move in (scale.step, scale.fine, scale.decade):
         up, down = move(value, 1), move(value, -1)
         assert value < up <= scale.maximum if value < scale.maximum else up == scale.maximum

@@ -31,7 +31,7 @@ LEFT, TOP = 5, 2
         (0, 0, 0, ""),
     ],
 )
-def test_bar(width, knob, live, picture):
+def test_slider_bar(width, knob, live, picture):
     assert str(SliderBar(width, knob, live)) == picture
 
 
@@ -44,7 +44,7 @@ class CountingSlider(Slider):
 
 
 class SliderApp(App[None]):
-    """An app with one slider, and space around it to drag to."""
+    """An app with one slider, surrounded by space to which it can be dragged."""
 
     CSS = f"Slider {{ width: {WIDTH}; margin: {TOP} {LEFT}; }} Vertical {{ height: auto; }}"
 
@@ -53,7 +53,7 @@ class SliderApp(App[None]):
         self.slider = CountingSlider()
         for name, value in arguments.items():
             setattr(self.slider, name, value)
-        self.seen = []
+        self.messages = []
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -62,17 +62,17 @@ class SliderApp(App[None]):
 
     def on_slider_dragged(self, message):
         assert message.control is message.slider is self.slider
-        self.seen.append(("dragged", message.value))
+        self.messages.append(("dragged", message.value))
 
     def on_slider_changed(self, message):
         assert message.control is self.slider
-        self.seen.append(("changed", message.value))
+        self.messages.append(("changed", message.value))
 
     def on_slider_cancelled(self, message):
-        self.seen.append(("cancelled", message.value))
+        self.messages.append(("cancelled", message.value))
 
     def outcomes(self):
-        return [entry for entry in self.seen if entry[0] != "dragged"]
+        return [entry for entry in self.messages if entry[0] != "dragged"]
 
     def picture(self):
         return "".join(segment.text for segment in self.slider.render_line(0))
@@ -84,14 +84,14 @@ class SliderApp(App[None]):
 
 
 @asynccontextmanager
-async def shown(**arguments):
+async def running_slider(**arguments):
     app = SliderApp(**arguments)
     async with app.run_test() as pilot:
         yield app, pilot_of(pilot)
 
 
 async def test_a_drag_is_applied_once_at_its_end_and_ignores_values_set_meanwhile():
-    async with shown() as (app, pilot):
+    async with running_slider() as (app, pilot):
         await pilot.mouse_down(Slider, (10, 0))
         assert app.mouse_captured is app.slider
         assert (app.slider.value, app.slider.shown) == (0, app.slider.scale.value_at(10, WIDTH))
@@ -99,17 +99,21 @@ async def test_a_drag_is_applied_once_at_its_end_and_ignores_values_set_meanwhil
             await pilot.hover(Slider, (x, 0))
         assert app.outcomes() == []
         await pilot.mouse_up(Slider, (23, 0))
-        assert [kind for kind, _ in app.seen] == ["dragged"] * 5 + ["changed"]
+        assert [kind for kind, _ in app.messages] == ["dragged"] * 5 + ["changed"]
         assert app.outcomes() == [("changed", 10_000)]
         assert (app.slider.value, app.slider.held, app.mouse_captured) == (10_000, None, None)
         await pilot.mouse_down(Slider, (30, 0))
-        held = app.slider.shown
+        dragged_to = app.slider.shown
         app.slider.value = 5
         await pilot.pause()
-        assert app.slider.shown == held
+        assert app.slider.shown == dragged_to
         await pilot.press("escape")
         assert app.slider.shown == 5
-        for kind in (events.MouseDown, events.MouseUp, events.MouseDown):  # the second press is another drag
+        for kind in (
+            events.MouseDown,
+            events.MouseUp,
+            events.MouseDown,
+        ):  # then another drag
             app.post(kind, 23, 1)
         await pilot.pause()
         assert (app.slider.held, app.mouse_captured) == (10_000, app.slider)
@@ -123,15 +127,15 @@ KNOB = SliderApp(value=12_345).slider.scale.cell(12_345, WIDTH)
 GESTURES = [
     ("the right end is reached", 5, [(DOWN, 33), (UP, 33)], [("changed", 10**6)]),
     ("the left end is reached", 5, [(DOWN, 0), (UP, 0)], [("changed", 0)]),
-    ("it goes on outside and stops at the ends", 5, [(DOWN, 10), (MOVE, 74), (UP, 74)], [("changed", 10**6)]),
-    ("it goes on outside on the left", 5, [(DOWN, 10), (MOVE, -5), (UP, -5)], [("changed", 0)]),
+    ("a drag outside stops at the end", 5, [(DOWN, 10), (MOVE, 74), (UP, 74)], [("changed", 10**6)]),
+    ("a drag outside on the left stops at 0", 5, [(DOWN, 10), (MOVE, -5), (UP, -5)], [("changed", 0)]),
     ("a click on the knob keeps an exact number", 12_345, [(DOWN, KNOB), (UP, KNOB)], [("changed", 12_345)]),
-    ("a release nobody heard of ends it", 0, [(DOWN, 10), (MOVE, 23), (MOVE, 30, 0)], [("changed", 10_000)]),
+    ("a missed release ends the drag", 0, [(DOWN, 10), (MOVE, 23), (MOVE, 30, 0)], [("changed", 10_000)]),
     ("a second press without a release", 10_000, [(DOWN, 10), (DOWN, 0)], [("cancelled", 10_000)]),
     ("other buttons do nothing", 5, [(DOWN, 10, 3), (UP, 10, 3)], []),
     ("moving without a press does nothing", 5, [(MOVE, 10, 0)], []),
-    ("keys do not move a knob in the hand", 5, [(DOWN, 30), "left", "home"], []),
-    ("escape gives it up", 5, [(DOWN, 30), "escape", (MOVE, 5, 0), (UP, 5)], [("cancelled", 5)]),
+    ("keys do not move a dragged knob", 5, [(DOWN, 30), "left", "home"], []),
+    ("escape cancels a drag", 5, [(DOWN, 30), "escape", (MOVE, 5, 0), (UP, 5)], [("cancelled", 5)]),
     (
         "the wheel steps one stop",
         12_345,
@@ -155,12 +159,12 @@ GESTURES = [
 ]  # fmt: skip
 
 
-async def test_mouse_wheel_and_keys():
-    async with shown() as (app, pilot):
+async def test_mouse_wheel_and_keys_send_the_expected_messages():
+    async with running_slider() as (app, pilot):
         for name, value, steps, outcomes in GESTURES:
             app.slider.value = value
             await pilot.pause()
-            assert app.seen == [], "a value set by the program is no change by the user"
+            assert app.messages == [], "setting the value in code sends no message"
             for step in steps:
                 if isinstance(step, str):
                     app.simulate_key(step)
@@ -169,19 +173,19 @@ async def test_mouse_wheel_and_keys():
                     app.post(kind, x, *(button or (1,)))
                 await pilot.pause()
             assert app.outcomes() == outcomes, name
-            held = app.mouse_captured is app.slider
-            assert held is (app.slider.held is not None), name
-            if not held and outcomes:
+            dragged = app.mouse_captured is app.slider
+            assert dragged is (app.slider.held is not None), name
+            if not dragged and outcomes:
                 assert app.slider.value == outcomes[-1][1], name
             app.simulate_key("escape")
             await pilot.pause()
-            app.seen.clear()
+            app.messages.clear()
 
 
 async def test_a_drag_is_cancelled_when_the_slider_is_disabled_hidden_covered_or_removed():
-    async with shown(value=10_000) as (app, pilot):
+    async with running_slider(value=10_000) as (app, pilot):
         slider, parent = app.slider, app.query_one(Vertical)
-        for take_away, bring_back in (
+        for disable, restore in (
             (lambda: setattr(slider, "disabled", True), lambda: setattr(slider, "disabled", False)),
             (lambda: setattr(slider, "display", False), lambda: setattr(slider, "display", True)),
             (lambda: app.simulate_key("tab"), slider.focus),
@@ -191,18 +195,18 @@ async def test_a_drag_is_cancelled_when_the_slider_is_disabled_hidden_covered_or
         ):
             await pilot.mouse_down(Slider, (30, 0))
             assert app.mouse_captured is slider
-            app.seen.clear()
-            take_away()
+            app.messages.clear()
+            disable()
             await pilot.pause()
-            assert app.outcomes() == ([("cancelled", 10_000)] if bring_back else [])
+            assert app.outcomes() == ([("cancelled", 10_000)] if restore else [])
             assert app.mouse_captured is None
-            if bring_back:
-                bring_back()
+            if restore:
+                restore()
                 await pilot.pause()
 
 
-async def test_the_mouse_reaches_both_ends_with_padding_few_cells_and_any_maximum():
-    async with shown() as (app, pilot):
+async def test_the_mouse_reaches_both_ends_with_any_padding_width_and_maximum():
+    async with running_slider() as (app, pilot):
         app.slider.styles.padding = (0, 2)
         await pilot.pause()
         await pilot.click(Slider, (2, 0))
@@ -221,20 +225,20 @@ async def test_the_mouse_reaches_both_ends_with_padding_few_cells_and_any_maximu
             await pilot.pause()
             await pilot.click(Slider, (WIDTH - 1, 0))
             assert app.outcomes()[-1] == ("changed", maximum)
-            assert app.picture().rstrip().endswith("●"), "no track lies beyond"
+            assert app.picture().rstrip().endswith("●"), "the track ends at the maximum"
 
 
-async def test_a_disabled_slider_does_nothing():
-    async with shown(value=10_000, disabled=True) as (app, pilot):
+async def test_a_disabled_slider_ignores_mouse_and_keys():
+    async with running_slider(value=10_000, disabled=True) as (app, pilot):
         await pilot.click(Slider, (30, 0))
         app.simulate_key("right")
         app.post(WHEEL_UP, 3)
         await pilot.pause()
-        assert (app.seen, app.slider.value) == ([], 10_000)
+        assert (app.messages, app.slider.value) == ([], 10_000)
 
 
-async def test_the_track_shows_target_and_live_tasks_and_is_redrawn_only_when_a_cell_changes():
-    async with shown(value=10_000, live=500) as (app, pilot):
+async def test_the_track_shows_target_and_live_tasks_and_is_rendered_only_when_a_cell_changes():
+    async with running_slider(value=10_000, live=500) as (app, pilot):
         await pilot.pause()
         assert app.picture() == "━━━━━━━┯━━━━┯━━━╍╍╍╍╍╍╍●────┬─────"
         before = app.slider.renders
@@ -247,25 +251,25 @@ async def test_the_track_shows_target_and_live_tasks_and_is_redrawn_only_when_a_
         assert app.slider.renders == before + 1
         app.slider.maximum = 10_000
         await pilot.pause()
-        assert app.picture().endswith("●          "), "there is no track that cannot be reached"
+        assert app.picture().endswith("●          "), "the track ends at the maximum"
 
 
-async def test_colour_focus_and_theme_are_visible():
-    async with shown(value=10_000, live=10_000, color="#ff6b7a") as (app, pilot):
+async def test_the_slider_changes_with_colour_focus_and_theme():
+    async with running_slider(value=10_000, live=10_000, color="#ff6b7a") as (app, pilot):
 
         def colours():
             return [str(segment.style.color.name) for segment in app.slider.render_line(0)]
 
         focused = colours()
         await pilot.press("tab")
-        left = colours()
-        assert focused[0] == left[0] == left[1] == "#ff6b7a"
-        assert focused[1:3] != left[1:3]
+        blurred = colours()
+        assert focused[0] == blurred[0] == blurred[1] == "#ff6b7a"
+        assert focused[1:3] != blurred[1:3]
         app.theme = "textual-light"
         await pilot.pause()
         light = colours()
         assert light[0] == "#ff6b7a"
-        assert light[2] != left[2]
+        assert light[2] != blurred[2]
         app.slider.color = ""
         await pilot.pause()
         assert colours()[0] not in ("#ff6b7a", light[2])

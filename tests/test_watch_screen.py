@@ -1,4 +1,4 @@
-"""The screen of a watched program, with agents that say what a test has them say."""
+"""The screen of watched programs, with fake agents that report what the test sends."""
 
 from contextlib import asynccontextmanager
 
@@ -31,21 +31,21 @@ class WatchStage(Stage):
 @asynccontextmanager
 async def stage(tmp_path, size=(120, 40), output=None):
     bench = WatchBench()
-    one, other = bench.agent(40), bench.agent(41, "worker.py")
+    first, second = bench.agent(40), bench.agent(41, "worker.py")
     app = WatchApp(bench.watching, output, tmp_path)
     async with running(app, size) as pilot:
         for at in range(20):
-            one.report_groups(at / 2, fetch_page=(3, 10 * at), parse=1)
-            other.report_groups(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
+            first.report_groups(at / 2, fetch_page=(3, 10 * at), parse=1)
+            second.report_groups(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
             bench.advance(0.1)
-        found = WatchStage(app, pilot, Workers(), None)
-        found.bench, found.one, found.other = bench, one, other
-        await found.settle()
-        yield found
+        s = WatchStage(app, pilot, Workers(), None)
+        s.bench, s.first, s.second = bench, first, second
+        await s.settle()
+        yield s
         app.exit()  # so that it stops stepping before its screen is removed
 
 
-async def test_processes_stand_under_their_total_and_one_that_is_chosen_has_the_table_for_itself(tmp_path):
+async def test_processes_are_listed_below_their_total_and_a_selected_one_fills_the_table(tmp_path):
     async with stage(tmp_path) as s:
         assert s.processes()[0].split() == ["▌total", "of", "2", "8", "81", "MiB"]
         assert s.processes()[1].split() == ["●", "app.py", "40", "4", "40", "MiB"]
@@ -64,7 +64,7 @@ async def test_processes_stand_under_their_total_and_one_that_is_chosen_has_the_
             await s.sees("app.py 40", "RSS")
 
 
-async def test_the_table_is_sorted_and_filtered_and_the_chosen_group_stays_chosen(tmp_path):
+async def test_the_table_can_be_sorted_and_filtered_and_keeps_the_selected_group(tmp_path):
     async with stage(tmp_path) as s:
         await s.press("down")
         assert s.table()[2].startswith("▌parse")
@@ -80,23 +80,23 @@ async def test_the_table_is_sorted_and_filtered_and_the_chosen_group_stays_chose
         assert s.groups() == ["connect"]
 
 
-async def test_questions_and_options_are_passed_on_to_every_agent(tmp_path):
+async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
     async with stage(tmp_path) as s:
         await s.press("enter")
-        for agent in (s.one, s.other):
+        for agent in (s.first, s.second):
             assert ("waits", {"group": 1}) in agent.sent
             agent.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
         await s.pass_()
         assert s.table()[2].split()[:5] == ["↳", "6", "wait", "at", "srv/app.py:12"]
         await s.press("enter", "x", "t")
-        assert [sent for sent in s.other.sent if sent[0] not in ("rate", "waits")] == [
+        assert [sent for sent in s.second.sent if sent[0] not in ("rate", "waits")] == [
             ("outcomes", {"on": True}),
             ("trace", {"on": True}),
         ]
         assert s.bench.texts()[-2:] == [": outcomes on", ": trace on"]
 
 
-async def test_the_output_of_the_program_is_shown_and_commands_no_terminal(tmp_path):
+async def test_the_programs_output_is_shown_without_control_sequences(tmp_path):
     path = tmp_path / "output.log"
     path.write_bytes(b"first line\n\x1b[31mred\x1b[0m\n")
     async with stage(tmp_path, output=path) as s:
@@ -107,16 +107,16 @@ async def test_the_output_of_the_program_is_shown_and_commands_no_terminal(tmp_p
         assert "first line" not in s.text()
 
 
-async def test_the_lines_that_hold_traced_memory_are_asked_for_and_shown(tmp_path):
+async def test_lines_that_hold_traced_memory_are_requested_and_shown(tmp_path):
     async with stage(tmp_path) as s:
         await s.press("a")
         await s.sees("nothing is traced")
         await s.press("escape")
-        s.one.report(AgentTick(10.0, created=4, live=4, ended=0, since=0, scan_time=10.0, traced=9 << 20))
+        s.first.report(AgentTick(10.0, created=4, live=4, ended=0, since=0, scan_time=10.0, traced=9 << 20))
         await s.pass_()
         await s.press("a")
-        assert ("lines", {}) in s.one.sent
-        assert ("lines", {}) not in s.other.sent
-        s.one.report(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
+        assert ("lines", {}) in s.first.sent
+        assert ("lines", {}) not in s.second.sent
+        s.first.report(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
         await s.pass_(1.0)
         await s.sees("/srv/cache.py:12", "8 MiB")

@@ -214,9 +214,7 @@ async def test_a_run_continues_behind_the_monitor_and_keeps_its_results_when_sto
             await s.sees("run 1 of 1", within=lambda: s.query("RunBar"))
         assert runs is s.app.runs
         await s.press("down", "enter")
-        assert (runs.running, s.app.screen.selected) == ("long", 0), (
-            "the running one is selected"
-        )
+        assert (runs.running, s.app.screen.selected) == ("long", 0), "the running one is selected"
         await s.press("x")
         await finish(s, "long")
         await s.sees("◐ partial", within=s.query("ExperimentList"))

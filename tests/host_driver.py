@@ -16,6 +16,7 @@ from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink, Program
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error, Reached, Ready
+from tests.command_line import PROGRAM
 from tests.processes import assert_ended
 
 PATIENCE = 40.0
@@ -83,7 +84,7 @@ class Remote:
         return await self.end()
 
     async def failure(self):
-        """Wait for the message, of one line, that says why there is no worker, and for the end."""
+        """Wait for the error or end of a worker that cannot run; return its message of one line."""
         found = await self.receive((Ended, Error))
         self.link.kill()
         await self.end()
@@ -105,6 +106,21 @@ def connect(*prefix, python=sys.executable, engine="asyncio", program=None):
 async def all_ended(*pids):
     """Wait until processes have ended."""
     await asyncio.to_thread(assert_ended, pids)
+
+
+def kill_run(*options):
+    """Kill a ``concwatch run`` that holds tasks; return how many descendants it had, which all must end."""
+    command = [*PROGRAM, "run", "asyncio", "--tasks", "1000", "--seconds", "60", *options]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert any("holding" in line for line in run.stderr)
+        descendants = psutil.Process(run.pid).children(recursive=True)
+    finally:
+        run.kill()
+        run.wait()
+        run.stderr.close()
+    assert_ended(descendants)
+    return len(descendants)
 
 
 SSHD = shutil.which("sshd") or next(

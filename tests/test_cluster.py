@@ -13,8 +13,8 @@ from concwatch.hosts.link import HostLink, Program
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
-from tests.command_line import PROGRAM, invoke, refused
-from tests.host_driver import Remote, all_ended, eventually
+from tests.command_line import invoke, refused
+from tests.host_driver import Remote, all_ended, eventually, kill_run
 from tests.lab_driver import ENGINES
 
 pytest.importorskip("distributed", reason="distributed is not installed: pip install 'concwatch[dask]'")
@@ -145,21 +145,7 @@ def test_run_and_hosts_accept_the_address_of_a_cluster(cluster):
 
 @pytest.mark.real
 def test_killing_concwatch_ends_its_local_cluster():
-    process = subprocess.Popen(
-        [*PROGRAM, "run", "asyncio", "--tasks", "1000", "--seconds", "60", "--cluster", "local:1"],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert any("holding" in line for line in process.stderr)
-        below = psutil.Process(process.pid).children(recursive=True)
-        assert len(below) >= 4  # the cluster, a Dask worker, a bridge and a worker
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
-    asyncio.run(all_ended(*(each.pid for each in below)))
+    assert kill_run("--cluster", "local:1") >= 4  # the cluster, a Dask worker, a bridge and a worker
 
 
 @pytest.mark.real

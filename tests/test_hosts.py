@@ -32,7 +32,7 @@ from concwatch.runtimes.recipe import recipe
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 from concwatch.system.proc import busy_seconds, process_figures
-from tests.command_line import PROGRAM, invoke, refused
+from tests.command_line import invoke, refused
 from tests.fake import FakeLink
 from tests.host_driver import (
     PIPED,
@@ -44,6 +44,7 @@ from tests.host_driver import (
     all_ended,
     connect,
     eventually,
+    kill_run,
     killed_by_memory,
     make_key,
     memory_group,
@@ -189,8 +190,8 @@ def test_each_host_has_its_own_budget_and_walls():
     for lane in small.lab.lanes:
         small.lab.set_target(lane, 500_000)
     small.until(lambda: small.lab.lanes[1].worker.goal.limit)
-    here, web1, web2 = small.lab.lanes
-    small.until(lambda: here.live == web2.live == 500_000)
+    local, web1, web2 = small.lab.lanes
+    small.until(lambda: local.live == web2.live == 500_000)
     assert web1.worker.goal.limit.wall == "memory budget"
     assert web1.rss <= 80 * MIB
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
@@ -449,23 +450,7 @@ async def test_a_silent_connection_is_lost_and_its_remote_processes_end(monkeypa
 
 @pytest.mark.real
 def test_killing_the_monitor_ends_remote_workers():
-    out = subprocess.Popen(
-        [*PROGRAM, "run", "asyncio", "--tasks", "1000", "--seconds", "60", "--host", "env -u X"],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        for line in out.stderr:
-            if "holding" in line:
-                break
-        below = psutil.Process(out.pid).children(recursive=True)
-        assert below
-    finally:
-        out.kill()
-        out.wait()
-        out.stderr.close()
-    asyncio.run(all_ended(*(process.pid for process in below)))
+    assert kill_run("--host", "env -u X") == 2  # a bridge and a worker
 
 
 @pytest.mark.real

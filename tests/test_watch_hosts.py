@@ -1,4 +1,4 @@
-"""Watching programs on remote hosts: the bridge brings the agent, and leaves nothing behind."""
+"""Watching programs on remote hosts: the bridge installs the agent, and removes it at the end."""
 
 import json
 import os

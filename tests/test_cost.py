@@ -119,7 +119,7 @@ class BusyWorker:
 def test_cpu_per_finished_task_excludes_what_the_idle_worker_uses():
     worker = BusyWorker()
     assert worker.run(30, asked=False) is None
-    # Ten tasks that spin for 10 ms each end, and as many begin, in every tenth of a second.
+    # Every tenth of a second, ten tasks of 10 ms end and ten start.
     assert worker.run(50, create=10, end=10, each=0.01) == pytest.approx(0.01)
 
 
@@ -128,7 +128,7 @@ def test_cpu_per_task_excludes_unfinished_tasks_that_started_together():
     for step in range(30):
         meter.add(Tick(step / 10, 0, 0, 0, 0, 0), Reading(IDLE, 0.0, 3, cpu_seconds=0.0), False)
     for step in range(1, 61):
-        # One core for 50 tasks of 10 ms each: all but the first are half done when the next of them end.
+        # 50 tasks of 10 ms share one core: unfinished ones are half done on average.
         used = step / 10
         ended = max(1, round((used - 50 * 0.005) / 0.01))
         report = Tick(3 + used, ended + 50, 50, ended, 0, 0)

@@ -35,14 +35,11 @@ from tests.command_line import invoke, refused
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
-from tests.processes import assert_ended
+from tests.processes import PATIENCE, assert_ended
 from tests.screen import MEMORY, WALLS, svg_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = [path.stem for path in shipped()]
-PATIENCE = 60.0
-"""Seconds that a real program may take on a loaded machine."""
-
 UNAVAILABLE = replace(find_engines(["uvloop"])[0], needs=("no_such_module",), install="pip install it")
 REASON = "uvloop cannot run here: needs no_such_module: pip install it"
 
@@ -168,7 +165,7 @@ def test_a_condition_is_described_by_its_source():
     assert source_of(len) == "len"
 
 
-FAILING = (
+FAILING_STEPS = (
     (lambda s: s.until(lambda lab: lab.lanes[2].live > 5, 0.1), "lab.lanes[2].live > 5: not within 100 ms"),
     (lambda s: s.until(lambda lab: s.lane("asyncoi").on, text="so"), 'wait until so: unknown lane "asyncoi"'),
     (lambda s: s.until(lambda lab: s.lane("pool").figure("life") > 1), 'unknown figure "life": see'),
@@ -191,7 +188,7 @@ async def test_a_failed_verb_reports_the_reason(monkeypatch):
 
     async def script(stage):
         await stage.shot("taken")
-        for step, expected in FAILING:
+        for step, expected in FAILING_STEPS:
             with pytest.raises(DemoFailed, match=re.escape(expected)) as error:
                 await step(stage)
             problems.append(str(error.value))
@@ -201,7 +198,7 @@ async def test_a_failed_verb_reports_the_reason(monkeypatch):
     assert not any("\n" in problem for problem in problems)
 
 
-ENDING = (
+SCRIPT_ERRORS = (
     ("stage.until(lambda lab: 1 / 0)", "line 2: ZeroDivisionError: division by zero"),
     ("stage.shot('a'); stage.press('t')", "line 2: coroutine 'Stage.press' was never awaited"),
     ("stage.caption(exit(3))", "line 2: SystemExit: 3"),
@@ -209,7 +206,7 @@ ENDING = (
 )
 
 
-@pytest.mark.parametrize(("step", "problem"), ENDING)
+@pytest.mark.parametrize(("step", "problem"), SCRIPT_ERRORS)
 async def test_an_error_in_the_script_ends_the_demo_with_a_one_line_problem(step, problem, tmp_path):
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await {step}")
     app = fake_app()

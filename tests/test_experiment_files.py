@@ -142,7 +142,7 @@ def test_published_figures_are_as_last_checked_and_have_a_dated_source(name):
 # Runs.
 
 
-MOST = {"http": 20}
+MOST_TASKS = {"http": 20}
 """Most tasks of a workload, since one engine downloads one page after another."""
 
 SHORTER = {"sleep:10": "sleep:1", "ticks:1x10": "ticks:1x1"}
@@ -166,7 +166,7 @@ def smallest(experiment: Experiment) -> Experiment:
                     series,
                     quick=None,
                     workload=SHORTER.get(series.workload, series.workload),
-                    sizes=(min(series.sizes[0], MOST.get(series.workload, series.sizes[0])),),
+                    sizes=(min(series.sizes[0], MOST_TASKS.get(series.workload, series.sizes[0])),),
                 )
                 for series in table.series
                 if (series.engine.partition(AT)[0] in known or series.optional)

@@ -45,7 +45,7 @@ def cell(path, size=1, engine="asyncio", workload="sleep:10", **how):
 
 
 @pytest.fixture
-def own(tmp_path):
+def write_program(tmp_path):
     """Write a program to a file. Return its path."""
 
     def write(text, name="own.py"):
@@ -80,8 +80,10 @@ def experiment(folder, text=FILE):
 # Figures.
 
 
-def test_a_run_reports_peak_memory_and_total_seconds(own):
-    path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.15)")
+def test_a_run_reports_peak_memory_and_total_seconds(write_program):
+    path = write_program(
+        "import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.15)"
+    )
     few, many = run(path, 1), run(path, 200)
     assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
     assert 0.15 <= many.figures["burst_seconds"] <= many.seconds
@@ -91,16 +93,18 @@ def test_a_run_reports_peak_memory_and_total_seconds(own):
     assert 0 < max(values) <= many.figures["peak_rss"]
 
 
-def test_figures_printed_by_a_program_are_used_and_it_gets_its_series_environment(own):
-    path = own("import os; print('three'); print('gc_seconds 1.5'); print(os.environ['TOY_SECONDS'])")
+def test_figures_printed_by_a_program_are_used_and_it_gets_its_series_environment(write_program):
+    path = write_program(
+        "import os; print('three'); print('gc_seconds 1.5'); print(os.environ['TOY_SECONDS'])"
+    )
     figures = run(path, environment=(("TOY_SECONDS", "0.125"),)).figures
     assert (figures["gc_seconds"], figures["burst_seconds"]) == (1.5, 0.125)
-    path = own("import time; print(0.125); time.sleep(0.2); print('over')")
+    path = write_program("import time; print(0.125); time.sleep(0.2); print('over')")
     assert run(path).figures["burst_seconds"] >= 0.2
 
 
-def test_a_python_program_runs_on_its_engines_version(own, tmp_path, monkeypatch):
-    path = own("print(0.125)")
+def test_a_python_program_runs_on_its_engines_version(write_program, tmp_path, monkeypatch):
+    path = write_program("print(0.125)")
     monkeypatch.setattr(program, "find_interpreter", lambda version: find_interpreter(sys.executable))
     assert run(path, engine="asyncio@3.77").runtime.startswith("CPython 3.")
     monkeypatch.undo()
@@ -108,8 +112,8 @@ def test_a_python_program_runs_on_its_engines_version(own, tmp_path, monkeypatch
         run(path, engine="asyncio@3.77")
 
 
-def test_a_program_gets_the_page_and_chunks_as_arguments(own):
-    path = own("import sys, time; time.sleep(0.05); sys.exit(' '.join(sys.argv[1:]))")
+def test_a_program_gets_the_page_and_chunks_as_arguments(write_program):
+    path = write_program("import sys, time; time.sleep(0.05); sys.exit(' '.join(sys.argv[1:]))")
 
     with pytest.raises(NotMeasuredError, match=r"exited with status 1: 7$"):
         run(path, 7)
@@ -126,14 +130,14 @@ def test_a_program_gets_the_page_and_chunks_as_arguments(own):
     asyncio.run(fetch())
 
 
-def test_a_surviving_child_neither_delays_the_end_nor_is_left_running(own, tmp_path):
+def test_a_surviving_child_neither_delays_the_end_nor_is_left_running(write_program, tmp_path):
     short = LINGERING.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
-    assert run(own(short.format(pids=tmp_path / "pids"))).figures["burst_seconds"] < PATIENCE
+    assert run(write_program(short.format(pids=tmp_path / "pids"))).figures["burst_seconds"] < PATIENCE
     assert_gone(tmp_path / "pids")
 
 
-def test_an_executable_file_is_run_directly(own):
-    path = own(f"#!{sys.executable}\nimport time; time.sleep(0.2); print(7)\n", "own")
+def test_an_executable_file_is_run_directly(write_program):
+    path = write_program(f"#!{sys.executable}\nimport time; time.sleep(0.2); print(7)\n", "own")
     assert find_runtime(path, "asyncio", 1) is None
     path.chmod(0o755)
     assert run(path).figures["burst_seconds"] == 7
@@ -148,7 +152,7 @@ SHIPPED = sorted(
 )
 
 
-@pytest.mark.timeout(300)  # the first time it may have to be built
+@pytest.mark.timeout(300)  # it may have to be built first
 @pytest.mark.parametrize(
     ("engine", "path"),
     [
@@ -156,14 +160,14 @@ SHIPPED = sorted(
         for each in SHIPPED
     ],
 )
-def test_every_program_of_the_article_runs(engine, path, own):
-    shorter = own(re.sub(r"\b10(000)?\b", r"1\1", path.read_text()), path.name)
+def test_every_program_of_the_article_runs(engine, path, write_program):
+    shorter = write_program(re.sub(r"\b10(000)?\b", r"1\1", path.read_text()), path.name)
     figures = run(shorter, 100, engine=engine, workload="sleep:1").figures
     assert 1 <= figures["burst_seconds"] < PATIENCE
     assert MIB < figures["peak_rss"] < 200 * MIB
 
 
-@pytest.mark.timeout(300)  # the first time it may have to be built
+@pytest.mark.timeout(300)  # it may have to be built first
 @pytest.mark.parametrize(
     ("engine", "name", "size"),
     [
@@ -183,16 +187,16 @@ def test_every_other_program_reports_its_own_seconds(engine, name, size):
 # Errors.
 
 
-def test_a_failure_is_one_line_with_the_end_of_standard_error(own):
-    path = own("print('out'); raise OSError('no cups\\nleft')")
+def test_a_failure_is_one_line_with_the_end_of_standard_error(write_program):
+    path = write_program("print('out'); raise OSError('no cups\\nleft')")
     with pytest.raises(NotMeasuredError, match=r"^exited with status 1: left$"):
         run(path)
 
 
-def test_a_failed_build_is_a_one_line_error(own):
+def test_a_failed_build_is_a_one_line_error(write_program):
     if find_runtime(Path("own.go"), "go", 1).missing():
         pytest.skip("no go")
-    path = own("package main\nfunc main() { no }\n", "own.go")
+    path = write_program("package main\nfunc main() { no }\n", "own.go")
     with pytest.raises(NotMeasuredError, match=r"^build failed: .*undefined: no"):
         run(path)
 
@@ -205,13 +209,13 @@ def test_a_failed_build_is_a_one_line_error(own):
     ],
 )
 def test_a_missing_dependency_skips_the_cell_and_says_how_to_install_it(
-    text, name, reason, own, tmp_path, monkeypatch
+    text, name, reason, write_program, tmp_path, monkeypatch
 ):
     tools = {"JAVAC": program.JAVAC, "JAVA": program.JAVA}
     for each, tool in tools.items():
         monkeypatch.setattr(program, each, type(tool)(tool.name, tool.install_hint, least=tool.least))
     monkeypatch.setenv("PATH", str(tmp_path))
-    own(text, name)
+    write_program(text, name)
     runner = Runner(experiment(tmp_path, FILE.replace("own.py", name)), Selection(repeats=1), make_lab)
     asyncio.run(runner.run())
     for outcome in runner.outcomes.values():
@@ -223,9 +227,9 @@ def make_lab(engines, settings):
     return Lab(engines, settings=settings)
 
 
-def test_a_program_that_never_ends_is_killed(own, tmp_path, monkeypatch):
+def test_a_program_that_never_ends_is_killed(write_program, tmp_path, monkeypatch):
     monkeypatch.setattr(program, "BURST_LIMIT", 0.5)
-    path = own(LINGERING.format(pids=tmp_path / "pids"))
+    path = write_program(LINGERING.format(pids=tmp_path / "pids"))
     with pytest.raises(NotMeasuredError, match="did not end within 500 ms: killed"):
         run(path)
     assert_gone(tmp_path / "pids")
@@ -247,9 +251,9 @@ def assert_gone(pids):
     assert_ended(map(int, pids.read_text().split()))
 
 
-def test_a_cancelled_run_leaves_no_process(own, tmp_path):
+def test_a_cancelled_run_leaves_no_process(write_program, tmp_path):
     pids = tmp_path / "pids"
-    own(LINGERING.format(pids=pids))
+    write_program(LINGERING.format(pids=pids))
 
     async def cancel():
         runner = Runner(experiment(tmp_path), Selection(), make_lab)
@@ -270,8 +274,8 @@ def test_a_cancelled_run_leaves_no_process(own, tmp_path):
 # Programs in experiment files.
 
 
-def test_a_program_is_beside_the_file_or_shipped(own, tmp_path):
-    path = own("")
+def test_a_program_is_beside_the_file_or_shipped(write_program, tmp_path):
+    path = write_program("")
     text = FILE + '[[table.series]]\nlabel = "shipped"\nengine = "go"\nprogram = "sleep.go"\n'
     mine, shipped = experiment(tmp_path, text).table[0].series
     assert (mine.program, shipped.program) == (path, PROGRAMS / "sleep.go")
@@ -287,9 +291,9 @@ def test_a_program_is_beside_the_file_or_shipped(own, tmp_path):
         ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, gc_sec"),
     ],
 )
-def test_an_invalid_program_is_rejected(old, new, expected, own, tmp_path):
-    own("")
-    own("", "own.txt")
+def test_an_invalid_program_is_rejected(old, new, expected, write_program, tmp_path):
+    write_program("")
+    write_program("", "own.txt")
     with pytest.raises(ValueError, match=re.escape(expected)):
         experiment(tmp_path, FILE.replace(old, new))
 

@@ -123,13 +123,10 @@ def test_a_figure_is_in_its_tables_unit_and_compared_with_the_published_one():
     assert figure.here == pytest.approx(1_260, rel=0.01)
 
 
-def test_the_caller_selects_sizes_repeats_and_quick_runs():
+def test_a_quick_run_is_one_run_of_the_smallest_size():
     what = experiment("asyncio", sizes=(10, 100, 1000))
     (figure,) = run(what, quick=True).figures()
     assert (figure.entry.size, len(figure.runs)) == (10, 1)
-    links = ScriptedWorkers()
-    assert [figure.entry.size for figure in run(what, links, sizes=(5, 7), repeats=4).figures()] == [5, 7]
-    assert len(links.starts) == 8
 
 
 def test_a_worker_gets_its_series_environment():

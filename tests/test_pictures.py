@@ -201,11 +201,11 @@ async def test_drawing_in_a_subprocess_gives_the_same_picture_or_a_one_line_erro
 async def test_a_cancelled_drawing_ends_its_process(monkeypatch):
     start, processes = subprocess.Popen, []
 
-    def endless(command, **options):
+    def start_endless_process(command, **options):
         processes.append(start([sys.executable, "-c", "import time; time.sleep(60)"], **options))
         return processes[0]
 
-    monkeypatch.setattr(subprocess, "Popen", endless)
+    monkeypatch.setattr(subprocess, "Popen", start_endless_process)
     task = asyncio.create_task(draw_png("x"))
     await asyncio.sleep(0)
     task.cancel()
@@ -385,7 +385,7 @@ async def test_recorded_output_shows_the_same_screen_in_a_terminal(tmp_path):
 
 
 def show_in_tmux(tmux, output, expected, file):
-    """Write ``output`` to a terminal until it shows what is ``expected``. Return what it shows."""
+    """Write ``output`` to a terminal, wait for the ``expected`` lines, and return the lines that it shows."""
     file.write_text(output)
     server = [tmux, "-L", f"pictures-{os.getpid()}", "-f", "/dev/null"]
     command = f"cat {file}; sleep 60"

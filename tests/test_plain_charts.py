@@ -44,7 +44,7 @@ MIB = 1 << 20
 TIMES = [index / 10 for index in range(100)]
 
 
-def recorded(path, *benches):
+def record(path, *benches):
     """Record lanes that start, hold and end tasks, one bench after another on one clock."""
     engines = [lane.engine for bench in benches for lane in bench.lab.lanes]
     recorder = Recorder(path, open_writer(path), "concwatch run", engines)
@@ -63,10 +63,10 @@ def recorded(path, *benches):
 
 
 @pytest.fixture(name="path", scope="module")
-def a_recording(tmp_path_factory):
-    """A recording as by ``concwatch run --record``, with a lab for each engine."""
+def recording_path(tmp_path_factory):
+    """Return a recording as written by ``concwatch run --record``, with a lab for each engine."""
     benches = [Bench(name, settings=Settings("sleep:2")) for name in NAMES]
-    return recorded(tmp_path_factory.mktemp("charts") / "a.jsonl", *benches)
+    return record(tmp_path_factory.mktemp("charts") / "a.jsonl", *benches)
 
 
 def make_console(width=80, color=None):
@@ -129,7 +129,7 @@ def test_engines_measured_one_after_another_start_at_the_same_time_axis_origin(p
 def test_a_run_and_its_recording_have_the_same_charts(tmp_path):
     bench = Bench("asyncio", "pool", settings=Settings("sleep:60", trace=True))
     assert draw(traces_of_labs([bench.lab])) == draw([]) == ["no samples: nothing to draw"]
-    path = recorded(tmp_path / "a.jsonl", bench)
+    path = record(tmp_path / "a.jsonl", bench)
     lines = draw(traces_of_labs([bench.lab]))
     assert lines == draw(traces_of_recording(load(path)))
     assert any(line.startswith("tracemalloc   o asyncio ") for line in lines)

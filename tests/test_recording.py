@@ -45,10 +45,8 @@ from tests.command_line import invoke, refused
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import ENGINES, Bench, use_lab
+from tests.processes import PATIENCE
 from tests.screen import stage
-
-LIMIT = 30.0
-"""Seconds to wait for a real process on a loaded machine."""
 
 WALLS = (Wall("vm.max_map_count", 65_530, 130),)
 
@@ -650,7 +648,7 @@ def test_sigterm_completes_the_recording(tmp_path):
     with recorded_run(path) as process:
         until(lambda: path.exists() and b'"running"' in path.read_bytes(), "no recording")
         process.terminate()
-        assert process.wait(LIMIT) == 143
+        assert process.wait(PATIENCE) == 143
     assert load(path).end.why == "ended by SIGTERM"
 
 

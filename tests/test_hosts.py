@@ -261,6 +261,13 @@ def test_the_shares_of_a_split_target_add_up_and_follow_the_weights(tasks, fits,
         assert all(abs(shares[lane] - tasks * size / whole) <= len(fits) for lane, size in weights.items())
 
 
+def test_a_host_that_has_not_answered_gets_the_mean_share():
+    lanes = bench(WEB1, WEB2, Host("web3", ("env",))).lab.lanes
+    shares = LaneRow(lanes).split(1_000, dict(zip(lanes, (100, None, 300), strict=True)).__getitem__)
+    assert [*shares.values()] == [167, 333, 500]
+    assert [*LaneRow(lanes).split(3, lambda lane: None).values()] == [1, 1, 1]
+
+
 def test_a_lost_host_gets_no_tasks_while_others_can_run_them():
     made = bench(WEB1, WEB2)
     row = LaneRow(made.lab.lanes)

@@ -7,6 +7,7 @@ from msgspec import convert, structs
 
 from concwatch.hosts.host import LOCAL, Host
 from concwatch.lab.events import Severity
+from concwatch.lab.forecast import Fit
 from concwatch.lab.guard import Capacity, Guard
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
@@ -180,7 +181,7 @@ class HostLanes:
 
     def parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
         """Return the parts of the snapshot of one of its lanes."""
-        found = self.capacity.fit(lane)
+        found = self.capacity.fit(lane) if self.capacity.budget.known else Fit(0, "")
         # Rounded to three digits, so that it rarely changes while a lane is measured.
         weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
         status = structs.replace(lane.status, bytes_per_task=weight, fits=found.tasks, fits_wall=found.wall)

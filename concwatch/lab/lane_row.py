@@ -84,6 +84,7 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
     tasks = sum(max(1, part.fits) for part in parts)
     reasons = (f"{lane.engine.host}: {lane.status.reason}" for lane in lanes if lane.status.reason)
     missing = [part.missing for part in parts if part.missing]
+    answered = [part for part in parts if part.fits_wall]
     return LaneStatus(
         **_combined(parts, STATUS_SUMMED, STATUS_WORST),
         state=state,
@@ -96,7 +97,7 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
         tracing=any(part.tracing for part in parts),
         clean=all(part.clean for part in parts),
         bytes_per_task=sum(part.bytes_per_task * max(1, part.fits) for part in parts) / tasks,
-        fits_wall=min(parts, key=lambda part: part.fits).fits_wall,
+        fits_wall=min(answered or parts, key=lambda part: part.fits).fits_wall,
         missing=missing[0] if len(missing) == len(parts) else None,
     )
 
@@ -158,14 +159,18 @@ class LaneRow:
         reasons = [lane.missing for lane in self.lanes]
         return None if None in reasons else reasons[0]
 
-    def split(self, tasks: int, fits: Callable[[Lane], int]) -> Mapping[Lane, int]:
+    def split(self, tasks: int, fits: Callable[[Lane], int | None]) -> Mapping[Lane, int]:
         """Split ``tasks`` over the lanes, evenly or in proportion to what ``fits`` returns for each.
 
+        A lane whose host has not answered yet, for which it returns None, gets the mean share.
         Lanes that have failed or are lost get none unless all have.
         """
         able = [lane for lane in self.lanes if not (lane.state.broken or lane.missing)] or list(self.lanes)
-        weights = [1 if self._even() else max(0, fits(lane)) for lane in able]
-        if not any(weights):  # hosts that have not answered yet
+        found = [1 if self._even() else fits(lane) for lane in able]
+        known = [weight for weight in found if weight is not None]
+        mean = round(sum(known) / len(known)) if known else 1
+        weights = [mean if weight is None else weight for weight in found]
+        if not any(weights):
             weights = [1] * len(able)
         shares: dict[Lane, int] = dict.fromkeys(self.lanes, 0)
         left, rest = tasks, sum(weights)

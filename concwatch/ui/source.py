@@ -102,9 +102,10 @@ class LabSource:
         self._arrange()
         return next(number for number, each in enumerate(self.rows) if each.own_name == name)
 
-    def fits(self, lane: Lane) -> int:
-        """Return how many tasks a lane can hold."""
-        return self._lab.host_of(lane).capacity.fit(lane).tasks
+    def fits(self, lane: Lane) -> int | None:
+        """Return how many tasks a lane can hold; None before its host has answered."""
+        capacity = self._lab.host_of(lane).capacity
+        return capacity.fit(lane).tasks if capacity.budget.known else None
 
     def snapshot(self) -> Snapshot:
         """Return the current state of the rows."""
@@ -143,4 +144,4 @@ class LabSource:
     def largest_target(self, lane: int) -> int:
         """Return a million, or what the limits on threads allow on the hosts of a row."""
         row = self.rows[lane]
-        return slider_end(sum(map(self.fits, row.lanes)) if row.facts.threads else None)
+        return slider_end(sum(self.fits(each) or 0 for each in row.lanes) if row.facts.threads else None)

@@ -38,6 +38,8 @@ def _column(name: str, cells: int, leaves: int = 0, optional: bool = False) -> C
 
 def _fit(lane: LaneSnapshot) -> str:
     fit = lane.fit
+    if not fit.wall:  # its host has not answered yet
+        return f"{UNKNOWN:>{FIT_WIDTH}}".ljust(FITS_WIDTH)
     tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
     return f"{tasks:>{FIT_WIDTH}} {fit.wall:{FITS_WIDTH - FIT_WIDTH - 1}}"
 

@@ -18,42 +18,12 @@ from concwatch.links.pipe_bytes import MAX_LINES
 from concwatch.links.process import WorkerProcess
 from concwatch.system.child import describe_exit
 from concwatch.wire import LONGEST_LINE
+from tests.host_driver import Remote, eventually
 from tests.lab_driver import ENGINES
 
 pytestmark = pytest.mark.real
 
-PATIENCE = 40.0
-"""The time limit of one condition in seconds, on the slowest machine."""
-
 BEFORE = "import json, os, sys, time\ndef send(**fields): print(json.dumps(fields), flush=True)\n"
-
-
-class Child:
-    """A worker process and all messages from it."""
-
-    def __init__(self, link):
-        self.link = link
-        self.seen = []
-
-    def of(self, kind):
-        return [arrival for arrival in self.seen if isinstance(arrival, kind)]
-
-    def read(self):
-        found = list(self.link.arrivals(time.monotonic()))
-        self.seen += found
-        return found
-
-    async def until(self, done):
-        end = time.monotonic() + PATIENCE
-        while not done():
-            assert time.monotonic() < end, self.seen[-5:]
-            self.read()
-            await asyncio.sleep(0.005)
-
-    async def end(self):
-        """Wait for the end, and return its reason."""
-        await self.until(lambda: self.of(Ended))
-        return self.of(Ended)[0].reason
 
 
 @pytest.fixture
@@ -67,7 +37,7 @@ async def run():
             if engine
             else WorkerProcess(command or [sys.executable, "-c", BEFORE + script])
         )
-        children.append(Child(link))
+        children.append(Remote(link))
         return children[-1]
 
     yield start
@@ -103,9 +73,9 @@ WRITTEN = {
 async def test_lines_are_read_in_any_chunks_and_garbage_is_reported(run, how):
     script, reports, garbage = WRITTEN[how]
     child = run(script)
-    assert await child.end() == "exited with status 0"
-    assert child.of(Applied) == [Applied("gc", 1)] * reports
-    messages = [item.message for item in child.of(Garbage)]
+    assert (await child.end()).reason == "exited with status 0"
+    assert child.all(Applied) == [Applied("gc", 1)] * reports
+    messages = [item.message for item in child.all(Garbage)]
     assert [message[: len(start)] for message, start in zip(messages, garbage, strict=True)] == garbage
     assert all(len(message) < 400 for message in messages)
 
@@ -113,32 +83,28 @@ async def test_lines_are_read_in_any_chunks_and_garbage_is_reported(run, how):
 async def test_many_reports_are_returned_in_batches_and_none_is_lost(run):
     count = 20 * MAX_LINES
     child = run(f"for n in range({count}): send(type='error', message=str(n))\nsys.stdin.read()")
-    batches = []
-    while len(child.of(Error)) < count:
-        batches.append([arrival for arrival in child.read() if isinstance(arrival, Error)])
+    while len(child.all(Error)) < count:
+        batch = child.link.arrivals(time.monotonic())
+        assert sum(isinstance(message, Error) for message in batch) <= MAX_LINES
+        child.received += batch
         await asyncio.sleep(0.005)
-    assert max(map(len, batches)) <= MAX_LINES
-    assert [int(error.message) for error in child.of(Error)] == list(range(count))
-    assert not child.of(Garbage)
+    assert [int(error.message) for error in child.all(Error)] == list(range(count))
+    assert not child.all(Garbage)
 
 
 async def test_output_that_is_not_read_blocks_the_worker_and_uses_little_memory(run):
     child = run("line = 'x' * 1000 + '\\n'\nwhile True: sys.stdout.write(line)")
     before = psutil.Process().memory_info().rss
-    end = time.monotonic() + PATIENCE
-    while not child.link._output._paused:
-        assert time.monotonic() < end
-        await asyncio.sleep(0.005)
+    await eventually(lambda: child.link._output._paused)
     await asyncio.sleep(0.1)
     assert psutil.Process().memory_info().rss - before < 20 << 20
-    child.read()
-    assert child.of(Flood) == [Flood("sends more than is read: it has to wait")]
+    assert await child.receive(Flood) == Flood("sends more than is read: it has to wait")
 
 
 async def test_standard_error_is_truncated_and_its_last_line_is_the_reason(run):
     child = run("sys.stderr.write('first line\\n' + 'x' * 200_000 + '\\nlast line\\n'); sys.exit(3)")
-    assert await child.end() == "exited with status 3: last line"
-    noise = child.of(Noise)
+    assert (await child.end()).reason == "exited with status 3: last line"
+    noise = child.all(Noise)
     assert noise[0].text.startswith("first line\n")
     assert all(len(item.text) <= NOISE_KEPT for item in noise)
 
@@ -146,14 +112,14 @@ async def test_standard_error_is_truncated_and_its_last_line_is_the_reason(run):
 async def test_an_end_by_a_signal_is_reported_with_its_name_or_number(run):
     child = run("import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
                 "os.kill(os.getpid(), 11)")  # fmt: skip
-    assert await child.end() == "killed by SIGSEGV"
-    assert isinstance(child.seen[-1], Ended)
+    assert (await child.end()).reason == "killed by SIGSEGV"
+    assert isinstance(child.received[-1], Ended)
     assert describe_exit(-63) == "killed by signal 63"
 
 
 async def test_a_missing_program_ends_with_the_reason(run):
     child = run(command=["/no/such/program"])
-    reason = await child.end()
+    reason = (await child.end()).reason
     assert reason.startswith("could not be started: ")
     assert "No such file" in reason
     child.link.send("target", tasks=1)
@@ -164,19 +130,19 @@ async def test_commands_sent_before_the_start_arrive_in_order(run):
     killed = run("time.sleep(1000)")
     killed.link.send("target", tasks=1)
     killed.link.kill()
-    assert await killed.end() == "killed by SIGKILL"
+    assert (await killed.end()).reason == "killed by SIGKILL"
     child = run("for line in sys.stdin: send(type='error', message=line.strip())")
     for number in range(3):
         child.link.send("target", tasks=number)
-    await child.until(lambda: len(child.of(Error)) == 3)
-    assert [json.loads(item.message) for item in child.of(Error)] == [
+    await child.until(lambda: len(child.all(Error)) == 3)
+    assert [json.loads(item.message) for item in child.all(Error)] == [
         {"type": "target", "tasks": number} for number in range(3)
     ]
 
 
 async def test_sending_to_a_worker_that_closed_its_input_or_ended_is_ignored(run):
     child = run("os.close(0); send(type='error', message='closed'); time.sleep(0.1)")
-    await child.until(lambda: child.of(Error))
+    await child.until(lambda: child.all(Error))
     for _ in range(20):
         child.link.send("target", tasks=1)
         await asyncio.sleep(0)
@@ -192,17 +158,17 @@ async def test_a_grandchild_that_keeps_the_pipes_open_does_not_delay_the_end(run
         "send(type='error', message=str(p.pid))\n"
     )
     try:
-        assert await child.end() == "exited with status 0"
+        assert (await child.end()).reason == "exited with status 0"
     finally:
-        (error,) = child.of(Error)
+        (error,) = child.all(Error)
         os.kill(int(error.message), signal.SIGKILL)
 
 
 async def test_memory_and_threads_of_a_real_worker_are_read_until_it_is_killed(run):
     child = run(engine="asyncio")
     child.link.send("target", tasks=200)
-    await child.until(lambda: any(tick.live == 200 for tick in child.of(Tick)))
-    (ready,) = child.of(Ready)
+    await child.until(lambda: any(tick.live == 200 for tick in child.all(Tick)))
+    (ready,) = child.all(Ready)
     reading = child.link.reading()
     process = psutil.Process(ready.pid)
     assert reading.rss == pytest.approx(process.memory_info().rss, rel=0.2)
@@ -210,5 +176,5 @@ async def test_memory_and_threads_of_a_real_worker_are_read_until_it_is_killed(r
     assert reading.peak_rss >= reading.rss
     assert process.nice() == min(19, psutil.Process().nice() + 5)
     process.kill()
-    assert await child.end() == "killed by SIGKILL"
+    assert (await child.end()).reason == "killed by SIGKILL"
     assert child.link.reading() is None

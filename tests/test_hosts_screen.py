@@ -12,18 +12,11 @@ from tests.test_hosts import figures
 
 
 class HostWorkers(Workers):
-    """Fake workers whose bridges report their machines first."""
+    """Fake workers whose bridges report their machines."""
 
     def __call__(self, engine):
         link = super().__call__(engine)
-        arrivals_of_worker, first = link.arrivals, [figures()]
-
-        def arrivals(now):
-            pending = [*first, *arrivals_of_worker(now)]
-            first.clear()
-            return pending
-
-        link.arrivals = arrivals
+        link.scripted.append(figures())
         return link
 
 

@@ -112,3 +112,7 @@ def test_the_package_and_its_wire_import_no_other_module():
         "concwatch",
         "concwatch.wire",
     }
+
+
+def test_the_app_imports_no_experiments_at_its_start():
+    assert not [module for module in imported_by("import concwatch.ui.app") if "experiment" in module]

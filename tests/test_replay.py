@@ -66,7 +66,7 @@ class ReplayStage(Stage):
         """The card of one lane."""
         return next(card for card in self.replay.query(RecordedCard) if name in self.text(card))
 
-    async def pass_(self, seconds):
+    async def advance(self, seconds):
         """Advance the clock, and update the screen."""
         self.clock.now += seconds
         self.replay.show_snapshot()
@@ -110,7 +110,7 @@ async def replay(path, size=(120, 40), speed=1.0):
     async with running(app, size) as pilot:
         s = ReplayStage(app, pilot, Workers(), clock)
         await s.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay")
-        await s.pass_(0.0)
+        await s.advance(0.0)
         yield s
 
 
@@ -231,21 +231,21 @@ def _without_track(card):
 async def test_a_replay_plays_pauses_at_the_end_and_restarts(made):
     async with replay(made) as s:
         assert s.playing
-        await s.pass_(12.34)
+        await s.advance(12.34)
         await s.sees("00:12.3", within=s.transport)
         await s.press("space")
-        await s.pass_(100)
+        await s.advance(100)
         assert not s.playing
         assert s.at == pytest.approx(12.34)
         await s.press("p")
-        await s.pass_(SECONDS)
+        await s.advance(SECONDS)
         assert not s.playing
         await s.sees("05:00.0 / 05:00.0", within=s.transport)
         await s.press("space")
-        await s.pass_(1)
+        await s.advance(1)
         assert s.at == pytest.approx(1)
         await s.tap("▶", s.transport)
-        await s.pass_(5)
+        await s.advance(5)
         assert s.at == pytest.approx(1)
 
 
@@ -281,9 +281,9 @@ async def test_keys_move_the_play_head_and_only_a_step_pauses(made):
             assert s.at == pytest.approx(moment), keys
         assert not s.playing
         await s.press("space")
-        await s.pass_(20)
+        await s.advance(20)
         await s.press("right")
-        await s.pass_(1)
+        await s.advance(1)
         assert s.at == pytest.approx(22)
         await s.press("full_stop")
         assert not s.playing
@@ -297,16 +297,16 @@ async def test_keys_and_clicks_change_the_speed_between_0_1_and_100(made):
         await s.sees("×2", within=s.transport)
         # While playing, going back skips the mark that was just passed.
         for seconds, moment in ((33.1, 65), (0.1, 30)):
-            await s.pass_(seconds)
+            await s.advance(seconds)
             await s.press("N")
             assert s.at == moment
         await s.press("home", *["greater_than_sign"] * 9)
         await s.sees("×100", within=s.transport)
-        await s.pass_(2)
+        await s.advance(2)
         assert s.at == pytest.approx(200)
         await s.press("home", *["less_than_sign"] * 9)
         await s.sees("×0.1", within=s.transport)
-        await s.pass_(10)
+        await s.advance(10)
         assert s.at == pytest.approx(1)
         await s.tap("»", s.transport)
         await s.sees("×0.25", within=s.transport)
@@ -330,25 +330,25 @@ async def test_a_click_on_the_line_jumps_exactly_to_a_mark_or_an_end(made, size)
 
 async def test_a_drag_holds_the_play_head_and_playing_goes_on_from_the_release(made):
     async with replay(made, speed=10.0) as s:
-        await s.pass_(1)
+        await s.advance(1)
         _, width = s.track()
         half = width // 2
         left, _ = s.cell_offset(0)
         await s.pilot.mouse_down(s.transport, offset=s.cell_offset(40))
         await s.pilot.hover(s.transport, offset=s.cell_offset(width - 1))
-        await s.pass_(20)
+        await s.advance(20)
         assert (s.at, s.playing) == (SECONDS, True)
         await s.pilot.hover(s.transport, offset=s.cell_offset(half))
         held = s.at
         assert held == pytest.approx(share_at(half, width) * SECONDS, abs=2)
         assert s.playing
-        await s.pass_(20)
+        await s.advance(20)
         assert s.at == held
         await s.pilot.hover("EventView", offset=(left + half + 5, 1))  # anywhere on the screen
         assert s.at > held
         await s.pilot.mouse_up("EventView", offset=(left + half, 1))
         before = s.at
-        await s.pass_(1)
+        await s.advance(1)
         assert s.at == pytest.approx(before + 10)
         await s.press("space")
         await s.pilot.mouse_down(s.transport, offset=s.cell_offset(40))
@@ -512,7 +512,7 @@ async def test_a_recording_without_samples_can_be_played(tmp_path):
     path.write_bytes(b"".join(made_lines(0, lanes=2)))
     async with replay(path) as s:
         await s.press("end", "comma", "full_stop", "n", "space", "right_square_bracket")
-        await s.pass_(1)
+        await s.advance(1)
         await s.click_track(10)
         assert s.at == 0
         await s.sees("00:00.0 / 00:00.0", within=s.transport)

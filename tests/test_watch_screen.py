@@ -23,7 +23,7 @@ class WatchStage(Stage):
     def processes(self):
         return [line.plain.rstrip() for line in self.app.screen.query_one(ProcessList).rows(36)]
 
-    async def pass_(self, seconds=0.1):
+    async def advance(self, seconds=0.1):
         self.bench.advance(seconds)
         await self.settle()
 
@@ -86,7 +86,7 @@ async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
         for agent in (s.first, s.second):
             assert ("waits", {"group": 1}) in agent.sent
             agent.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
-        await s.pass_()
+        await s.advance()
         assert s.table()[2].split()[:5] == ["↳", "6", "wait", "at", "srv/app.py:12"]
         await s.press("enter", "x", "t")
         assert [sent for sent in s.second.sent if sent[0] not in ("rate", "waits")] == [
@@ -113,10 +113,10 @@ async def test_lines_that_hold_traced_memory_are_requested_and_shown(tmp_path):
         await s.sees("nothing is traced")
         await s.press("escape")
         s.first.report(AgentTick(10.0, created=4, live=4, ended=0, since=0, scan_time=10.0, traced=9 << 20))
-        await s.pass_()
+        await s.advance()
         await s.press("a")
         assert ("lines", {}) in s.first.sent
         assert ("lines", {}) not in s.second.sent
         s.first.report(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
-        await s.pass_(1.0)
+        await s.advance(1.0)
         await s.sees("/srv/cache.py:12", "8 MiB")

@@ -132,7 +132,9 @@ async def test_each_verb_acts_on_the_screen():
 def test_the_help_documents_every_verb_and_the_readme_example_loads(tmp_path):
     manual, shown = stage.__doc__, invoke("demo", "--help").stdout
     assert [line for line in map(str.strip, manual.splitlines()) if line not in shown] == []
-    verbs = {name for name, one in vars(Stage).items() if inspect.iscoroutinefunction(one) and name[0] != "_"}
+    verbs = {
+        name for name, verb in vars(Stage).items() if inspect.iscoroutinefunction(verb) and name[0] != "_"
+    }
     assert set(re.findall(r"(?m)^    (\w+)\(", manual)) == verbs - {"begin"} | {"held", "figure"}
     readme = (ROOT / "concwatch/demos/README.md").read_text("utf-8")
     (tmp_path / "mine.py").write_text(readme.partition("```python\n")[2].partition("```")[0])

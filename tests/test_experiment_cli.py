@@ -101,7 +101,7 @@ def test_without_a_name_all_shipped_experiments_are_listed():
 def test_running_a_file_prints_the_table_and_writes_all_formats(files, monkeypatch):
     monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
     arguments = ("tiny.toml", "--repeats", "1", "--sizes", "10", "--json", "a.json", "--markdown", "a.md")
-    result = run(*arguments, "--csv", "a.csv")
+    done = run(*arguments, "--csv", "a.csv")
     report = json.loads((files / "a.json").read_text())
     (table,) = report["tables"]
     assert report["command"] == f"concwatch experiment {' '.join(arguments)} --csv a.csv"
@@ -111,17 +111,17 @@ def test_running_a_file_prints_the_table_and_writes_all_formats(files, monkeypat
     ]
     assert all(len(row["repeats"]) == 1 and 0.05 < row["here"] < 5 for row in table["rows"])
     assert table["rows"][0]["ratio"] == pytest.approx(table["rows"][0]["here"] / 0.1)
-    for one in (one for cell in report["cells"] for one in cell["runs"]):
-        assert one["seconds"] > one["own_seconds"] > 0.05
-        assert one["figures"]["peak_rss"] > 1 << 20
-        assert one["trail"]
-        assert one["runtime"].startswith("CPython")
+    for result in (result for cell in report["cells"] for result in cell["runs"]):
+        assert result["seconds"] > result["own_seconds"] > 0.05
+        assert result["figures"]["peak_rss"] > 1 << 20
+        assert result["trail"]
+        assert result["runtime"].startswith("CPython")
     lines = list(csv.DictReader((files / "a.csv").read_text().splitlines()))
     assert [float(line["here"]) for line in lines] == [row["here"] for row in table["rows"]]
     assert table["sentence"].startswith("At 10 tasks threads take ")
-    for text in ((files / "a.md").read_text(), " ".join(result.stdout.split())):
+    for text in ((files / "a.md").read_text(), " ".join(done.stdout.split())):
         assert table["sentence"] in text
-    first, _ = result.stderr.splitlines()
+    first, _ = done.stderr.splitlines()
     assert first.startswith("tiny: 1 of 2 · threads 10 · done in ")
     assert sorted(os.listdir(files)) == ["a.csv", "a.json", "a.md", "long.toml", "tiny.toml"]
 

@@ -212,8 +212,8 @@ def test_a_missing_dependency_skips_the_cell_and_says_how_to_install_it(
     text, name, reason, write_program, tmp_path, monkeypatch
 ):
     tools = {"JAVAC": program.JAVAC, "JAVA": program.JAVA}
-    for each, tool in tools.items():
-        monkeypatch.setattr(program, each, type(tool)(tool.name, tool.install_hint, least=tool.least))
+    for constant, tool in tools.items():
+        monkeypatch.setattr(program, constant, type(tool)(tool.name, tool.install_hint, least=tool.least))
     monkeypatch.setenv("PATH", str(tmp_path))
     write_program(text, name)
     runner = Runner(experiment(tmp_path, FILE.replace("own.py", name)), Selection(repeats=1), make_lab)

@@ -6,15 +6,14 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 from msgspec import structs
 
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES
 from concwatch.charts.slide import Slide, draw_slide, parse_size
 from concwatch.charts.ticks import elapsed_ticks
-from concwatch.cli import main
 from concwatch.pictures.png import to_png
+from tests.command_line import invoke
 from tests.made_recording import made_lines
 
 MIB = 1 << 20
@@ -90,7 +89,7 @@ def test_a_recording_is_exported_as_a_slide(tmp_path):
     path.write_bytes(b"".join(made_lines(12.0, 4.0, 2)))
 
     def export(*arguments):
-        return CliRunner().invoke(main, ("export", str(path), "--chart-svg", *arguments))
+        return invoke("export", path, "--chart-svg", *arguments)
 
     options = ("--size=1920x1080", "--light", "--scale=2")
     done = export(*options)

@@ -198,6 +198,7 @@ async def test_the_screen_ends_with_a_reason_when_the_host_is_lost(service, tmp_
         assert watching.ended == "web1: the connection killed by SIGKILL"
         await step_until(watching, lambda: not watching.alive)
         await pilot.pause()
+        app.exit()
     for pid in pids:
         if psutil.pid_exists(pid):
             os.kill(pid, signal.SIGKILL)

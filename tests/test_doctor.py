@@ -88,7 +88,7 @@ def test_json_has_all_keys_and_limits():
 def test_limits_are_unknown_on_other_systems(system, monkeypatch):
     real = builtins.open
 
-    def opened(path, *arguments, **options):
+    def open_elsewhere(path, *arguments, **options):
         if str(path).startswith(("/proc", "/sys")):
             raise FileNotFoundError(path)
         return real(path, *arguments, **options)
@@ -98,7 +98,7 @@ def test_limits_are_unknown_on_other_systems(system, monkeypatch):
     monkeypatch.setattr("concwatch.system.memory.LINUX", False)
     monkeypatch.setattr(examination, "probe_engines", lambda engines: ALL_RUN)  # would start workers
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(builtins, "open", opened)
+    monkeypatch.setattr(builtins, "open", open_elsewhere)
     if system == "win32":
         monkeypatch.setitem(sys.modules, "resource", None)
         for name in ("getuid", "geteuid", "sched_getaffinity", "readlink"):
@@ -235,9 +235,9 @@ def fake_lab(*faults, **costs):
     return lambda: Lab(find_engines(["threads"]), settings=Settings("hold"), open_link=workers, clock=now)
 
 
-@pytest.mark.parametrize(("forecast", "asked"), [(1_000, 1_100), (10_000_000, MAX_THREADS), (0, 0)])
-def test_the_test_of_a_forecast_requests_a_tenth_more(forecast, asked):
-    assert thread_target(Fit(forecast, "pid_max")) == asked
+@pytest.mark.parametrize(("forecast", "requested"), [(1_000, 1_100), (10_000_000, MAX_THREADS), (0, 0)])
+def test_the_test_of_a_forecast_requests_a_tenth_more(forecast, requested):
+    assert thread_target(Fit(forecast, "pid_max")) == requested
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,10 @@ def test_the_test_of_a_forecast_requests_a_tenth_more(forecast, asked):
 def test_a_forecast_holds_if_its_wall_is_reached_near_its_number(lab, forecast, holds, shown):
     progress = []
 
-    async def proven():
+    async def run_proof():
         return await prove(lab(), Fit(forecast, "pid_max"), progress.append)
 
-    proof = fast(proven())
+    proof = fast(run_proof())
     assert (proof.asked, proof.holds, proof.ended) == (forecast * 11 // 10, holds, True)
     text = text_of(proof_rows(proof))
     assert shown in text
@@ -295,14 +295,14 @@ def test_a_signal_during_the_test_ends_the_worker():
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     doctor = subprocess.Popen([*PROGRAM, "doctor", "--prove"], cwd=ROOT, **silent)
 
-    def growing():
+    def find_growing_worker():
         assert doctor.poll() is None
         found = psutil.Process(doctor.pid).children()
         with contextlib.suppress(psutil.Error):  # workers of probes end at once
             return any(worker.num_threads() > 200 for worker in found) and found
 
     try:
-        workers = until(growing, "a worker with 200 threads")
+        workers = until(find_growing_worker, "a worker with 200 threads")
         doctor.terminate()
         assert doctor.wait(PATIENCE) == 143
         assert_ended(workers)

@@ -113,7 +113,7 @@ class RealLab:
                 raise AssertionError(f"{message}: not within {limit:g} s\n{events}")
             await asyncio.sleep(0.01)
 
-    async def logs(self, text: str, times: int = 1) -> None:
+    async def wait_for_event(self, text: str, times: int = 1) -> None:
         """Wait for an event of the faulty lane with ``text``. Check that there are ``times`` of them."""
         await self.until(
             lambda: any(text in event for event in self.events()),
@@ -142,7 +142,7 @@ class RealLab:
         it = lane or self.faulty
         for _ in range(count):
             last = it.worker.stats.tick
-            await self.until(lambda last=last: it.worker.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound here
+            await self.until(lambda last=last: it.worker.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound in the default
 
     async def hit_limit(self, tasks: int, wall: str, value: int) -> int:
         """Set a target above a wall. Check that the wall is named. Return the number of live tasks."""

@@ -101,7 +101,7 @@ class End:
 # Waiting for programs to run.
 
 
-def plus(terminal: Terminal, times: int = 1, shown: str = "10,000") -> None:
+def start_tasks(terminal: Terminal, times: int = 1, shown: str = "10,000") -> None:
     terminal.wait_for_screen()
     terminal.type("t" + "+" * times)  # untraced tasks start sooner
     terminal.wait_for_text(f"{shown} live")
@@ -114,10 +114,10 @@ def hold(terminal: Terminal, times: int = 1, shown: str = "10,000") -> None:
     terminal.wait_for_text("what each task does")
     terminal.type("hold\r")  # replaces the selected text
     terminal.wait_for_text("hold ▾")
-    plus(terminal, times, shown)
+    start_tasks(terminal, times, shown)
 
 
-def starting(terminal: Terminal) -> None:
+def start_four_lanes(terminal: Terminal) -> None:
     """Switch four lanes on, then wait for a random time."""
     terminal.wait_for_screen()
     terminal.type("1 2 3 4 ")
@@ -125,14 +125,14 @@ def starting(terminal: Terminal) -> None:
     terminal.run(random.uniform(0, 0.3))
 
 
-def held(terminal: Terminal) -> None:
+def wait_for_blocking_task(terminal: Terminal) -> None:
     terminal.wait_for_text("starting 1 task")
     (worker,) = terminal.processes()
     used = worker.cpu_times().user
     terminal.until(lambda: worker.cpu_times().user > used + 0.3, "the task runs")
 
 
-def pages(terminal: Terminal) -> None:
+def wait_for_pages(terminal: Terminal) -> None:
     if find_spec("aiohttp") is None:
         raise Impossible("aiohttp is not installed")
     terminal.wait_for_text("holding ")
@@ -147,7 +147,7 @@ def stop_workers(terminal: Terminal) -> None:
         process.suspend()
 
 
-SCREEN = Program("screen", "the screen", ("--engines", "asyncio"), plus)
+SCREEN = Program("screen", "the screen", ("--engines", "asyncio"), start_tasks)
 HEAVY = Program("", "", (), hold, times=HEAVY_TIMES, patience=HEAVY_PATIENCE)
 RUN = Program(
     "run",
@@ -242,7 +242,7 @@ for name, what, module, function, key in (
 ):
     broken = SCREEN.breaking(module, function)
     add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}", name == "step")
-STARTING = Program("screen", "the screen while workers start", (), starting, "-starting")
+STARTING = Program("screen", "the screen while workers start", (), start_four_lanes, "-starting")
 add_all(STARTING, "kill", "sigterm")
 add_all(SCREEN.stopped(), "sigterm", "closed", short=("sigterm",))
 for name, what, engine, plusses, shown in (
@@ -256,8 +256,12 @@ add_all(RUN, "kill", "sigterm", "sighup", "sigint-twice", "ctrl-c", "closed", sh
 add("end-run-crash", RUN.breaking("concwatch.lab.lab", "Lab.step"), crash())
 add_all(RUN.stopped(), "kill", "sigterm")
 BLOCKED = ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all")
-add_all(Program("run", "run with a task that blocks its worker", BLOCKED, held, "-held"), "kill", "sigterm")
+add_all(
+    Program("run", "run with a task that blocks its worker", BLOCKED, wait_for_blocking_task, "-held"),
+    "kill",
+    "sigterm",
+)
 PAGES = ("run", "asyncio", "--tasks", "100", "--seconds", "600", "--workload", "http:0.5")
-add_all(Program("run", "run with a page server", PAGES, pages, "-pages"), "kill", "sigterm")
+add_all(Program("run", "run with a page server", PAGES, wait_for_pages, "-pages"), "kill", "sigterm")
 EXPERIMENT = ("experiment", "memory-per-task", "--sizes", "1k", "--repeats", "50")
 add_all(Program("experiment", "experiment", EXPERIMENT, wait_for_workers), "kill", "sigterm", "closed")

@@ -26,7 +26,7 @@ async def check_fails(s: FaultyStage, reason: str) -> None:
     """Check that only this lane fails, with ``reason``, and that it can be switched on again."""
     await s.wait_for_state(State.FAILED)
     assert reason in s.faulty.worker.reason, s.faulty.worker.reason
-    await s.logs(f"failed: {s.faulty.worker.reason}")
+    await s.wait_for_event(f"failed: {s.faulty.worker.reason}")
     await s.check_others()
     await s.restart(tasks=None)
 
@@ -59,7 +59,7 @@ while True:
 async def garbage(s: FaultyStage) -> None:
     """Logged once and ignored. The lane fails after 100 lines. The others and the screen continue."""
     await start_faulty(s)
-    await s.logs("not a line of the wire: 'hello'")
+    await s.wait_for_event("not a line of the wire: 'hello'")
     await check_continues(s)
     s.lab.set_target(s.faulty, 2)
     async with heartbeat(judge_time=False):
@@ -92,7 +92,7 @@ async def half(s: FaultyStage) -> None:
     await s.wait_for_state(State.RUNNING)
     assert s.faulty.live == 5
     s.lab.set_target(s.faulty, 3)
-    await s.logs("ended in the middle of a line")
+    await s.wait_for_event("ended in the middle of a line")
     await check_fails(s, "exited with status 0")
 
 
@@ -116,8 +116,8 @@ async def long(s: FaultyStage) -> None:
     """Logged once and skipped. Memory stays within 20 MiB, the screen responds within 100 ms."""
     await start_faulty(s)
     async with heartbeat():
-        await s.logs("the line has ended")
-    await s.logs("a line longer than 1,048,576 bytes")
+        await s.wait_for_event("the line has ended")
+    await s.wait_for_event("a line longer than 1,048,576 bytes")
     await check_continues(s)
     s.lab.set_target(s.faulty, 2)
     async with heartbeat():
@@ -175,7 +175,7 @@ async def types(s: FaultyStage) -> None:
         with pytest.raises(ValueError):  # noqa: PT011  # the message may be any
             print("accepted:", line, decode(line.encode()))
     await start_faulty(s)
-    await s.logs("not a line of the wire")
+    await s.wait_for_event("not a line of the wire")
     await check_continues(s)
     s.lab.set_target(s.faulty, 2)
     await check_fails(s, f"{TOO_MANY}, the first: not a line of the wire")
@@ -233,7 +233,7 @@ async def backwards(s: FaultyStage) -> None:
     s.lab.observers.remove(record)
     assert {live for live, _, _ in seen} <= {0, 100, 150}, seen
     assert all(rate is None or rate >= 0 for _, *rates in seen for rate in rates), seen
-    await s.logs("an impossible tick: ")
+    await s.wait_for_event("an impossible tick: ")
     await check_continues(s)
     s.lab.set_target(s.faulty, 3)
     await s.wait_for_state(State.STALLED)
@@ -252,7 +252,7 @@ async def nothing() -> None:
         s.lab.switch(s.faulty, True)
         assert s.faulty.state is State.STARTING
         await s.wait_for_state(State.FAILED)
-        await s.logs("failed: did not start within 1 s", times=2)
+        await s.wait_for_event("failed: did not start within 1 s", times=2)
     async with run_screen(command(f"{PROLOGUE}quiet.set(); targets.get()")) as s:
         await start_faulty(s)
         await s.wait_for_stall()
@@ -293,6 +293,6 @@ while True:
                 await check_fails(s, TOO_MANY)
                 continue
             if what in ("ticks", "errors", "other reports"):
-                await s.logs("sends more than is read: it has to wait")
+                await s.wait_for_event("sends more than is read: it has to wait")
             await s.check_others()
             await switch_off_and_on(s)

@@ -20,7 +20,7 @@ async def check_ended(s: FaultyStage, reason: str) -> None:
     """Check that the lane fails with ``reason``, that nothing else is affected, and that it restarts."""
     await s.wait_for_state(State.FAILED)
     assert s.faulty.worker.reason == reason
-    await s.logs(f"failed: {reason}")
+    await s.wait_for_event(f"failed: {reason}")
     await s.sees(reason, within=s.faulty_card)
     await s.check_others()
     await s.restart()
@@ -61,7 +61,7 @@ async def stopped_for_good(s: FaultyStage) -> None:
     os.kill(s.pid, signal.SIGSTOP)
     await s.wait_for_state(State.STALLED)
     await s.switch_off()
-    await s.logs("did not stop within 3 s: killed")
+    await s.wait_for_event("did not stop within 3 s: killed")
     await s.check_others()
     await s.restart()
 
@@ -90,7 +90,7 @@ async def exited(s: FaultyStage) -> None:
         await check_ended(s, "exited with status 3")
     else:
         await check_failures(s, 100)
-        await s.logs("a task failed: SystemExit: 3")
+        await s.wait_for_event("a task failed: SystemExit: 3")
 
 
 @lane_fault("worker-recursed", "every task recurses without end", *ALL, short=True)
@@ -99,7 +99,7 @@ async def recursed(s: FaultyStage) -> None:
     s.set_job("recurse")
     s.lab.set_target(s.faulty, 100)
     await check_failures(s, 500)
-    await s.logs("a task failed: RecursionError: maximum recursion depth exceeded")
+    await s.wait_for_event("a task failed: RecursionError: maximum recursion depth exceeded")
 
 
 @lane_fault(
@@ -119,7 +119,7 @@ async def without_memory(s: FaultyStage) -> str:
     )
     if s.faulty.worker.goal.limit is not None:
         assert "memory" in s.faulty.worker.goal.limit.wall, s.faulty.worker.goal.limit
-        await s.logs("ulimit -v memory (")
+        await s.wait_for_event("ulimit -v memory (")
         s.lab.set_target(s.faulty, 100)
         await s.until(lambda: s.faulty.live == 100 or s.faulty.state is State.FAILED, "it shrinks")
     if s.faulty.state is State.FAILED:
@@ -177,7 +177,7 @@ async def blocked_all(s: FaultyStage) -> None:
     await s.wait_for_stall()
     await s.check_others()
     await check_stops(s)
-    await s.logs("did not stop within 3 s: killed")
+    await s.wait_for_event("did not stop within 3 s: killed")
     await s.check_others()
     await s.restart()
 
@@ -207,7 +207,7 @@ async def raised(s: FaultyStage) -> None:
     s.set_job("fail")
     s.lab.set_target(s.faulty, 1_000)
     await check_responsive(s, "failed", 5_000)
-    await s.logs("a task failed: ValueError: expected")
+    await s.wait_for_event("a task failed: ValueError: expected")
     assert s.faulty.live <= 1_000
     await s.check_others()
     await check_stops(s)

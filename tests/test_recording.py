@@ -405,8 +405,14 @@ def header(**more):
         (b"[" * 100_000, "is not a recording"),
         (header(type="other"), "is not a recording"),
         (header()[:-20], "is not a recording"),
-        (header(version=VERSION + 1, all="else"), "written by a newer concwatch.* of version 4, expected 3"),
-        (header(version=2, concwatch="0.1.0", lanes="x"), "of version 2, which concwatch 0.1.0 wrote: exp"),
+        (
+            header(version=VERSION + 1, all="else"),
+            "written by a newer concwatch: its version is 4, expected at most 3",
+        ),
+        (
+            header(version=2, concwatch="0.1.0", lanes="x"),
+            "unknown version: 2, which concwatch 0.1.0 wrote: expected 3",
+        ),
         (header(version=-7), "unknown version"),
         (header(columns=["lane", "time"]), "unknown version"),
         (header(rate="fast"), "first line is damaged"),

@@ -43,7 +43,7 @@ def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> N
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     if chosen and not hosts:
-        raise click.UsageError('"local" is this machine: expected another host; see concwatch doctor')
+        raise click.UsageError('"local" is this machine: expected another host')
     if not hosts:
         raise click.UsageError(
             f'no hosts: expected a HOST, such as "ssh -T web1", or a table [hosts.NAME] in '

@@ -42,6 +42,18 @@ def test_an_ended_process_keeps_its_lane_and_a_reused_pid_gets_a_new_one():
     assert first.groups
 
 
+def test_a_process_that_executes_another_program_is_renamed():
+    bench = WatchBench()
+    bench.running.add(50)
+    bench.host.names[50] = "app.py"
+    bench.advance(1)
+    (lane,) = bench.watching.lanes
+    assert (lane.name, lane.how) == ("app.py 50", "starting")
+    bench.host.names[50] = "sleep"
+    bench.advance(2)
+    assert (lane.name, lane.how, lane.reason) == ("sleep 50", "outside", "sleep is not Python")
+
+
 def test_a_silent_agent_stalls_its_lane_and_a_lost_one_leaves_it_measured_from_outside():
     bench = WatchBench()
     agent = bench.agent(40)

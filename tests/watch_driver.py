@@ -59,13 +59,21 @@ class FakeHost(WatchedHost):
     def __init__(self):
         self.new = []
         self.running = set()
+        self.names = {}
+        """Pid → name of each process that a search finds."""
 
     def accept(self):
         agents, self.new = self.new, []
         return agents
 
     def family(self):
-        return ()
+        return [*self.names]
+
+    def parent_and_name(self, pid):
+        return 1, self.names[pid]
+
+    def why_no_agent(self, pid):
+        return f"{self.names[pid]} is not Python"
 
     def reader(self, pid):
         return FakeReader(pid)

@@ -163,14 +163,17 @@ class Watching(Observable):
         """Find new processes, and those that have ended."""
         self._found = self.host.family()
         for pid in self._found:
-            lane = self._by_pid.get(pid)
-            if lane is None or not lane.alive:
-                try:
-                    lane = self._lane(pid, *self.host.parent_and_name(pid), now)
-                except LookupError:
-                    continue
-            if lane is None or lane.how != "starting":
+            known = self._by_pid.get(pid)
+            if known is not None and known.alive and known.how != "starting":
                 continue
+            try:
+                parent, name = self.host.parent_and_name(pid)
+            except LookupError:
+                continue
+            lane = self._lane(pid, parent, name, now)
+            if lane is None:
+                continue
+            lane.process_name = name  # which changes when a forked process executes another program
             late = now - lane.began >= AGENT_TIMEOUT
             reason = self.host.why_no_agent(pid) if late or pid in self._attached else ""
             if reason:

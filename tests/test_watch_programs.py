@@ -212,7 +212,7 @@ def test_xdist_workers_with_pytest_asyncio_and_anyio_are_watched(app, monkeypatc
         assert program.process.status == 0
         assert len([lane for lane in program.lanes if "helper" in figures(lane)]) == 2
         assert program.total("helper") == 60
-        assert all(lane.ready for lane in program.lanes)
+        assert len([lane for lane in program.lanes if lane.ready]) >= 3  # with pytest itself
 
 
 CHILDREN = """

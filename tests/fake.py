@@ -1,4 +1,7 @@
-"""A deterministic fake worker for tests and pictures."""
+"""A deterministic fake worker for tests and pictures.
+
+Over 300 lines: one worker with all its commands, as the real ones have them.
+"""
 
 from collections import deque
 from dataclasses import dataclass, field

@@ -1,4 +1,7 @@
-"""Run the app with fake workers, press its keys, and read what is on its screen."""
+"""Run the app with fake workers, press its keys, and read what is on its screen.
+
+Over 300 lines: everything that tests of screens start, do and read.
+"""
 
 import asyncio
 import html

@@ -1,4 +1,7 @@
-"""Comparisons of two recordings or results: what is worse, by how much, and whether it is significant."""
+"""Comparisons of two recordings or results: what is worse, by how much, and whether it is significant.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import copy
 import gzip

@@ -1,4 +1,7 @@
-"""Demos: their files, their verbs, errors, and cleanup."""
+"""Demos: their files, their verbs, errors, and cleanup.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import importlib.util
 import inspect

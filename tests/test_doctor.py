@@ -1,4 +1,7 @@
-"""`concwatch doctor`: examination, forecasts, advice, and the test of a forecast."""
+"""`concwatch doctor`: examination, forecasts, advice, and the test of a forecast.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import builtins
 import contextlib

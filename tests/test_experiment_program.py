@@ -1,4 +1,7 @@
-"""Programs that replace a worker: their figures, their errors, and that no process is left."""
+"""Programs that replace a worker: their figures, their errors, and that no process is left.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import asyncio
 import re

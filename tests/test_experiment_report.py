@@ -1,4 +1,7 @@
-"""Reports of experiments: golden files, sentences, the pyperf format, and writing of files."""
+"""Reports of experiments: golden files, sentences, the pyperf format, and writing of files.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import importlib.util
 import os

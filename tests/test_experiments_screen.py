@@ -1,4 +1,7 @@
-"""The experiments screen, with fake workers on a clock that runs many times faster."""
+"""The experiments screen, with fake workers on a clock that runs many times faster.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import pytest
 

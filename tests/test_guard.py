@@ -1,4 +1,7 @@
-"""The guard: forecasts, growth within the budget, stopping lanes, and the dialog for too many tasks."""
+"""The guard: forecasts, growth within the budget, stopping lanes, and the dialog for too many tasks.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import contextlib
 import sys

@@ -1,4 +1,7 @@
-"""Lanes on remote hosts: naming hosts, links, budgets, rows of several lanes, and real connections."""
+"""Lanes on remote hosts: naming hosts, links, budgets, rows of several lanes, and real connections.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import asyncio
 import contextlib

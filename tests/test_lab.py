@@ -1,4 +1,7 @@
-"""A lab of several lanes: settings, the page server, the memory budget, events, closing and snapshots."""
+"""A lab of several lanes: settings, the page server, the memory budget, events, closing and snapshots.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import asyncio
 from unittest.mock import Mock

@@ -1,4 +1,7 @@
-"""One lane in all its states, on a simulated clock."""
+"""One lane in all its states, on a simulated clock.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import math
 from itertools import pairwise

@@ -1,4 +1,7 @@
-"""Pictures, films and recordings of a terminal, and the screen's keys for them."""
+"""Pictures, films and recordings of a terminal, and the screen's keys for them.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import asyncio
 import io

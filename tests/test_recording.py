@@ -1,6 +1,9 @@
 # Longer than other files: writing and reading of recordings are checked against each other.
 
-"""Recordings: writing them while labs run, and reading them back."""
+"""Recordings: writing them while labs run, and reading them back.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import asyncio
 import errno

@@ -1,4 +1,7 @@
-"""A replay with mouse and keys, on a clock that the test advances."""
+"""A replay with mouse and keys, on a clock that the test advances.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import re
 from contextlib import asynccontextmanager

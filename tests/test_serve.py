@@ -1,4 +1,7 @@
-"""``concwatch serve``: who may connect, sessions and their processes, and the page in a real browser."""
+"""``concwatch serve``: who may connect, sessions and their processes, and the page in a real browser.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import asyncio
 import contextlib

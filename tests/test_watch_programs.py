@@ -1,4 +1,7 @@
-"""Watching real programs: web servers, test runners and task queues."""
+"""Watching real programs: web servers, test runners and task queues.
+
+Over 300 lines, since all tests of this subject share their fixtures.
+"""
 
 import http.client
 import os

@@ -1,4 +1,7 @@
-"""A real worker for tests, driven over its pipes."""
+"""A real worker for tests, driven over its pipes.
+
+Over 300 lines: the worker, its toolchains, and what tests wait for.
+"""
 
 import asyncio
 import contextlib

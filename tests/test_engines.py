@@ -1,8 +1,6 @@
-# Over 300 lines: the one suite that every engine has to pass.
-
 """One suite for all engines: real workers, driven over the wire, counters checked at every tick.
 
-Over 300 lines, since all tests of this subject share their fixtures.
+Over 300 lines: the one suite that every engine has to pass.
 """
 
 import re

@@ -1,8 +1,6 @@
-# Over 300 lines: tables of valid and invalid lines, and each part of the specification.
-
 """The wire: encoding, decoding, and the agreement of specification and code.
 
-Over 300 lines, since all tests of this subject share their fixtures.
+Over 300 lines: tables of valid and invalid lines, and each part of the specification.
 """
 
 import json

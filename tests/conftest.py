@@ -7,7 +7,6 @@ import signal
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -28,11 +27,9 @@ os.environ["CONCWATCH_SETTINGS"] = os.devnull
 
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="concwatch-state-")
 
-# With PYTHONDONTWRITEBYTECODE, hundreds of processes would compile the same modules again: use another cache.
+# With PYTHONDONTWRITEBYTECODE, hundreds of processes would compile the same modules again.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     sys.dont_write_bytecode = False
-    sys.pycache_prefix = str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "compiled")
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # Under nohup, or in a shell's background, child processes would ignore these signals.
 if hasattr(signal, "SIGHUP"):

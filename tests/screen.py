@@ -154,6 +154,12 @@ class HandDrivenLab(Lab):
         self.local.meter.own = ITSELF
 
 
+def post_keys(app: ConcwatchApp, *keys: str) -> None:
+    """Post keys as if all arrived in one read of the terminal."""
+    for key in keys:
+        app.post_message(key_event(key))
+
+
 @dataclass
 class Stage:
     """A running app, its pilot and its fake workers, with the actions and queries of tests."""
@@ -298,19 +304,14 @@ class Stage:
             self.app.simulate_key(key)
             await self.settle()
 
-    def post_keys(self, *keys: str) -> None:
-        """Post keys as if all arrived in one read of the terminal."""
-        for key in keys:
-            self.app.post_message(key_event(key))
-
     async def press_at_once(self, *keys: str) -> None:
         """Post keys as `post_keys` does, and wait until they are handled."""
-        self.post_keys(*keys)
+        post_keys(self.app, *keys)
         await self.settle()
 
     async def press_last(self, *keys: str) -> None:
         """Press keys that include one that quits the app, and wait for its exit."""
-        self.post_keys(*keys)
+        post_keys(self.app, *keys)
         while self.app.is_running:
             await self.pilot.pause(FRAME)
 

@@ -52,3 +52,8 @@ def test_a_replay_refuses_keys_that_only_the_monitor_has():
     refused = keys.REPLAY[-1].keys.split(",")
     assert {"w", "t", "plus", "enter"} <= set(refused)
     assert not {"space", "q", "l", "e"} & set(refused)
+
+
+def test_the_replay_of_a_watched_program_has_no_keys_of_lanes():
+    assert not {*keys.LANES, keys.BASELINE} & {*keys.WATCH_REPLAY}
+    assert {*keys.LANES, keys.BASELINE} <= {*keys.REPLAY}

@@ -26,7 +26,7 @@ from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.fake import COSTS, FakeLink, Fault
-from tests.screen import GOLDEN, Workers, assert_golden, stage
+from tests.screen import GOLDEN, Workers, assert_golden, post_keys, stage
 
 MIB = 1 << 20
 PAIR = [engine for engine in CATALOG if engine.name in ("asyncio", "uvloop")]
@@ -122,7 +122,7 @@ async def test_keys_typed_while_a_dialog_opens_reach_it_in_order():
     async with stage() as s:
         for turns in (1, 3, 8):
             for key in ("3", "enter", *f"738{turns}", "enter"):
-                s.post_keys(key)
+                post_keys(s.app, key)
                 for _ in range(turns):  # the dialog is partly open when the next key comes
                     await asyncio.sleep(0)
             await s.settle()

@@ -273,7 +273,7 @@ def _suppressed(callback: Callable[[], None]) -> None:
     """Call ``callback`` and suppress its exceptions."""
     try:
         callback()
-    except Exception:
+    except Exception:  # the agent never raises into the program
         pass
 
 

@@ -212,7 +212,7 @@ MONITOR = (
 )  # fmt: skip
 """The keys of the monitor."""
 
-_REPLAY = (
+_PLAY_HEAD = (
     *pair(
         "play or pause; at the end: play from the beginning",
         Row("space", command("toggle_play"), bar="play", rank=1, title="Play or pause"),
@@ -246,13 +246,11 @@ _REPLAY = (
         Row("n", command("next_mark", 1), bar="mark", rank=6),
         Row("N", command("next_mark", -1)),
     ),
-    *LANES,
-    *CHARTS,
-    BASELINE,
-    *PICTURES,
-    *GENERAL,
-    Row("q", "app.quit", "quit", "quit", 51, always=True),
 )
+
+_VIEW = (*CHARTS, *PICTURES, *GENERAL, Row("q", "app.quit", "quit", "quit", 51, always=True))
+
+_REPLAY = (*_PLAY_HEAD, *LANES, BASELINE, *_VIEW)
 
 LIVE_ONLY = sorted(
     {key for row in MONITOR for key in row.keys.split(",")}
@@ -303,7 +301,8 @@ WATCH = (
 """The keys of a watched program."""
 
 WATCH_REPLAY = (
-    *_REPLAY,
+    *_PLAY_HEAD,
+    *_VIEW,
     *_GROUP,
     Row("enter", command("toggle_waits"), "show where the group's tasks waited, if that was recorded"),
     Row("o", command("next_column", 1), "sort the groups by the next column", "sort", 58),

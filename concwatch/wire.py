@@ -178,9 +178,9 @@ Commands, concwatch to worker
               that are not replaced when they end.
 ``workload``  ``spec``, ``url``: what each task does, see below; what to fetch, only for ``http``. In
               addition the parts of the spec, so that no worker has to parse it: ``word``, and if the word
-              has them ``seconds``, ``to``, ``count``, ``size`` in bytes. Live tasks are cancelled and
-              replaced. Answered by ``error``, with nothing changed, if the spec is wrong or something that
-              it needs is missing.
+              has them ``seconds``, ``to``, ``count``, ``size`` in bytes, ``rate`` in tasks a second. Live
+              tasks are cancelled and replaced. Answered by ``error``, with nothing changed, if the spec is
+              wrong or something that it needs is missing.
 ``halt``      ``wall``, ``value``: stop growing. The number of live tasks becomes the target. Answered by a
               ``limit`` report with this wall and value.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
@@ -206,6 +206,10 @@ Workloads
 =========
 ``sleep:SECONDS``         sleep that long                    ``hold``           wait until cancelled
 ``sleep:SECONDS..TO``     a different time for each task, spread evenly from SECONDS to TO
+``churn:RATE/s``          sleep a random time, exponentially distributed with the mean target ÷ RATE seconds (at
+                          least 0.01): about RATE tasks a second end, whatever the target is. The target is the
+                          current one when a task draws its time; a new target changes no task that is live.
+                          No task sleeps longer than a million seconds
 ``ticks:COUNTxSECONDS``   sleep that long, COUNT times       ``nop``            end at once
 ``payload:BYTES``         hold that much touched memory until cancelled
 ``spin:SECONDS``          use that much CPU time             ``module:function``  the user's own

@@ -5,6 +5,7 @@ Over 300 lines: one worker with all its commands, as the real ones have them.
 
 from collections import deque
 from dataclasses import dataclass, field
+from math import exp
 
 from concwatch.links.link import Arrival, Ended
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
@@ -83,6 +84,7 @@ class FakeLink:
         self._peak_rss = 0
         self._target = 0
         self._left = 0.0
+        self._ending = 0.0  # the fraction of a task that should have ended
         self._growth = None  # time of the target, and tasks created and cancelled before it
         self._burst = None  # time of its end, and its report
         self._refill, self._trace = True, False
@@ -213,6 +215,7 @@ class FakeLink:
         while self._cohorts and self._cohorts[0][0] <= now:
             counts.completed += self._cohorts.popleft()[1]
             self._durations.append(self._duration() or 0.0)
+        self._end_some(seconds)
         if self._burst is not None:
             end, done = self._burst
             self._most_live = max(self._most_live, counts.live)
@@ -224,6 +227,16 @@ class FakeLink:
         self._cancel(min(self.costs.cancel_rate * seconds, max(0.0, counts.live - self._target)))
         self._most_live = max(self._most_live, counts.live)
         self._report_reached()
+
+    def _end_some(self, seconds):
+        """End tasks of the workload ``churn``, and report durations in the next tick."""
+        if self._workload.word == "churn" and self._target:
+            mean = self._target / self._workload.values[0]
+            self._ending += self._counts.live * (1 - exp(-seconds / mean))
+            ended = float(int(self._ending))
+            self._ending -= ended
+            self._counts.completed += ended
+            self._durations += [mean * part for part in (0.3, 0.7, 1.2)] if ended else []
 
     def _cancel(self, excess):
         left = float(int(excess))

@@ -34,7 +34,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"-5" is not a number of tasks: expected a whole number', ("run", "asyncio", "--tasks", "-5")),
         ('"5,10,5": expected each number of tasks once', ("run", "asyncio", "--tasks", "5,10,5")),
         ('"0" is not a number of runs: expected a whole number from 1 to 100', (*RUN, "--repeats", "0")),
-        ('unknown workload "slep:3": expected one of sleep:SECONDS', (*RUN, "--workload", "slep:3")),
+        ('unknown workload "slep:3": expected one of churn[:RATE/s]', (*RUN, "--workload", "slep:3")),
         ('"nan" is not a time: expected seconds from 0 to 86,400', (*RUN, "--seconds", "nan")),
         ('unknown collector mode "frozn": expected one of default, frozen, off', (*RUN, "--gc", "frozn")),
         ("a pool of 0 threads runs nothing: expected a number from 1", (*RUN, "--pool-threads", "0")),
@@ -85,8 +85,8 @@ def test_a_function_no_engine_can_run_is_bad_input_otherwise_its_lane_fails(tmp_
     [
         (("-h",), ("needs a terminal", "--engines", "--max-memory", "--rate", "engines", "run")),
         (("run", "--help"),
-         ("Needs --tasks, and no terminal", "--workload", "--max-memory", "sleep:SECONDS", "module:function",
-          "default|frozen|off")),
+         ("Needs --tasks, and no terminal", "--workload", "--max-memory", "sleep[:SECONDS]",
+          "module:function", "default|frozen|off")),
         (("--version",), ("concwatch, version ",)),
     ],
 )  # fmt: skip

@@ -232,7 +232,7 @@ async def test_the_workload_can_be_selected_or_typed_and_escape_cancels():
         await s.switch_on("asyncio", tasks=100)
         await s.press("w")
         await s.sees("what each task does", "ticks:10x0.1", "hold", "module:function")
-        await s.press("tab", "down", "down", "enter")
+        await s.press("tab", *["down"] * 3, "enter")
         assert workload() == "hold"
         await s.tap("waits until stopped", panel)
         await s.enter("payload:4KiB")

@@ -265,7 +265,7 @@ def test_every_value_is_printed_with_its_source(file):
         ["rate", "5", str(file)],
         ["tasks", "10k", "CONCWATCH_RUN_TASKS"],
         ["expect", "asyncio.failed <= 0, pool.failed <= 0", str(file)],
-        ["workload", "sleep:10", "default"],
+        ["workload", "sleep", "default"],
         ["together", "false", "default"],
         ["max-memory", "80%", "default"],
         ["record", "–", "default"],

@@ -1,5 +1,6 @@
 """Parsing workloads, and loading functions of the user."""
 
+import math
 import re
 import sys
 
@@ -8,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.worker.user_function import load_function
-from concwatch.worker.workloads import DEFAULT, DEFAULTS, EXAMPLES, FORMS, USER, WORDS, Spread, parse
+from concwatch.worker.workloads import DEFAULT, DEFAULTS, EXAMPLES, FORMS, USER, WORDS, churn, parse, spread
 
 VALID = {
-    "sleep": {"10": (10.0,), "0": (0.0,), "0.05": (0.05,), "5..15": (5.0, 15.0), "0 .. 0.5": (0.0, 0.5),
-              "1000000": (1e6,)},
+    "churn": {"": (1000.0,), "1k/s": (1000.0,), "200/s": (200.0,), "0.5": (0.5,), "1M/s": (1e6,)},
+    "sleep": {"": (1e6,), "10": (10.0,), "0": (0.0,), "0.05": (0.05,), "5..15": (5.0, 15.0),
+              "0 .. 0.5": (0.0, 0.5), "1000000": (1e6,)},
     "ticks": {"10x0.1": (10, 0.1), "1000000x0": (1_000_000, 0.0)},
     "hold": {"": ()},
     "nop": {"": ()},
@@ -47,14 +49,16 @@ def test_a_valid_workload_is_parsed(spec, word, values):
 
 
 INVALID = {
-    "expected one of sleep:SECONDS": ["", ":"],
+    "expected one of churn[:RATE/s], sleep[:SECONDS]": ["", ":"],
     "module:function": ["xyzzy", "jobs:", ":fetch", "jobs:fetch()", "jobs:fetch:twice", "jobs..x:fetch"],
     'did you mean "sleep"?': ["slep:3", "SLEEP:3"],
     'did you mean "ticks"?': ["tick:3x1"],
     'did you mean "hold"?': ["hold on"],
     'did you mean "payload"?': ["paylod"],
     'did you mean "http"?': ["htp:1"],
-    'expected "sleep:SECONDS"': ["sleep"],
+    "expected tasks a second up to 1,000,000": [
+        f"churn:{wrong}" for wrong in ["", "0", "-1", "2M/s", "1k/h", "k/s", "fast", "1e3"]
+    ],
     'expected "hold"': ["hold:3"],
     'expected "nop"': ["nop:"],
     'expected "payload:BYTES"': ["payload"],
@@ -89,7 +93,7 @@ def test_an_invalid_workload_is_rejected_with_a_short_message(spec, expected):
 
 def test_the_default_is_valid_and_every_word_is_listed():
     assert parse(DEFAULT).word == "sleep"
-    assert WORDS == ("sleep", "ticks", "hold", "payload", "spin", "nop", "http", "module:function")
+    assert WORDS == ("churn", "sleep", "ticks", "hold", "payload", "spin", "nop", "http", "module:function")
     assert [form.partition(":")[0].rstrip("[") for form, _, _ in FORMS.values()] == list(FORMS)
     assert {word for word, (form, _, _) in FORMS.items() if "[" in form} == set(DEFAULTS)
 
@@ -175,8 +179,8 @@ def test_a_missing_or_unsuitable_function_is_reported(find, spec, coroutine, exp
 
 @given(least=st.floats(0, 100), span=st.floats(0.1, 100), count=st.integers(20, 500))
 def test_a_range_of_durations_is_covered_evenly(least, span, count):
-    spread = Spread(least, least + span)
-    durations = [spread() for _ in range(count)]
+    next_duration = spread(least, least + span)
+    durations = [next_duration() for _ in range(count)]
     assert all(least <= duration <= least + span for duration in durations)
     for tenth in range(10):
         low = least + span * tenth / 10
@@ -184,7 +188,27 @@ def test_a_range_of_durations_is_covered_evenly(least, span, count):
         assert abs(inside - count / 10) <= 3
 
 
-def test_only_a_sleep_with_a_range_has_varying_durations():
-    assert parse("sleep:5..15").durations is not None
-    assert [parse(spec).durations for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
+@given(target=st.integers(1, 2_000_000), rate=st.sampled_from((0.5, 100.0, 1_000.0)))
+def test_churn_draws_exponential_durations_with_the_mean_of_target_over_rate(target, rate):
+    next_duration = churn(rate, lambda: target)
+    durations = sorted(next_duration() for _ in range(2_000))
+    mean = max(0.001, target / rate)
+    for share in (0.1, 0.5, 0.9, 0.99):
+        expected = min(1e6, -mean * math.log(1 - share))
+        assert durations[int(share * 2_000)] == pytest.approx(expected, rel=0.05)
+    assert durations[0] >= 0
+    assert durations[-1] <= 1e6
+
+
+def test_a_new_target_changes_what_churn_draws():
+    targets = iter([1_000] * 500 + [100_000] * 500)
+    next_duration = churn(1_000, lambda: next(targets))
+    assert sum(next_duration() for _ in range(500)) / 500 == pytest.approx(1, rel=0.05)
+    assert sum(next_duration() for _ in range(500)) / 500 == pytest.approx(100, rel=0.05)
+
+
+def test_only_a_sleep_with_a_range_and_churn_have_varying_durations():
+    assert parse("sleep:5..15").durations(int) is not None
+    assert parse("churn").durations(int) is not None
+    assert [parse(spec).durations(int) for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
     assert [parse(spec).word for spec in EXAMPLES]

@@ -29,7 +29,7 @@ from concwatch.console import print_error, print_json, print_note
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import CATALOG, Engine, find_engines
 from concwatch.lab.forecast import why_too_many
-from concwatch.lab.settings import Settings
+from concwatch.lab.settings import UNTIL_STOPPED, Settings
 from concwatch.measure.expect import (
     COMPARISONS,
     EXPECTABLE,
@@ -91,7 +91,12 @@ EXPECT_HELP = "\n".join(
     default="1",
     help="Measure each size so many times and print the median, spread and 95 % interval.",
 )
-@click.option("--workload", type=WORKLOAD, default="sleep:10", help="What each task does.")
+@click.option(
+    "--workload",
+    type=WORKLOAD,
+    default=UNTIL_STOPPED,
+    help="What each task does; without a time, it sleeps until the end of the run.",
+)
 @click.option("--seconds", type=SECONDS, default="3", help="How long to hold the tasks.")
 @click.option("--refill/--no-refill", default=True, help="Replace tasks that end.")
 @click.option("--trace/--no-trace", default=False, help="Trace allocations: about twice the RSS.")

@@ -62,6 +62,10 @@ class Engine(Struct, frozen=True):
     """Factor on the bytes of a task while tracing is on."""
     queues: bool = False
     """Whether tasks wait for a thread."""
+    churn: int = 1_000
+    """Tasks that end a second under the workload ``churn``: fewer where a new task costs much CPU time."""
+    replaces: int = 10_000
+    """Tasks a second that end and are replaced at most, untraced, with 100,000 live: what two cores replaced."""
     grain: int = 256 << 10
     """Bytes that the runtime allocates at once, or for its first tasks alone.
 
@@ -160,7 +164,7 @@ _INTERPRETER = 48 << 20
 """Grain of a pool of interpreters, each of which uses about 7 MiB."""
 
 CATALOG: tuple[Engine, ...] = (
-    Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1),
+    Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1, churn=100, replaces=1_800),
     Engine("pool", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2, queues=True),
     Engine("asyncio", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0),
     Engine("uvloop", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9),

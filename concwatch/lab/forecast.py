@@ -14,7 +14,7 @@ from concwatch.system.open_files import process_limits
 from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines import default_threads
-from concwatch.worker.workloads import USER, parse
+from concwatch.worker.workloads import USER, Workload, parse
 
 MARGIN = 1.2
 """Factor on the catalog's bytes of a task until it has been measured on this machine."""
@@ -33,6 +33,9 @@ HTTP_BYTES = 400_000
 
 FILES_KEPT = 64
 """Open files that a process needs in addition to its connections."""
+
+TRACED_PACE = 0.6
+"""Share of the tasks that Python replaces a second which is left while allocations are traced."""
 
 UNBOUND = "no wall found"
 """The text for no wall."""
@@ -121,6 +124,32 @@ def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost
     )
 
 
+def mean_life(workload: Workload) -> float | None:
+    """Return how many seconds a task lives on average; None if that is not in the workload, or unlimited."""
+    values = [float(str(value)) for value in workload.values if workload.word in ("sleep", "ticks")]
+    if workload.word == "nop":
+        return 0.0
+    if workload.word == "ticks":
+        return values[0] * values[1]
+    return sum(values) / len(values) if values else None
+
+
+def most_held(engine: Engine, settings: Settings, cpu_per_task: float | None = None) -> int | None:
+    """Return how many tasks of the workload can be live at once, if each that ends is replaced; None for any.
+
+    By Little's law, that is the mean life times the tasks a second that the engine can replace: those of the
+    catalog, or fewer if a task has been measured to use more CPU time (seconds). Jobs that wait for a thread
+    are live, so that any number of them can be held.
+    """
+    life = mean_life(parse(settings.workload))
+    if life is None or engine.queues or not settings.refill:
+        return None
+    pace = engine.replaces * (TRACED_PACE if settings.trace and engine.traced_factor > 1 else 1.0)
+    if cpu_per_task and not engine.ways:  # Python runs one task at a time
+        pace = min(pace, 1.0 / cpu_per_task)
+    return _round_down(int(life * pace), digits=2)
+
+
 class Forecast(Struct, frozen=True):
     """What a number of tasks would use, compared with what is available."""
 
@@ -186,9 +215,9 @@ def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
     return Fit(found.fitting, found.wall or UNBOUND)
 
 
-def _round_down(tasks: int) -> int:
+def _round_down(tasks: int, digits: int = 3) -> int:
     """Round down to three digits, the precision of a forecast of memory."""
-    grain = int(10 ** max(0, len(str(tasks)) - 3))
+    grain = int(10 ** max(0, len(str(tasks)) - digits))
     return max(0, tasks // grain * grain)
 
 

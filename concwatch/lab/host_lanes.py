@@ -7,7 +7,7 @@ from msgspec import convert, structs
 
 from concwatch.hosts.host import LOCAL, Host
 from concwatch.lab.events import Severity
-from concwatch.lab.forecast import Fit
+from concwatch.lab.forecast import Fit, most_held
 from concwatch.lab.guard import Capacity, Guard
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
@@ -147,6 +147,7 @@ class HostLanes:
         self.host = host
         self.name = host.name if host else LOCAL
         self.lanes: list[Lane] = []
+        self._settings = settings
         self.machine = machine
         self.present = True
         """False while a host of a cluster has left it."""
@@ -184,5 +185,11 @@ class HostLanes:
         found = self.capacity.fit(lane) if self.capacity.budget.known else Fit(0, "")
         # Rounded to three digits, so that it rarely changes while a lane is measured.
         weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
-        status = structs.replace(lane.status, bytes_per_task=weight, fits=found.tasks, fits_wall=found.wall)
+        status = structs.replace(
+            lane.status,
+            bytes_per_task=weight,
+            fits=found.tasks,
+            fits_wall=found.wall,
+            most_held=most_held(lane.engine, self._settings()),
+        )
         return lane.facts, status, lane.sample

@@ -24,7 +24,7 @@ WEIGHED = ("rss_per_task", "traced_per_task", "cpu_per_task")
 
 STATUS_SUMMED = (
     "target", "asked", "create_rate", "completion_rate", "peak_live", "peak_rss", "idle_rss", "idle_virtual",
-    "idle_traced", "fits",
+    "idle_traced", "fits", "most_held",
 )  # fmt: skip
 STATUS_WORST = (
     "create_seconds", "create_others", "stop_seconds", "longest_stall", "wake_lag_p99", "start_delay_p99",

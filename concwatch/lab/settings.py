@@ -6,10 +6,11 @@ from collections.abc import Callable
 from msgspec import Struct, structs
 
 from concwatch.links.link import Link
-from concwatch.units import format_bytes, format_seconds
-from concwatch.worker.workloads import HTTP, parse
+from concwatch.units import format_bytes, format_rate, format_seconds
+from concwatch.worker.workloads import CHURN, HTTP, MAX_SECONDS, parse
 
 PARTS = {
+    CHURN: ("rate",),
     "sleep": ("seconds", "to"),
     "spin": ("seconds",),
     "ticks": ("count", "seconds"),
@@ -37,8 +38,11 @@ class Settings(Struct, frozen=True):
     """The URL that tasks of the workload ``http`` fetch."""
 
 
-ON_SCREEN = "sleep:5..15"
-"""The default workload on the screen: once each task has ended, tasks end at an even rate."""
+ON_SCREEN = CHURN
+"""The default workload on the screen: the same number of tasks ends each second, however many are live."""
+
+UNTIL_STOPPED = "sleep"
+"""The default workload of `run`: tasks sleep until it is done, so that all can be live at once."""
 
 LARGEST_TARGET = 1_000_000
 """The maximum of a slider, unless the machine sets a lower one."""
@@ -54,15 +58,24 @@ def fetches(workload: str) -> bool:
     return workload.partition(":")[0].strip() == HTTP
 
 
+def with_rate(workload: str, rate: int) -> str:
+    """Return the workload with the engine's ``rate``, in tasks a second, if it is ``churn`` without one."""
+    return f"{CHURN}:{rate}/s" if workload.strip() == CHURN else workload
+
+
 def parts(workload: str) -> dict[str, object]:
     """Return the parts of a workload by name, for workers that do not parse the text."""
     parsed = parse(workload)
     return {"word": parsed.word, **dict(zip(PARTS.get(parsed.word, ()), parsed.values, strict=False))}
 
 
-def commands(settings: Settings, can: Callable[[str], bool]) -> list[Command]:
-    """Return the commands that apply ``settings``: those that the worker ``can`` run."""
-    workload = {"spec": settings.workload, **parts(settings.workload)}
+def commands(settings: Settings, can: Callable[[str], bool], rate: int) -> list[Command]:
+    """Return the commands that apply ``settings``: those that the worker ``can`` run.
+
+    ``rate`` is how many tasks of the workload ``churn`` end a second, unless it says so itself.
+    """
+    spec = with_rate(settings.workload, rate)
+    workload = {"spec": spec, **parts(spec)}
     if fetches(settings.workload):
         workload["url"] = settings.page
     found: list[Command] = [
@@ -83,7 +96,8 @@ def commands(settings: Settings, can: Callable[[str], bool]) -> list[Command]:
 class WorkerSettings:
     """Sends settings to one worker and handles its answers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, rate: int) -> None:
+        self._rate = rate
         self.current = settings
         """The settings sent last; before the worker is ready, those that will be sent."""
         self.unanswered: list[str] = []
@@ -93,14 +107,15 @@ class WorkerSettings:
 
     def send_all(self, link: Link, can: Callable[[str], bool], hz: float) -> None:
         """Send all settings; the rate comes last, since a tick follows it at once."""
-        found: list[Command] = [*commands(self.current, can), ("rate", {"hz": hz})]
+        found: list[Command] = [*commands(self.current, can, self._rate), ("rate", {"hz": hz})]
         self.unanswered = [command for command, _ in found]
         self._send(link, found)
 
     def send_changes(self, settings: Settings, link: Link, can: Callable[[str], bool]) -> None:
         """Send what has changed in ``settings``."""
-        before, self.current = commands(self.current, can), settings
-        self._send(link, [command for command in commands(settings, can) if command not in before])
+        before, self.current = commands(self.current, can, self._rate), settings
+        after = commands(settings, can, self._rate)
+        self._send(link, [command for command in after if command not in before])
 
     def _send(self, link: Link, found: list[Command]) -> None:
         for command, fields in found:
@@ -131,6 +146,12 @@ def describe(spec: str) -> str:
         case "sleep", [least, most]:
             unit = format_seconds(most).rpartition(" ")[2]
             return f"sleeps {format_seconds(least).removesuffix(f' {unit}')} to {format_seconds(most)}"
+        case "churn", _ if spec.strip() == CHURN:
+            return "sleeps a while"
+        case "churn", [rate]:
+            return f"sleeps, {format_rate(rate)} end"
+        case "sleep", [seconds] if seconds == MAX_SECONDS:
+            return "sleeps until stopped"
         case "sleep", [seconds]:
             return f"sleeps {format_seconds(seconds)}"
         case "ticks", [count, seconds]:

@@ -136,6 +136,7 @@ class LaneStatus(Struct, frozen=True):
     bytes_per_task: float = 1.0
     fits: Count = 0
     fits_wall: str = ""
+    most_held: Count | None = None
     missing: str | None = None
     burst: BurstDone | None = None
 

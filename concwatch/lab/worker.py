@@ -58,7 +58,7 @@ class Worker:
         """Why it failed."""
         self.broken = ""
         """Why a package that its engine needs does not work, though it is installed."""
-        self.settings = WorkerSettings(settings)
+        self.settings = WorkerSettings(settings, engine.churn)
         self.goal = Goal(target)
         self.burst_refused = ""
         """Why it refused the last burst."""

@@ -13,19 +13,24 @@ REACHED = 0.98
 """Share of the target above which it counts as reached."""
 
 
-def limited_by(lane: LaneSnapshot, lab: Snapshot) -> str | None:
-    """Return what limits a lane, in one sentence; None if nothing does or nothing runs."""
+def limited_by(lane: LaneSnapshot, lab: Snapshot, reached: bool = False) -> str | None:
+    """Return what limits a lane, in one sentence; None if nothing does or nothing runs.
+
+    ``reached`` tells whether the target has been reached, and that is all that is asked of it.
+    """
     if lane.status.state not in ACTIVE or not lane.status.peak_live:
         return None
-    return next(_limits(lane, lab), None)
+    # Without refill, tasks end for good once all have been created.
+    reached = reached or (not lab.settings.refill and lane.status.peak_live >= lane.status.target)
+    short = not reached and lane.live < lane.status.target * REACHED
+    return next(_limits(lane, lab, short), None)
 
 
-def _limits(lane: LaneSnapshot, lab: Snapshot) -> Iterator[str]:
+def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     """Yield everything that limits it, the most certain first."""
     status, sample = lane.status, lane.sample
     cpu, others, lag = sample.cpu or 0.0, sample.others or 0.0, status.wake_lag_p99 or 0.0
     live, requested = format_count(lane.live), format_count(status.asked)
-    short = lane.live < status.target * REACHED
     if status.wall == BUDGET:
         yield f"the {status.wall_text}: {live} of {requested} fit"
     if status.wall:
@@ -48,7 +53,7 @@ def _limits(lane: LaneSnapshot, lab: Snapshot) -> Iterator[str]:
         yield "the interpreter's lock: its threads take turns on one core"
     if not lane.engine.threads and lag >= 0.1 and cpu >= 0.5:
         yield f"a blocked event loop: sleepers wake up to {format_seconds(lag)} late"
-    if short and sample.completed_mean:
+    if short and lane.live and sample.completed_mean:
         life = format_seconds(lane.live / sample.completed_mean)
         rate = format_rate(sample.completed_mean)
         yield f"Little's law: at {rate} and a mean life of {life}, {live} tasks are live"

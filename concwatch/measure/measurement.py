@@ -197,7 +197,8 @@ class Measurement:
             return
         self.result.last = lane
         if not self._stopping:
-            self.result.held, self.result.limited_by = lane, limited_by(lane, snapshot)
+            reached = lane.status.peak_live >= self._plan.tasks
+            self.result.held, self.result.limited_by = lane, limited_by(lane, snapshot, reached)
 
     async def _next_sample(self) -> None:
         """Wait for two more ticks and samples, so that they include everything reported until now."""

@@ -138,6 +138,7 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``clean``           false if bytes per task may include memory that earlier tasks left
     ``bytes_per_task``  the forecast memory of one more task
     ``fits``, ``fits_wall``  tasks that would fit if nothing else ran, and the limit that they would reach
+    ``most_held``       tasks of the workload that can be live at once if each that ends is replaced, or null
     ``missing``         why the engine cannot run there, or null
     ``burst``           the result of the last burst, as on the wire, or null
 

@@ -1,15 +1,20 @@
-"""What a task does, as written: ``sleep:10``, ``sleep:5..15``, ``ticks:10x0.1``, ``app.jobs:fetch``."""
+"""What a task does, as written: ``churn:1k/s``, ``sleep:10``, ``sleep:5..15``, ``app.jobs:fetch``."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, Generator, Optional, Tuple
+
+    Durations = Callable[[], float]
 
 DEFAULT = "sleep:10"
 
 MAX_SECONDS = 1_000_000.0
 """Seconds: about 11 days; more is a typo."""
+MIN_MEAN = 0.001
+"""Seconds: the least mean of the sleeps of ``churn``."""
+MAX_RATE = 1_000_000.0
 MAX_PAYLOAD = 1 << 34
 MAX_TICKS = 1_000_000
 
@@ -27,12 +32,15 @@ class Workload:
         self.spec = spec
         self.url: Optional[str] = None
 
-    @property
-    def durations(self) -> Optional[Spread]:
-        """A callable that returns the next task's sleep in seconds, if tasks differ in it."""
-        if self.word == "sleep" and len(self.values) == 2:
-            return Spread(*map(float, map(str, self.values)))
-        return None
+    def durations(self, running: Callable[[], int]) -> Optional[Durations]:
+        """Return a function that returns the next task's sleep in seconds; None if tasks do not differ in it.
+
+        ``running`` returns how many tasks are to run at once.
+        """
+        values = [float(str(value)) for value in self.values if self.word in (SLEEP, CHURN)]
+        if self.word == CHURN:
+            return churn(values[0], running)
+        return spread(*values) if len(values) == 2 else None
 
 
 def _is_number(text: str) -> bool:
@@ -83,30 +91,59 @@ def _steps(text: str) -> Tuple[object, ...]:
     return number, _seconds(seconds)
 
 
-class Spread:
-    """Returns durations spread evenly from ``least`` to ``most`` seconds, another one at each call.
+def _rate(text: str) -> Tuple[object, ...]:
+    number = text[:-2].rstrip() if text.endswith("/s") else text
+    times = {"k": 1e3, "M": 1e6}.get(number[-1:], 1.0)
+    number = number if times == 1.0 else number[:-1]
+    if _is_number(number) and 0 < float(number) * times <= MAX_RATE:
+        return (float(number) * times,)
+    raise ValueError(f'expected tasks a second up to {MAX_RATE:,.0f}, such as "1k/s" or "200/s"')
 
-    Each advances by the golden ratio, so that any run of them covers the range evenly (an additive
-    recurrence, as in quasi-Monte Carlo methods). The `random` module would take a megabyte in every worker.
+
+def _shares() -> Generator[float, None, None]:
+    """Yield numbers from 0 to 1, of which any run covers the range evenly.
+
+    Each advances by the golden ratio (an additive recurrence, as in quasi-Monte Carlo methods). The `random`
+    module would take a megabyte in every worker.
     """
+    share = 0.0
+    while True:
+        share = (share + GOLDEN) % 1.0
+        yield share
 
-    __slots__ = ("_at", "_least", "_span")
 
-    def __init__(self, least: float, most: float) -> None:
-        self._at, self._least, self._span = 0.0, least, most - least
+def spread(least: float, most: float) -> Durations:
+    """Return a function that returns durations spread evenly from ``least`` to ``most`` seconds."""
+    share, span = _shares().__next__, most - least
+    return lambda: least + share() * span
 
-    def __call__(self) -> float:
-        """Return the next duration."""
-        self._at = at = (self._at + GOLDEN) % 1.0
-        return self._least + at * self._span
+
+def churn(rate: float, running: Callable[[], int]) -> Durations:
+    """Return a function that returns exponentially distributed durations in seconds.
+
+    While ``running()`` tasks run, and each that ends is replaced, about ``rate`` of them end a second. With
+    this distribution, that holds from the start: tasks end at the same rate however long they have run.
+    """
+    from math import log  # a file of its own in some Pythons, which workers of other workloads do not need
+
+    share = _shares().__next__
+
+    def duration() -> float:
+        return min(MAX_SECONDS, -max(MIN_MEAN, running() / rate) * log(1.0 - share()))
+
+    return duration
 
 
 GOLDEN = 0.6180339887498949
 
-HTTP = "http"
+SLEEP, CHURN, HTTP = "sleep", "churn", "http"
+
+SLEEPS = {CHURN: SLEEP}
+"""Workload → the one whose tasks do the same, for another time."""
 
 FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
-    "sleep": ("sleep:SECONDS", "sleep that long; 5..15: a different time for each task", _sleep_values),
+    CHURN: ("churn[:RATE/s]", "sleep a random time, so that about RATE tasks a second end", _rate),
+    SLEEP: ("sleep[:SECONDS]", "sleep that long; 5..15: a different time for each task", _sleep_values),
     "ticks": ("ticks:COUNTxSECONDS", "sleep that long, COUNT times", _steps),
     "hold": ("hold", "wait until cancelled", lambda text: ()),
     "payload": ("payload:BYTES", "hold that much memory until cancelled", lambda text: (_size(text),)),
@@ -116,10 +153,20 @@ FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
 }
 """Word → how it is written, what it does, and the parser of what follows the colon."""
 
-EXAMPLES = ("sleep:10", "sleep:5..15", "ticks:10x0.1", "hold", "payload:4KiB", "spin:0.001", "nop", HTTP)
+EXAMPLES = (
+    "churn:1k/s",
+    "sleep:10",
+    "sleep:5..15",
+    "ticks:10x0.1",
+    "hold",
+    "payload:4KiB",
+    "spin:0.001",
+    "nop",
+    HTTP,
+)
 """An example of each form."""
 
-DEFAULTS = {HTTP: "0.15"}
+DEFAULTS = {HTTP: "0.15", CHURN: "1k/s", SLEEP: f"{MAX_SECONDS:.0f}"}
 """Word → the value used when there is no colon; the other words require one."""
 
 USER = "module:function"

@@ -22,7 +22,13 @@ from concwatch.worker.collector import MODES
 from concwatch.worker.engines import default_threads
 from concwatch.worker.workloads import FORMS, USER
 
-EXAMPLES = {"sleep": "sleep:5..15", "ticks": "ticks:10x0.1", "payload": "payload:4KiB", "spin": "spin:0.001"}
+EXAMPLES = {
+    "churn": "churn:1k/s",
+    "sleep": "sleep:5..15",
+    "ticks": "ticks:10x0.1",
+    "payload": "payload:4KiB",
+    "spin": "spin:0.001",
+}
 """The examples in the workload dialog, by word."""
 
 
@@ -91,7 +97,7 @@ class LaneCommands:
             f"number of tasks: {self._row(index).name}",
             str(self._row(index).target),
             lambda text: parse_count(text, LARGEST_TARGET),
-            lambda tasks: target_text(self._screen.snapshot.lanes[index], tasks),
+            lambda tasks: target_text(self._screen.snapshot.lanes[index], tasks, why=True),
         )
 
     def repeat_target(self) -> None:

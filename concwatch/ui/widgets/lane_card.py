@@ -51,8 +51,15 @@ CANNOT_RUN = ("✕ cannot run", "$dim")
 """Text and colour of the switch if what the engine needs is missing or broken."""
 
 
-def forecast(view: LaneSnapshot, tasks: int) -> str:
-    """Return the expected change of memory for ``tasks`` tasks: ``10,000 → about +15 MiB``."""
+def forecast(view: LaneSnapshot, tasks: int, why: bool = False) -> str:
+    """Return the expected change of memory for ``tasks`` tasks: ``10,000 → about +15 MiB``.
+
+    If more of them would end than the engine can replace, return how many can be live; ``why``: and why.
+    """
+    most = view.status.most_held
+    if most is not None and tasks > most:
+        reason = ": they end faster than they start" if why else ""
+        return f"at most about {format_count(most)} of these at once{reason}"
     size = (tasks - view.live) * view.status.bytes_per_task
     sign = "+" if size >= 0 else "−"
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"

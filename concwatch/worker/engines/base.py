@@ -31,6 +31,9 @@ CPYTHON_COMMANDS = ("trace", "gc", "lines")
 SLICE = 0.010
 """Seconds: the longest that growing or shrinking may delay commands."""
 
+REPLACEMENTS = 1_000
+"""How many tasks may complete and be replaced before the engine has a turn, so that it stays responsive."""
+
 
 class Engine:
     """One way to run tasks. `serve` holds the target until the process ends."""
@@ -49,6 +52,8 @@ class Engine:
         """Called when a target has been met or a burst has ended."""
         self.traced: Callable[[], Optional[int]] = lambda: None
         """Returns the bytes traced now, or None while nothing is traced."""
+        self.replacements = 0
+        """How many tasks may still be replaced as they complete, before the engine has a turn."""
         self.bursts: Deque[Burst] = deque()
         """Bursts requested and not yet started."""
         self._inbox: Deque[Callable[[], None]] = deque()
@@ -77,6 +82,10 @@ class Engine:
     def queued(self) -> int:
         """Return the number of live tasks that have not begun because they wait for a thread."""
         return 0
+
+    def running_target(self) -> int:
+        """Return how many tasks are to run at once."""
+        return self.goal.target
 
     def check_file_limit(self) -> None:
         """Report the limit on open files if running tasks have hit it; called before each tick."""
@@ -153,6 +162,8 @@ class Engine:
                 yield from self.run_burst(self.bursts.popleft())
             while True:
                 wanted = self.wanted()
+                # While the target is held, as many may end in one late turn as are live.
+                self.allow_replacements(max(REPLACEMENTS, 0 if wanted else self.goal.target), wanted)
                 if wanted > 0:
                     yield from self.grow(wanted)
                 elif wanted < 0 and not (yield from self.shrink(-wanted)):
@@ -162,6 +173,15 @@ class Engine:
                     break
                 self.report_reached()
             self.report_reached()
+
+    def allow_replacements(self, count: int, wanted: int) -> None:
+        """Let ``count`` tasks be replaced as they complete, in the same turn, unless fewer are ``wanted``.
+
+        Replaced by the engine, a turn later and many at once, tasks cost up to twice the CPU time: for waking
+        the engine, and for the garbage collector, since the number of objects then swings by that many.
+        Those that fail are always left to the engine, which may find that a limit was hit.
+        """
+        self.replacements = count if self.goal.refill and wanted >= 0 and not self.goal.paused else 0
 
     def wanted(self) -> int:
         """Return how many tasks to create now, or, if negative, to cancel."""
@@ -221,6 +241,8 @@ class Engine:
 
     def apply_commands(self) -> None:
         """Apply the commands received since the last call."""
+        if self._inbox:
+            self.allow_replacements(0, 0)  # a command may change what is wanted
         while self._inbox:
             self._inbox.popleft()()
 

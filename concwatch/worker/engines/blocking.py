@@ -88,6 +88,7 @@ class BlockingEngine(Engine):
         self._awake = threading.Event()
         self._guard = threading.Lock()  # protects the counters: task threads end concurrently
         self._cancelling = 0  # tasks being cancelled that are not counted as cancelled yet
+        self._starting = 0  # tasks being started by those that they replace, which have been counted as ended
         self._baton = Baton(self._claim)
         self._body: Body = self._baton.check
         # The C library loads its unwinding code when the first thread ends; with no memory left it would
@@ -105,7 +106,7 @@ class BlockingEngine(Engine):
 
     def load(self, workload: Workload) -> None:
         """Set the workload of new tasks; a user's function must be a plain one."""
-        self._body = load_body(workload, self._baton, self.bodies)
+        self._body = load_body(workload, self._baton, self.bodies, self.running_target)
 
     def set_stack(self, size: int) -> None:
         """Set the stack size, in bytes, of threads started from now on."""
@@ -144,15 +145,25 @@ class BlockingEngine(Engine):
     def _start_chosen(self) -> None:
         self.start_one(self.timing.choose())
 
+    @property
+    def occupied(self) -> int:
+        """Live tasks, and those about to be started in place of one that has ended."""
+        return self.counts.live + self._starting
+
+    def allow_replacements(self, count: int, wanted: int) -> None:
+        """Let ``count`` tasks be replaced as they complete."""
+        with self._guard:
+            super().allow_replacements(count, wanted)
+
     def wanted(self) -> int:
         """Return how many tasks to create now, or, if negative, to cancel."""
         with self._guard:
-            return super().wanted()
+            return self.goal.wanted(self.occupied)
 
     def _claim(self) -> bool:
         """Claim one cancellation of the excess; return whether there was one left."""
         with self._guard:
-            if self.goal.wanted(self.counts.live, self._cancelling) >= 0:
+            if self.goal.wanted(self.occupied, self._cancelling) >= 0:
                 return False
             self._cancelling += 1
             return True
@@ -228,10 +239,30 @@ class BlockingEngine(Engine):
             setattr(self.counts, how, getattr(self.counts, how) + 1)
             if how == "cancelled":
                 self._cancelling -= 1
-            more = self.goal.wanted(self.counts.live, self._cancelling) < 0
-        if more:
+            wanted = self.goal.wanted(self.occupied, self._cancelling)
+            replaced = how == "completed" and wanted > 0 and self.replacements > 0
+            if replaced:
+                self.replacements -= 1
+                self._starting += 1
+                created = self.timing.choose()
+        if replaced and self._replace(created):
+            return
+        if wanted < 0:
             self._baton.release()
         self.wake()
+
+    def _replace(self, created: Optional[float]) -> bool:
+        """Start a task in place of one that has just completed; return whether that is all there is to do."""
+        started = False
+        try:
+            self.start_one(created)
+            started = True
+        except (RuntimeError, MemoryError):
+            pass  # this thread still exists: without it, the engine may be able to start one
+        with self._guard:
+            self._starting -= 1
+            self.counts.created += started
+            return started and self.replacements > 0
 
 
 class ThreadsEngine(BlockingEngine):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from time import thread_time
 
-from concwatch.worker.workloads import load_callable
+from concwatch.worker.workloads import SLEEPS, load_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,12 @@ BODIES: Bodies = {"ticks": _ticks, "payload": _payload, "spin": _spin, "nop": _n
 """Workload → the function that a task runs; ``sleep`` and ``hold`` are methods of the baton."""
 
 
-def load_body(workload: Workload, baton: Any, bodies: Bodies) -> Callable[[], object]:
+def load_body(
+    workload: Workload, baton: Any, bodies: Bodies, running: Callable[[], int]
+) -> Callable[[], object]:
     """Return what a task of ``workload`` calls; a user's function must be a plain one.
+
+    ``running`` returns how many tasks are to run at once.
 
     Raises:
         ValueError: one line that says what is missing.
@@ -66,7 +70,7 @@ def load_body(workload: Workload, baton: Any, bodies: Bodies) -> Callable[[], ob
     own = load_callable(workload, coroutine=False)
     if own:
         return own
-    body, durations = bodies[workload.word], workload.durations
+    body, durations = bodies[SLEEPS.get(workload.word, workload.word)], workload.durations(running)
     if durations:
         return lambda: body(baton, durations())
     return partial(body, baton, *workload.values)

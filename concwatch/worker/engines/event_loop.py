@@ -9,7 +9,7 @@ from time import monotonic, thread_time
 
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
 from concwatch.worker.timing import StartTime
-from concwatch.worker.workloads import load_callable
+from concwatch.worker.workloads import SLEEPS, load_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,12 +108,13 @@ class EventLoopEngine(LoopEngine):
         if own:
             self._body = own
         else:
-            body, durations = BODIES[workload.word], workload.durations
+            word = SLEEPS.get(workload.word, workload.word)
+            body, durations = BODIES[word], workload.durations(self.running_target)
             if durations:
                 self._body = lambda: body(durations())
             else:
                 self._body = partial(body, *workload.values) if workload.values else body
-        self._keep = workload.word not in LOOP_REFERENCED
+        self._keep = SLEEPS.get(workload.word, workload.word) not in LOOP_REFERENCED
         self.batch = Batch()  # how long the new tasks take to create is unknown
 
     def serve(self) -> None:
@@ -183,19 +184,22 @@ class EventLoopEngine(LoopEngine):
 
     def handle_end(self, task: asyncio.Task[object]) -> None:
         """Count a task that has ended."""
+        if self._keep or self.kept:
+            self.kept.discard(task)
+        if self.cancelling:
+            self.cancelling.discard(task)
         if task.cancelled():
             self.counts.cancelled += 1
         else:
             error = task.exception()
             if error is None:
                 self.counts.completed += 1
+                if self.replacements:
+                    self.replace()
+                    return
             else:
                 self.report_failure(error)  # before the count that refers to it
                 self.counts.failed += 1
-        if self._keep or self.kept:
-            self.kept.discard(task)
-        if self.cancelling:
-            self.cancelling.discard(task)
         if not self._awake.is_set():
             self._awake.set()
 

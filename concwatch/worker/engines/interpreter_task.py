@@ -67,7 +67,7 @@ def run(end: int, spec: str, url: Optional[str]) -> Tuple[str, float, float]:
         workload = parse(spec)
         workload.url = url
         _body.clear()
-        _body[key] = load_body(workload, PipeBaton(end), PIPE_BODIES)
+        _body[key] = load_body(workload, PipeBaton(end), PIPE_BODIES, int)
     begun = monotonic()
     try:
         _body[key]()

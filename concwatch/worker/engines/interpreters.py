@@ -55,16 +55,18 @@ class InterpretersEngine(PoolEngine):
 
     def load(self, workload: Workload) -> None:
         """Set the workload of new tasks; a user's function must be a plain one."""
-        load_body(workload, PipeBaton(self._read_end), PIPE_BODIES)  # raises here if it is wrong
-        spec, durations = workload.spec, workload.durations
+        load_body(
+            workload, PipeBaton(self._read_end), PIPE_BODIES, self.running_target
+        )  # raises if it is wrong
+        spec, durations = workload.spec, workload.durations(self.running_target)
         # Drawn here: interpreters that drew their own durations would all draw the same ones.
         self._spec = (lambda: f"sleep:{durations():.6f}") if durations else (lambda: spec)
         self._url = workload.url
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
-        future = self._executor.submit(run, self._read_end, self._spec(), self._url)
         with self._guard:
+            future = self._executor.submit(run, self._read_end, self._spec(), self._url)
             self._submitted.append(future)
         self._drop_started()
         future.add_done_callback(
@@ -115,14 +117,14 @@ class InterpretersEngine(PoolEngine):
 
     def _cancel_running(self) -> None:
         with self._guard:
-            count = -self.goal.wanted(self.counts.live, self._cancelling)
+            count = -self.goal.wanted(self.occupied, self._cancelling)
             if count > 0:
                 self._cancelling += os.write(self._write_end, bytes(count))
 
     def _retract_cancellations(self) -> None:
         """Read cancellations back that no task has read yet and that are no longer wanted."""
         with self._guard:
-            while self._cancelling and self.goal.wanted(self.counts.live, self._cancelling - 1) >= 0:
+            while self._cancelling and self.goal.wanted(self.occupied, self._cancelling - 1) >= 0:
                 try:
                     os.read(self._read_end, 1)
                 except BlockingIOError:

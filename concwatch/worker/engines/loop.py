@@ -87,11 +87,7 @@ class LoopEngine(Engine):
                 self.create(skipped)
                 left -= skipped
                 if left:
-                    created = self.timing.choose()
-                    if created is None:
-                        self.create(1)
-                    else:
-                        self.create_timed(created)
+                    self._create_chosen()
                     left -= 1
         except MemoryError as error:
             self.hit_wall(error)
@@ -99,6 +95,27 @@ class LoopEngine(Engine):
         self.collector.after_slice()
         self.batch.adjust(monotonic() - began, count)
         return True
+
+    def replace(self) -> None:
+        """Create a task in place of one that has just completed."""
+        self.replacements -= 1
+        try:
+            if self.timing.skip(1):
+                self.create(1)
+            else:
+                self._create_chosen()
+        except MemoryError as error:
+            self.hit_wall(error)
+        if not self.replacements:
+            self.wake()
+
+    def _create_chosen(self) -> None:
+        """Create one task, timed if it is chosen."""
+        created = self.timing.choose()
+        if created is None:
+            self.create(1)
+        else:
+            self.create_timed(created)
 
     def shrink(self, excess: int) -> Waits:
         """Cancel ``excess`` tasks in slices; return whether any has ended: tasks may ignore cancellation."""

@@ -27,7 +27,7 @@ class PoolEngine(BlockingEngine):
         super().__init__(send, collector)
         self._threads = default_threads()
         self._executor = self.new_executor(self._threads)
-        self._waiting: Dict[int, Optional[Future[None]]] = {}  # jobs not begun, by number, oldest first
+        self._waiting: Dict[int, Future[None]] = {}  # jobs not begun, by number, oldest first
         self._numbers = count()
 
     def new_executor(self, threads: int) -> ThreadPoolExecutor:
@@ -42,26 +42,25 @@ class PoolEngine(BlockingEngine):
         """Return the number of jobs that wait for a thread."""
         return len(self._waiting)
 
+    def running_target(self) -> int:
+        """Return how many jobs are to run at once."""
+        return min(self.goal.target, self._threads)
+
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
-        number = next(self._numbers)
-        self._waiting[number] = None
-        try:
-            # Every argument takes 16 bytes more per job.
-            future = self._executor.submit(self._run_job, number, *(() if created is None else (created,)))
-        except (RuntimeError, MemoryError):
-            # The executor queues a job before it fails to start a thread. Another thread may still run it,
-            # but its number is no longer waiting, so that it does nothing.
-            self._waiting.pop(number, None)
-            raise
+        # The executor queues a job before it fails to start a thread. Another thread may still run it, but
+        # its number is not waiting, so that it does nothing.
         with self._guard:
-            if number in self._waiting:
-                self._waiting[number] = future
+            number = next(self._numbers)
+            # Every argument takes 16 bytes more per job.
+            self._waiting[number] = self._executor.submit(
+                self._run_job, number, *(() if created is None else (created,))
+            )
 
     def _run_job(self, number: int, created: Optional[float] = None) -> None:
         with self._guard:
-            begun = self._waiting.pop(number, self) is not self
-        if begun:
+            begun = self._waiting.pop(number, None)
+        if begun is not None:
             self.run_task(created)
 
     def _shrink(self, excess: int) -> None:
@@ -82,8 +81,7 @@ class PoolEngine(BlockingEngine):
                 return False
             _, future = self._waiting.popitem()
             self.counts.cancelled += 1
-        if future is not None:
-            future.cancel()
+        future.cancel()
         return True
 
     def _withdraw(self) -> int:
@@ -97,7 +95,9 @@ class PoolEngine(BlockingEngine):
         """Set the number of threads: waiting jobs move to new threads, running ones end on the old."""
         if not 1 <= count <= MAX_THREADS:
             raise ValueError(f"{count} threads: expected a number from 1 to {MAX_THREADS:,}")
-        old, self._executor, self._threads = self._executor, self.new_executor(count), count
+        new = self.new_executor(count)
+        with self._guard:  # jobs that end on the old threads are replaced on the new ones
+            old, self._executor, self._threads = self._executor, new, count
         moving = self._withdraw()
         old.shutdown(wait=False, cancel_futures=True)
         for moved in range(moving):

@@ -36,6 +36,10 @@ class SequentialEngine(BlockingEngine):
         """Return the number of tasks that wait for their turn."""
         return self._waiting
 
+    def running_target(self) -> int:
+        """Return how many tasks are to run at once."""
+        return 1
+
     def start_one(self, created: Optional[float] = None) -> None:
         """Queue one task."""
         with self._begin:
@@ -59,7 +63,7 @@ class SequentialEngine(BlockingEngine):
         """Cancel waiting tasks first, then the running one if it is still too many."""
         with self._guard:
             # Recomputed: the running task may have ended since ``count`` was computed.
-            excess = -self.goal.wanted(self.counts.live, self._cancelling)
+            excess = -self.goal.wanted(self.occupied, self._cancelling)
             waiting = max(0, min(excess, self._waiting))
             self._waiting -= waiting  # the last ones in the queue
             while self._timed and self._timed[-1][0] > self._begun + self._waiting:

@@ -1,0 +1,28 @@
+"""Jobs of a pool of threads: ``future.cancel()`` cancels those that wait, a lock of its own one that runs."""
+
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import protocol
+
+
+def run(stop: threading.Lock, number: int) -> None:
+    stop.acquire()
+    if not stop.acquire(True, protocol.seconds(number)):
+        protocol.ended += 1
+        start(number + protocol.COUNT)
+
+
+def start(number: int) -> None:
+    pool.submit(run, threading.Lock(), number)
+
+
+pool = ThreadPoolExecutor(int(sys.argv[4]))
+began = protocol.idle()
+for number in range(protocol.COUNT):
+    start(number)
+protocol.live(began)
+protocol.answer()
+os._exit(0)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.lab.cost import KEPT, LEAST_ENDED, CostMeter, CpuMeter
+from concwatch.lab.cost import KEPT, CostMeter, CpuMeter
 from concwatch.lab.histogram import Histogram
 from concwatch.links.messages import Tick
 from concwatch.system.process import Reading
@@ -98,9 +98,10 @@ def test_a_reset_clears_the_figure_and_marks_the_next_one_if_tasks_have_run(used
 
 
 class BusyWorker:
-    """A worker that uses a tenth of a core while idle, and some CPU for each task."""
+    """A worker that uses some of a core while idle, and some CPU for each task."""
 
-    def __init__(self):
+    def __init__(self, idle=0.04):
+        self.idle = idle
         self.meter = CpuMeter()
         self.time = self.used = 0.0
         self.created = self.completed = 0
@@ -109,7 +110,7 @@ class BusyWorker:
         for _ in range(ticks):
             self.time += 0.1
             self.created, self.completed = self.created + create, self.completed + end
-            self.used += 0.01 + each * max(create, end)
+            self.used += self.idle * 0.1 + each * max(create, end)
             live = self.created - self.completed
             report = Tick(self.time, self.created, live, self.completed, 0, 0)
             self.meter.add(report, Reading(IDLE, 0.0, 3, cpu_seconds=self.used), asked)
@@ -136,12 +137,22 @@ def test_cpu_per_task_excludes_unfinished_tasks_that_started_together():
     assert meter.per_task == pytest.approx(0.01, rel=0.01)
 
 
-def test_cpu_is_per_created_task_until_enough_tasks_have_ended():
+def test_cpu_is_per_created_task_until_lives_are_known_which_need_not_be_all():
     worker = BusyWorker()
     worker.run(30, asked=False)
+    # While 10,000 are created, some end already, as with the workload churn.
     assert worker.run(10, create=1_000, each=20e-6) == pytest.approx(20e-6)
-    worker.run(1, end=1)
-    assert worker.run(1, end=LEAST_ENDED, each=0.005) == pytest.approx(0.005)
+    assert worker.run(10, create=1_100, end=100, each=20e-6) == pytest.approx(20e-6, rel=0.1)
+    assert worker.run(5, create=100, end=100, each=30e-6) == pytest.approx(21e-6, rel=0.1)
+    assert worker.run(30, create=100, end=100, each=30e-6) == pytest.approx(30e-6, rel=0.01)
+    assert worker.run(10, create=1_000, each=90e-6) == pytest.approx(30e-6, rel=0.01)
+    assert worker.run(40, create=100, end=100, each=40e-6) == pytest.approx(40e-6, rel=0.01)
+
+
+def test_a_worker_that_is_busy_without_tasks_has_no_cpu_per_task():
+    worker = BusyWorker(idle=0.9)
+    worker.run(30, asked=False)
+    assert worker.run(50, create=10, end=10, each=0.001) is None
 
 
 def test_cpu_per_task_is_measured_again_after_a_reset():

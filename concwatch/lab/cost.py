@@ -1,7 +1,9 @@
 """The cost of one task: memory and CPU time above those of the idle worker, divided by the tasks."""
 
 import statistics
+from bisect import bisect_left
 from collections import deque
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -22,6 +24,18 @@ KEPT = 101
 
 LEAST_ENDED = 10
 """Tasks that must have ended before CPU time is divided by them."""
+
+STANDING = 0.02
+"""Share of the live tasks, or of those that ended meanwhile, by which their number may differ and stand."""
+
+EVEN, EVEN_SECONDS = 0.2, 3.0
+"""Share by which the ends in both halves of some time may differ, and the least such time in seconds."""
+
+MOST_ENDS = 64
+"""Readings kept to find half the time, after which every other one is dropped."""
+
+MOST_IDLE, IDLE_SECONDS = 0.05, 0.3
+"""Share of a core above which a worker without tasks is not idle, and the least seconds to tell."""
 
 
 class Cost(Struct, frozen=True):
@@ -102,10 +116,13 @@ class CostMeter:
 class CpuMeter:
     """Measures the CPU seconds of one task, above those of the idle worker.
 
-    Once tasks end, this is CPU time divided by tasks that ended, both since the moment at which as many had
-    ended as are live: tasks that run across a boundary of this span even out once tasks no longer start
-    together. Before that moment the span begins at the first end. Until ten tasks have ended, it is CPU time
-    divided by the tasks created since the first target.
+    At first, it is the cost of creating a task: CPU time divided by the tasks created since the first target.
+    Once the number of live tasks stands, it is that of a whole life: CPU time divided by the tasks that ended
+    since then, each of which was replaced. That is known when as many have ended as are live, or when the
+    second half of that time has as many ends as the first: before, it would count the work of tasks that have
+    not ended. While the number moves again, the last figure stays.
+
+    A worker that is busy without tasks has no figure: what its tasks use cannot be told apart.
     """
 
     def __init__(self) -> None:
@@ -116,9 +133,11 @@ class CpuMeter:
         # Time, CPU seconds and tasks created: at the last reading, and before the first task.
         self._last: tuple[float, float, int] | None = None
         self._first: tuple[float, float, int] | None = None
-        # The same with tasks ended: at the first end, and when as many had ended since as were live.
-        self._ending: tuple[float, float, int] | None = None
-        self._steady: tuple[float, float, int] | None = None
+        self._life_known = False
+        self._level = 0  # the number of live tasks since the first of `_ends`
+        self._ends: list[tuple[float, float, int]] = []  # time, CPU seconds and tasks ended, since it stands
+        # The same when as many had ended as are live: tasks that started together no longer run in step.
+        self._renewed: tuple[float, float, int] | None = None
 
     def add(self, tick: Tick, reading: Reading, has_target: bool) -> None:
         """Add a tick and a reading of the process; ``has_target`` tells whether the target is above 0."""
@@ -131,22 +150,43 @@ class CpuMeter:
         last, self._last = self._last or (now, used, tick.created), (now, used, tick.created)
         if not has_target:
             start = self._idle_since = self._idle_since or (now, used)
-            if self._first is None and now > start[0]:
+            if self._first is None and now >= start[0] + IDLE_SECONDS:
                 self._idle = (used - start[1]) / (now - start[0])
             return
         self._first = self._first or last
-        if self._ending is None and ended:
-            self._ending = now, used, ended
-        since, tasks = self._first, tick.created - self._first[2]
-        if self._ending is not None and ended - self._ending[2] >= LEAST_ENDED:
-            since, tasks = self._ending, ended - self._ending[2]
-            if self._steady is None and tasks >= tick.live:
-                self._steady = now, used, ended
-        if self._steady is not None and ended - self._steady[2] >= max(LEAST_ENDED, tick.live):
-            since, tasks = self._steady, ended - self._steady[2]
-        if tasks > 0:
-            self.per_task = max(0.0, used - since[1] - self._idle * (now - since[0])) / tasks
+        if self._idle > MOST_IDLE:
+            return
+        tasks = tick.created - self._first[2]
+        if not self._life_known and tasks > 0:
+            self.per_task = self._above_idle(self._first, now, used) / tasks
+        self._add_ended(now, used, ended, tick.live)
+
+    def _above_idle(self, since: tuple[float, float, int], now: float, used: float) -> float:
+        return max(0.0, used - since[1] - self._idle * (now - since[0]))
+
+    def _add_ended(self, now: float, used: float, ended: int, live: int) -> None:
+        """Measure a whole life, if the number of live tasks stands."""
+        ends = self._ends
+        more = ended - ends[0][2] if ends else 0
+        if not ends or abs(live - self._level) > max(STANDING * live, STANDING * more, LEAST_ENDED / 2):
+            self._level, self._renewed, more = live, None, 0
+            ends.clear()
+        ends.append((now, used, ended))
+        if len(ends) > MOST_ENDS:
+            del ends[1::2]
+        half = ends[bisect_left(ends, (ends[0][0] + now) / 2, key=itemgetter(0))][2] - ends[0][2]
+        even = now - ends[0][0] >= EVEN_SECONDS and abs(more - 2 * half) <= EVEN * more
+        if more < LEAST_ENDED or not (more >= live or even):
+            return
+        since = ends[0]
+        if more >= live and self._renewed is None:
+            self._renewed = now, used, ended
+        if self._renewed is not None and ended - self._renewed[2] >= max(LEAST_ENDED, live):
+            since = self._renewed
+        self.per_task, self._life_known = self._above_idle(since, now, used) / (ended - since[2]), True
 
     def reset(self) -> None:
         """Discard the figure, since the workload has changed."""
-        self.per_task = self._first = self._ending = self._steady = self._idle_since = None
+        self.per_task = self._first = self._idle_since = None
+        self._life_known = False
+        self._ends.clear()

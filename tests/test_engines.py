@@ -70,6 +70,7 @@ KINDS = ("threads", "asyncio", "gevent", "interpreters")
 """Python's engines with different code; each of the others shares the code of one of these."""
 OTHERS = ("go", "rust-threads", "tokio", "java-virtual", "csharp", "node", "erlang")
 """One engine of each program in another language; test_runtimes has all of them."""
+PYTHON_NAMES = [engine.name for engine in PYTHONS]
 OWN_CODE = [*(engine.name for engine in PYTHONS if engine.name != "uvloop"), *OTHERS]
 
 
@@ -193,6 +194,36 @@ def run_burst(worker, tasks, **fields):
 # All engines.
 
 FLAGS = {"uvloop": r"uvloop [\d.]+", "gevent": r"gevent [\d.]+"} | dict.fromkeys(POOLS, r"\d+ threads")
+
+
+@on_all
+def test_a_worker_without_tasks_is_idle(worker):
+    worker.do("rate", hz=10)
+    worker.check_idle()
+
+
+@on_all
+def test_churn_replaces_tasks_at_its_rate_and_holds_each_target(engine, worker):
+    assert "churn" in worker.ready["workloads"]
+    for rate in (0, -1, 1e7, "fast", None):
+        if engine in PYTHON_NAMES:  # they parse the text
+            worker.refuse("workload", spec="churn:0/s")
+        else:
+            worker.refuse("workload", spec="churn:1/s", word="churn", rate=rate)
+    tasks = shortened(engine, 50)
+    set_concurrency(worker, tasks)
+    worker.do("workload", spec="churn:100/s")
+    worker.target(tasks)
+    first = worker.tick()
+    last = worker.tick(lambda tick: tick["completed"] >= first["completed"] + 50)
+    assert_fields(last, failed=0, cancelled=first["cancelled"])
+    assert last["completed"] - first["completed"] <= 120 * (last["time"] - first["time"]) + 30
+    worker.do("workload", spec="churn:0.01/s")  # tasks live for hours
+    worker.tick(lambda tick: tick["live"] == tasks and tick["created"] >= last["created"] + tasks)
+    assert_fields(worker.target(tasks // 2), cancelled=tasks - tasks // 2)
+    worker.target(tasks)
+    before = worker.tick()
+    assert_fields(worker.next_ticks()[-1], live=tasks, completed=before["completed"])
 
 
 @on_all

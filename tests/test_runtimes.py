@@ -105,6 +105,11 @@ def conversation(worker):
     ] + [masked(last)]
 
 
+def test_a_worker_without_tasks_is_idle(worker):
+    worker.reset()
+    worker.check_idle()
+
+
 def test_reports_match_the_golden_file(worker, engine):
     lines = "".join(line + "\n" for line in conversation(worker))
     path = GOLDEN / f"{engine}.jsonl"

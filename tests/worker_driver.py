@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
+import psutil
+
 from concwatch import wire
 from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.lab import Lab
@@ -261,6 +263,24 @@ class Worker:
         """Set the target and wait until it is reached."""
         since = self.send("target", tasks=tasks)
         return self.wait("reached", since=since)
+
+    def check_idle(self) -> None:
+        """Wait for a second in which the worker, without tasks, uses at most 2 % of a core."""
+        process = psutil.Process(self.ready["pid"])
+
+        def used() -> float:
+            times = process.cpu_times()
+            return float(times.user + times.system)
+
+        shares: list[float] = []
+
+        def is_idle() -> bool:
+            before, began = used(), time.monotonic()
+            time.sleep(1)
+            shares.append((used() - before) / (time.monotonic() - began))
+            return shares[-1] <= 0.02
+
+        self.until(is_idle, f"idle second; shares of a core: {shares}")
 
     def ended(self) -> int:
         """Wait for the process to end; return its exit status."""

@@ -32,12 +32,13 @@ def parse(parser: argparse.ArgumentParser, names: dict[str, str]) -> argparse.Na
 
     From then on, this process and its children ignore the user's settings.
     """
+    parser.add_argument("words", metavar="NAME", nargs="*", help="run only these names")
     parser.add_argument("--only", metavar="NAME,…", help="run only these names, or names with these prefixes")
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--json", metavar="FILE", help="also write all figures to FILE")
     options = parser.parse_args()
     chosen = []
-    for word in (options.only or "").split(","):
+    for word in options.words or (options.only or "").split(","):
         found = [word] if word in names else [name for name in names if name.startswith(word)]
         if not found:
             parser.error(f'no name begins with "{word}": see --list')

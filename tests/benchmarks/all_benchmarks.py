@@ -2,6 +2,7 @@
 
 from tests.benchmarks import (  # noqa: F401, I001
     workers,
+    beside,
     screen,
     drawing,
     recording,

@@ -1,12 +1,13 @@
-"""Workers in other languages compared with bare programs in the same language; a million tasks.
+"""The bare programs beside the engines, and workers in other languages with a million tasks.
 
-A bare program starts as many cancellable tasks as its argument states, and prints how long that took and its
-memory. An engine without its tools, or without such a program, has no rows.
+A bare program takes a number of tasks, and the least and the most seconds that each sleeps. It prints
+``idle``, waits for a line, starts its tasks, prints ``live``, and replaces each task that ends. It answers
+every further line with ``ended`` and the number of tasks that have ended. An engine without its tools has no
+rows.
 """
 
 import asyncio
 import atexit
-import json
 import shutil
 import subprocess
 import sys
@@ -17,22 +18,24 @@ from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-import psutil
 from msgspec import Struct
 
+from concwatch.lab.catalog import catalog_row
 from concwatch.runtimes.building import BuildError, build, choose
 from concwatch.runtimes.rows import JAVA_FLAGS, RUNTIMES
 from concwatch.runtimes.tool import Tool, find
 from tests.benchmarks.figures import Measured, Row, alternate, benchmark
-from tests.benchmarks.workers import SETTLE
-from tests.worker_driver import Worker
+from tests.worker_driver import Worker, start_command
 
 SOURCES = Path(__file__).resolve().parent / "bare_runtimes"
 
+TEN_K = 10_000
 MANY = 100_000
-THREADS = 10_000
 MILLION = 1_000_000
+ALL = (TEN_K, MILLION)
+LIVES = 20_000
 
 PATIENCE = 300.0
 """Seconds that one step may take: a million tasks take long on a busy machine."""
@@ -49,7 +52,12 @@ class Bare(Struct, frozen=True):
     run: tuple[str, ...]
     """The command, to which the number of tasks is appended."""
     build: tuple[tuple[str, ...], ...] = ()
-    tasks: int = MANY
+    sizes: tuple[int, ...] = (TEN_K, MANY)
+    """The numbers of tasks held."""
+    lives: int = LIVES
+    """The number of tasks of which each is replaced about once a second."""
+    more: tuple[str, ...] = ()
+    """More arguments, such as the number of threads of a pool."""
     million: bool = False
     """Whether the worker also holds a million tasks."""
     start: str = SOON
@@ -78,33 +86,44 @@ def _mono(program: str) -> Bare:
     return Bare("csharp", ("{mono}", "{out}/bare.exe"), (build,))
 
 
-def _java(program: str, tasks: int, million: bool) -> Bare:
+def _java(program: str, sizes: tuple[int, ...], lives: int, million: bool) -> Bare:
     sources = ("{source}/Memory.java", f"{{source}}/{program}.java")
     return Bare(
         "java",
         ("{java}", *JAVA_FLAGS, "-cp", "{out}", program),
         (("{javac}", "-d", "{out}", *sources),),
-        tasks=tasks,
+        sizes=sizes,
+        lives=lives,
         million=million,
         start=LATER,
     )
 
 
+def _python(program: str, *more: str, **how: Any) -> Bare:
+    return Bare("python", (sys.executable, f"{{source}}/{program}.py"), more=more, **how)
+
+
 BARE: dict[str, Bare] = {
-    "rust-threads": Bare("rust", ("{out}/threads",), RUSTC, tasks=THREADS),
-    "tokio": Bare("rust", ("{out}/release/tokio",), ((*CARGO, "tokio"),), million=True),
+    "threads": _python("threads", sizes=(TEN_K,), lives=1_500),
+    "pool": _python("pool", "500", sizes=(TEN_K, MANY), lives=5_000),
+    "asyncio": _python("loop", "asyncio", sizes=ALL),
+    "uvloop": _python("loop", "uvloop", sizes=ALL),
+    "gevent": _python("greenlets", sizes=(TEN_K, MANY), lives=8_000),
+    "rust-threads": Bare("rust", ("{out}/threads",), RUSTC, sizes=(TEN_K,), lives=1_500),
+    "tokio": Bare("rust", ("{out}/release/tokio",), ((*CARGO, "tokio"),), sizes=ALL, million=True),
     "async-std": Bare("rust", ("{out}/release/async_std",), ((*CARGO, "async_std"),)),
     "go": Bare(
         "go",
         ("{out}/bare",),
         (("{go}", "build", "-C", "{source}", "-trimpath", "-buildvcs=false", "-o", "{out}/bare", "."),),
+        sizes=ALL,
         million=True,
     ),
-    "java-threads": _java("Platform", THREADS, False),
-    "java-virtual": _java("Virtual", MANY, True),
+    "java-threads": _java("Platform", (TEN_K,), 1_500, False),
+    "java-virtual": _java("Virtual", ALL, LIVES, True),
     "csharp": _mono("Async"),
     "csharp-timers": _mono("Timers"),
-    "node": Bare("node", ("{node}", "{source}/async.mjs"), million=True),
+    "node": Bare("node", ("{node}", "{source}/async.mjs"), sizes=ALL, million=True),
     "node-timers": Bare("node", ("{node}", "{source}/timers.mjs")),
     "erlang": Bare(
         "erlang",
@@ -164,24 +183,25 @@ def _built(engine: str, folder: Path) -> Pair:
 
 
 @cache
-def _pairs() -> Mapping[str, Pair]:
-    """Build all engines that can be built; report the others on standard error."""
+def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="concwatch-bare-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    pairs = {}
-    for engine in filter(RUNTIMES.__contains__, BARE):
-        try:
-            pairs[engine] = _built(engine, folder)
-        except (BuildError, OSError, subprocess.SubprocessError) as error:
-            print(f"  {engine} is not measured: {error}", file=sys.stderr)
-    return pairs
+    return folder
 
 
-def _bare(command: Sequence[str], tasks: int) -> tuple[float, float]:
-    """Return the seconds that a bare program took, and its bytes per task."""
-    done = subprocess.run([*command, str(tasks)], stdout=subprocess.PIPE, check=True, timeout=300)
-    found = json.loads(done.stdout)
-    return found["seconds"], (found["rss"] - found["rss_before"]) / tasks
+@cache
+def find_pair(engine: str) -> Pair | None:
+    """Build an engine's worker and bare program; report on standard error why they cannot be built."""
+    row = BARE[engine]
+    if engine not in RUNTIMES:
+        source = str(SOURCES / row.folder)
+        bare = [part.replace("{source}", source) for part in row.run]
+        return Pair(start_command(catalog_row(engine)), bare)
+    try:
+        return _built(engine, _folder())
+    except (BuildError, OSError, subprocess.SubprocessError) as error:
+        print(f"  {engine} is not measured: {error}", file=sys.stderr)
+        return None
 
 
 @contextmanager
@@ -190,16 +210,6 @@ def _asleep(command: Sequence[str]) -> Iterator[Worker]:
     with Worker("", command=command, patience=PATIENCE) as worker:
         worker.do("workload", spec="sleep:3600", word="sleep", seconds=3600)
         yield worker
-
-
-def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
-    """Return the same of a worker, measured when all tasks are live."""
-    with _asleep(command) as worker:
-        process = psutil.Process(worker.ready["pid"])
-        time.sleep(SETTLE)
-        idle = process.memory_info().rss
-        seconds = worker.target(tasks)["seconds"]
-        return seconds, (process.memory_info().rss - idle) / tasks
 
 
 def _million(command: Sequence[str], tasks: int) -> tuple[float, float, float]:
@@ -228,46 +238,32 @@ def _start(command: Sequence[str], tasks: int) -> tuple[float]:
 def measure(
     names: Sequence[str],
     worker: Callable[[Sequence[str], int], Sequence[float]],
-    bare: Callable[[Sequence[str], int], Sequence[float]] | None,
     tasks: Callable[[Bare], int],
     quick: bool,
 ) -> Mapping[str, Measured]:
-    """Measure every engine; one that fails does not stop the others.
+    """Measure every engine in another language; one that fails does not stop the others.
 
     Args:
-        names: the figures that ``worker`` and ``bare`` return.
+        names: the figures that ``worker`` returns.
         worker: measures a worker, given its command and a number of tasks.
-        bare: measures the bare program likewise, if it is the reference.
         tasks: returns how many tasks to measure; 0 to skip the engine.
         quick: whether to measure only once, with a tenth of the tasks.
     """
     rows: dict[str, Measured] = {}
-    for engine, pair in _pairs().items():
-        if not (count := tasks(BARE[engine]) // (10 if quick else 1)):
+    for engine in filter(RUNTIMES.__contains__, BARE):
+        count, pair = tasks(BARE[engine]) // (10 if quick else 1), find_pair(engine)
+        if not count or pair is None:
             continue
-        measures = {"bare": partial(bare, pair.bare, count)} if bare else {}
         try:
-            found = alternate(1 if quick else 5, **measures, worker=partial(worker, pair.worker, count))
+            found = alternate(1 if quick else 5, worker=partial(worker, pair.worker, count))["worker"]
         except (AssertionError, OSError, ValueError, subprocess.SubprocessError) as error:
             print(f"  {engine} could not be measured: {error}", file=sys.stderr)
             continue
         for at, name in enumerate(names):
-            values, reference = (found.get(side, [])[at :: len(names)] for side in ("worker", "bare"))
-            rows[f"{engine}.{name}"] = Measured(values, reference)
+            rows[f"{engine}.{name}"] = Measured(found[at :: len(names)])
     return rows
 
 
-benchmark(
-    "runtimes",
-    *(
-        row
-        for engine, bare in BARE.items()
-        for row in (
-            Row(f"{engine}.seconds", f"{engine} {bare.tasks:,} live", "s", "≤ 1.3 ×", "bare program"),
-            Row(f"{engine}.rss", f"RSS a task, {engine} {bare.tasks:,}", "B", "1 ± 0.05 ×", "bare program"),
-        )
-    ),
-)(partial(measure, ("seconds", "rss"), _worker, _bare, lambda bare: bare.tasks))
 benchmark(
     "runtimes-million",
     *(
@@ -280,11 +276,12 @@ benchmark(
             ("gone", ", stopped", "≤ 15 s"),
         )
     ),
-)(partial(measure, ("seconds", "gap", "gone"), _million, None, lambda bare: MILLION * bare.million))
+)(partial(measure, ("seconds", "gap", "gone"), _million, lambda bare: MILLION * bare.million))
 benchmark(
     "runtimes-start",
     *(
         Row(f"{engine}.start", f"{engine}, second start to ready", "s", bare.start)
         for engine, bare in BARE.items()
+        if engine in RUNTIMES
     ),
-)(partial(measure, ("start",), _start, None, lambda bare: 10))
+)(partial(measure, ("start",), _start, lambda bare: 10))

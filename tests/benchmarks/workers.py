@@ -45,35 +45,6 @@ RUN = {
 }
 """Engine → the code that runs a script's coroutine ``main``."""
 
-TASKS = """
-import asyncio, sys
-
-async def main():
-    print(flush=True)
-    sys.stdin.readline()
-    for _ in range({tasks}):  # the loop's timers reference them
-        asyncio.create_task(asyncio.sleep(600))
-    await asyncio.sleep(0)
-    print(flush=True)
-    await asyncio.sleep(600)
-
-"""
-
-THREADS = """
-import sys, threading, time
-
-print(flush=True)
-sys.stdin.readline()
-threads = [threading.Thread(target=time.sleep, args=(600,), daemon=True) for _ in range({tasks})]
-for thread in threads:
-    thread.start()
-print(flush=True)
-time.sleep(600)
-"""
-
-HOLDING = {"asyncio": TASKS + RUN["asyncio"], "uvloop": TASKS + RUN["uvloop"], "threads": THREADS}
-"""Engine → a script that prints a line, waits for one, starts its tasks, prints a line, and holds them."""
-
 IDLE_LOOP = "import asyncio\nasync def main():\n    print(flush=True)\n    await asyncio.sleep(600)\n"
 IDLE = {
     "threads": "import threading, time; print(flush=True); time.sleep(600)",
@@ -158,17 +129,6 @@ def bare_idle(engine: str) -> float:
         return process.memory_info().rss / MIB
 
 
-def bare_rss(engine: str, tasks: int) -> float:
-    """Return the RSS, in bytes, that each of ``tasks`` sleeping tasks adds to a script."""
-    with started(HOLDING[engine].format(tasks=tasks)) as (script, process):
-        before = process.memory_info().rss
-        script.stdin.write("\n")
-        script.stdin.flush()
-        script.stdout.readline()
-        time.sleep(SETTLE)
-        return (process.memory_info().rss - before) / tasks
-
-
 async def hold(engine: str, tasks: int) -> tuple[int, int]:
     """Return the RSS of a lab's worker, in bytes: idle, and with ``tasks`` sleeping tasks."""
     async with running(Lab(find_engines([engine]), settings=Settings(workload="sleep:600"))) as lab:
@@ -184,30 +144,6 @@ async def hold(engine: str, tasks: int) -> tuple[int, int]:
         idle = await until(lambda: lane.state is State.RUNNING)
         lab.set_target(lane, tasks)
         return idle, await until(lambda: not tasks or lane.worker.goal.reached is not None)
-
-
-SIZES = {"asyncio": 100_000, "uvloop": 100_000, "threads": 5_000}
-
-
-@benchmark(
-    "memory",
-    *(
-        Row(engine, f"RSS a task, {engine} {tasks:,}", "B", "1 ± 0.01 ×", "bare script")
-        for engine, tasks in SIZES.items()
-    ),
-)
-def measure_memory(quick: bool) -> Mapping[str, Measured]:
-    """Measure the bytes that a sleeping task adds."""
-
-    def worker(engine: str, tasks: int) -> float:
-        idle, full = apart(hold, engine, tasks)
-        return (full - idle) / tasks
-
-    found = {}
-    for engine, tasks in SIZES.items():
-        size = (engine, tasks // 10 if quick else tasks)
-        found[engine] = against(1 if quick else 3, partial(worker, *size), partial(bare_rss, *size))
-    return found
 
 
 @benchmark(

@@ -134,7 +134,7 @@ FIGURES: tuple[Figure, ...] = (
            lambda lane: lane.sample.rss_per_task, MEMORY, UP),
     Figure("traced_per_task", "traced/task", BYTES, "Memory traced by tracemalloc above that of the idle worker, divided by the live tasks; computed like RSS/task.",
            _traced_per_task, (KEPT,), UP),
-    Figure("cpu_per_task", "CPU/task", SECONDS, "CPU time above that of the idle worker, divided by the tasks ended since the first end; until ten have ended, by the tasks created.",
+    Figure("cpu_per_task", "CPU/task", SECONDS, "CPU time above that of the idle worker: of a whole life, while the number of live tasks stands; until lives are known, of creating a task. Unknown if the worker is not idle without tasks.",
            lambda lane: lane.sample.cpu_per_task, (TRACED,), UP),
     Figure("ratio", "× cheapest", RATIO, "RSS/task divided by that of the cheapest lane.",
            lambda lane: _share(lane.sample.rss_per_task, lane.cheapest), MEMORY, UP),

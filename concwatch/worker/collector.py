@@ -84,6 +84,11 @@ class Collector:
             gc.freeze()
             gc.enable()
 
+    def freeze(self) -> None:
+        """Freeze what has been created since the last slice, if the mode is ``frozen``."""
+        if self.mode == "frozen":
+            gc.freeze()
+
     @staticmethod
     def _unfreeze() -> None:
         if hasattr(gc, "unfreeze"):  # PyPy has none

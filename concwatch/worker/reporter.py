@@ -81,6 +81,7 @@ class Reporter:
     def _tick(self, late: float) -> None:
         engine = self._engine
         engine.check_file_limit()
+        self._collector.freeze()
         counts = engine.counts.report()
         fields: Dict[str, Any] = {
             **counts,

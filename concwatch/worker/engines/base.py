@@ -32,7 +32,10 @@ SLICE = 0.010
 """Seconds: the longest that growing or shrinking may delay commands."""
 
 REPLACEMENTS = 1_000
-"""How many tasks may complete and be replaced before the engine has a turn, so that it stays responsive."""
+"""How many tasks are replaced as they complete during a slice of growth.
+
+Tasks that end at once would else become so many that each turn of a loop takes seconds.
+"""
 
 
 class Engine:
@@ -162,8 +165,7 @@ class Engine:
                 yield from self.run_burst(self.bursts.popleft())
             while True:
                 wanted = self.wanted()
-                # While the target is held, as many may end in one late turn as are live.
-                self.allow_replacements(max(REPLACEMENTS, 0 if wanted else self.goal.target), wanted)
+                self.allow_replacements(REPLACEMENTS if wanted else sys.maxsize, wanted)
                 if wanted > 0:
                     yield from self.grow(wanted)
                 elif wanted < 0 and not (yield from self.shrink(-wanted)):

@@ -262,7 +262,7 @@ class BlockingEngine(Engine):
         with self._guard:
             self._starting -= 1
             self.counts.created += started
-            return started and self.replacements > 0
+            return started
 
 
 class ThreadsEngine(BlockingEngine):

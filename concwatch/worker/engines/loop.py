@@ -106,8 +106,6 @@ class LoopEngine(Engine):
                 self._create_chosen()
         except MemoryError as error:
             self.hit_wall(error)
-        if not self.replacements:
-            self.wake()
 
     def _create_chosen(self) -> None:
         """Create one task, timed if it is chosen."""

@@ -12,13 +12,14 @@ def run(stop: threading.Lock, number: int) -> None:
     stop.acquire()
     if not stop.acquire(True, protocol.seconds(number)):
         protocol.ended += 1
-        start(number + protocol.COUNT)
+        start(number)
 
 
 def start(number: int) -> None:
-    pool.submit(run, threading.Lock(), number)
+    jobs[number] = pool.submit(run, threading.Lock(), number)
 
 
+jobs = {}
 pool = ThreadPoolExecutor(int(sys.argv[4]))
 began = protocol.idle()
 for number in range(protocol.COUNT):

@@ -5,13 +5,15 @@ import re
 import psutil
 import pytest
 
-from concwatch.lab.catalog import CATALOG
+from concwatch.lab.catalog import CATALOG, catalog_row
 from concwatch.lab.lab import Lab
+from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.lab.snapshot import State
 from concwatch.ui.app import ConcwatchApp
 from tests.faults.terminal import Terminal
 from tests.processes import assert_ended
 from tests.screen import Stage, Workers
+from tests.worker_driver import running_lab, until
 
 pytestmark = pytest.mark.real
 
@@ -63,3 +65,20 @@ def test_quitting_stops_the_workers_and_restores_the_terminal():
         assert_ended(workers)
         terminal.assert_restored()
         assert "Traceback" not in terminal.text()
+
+
+@pytest.mark.parametrize("engine", ["asyncio", "threads"])
+async def test_what_the_slider_asks_for_is_reached_and_stands_in_the_default_state(engine):
+    tasks = {"asyncio": 50_000, "threads": 2_000}[engine]
+    async with running_lab([catalog_row(engine)], settings=Settings(workload=ON_SCREEN, trace=True)) as lab:
+        (lane,) = lab.lanes
+        lab.switch(lane, True)
+        lab.set_target(lane, tasks)
+        await until(lambda: lane.worker.goal.reached is not None, "all tasks are live")
+        first, seen = lane.sample, []
+        lab.observers.append(lambda snapshot: seen.append(snapshot.lanes[0].live))
+        await until(lambda: lane.sample.completed > first.completed + 100, "tasks end")
+        await until(lambda: lane.sample.created > first.created + 100, "others take their place")
+        assert min(seen) >= tasks * 0.99
+        assert max(seen) <= tasks
+        assert lane.sample.cancelled == 0

@@ -74,7 +74,7 @@ async def test_what_the_slider_asks_for_is_reached_and_stands_in_the_default_sta
         (lane,) = lab.lanes
         lab.switch(lane, True)
         lab.set_target(lane, tasks)
-        await until(lambda: lane.worker.goal.reached is not None, "all tasks are live")
+        await until(lambda: lane.sample.live == tasks, "all tasks are live")
         first, seen = lane.sample, []
         lab.observers.append(lambda snapshot: seen.append(snapshot.lanes[0].live))
         await until(lambda: lane.sample.completed > first.completed + 100, "tasks end")

@@ -147,6 +147,23 @@ async def test_dragging_shows_number_and_forecast_and_releasing_applies_the_targ
         assert s.lane("asyncio").target == 10_000  # cancelled
 
 
+async def test_a_load_that_cannot_be_held_is_named_while_dragging_and_in_the_dialog():
+    async with stage((120, 40), settings=Settings(workload="sleep:5..15")) as s:
+        await s.drag("asyncio", 1_000_000, via=[10_000])
+        await s.sees("at most about 100,000 at once", within=s.card("asyncio"))
+        await s.press("escape", "3", "enter")
+        await s.enter("1M")
+        await s.sees("of these at once: they end faster than they start", within=lambda: s.query("#message"))
+        await s.enter("50k")
+        await s.sees("50,000 → about +", within=lambda: s.query("#message"))
+        await s.press("escape", "w")
+        await s.enter("churn")
+        await s.press("enter")
+        await s.run(1)
+        await s.drag("asyncio", 1_000_000, via=[10_000])
+        await s.sees("1,000,000 → about +1.17 GiB", within=s.card("asyncio"))
+
+
 async def test_slider_keys_and_buttons_set_a_target_within_its_limits():
     async with stage() as s:
         lane, threads = s.lane("asyncio"), s.lane("threads")

@@ -58,8 +58,8 @@ def forecast(view: LaneSnapshot, tasks: int, why: bool = False) -> str:
     """
     most = view.status.most_held
     if most is not None and tasks > most:
-        reason = ": they end faster than they start" if why else ""
-        return f"at most about {format_count(most)} of these at once{reason}"
+        reason = "of these at once: they end faster than they start" if why else "at once"
+        return f"at most about {format_count(most)} {reason}"
     size = (tasks - view.live) * view.status.bytes_per_task
     sign = "+" if size >= 0 else "−"
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"

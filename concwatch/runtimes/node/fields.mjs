@@ -20,6 +20,12 @@ export function number(fields, key, least, most, what) {
   throw wrong(key, value, `${what} from ${from} to ${to}`);
 }
 
+export function positive(fields, key, most, what) {
+  if (fields[key] > 0) return number(fields, key, 0, most, what);
+  const limit = most.toLocaleString("en");
+  throw wrong(key, fields[key], `${what} above 0, up to ${limit}`);
+}
+
 export function flag(fields, key) {
   const value = fields[key];
   if (typeof value === "boolean") return value;

@@ -1,4 +1,5 @@
-// Holds goroutines that sleep; each can be cancelled, and is replaced as it ends. Arguments: number, least and most seconds.
+// Holds goroutines that sleep; each can be cancelled, and is replaced as it ends.
+// Arguments: how many, and the least and the most seconds that they sleep.
 package main
 
 import (
@@ -12,16 +13,23 @@ import (
 )
 
 var (
-	ended atomic.Int64
-	quit  = make(chan struct{}) // each value ends one task
+	least, most  float64
+	drawn, ended atomic.Int64
+	quit         = make(chan struct{}) // each value cancels one task
 )
 
-func task(seconds time.Duration) {
-	timer := time.NewTimer(seconds)
+// length returns the next sleep, of a sequence that covers the range evenly.
+func length() time.Duration {
+	_, at := math.Modf(float64(drawn.Add(1)) * 0.6180339887498949)
+	return time.Duration((least + at*(most-least)) * float64(time.Second))
+}
+
+func task() {
+	timer := time.NewTimer(length())
 	select {
 	case <-timer.C:
 		ended.Add(1)
-		go task(seconds)
+		go task()
 	case <-quit:
 		timer.Stop()
 	}
@@ -29,7 +37,6 @@ func task(seconds time.Duration) {
 
 func main() {
 	var count int
-	var least, most float64
 	fmt.Sscan(os.Args[1], &count)
 	fmt.Sscan(os.Args[2], &least)
 	fmt.Sscan(os.Args[3], &most)
@@ -39,11 +46,10 @@ func main() {
 	began := time.Now()
 	var begun sync.WaitGroup
 	begun.Add(count)
-	for i := range count {
-		_, at := math.Modf(float64(i) * 0.6180339887498949)
+	for range count {
 		go func() {
 			begun.Done()
-			task(time.Duration((least + at*(most-least)) * float64(time.Second)))
+			task()
 		}()
 	}
 	begun.Wait()

@@ -6,18 +6,25 @@ const CANCELLED = new Error("cancelled");
 const [count, least, most] = process.argv.slice(2).map(Number);
 const jobs = Array(count);
 let ended = 0;
+let at = 0; // covers 0 to 1 evenly
+
+/** The next sleep in milliseconds. */
+function length() {
+  at = (at + 0.6180339887498949) % 1;
+  return (least + at * (most - least)) * 1000;
+}
 
 class Job {
-  async run(place, milliseconds) {
+  async run(place) {
     jobs[place] = this;
     try {
-      await this.sleep(milliseconds);
+      await this.sleep(length());
     } catch (error) {
       if (error === CANCELLED) return;
       throw error;
     }
     ended++;
-    new Job().run(place, milliseconds);
+    new Job().run(place);
   }
 
   sleep(milliseconds) {
@@ -37,10 +44,7 @@ const lines = createInterface(process.stdin);
 console.log("idle");
 lines.once("line", () => {
   const began = performance.now();
-  for (let i = 0; i < count; i++) {
-    const at = (i * 0.6180339887498949) % 1;
-    new Job().run(i, Math.trunc((least + at * (most - least)) * 1000));
-  }
+  for (let i = 0; i < count; i++) new Job().run(i);
   console.log("live", (performance.now() - began) / 1000);
   lines.on("line", () => console.log("ended", ended));
 });

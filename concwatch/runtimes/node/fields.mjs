@@ -21,9 +21,10 @@ export function number(fields, key, least, most, what) {
 }
 
 export function positive(fields, key, most, what) {
-  if (fields[key] > 0) return number(fields, key, 0, most, what);
+  const value = fields[key];
+  if (typeof value === "number" && value > 0 && value <= most) return value;
   const limit = most.toLocaleString("en");
-  throw wrong(key, fields[key], `${what} above 0, up to ${limit}`);
+  throw wrong(key, value, `${what} above 0, up to ${limit}`);
 }
 
 export function flag(fields, key) {

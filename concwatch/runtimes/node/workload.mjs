@@ -131,29 +131,33 @@ function timerStarters(length, { complete, timings }) {
 
 // What all tasks share is in the closure: as arguments it would take memory in each.
 function taskStarters(body, { complete, ended, timings }) {
-  const fail = (task, error) =>
-    isCancelled(error)
-      ? ended(task, "cancelled")
-      : ended(task, "failed", error);
+  const end = (task, error) => {
+    if (error === undefined) complete(task);
+    else if (isCancelled(error)) ended(task, "cancelled");
+    else ended(task, "failed", error);
+  };
+  // With fewer variables V8 saves fewer in each task: a `return` in the `catch` would take 8 bytes.
   const run = async (task) => {
+    let error;
     try {
       await body(task);
-    } catch (error) {
-      return fail(task, error);
+    } catch (thrown) {
+      error = thrown;
     }
-    complete(task);
+    end(task, error);
   };
   let created; // of the timed task that is being started, which begins at once
   const runTimed = async (task) => {
     timings.waitedSince(created);
     const began = now();
+    let error;
     try {
       await body(task);
-    } catch (error) {
-      return fail(task, error);
+      timings.tookSince(began);
+    } catch (thrown) {
+      error = thrown;
     }
-    timings.tookSince(began);
-    complete(task);
+    end(task, error);
   };
   const start = (run) => {
     const task = new Task();

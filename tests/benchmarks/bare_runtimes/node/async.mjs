@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 
 const CANCELLED = new Error("cancelled");
 const [count, least, most] = process.argv.slice(2).map(Number);
-const jobs = Array(count);
+const jobs = [];
 let ended = 0;
 let at = 0; // covers 0 to 1 evenly
 

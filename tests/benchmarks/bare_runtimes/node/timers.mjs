@@ -3,7 +3,7 @@
 import { createInterface } from "node:readline";
 
 const [count, least, most] = process.argv.slice(2).map(Number);
-const timers = Array(count);
+const timers = [];
 let ended = 0;
 let at = 0; // covers 0 to 1 evenly
 

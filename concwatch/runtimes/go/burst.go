@@ -26,6 +26,8 @@ func (w *Worker) burst(command Command) error {
 			return command.bad(key, fmt.Sprint(only, ": a burst here has one part and no reading"))
 		}
 	}
+	w.replaceable.Store(0)
+	w.aim.Store(max(1, tasks))
 	burst := &Burst{tasks: tasks, began: time.Now(), beganCPU: processTime()}
 	for range tasks {
 		w.start(w.body)

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// Counts are the counters of a worker; every field but live is cumulative.
-type Counts struct{ created, completed, failed, cancelled atomic.Int64 }
+// Counts are the counters of a worker, all cumulative. A task that ends and starts another in its place is counted
+// once, in replaced, so that the number of live tasks is exact at any moment.
+type Counts struct{ started, finished, replaced, cancelled atomic.Int64 }
 
-// ended is always read before created, so that live is never negative.
-func (c *Counts) ended() int64 { return c.completed.Load() + c.failed.Load() + c.cancelled.Load() }
+func (c *Counts) created() int64 { return c.started.Load() + c.replaced.Load() }
 
+// live reads the ends first, so that it is never negative.
 func (c *Counts) live() int64 {
-	ended := c.ended()
-	return c.created.Load() - ended
+	ended := c.finished.Load() + c.cancelled.Load()
+	return c.started.Load() - ended
 }
 
 // Goal is the target, and how many tasks are still missing. Only the controller uses it.
 type Goal struct {
 	target    int64
 	left      int64 // without refill: tasks of the target still to be created
-	due       int64 // the value of "created" at which the target is met
+	due       int64 // the value of "started" at which the target is met
 	created   int64 // the counters when the target arrived
 	cancelled int64
 	refill    bool
@@ -33,8 +34,8 @@ func (g *Goal) setTarget(target int64, c *Counts, now time.Time) {
 	if !g.replacing {
 		g.left = max(0, target-c.live())
 	}
-	g.created, g.cancelled = c.created.Load(), c.cancelled.Load()
-	g.due, g.arrived = g.created+g.left, now
+	g.created, g.cancelled = c.created(), c.cancelled.Load()
+	g.due, g.arrived = c.started.Load()+g.left, now
 }
 
 func (g *Goal) setRefill(on bool) { g.refill, g.left = on, 0 }
@@ -54,6 +55,9 @@ func (g *Goal) settle(live int64) {
 	g.target, g.left, g.arrived = min(g.target, live), 0, time.Time{}
 }
 
+// keepsUp returns whether a task that ends may start another in its place.
+func (g *Goal) keepsUp(live int64) bool { return g.refill && !g.replacing && live <= g.target }
+
 // wanted returns how many tasks to create or, if negative, to cancel.
 func (g *Goal) wanted(live int64) int64 {
 	if g.replacing {
@@ -68,5 +72,5 @@ func (g *Goal) wanted(live int64) int64 {
 }
 
 func (g *Goal) reached(c *Counts) bool {
-	return !g.arrived.IsZero() && c.created.Load() >= g.due && c.live() <= g.target
+	return !g.arrived.IsZero() && c.started.Load() >= g.due && c.live() <= g.target
 }

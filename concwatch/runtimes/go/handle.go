@@ -36,7 +36,7 @@ func (w *Worker) apply(command Command) error {
 		}
 		return err
 	case "workload":
-		body, err := bodyOf(command)
+		body, err := bodyOf(command, &w.aim)
 		if err == nil {
 			w.body = body
 			w.goal.replace(w.counts.live())

@@ -14,7 +14,9 @@ const (
 	gcMetric   = "/cpu/classes/gc/total:cpu-seconds"
 )
 
-var started = time.Now()
+var processStart = time.Now()
+
+func sinceStart() time.Duration { return time.Since(processStart) }
 
 func runtimeName() string { return "Go " + runtime.Version()[len("go"):] }
 
@@ -42,12 +44,13 @@ func (w *Worker) tick() {
 		}
 		late := max(0, time.Since(due))
 		metrics.Read(samples)
-		ended := [3]int64{w.counts.completed.Load(), w.counts.failed.Load(), w.counts.cancelled.Load()}
-		created := w.counts.created.Load()
+		counts := &w.counts
+		finished, cancelled := counts.finished.Load(), counts.cancelled.Load() // before started: live is never negative
+		started, replaced := counts.started.Load(), counts.replaced.Load()
 		usage := usageOf(syscall.RUSAGE_SELF)
 		w.wire.send("tick", fields{
-			"time": time.Since(started).Seconds(), "created": created, "live": created - ended[0] - ended[1] - ended[2],
-			"queued": 0, "completed": ended[0], "failed": ended[1], "cancelled": ended[2], "lag": late.Seconds(),
+			"time": sinceStart().Seconds(), "created": started + replaced, "live": started - finished - cancelled,
+			"queued": 0, "completed": finished + replaced, "failed": 0, "cancelled": cancelled, "lag": late.Seconds(),
 			"gc": samples[1].Value.Float64(), "heap": samples[0].Value.Uint64(),
 			"cpu":      seconds(usage.Utime) + seconds(usage.Stime),
 			"switches": usage.Nvcsw + usage.Nivcsw, "durations": w.durations.take(), "delays": w.delays.take(),

@@ -2,28 +2,35 @@ package main
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	timedPerSecond = 1_000
-	timedAtOnce    = 50
-	mostTimings    = 10_000 // between two ticks
+	refillTime  = time.Millisecond // of one token: a thousand tasks a second are timed
+	timedAtOnce = 50
+	mostTimings = 10_000 // between two ticks
 )
 
 // TokenBucket limits how many tasks are timed; it starts full.
 type TokenBucket struct {
-	tokens float64
-	filled time.Time
+	full atomic.Int64 // nanoseconds since the start of the process, when the bucket is full again
 }
 
 // take removes up to the wanted number of tokens and returns how many there were.
-func (b *TokenBucket) take(wanted int64, now time.Time) int64 {
-	b.tokens = min(timedAtOnce, b.tokens+now.Sub(b.filled).Seconds()*timedPerSecond)
-	b.filled = now
-	taken := min(wanted, int64(b.tokens))
-	b.tokens -= float64(taken)
-	return taken
+func (b *TokenBucket) take(wanted int64) int64 {
+	now := int64(sinceStart())
+	for {
+		before := b.full.Load()
+		full := max(before, now)
+		taken := min(wanted, timedAtOnce-(full-now+int64(refillTime)-1)/int64(refillTime))
+		if taken <= 0 {
+			return 0
+		}
+		if b.full.CompareAndSwap(before, full+taken*int64(refillTime)) {
+			return taken
+		}
+	}
 }
 
 // Timings collects durations between two ticks.
@@ -32,11 +39,12 @@ type Timings struct {
 	all   []float64 // seconds
 }
 
+// add rounds up, since no task ends before its time.
 func (t *Timings) add(length time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if len(t.all) < mostTimings {
-		t.all = append(t.all, length.Round(time.Microsecond).Seconds())
+		t.all = append(t.all, float64((length+time.Microsecond-1)/time.Microsecond)/1e6)
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 )
 
 const (
-	slice = 10 * time.Millisecond // the longest that growing or shrinking may delay commands
-	batch = 256                   // tasks created between two checks of the clock
+	slice    = 10 * time.Millisecond // the longest that growing or shrinking may delay commands
+	batch    = 256                   // tasks created between two checks of the clock
+	ownBatch = 16                    // tasks that replace themselves before control runs again; with 64, commands waited up to 0.8 s
 )
 
-// Worker holds a target. Only control creates and cancels tasks; every task counts its own end.
+// Worker holds a target. Only control grows and shrinks the number of tasks; every task counts its own end, and
+// starts the one that replaces it.
 type Worker struct {
 	wire     *Wire
 	inbox    Inbox
@@ -24,6 +26,10 @@ type Worker struct {
 	ended    chan struct{} // holds a token when tasks have ended since control last checked
 	soon     chan struct{} // holds a token when a tick is wanted at once
 	interval atomic.Int64  // nanoseconds between two ticks
+	aim      atomic.Int64  // the target, or the number of tasks of a burst; at least 1
+
+	replaceable atomic.Int64         // how many tasks may start their replacement; below 0, control is woken instead
+	replacement atomic.Pointer[Body] // what those do
 
 	durations, delays Timings // of the tasks that are timed
 }
@@ -51,17 +57,30 @@ func leave(place chan struct{}) {
 }
 
 func (w *Worker) start(body Body) {
-	w.counts.created.Add(1)
+	w.counts.started.Add(1)
 	go run(w, body)
 }
 
 func run(w *Worker, body Body) {
-	if body(w.quit) {
-		w.counts.completed.Add(1)
-	} else {
+	if !body(w.quit) {
 		w.counts.cancelled.Add(1)
+	} else if w.replaceable.Add(-1) >= 0 {
+		w.replace()
+		return
+	} else {
+		w.counts.finished.Add(1)
 	}
 	leave(w.ended)
+}
+
+// replace starts a task in place of one that has completed: waking control for each would cost more.
+func (w *Worker) replace() {
+	w.counts.replaced.Add(1)
+	body := *w.replacement.Load()
+	if w.timing.take(1) > 0 {
+		body = w.timed(body)
+	}
+	go run(w, body)
 }
 
 func (w *Worker) control() {
@@ -86,15 +105,17 @@ func (w *Worker) control() {
 func (w *Worker) adjust() bool {
 	live, end := w.counts.live(), time.Now().Add(slice)
 	wanted := w.goal.wanted(live)
+	w.aim.Store(max(1, w.goal.target))
+	w.setReplacement(live)
 	if wanted < 0 {
 		w.cancel(live+wanted, end)
 	}
 	if wanted > 0 && live >= w.most && w.hitWall() {
 		return true
 	}
-	for now := time.Now(); wanted > 0 && now.Before(end); now = time.Now() {
+	for wanted > 0 && time.Now().Before(end) {
 		some := min(wanted, batch)
-		timed := w.timing.take(some, now)
+		timed := w.timing.take(some)
 		for range timed {
 			w.start(w.timed(w.body))
 		}
@@ -107,6 +128,18 @@ func (w *Worker) adjust() bool {
 	w.most = max(w.most, w.counts.live())
 	w.reportReached()
 	return w.goal.wanted(w.counts.live()) != 0
+}
+
+// setReplacement lets some tasks replace themselves. After that control has to run: where tasks end faster
+// than the cores can create them, it would otherwise get no turn.
+func (w *Worker) setReplacement(live int64) {
+	if !w.goal.keepsUp(live) {
+		w.replaceable.Store(0)
+		return
+	}
+	body := w.body
+	w.replacement.Store(&body)
+	w.replaceable.Store(ownBatch)
 }
 
 // cancel ends tasks until at most rest are live, or the slice is over; it returns after they have been counted.
@@ -134,7 +167,7 @@ func (w *Worker) reportReached() {
 		return
 	}
 	w.wire.send("reached", fields{
-		"target": g.target, "live": w.counts.live(), "created": w.counts.created.Load() - g.created,
+		"target": g.target, "live": w.counts.live(), "created": w.counts.created() - g.created,
 		"cancelled": w.counts.cancelled.Load() - g.cancelled, "seconds": time.Since(g.arrived).Seconds(),
 	})
 	g.arrived = time.Time{}

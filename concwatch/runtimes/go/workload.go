@@ -10,7 +10,9 @@ import (
 )
 
 const (
-	longest        = 1e6 // seconds
+	longest        = 1e6       // seconds
+	mostRate       = 1_000_000 // tasks a second
+	shortestMean   = 0.01      // seconds
 	mostTicks      = 1_000_000
 	largestPayload = 1 << 34
 	pageSize       = 4096
@@ -20,9 +22,10 @@ const (
 // A Body is what one task does; it returns false when it was cancelled.
 type Body func(quit <-chan struct{}) bool
 
-var words = []string{"sleep", "ticks", "hold", "payload", "spin", "nop"}
+var words = []string{"sleep", "churn", "ticks", "hold", "payload", "spin", "nop"}
 
-func bodyOf(command Command) (Body, error) {
+// bodyOf returns what a task of this workload does; target is what churn divides by its rate.
+func bodyOf(command Command, target *atomic.Int64) (Body, error) {
 	spec, err := command.word("spec")
 	if err != nil {
 		return nil, err
@@ -41,7 +44,13 @@ func bodyOf(command Command) (Body, error) {
 			return pause(length), err
 		}
 		most, err := command.seconds("to")
-		return pauses(length, most), err
+		return pauses(func(u float64) float64 { return float64(length) + u*float64(most-length) }), err
+	case "churn":
+		rate, err := command.rate()
+		return pauses(func(u float64) float64 {
+			mean := max(shortestMean, float64(target.Load())/rate)
+			return float64(time.Second) * min(longest, -mean*math.Log1p(-u))
+		}), err
 	case "ticks":
 		count, err := command.whole("count", 1, mostTicks)
 		if err != nil {
@@ -65,18 +74,25 @@ func (c Command) seconds(key string) (time.Duration, error) {
 	return time.Duration(value * float64(time.Second)), err
 }
 
+func (c Command) rate() (float64, error) {
+	value, is := c.fields["rate"].(float64)
+	if !is || value <= 0 || value > mostRate {
+		return 0, c.bad("rate", fmt.Sprintf("tasks a second, above 0 and at most %d", mostRate))
+	}
+	return value, nil
+}
+
 func pause(length time.Duration) Body {
 	return func(quit <-chan struct{}) bool { return sleep(length, quit) }
 }
 
-// pauses lets each task sleep a different time, evenly spread.
-func pauses(least, most time.Duration) Body {
+// pauses lets each task sleep a different time: nanoseconds of a number that covers 0 to 1 evenly.
+func pauses(length func(u float64) float64) Body {
 	const golden = 0.6180339887498949
 	var count atomic.Uint64
-	span := float64(most - least)
 	return func(quit <-chan struct{}) bool {
-		_, at := math.Modf(float64(count.Add(1)) * golden)
-		return sleep(least+time.Duration(at*span), quit)
+		_, u := math.Modf(float64(count.Add(1)) * golden)
+		return sleep(time.Duration(length(u)), quit)
 	}
 }
 

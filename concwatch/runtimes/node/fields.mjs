@@ -20,6 +20,13 @@ export function number(fields, key, least, most, what) {
   throw wrong(key, value, `${what} from ${from} to ${to}`);
 }
 
+export function positive(fields, key, most, what) {
+  const value = fields[key];
+  if (typeof value === "number" && value > 0 && value <= most) return value;
+  const limit = most.toLocaleString("en");
+  throw wrong(key, value, `${what} above 0, up to ${limit}`);
+}
+
 export function flag(fields, key) {
   const value = fields[key];
   if (typeof value === "boolean") return value;

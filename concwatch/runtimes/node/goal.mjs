@@ -41,6 +41,11 @@ export class Goal {
     this.#left = Math.max(0, this.#left - count);
   }
 
+  /** Whether a task that completes may start another in its place. */
+  keepsUp(live) {
+    return this.refill && !this.#replacing && live <= this.target;
+  }
+
   /** How many tasks to create or, if negative, to cancel. */
   wanted(live) {
     if (this.#replacing) {

@@ -7,11 +7,17 @@ export class TaskSet {
   failed = 0;
   cancelled = 0;
   timings = new Timings();
+  replaceable = 0; // how many tasks that complete may still start another in their place
   #tasks = []; // each has its index: resizing a Set of a million would block the loop
+  #create;
   #onEnd;
 
-  /** `onEnd` is called after each end, with the error if the task failed. */
-  constructor(onEnd) {
+  /**
+   * `create` starts a task that replaces another; `onEnd` is called after each end of a task that was
+   * not replaced, with the error if it failed.
+   */
+  constructor(create, onEnd) {
+    this.#create = create;
     this.#onEnd = onEnd;
   }
 
@@ -19,9 +25,8 @@ export class TaskSet {
     return this.created - this.completed - this.failed - this.cancelled;
   }
 
-  start(create) {
+  add(task) {
     this.created++;
-    const task = create();
     task.place = this.#tasks.push(task) - 1;
   }
 
@@ -31,6 +36,18 @@ export class TaskSet {
     task.place = -1;
     task.cancel(this.ended);
   }
+
+  complete = (task) => {
+    const { place } = task;
+    if (place < 0 || this.replaceable === 0)
+      return this.ended(task, "completed");
+    this.replaceable--;
+    this.completed++;
+    this.created++;
+    const next = this.#create();
+    next.place = place;
+    this.#tasks[place] = next;
+  };
 
   ended = (task, how, error) => {
     if (task.place >= 0) {

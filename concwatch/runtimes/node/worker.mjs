@@ -9,18 +9,23 @@ import { refuse, send } from "./wire.mjs";
 import { startersOf } from "./workload.mjs";
 
 const SLICE = 0.01; // seconds: the longest that growing or shrinking may delay commands
+const REPLACEABLE = 100; // tasks that replace themselves before commands get through, however late timers are
 const FULL = 0.9; // of V8's heap: beyond it collections take seconds, and finally the process aborts
 
 /** Holds a target. Everything runs on the loop's only thread, in slices. */
 export class Worker {
   goal = new Goal();
-  taskSet = new TaskSet((error) => this.#onEnd(error));
+  taskSet = new TaskSet(
+    () => this.#createOne(now()),
+    (error) => this.#onEnd(error),
+  );
   ticker = new Ticker(this.taskSet);
   #engine;
   #create;
   #createTimed;
   #timing = new TokenBucket();
   #burst = null;
+  #aim = 1; // the target, or the number of tasks of a burst; at least 1
   #isCheckDue = false;
   #isFailureReported = false;
 
@@ -30,8 +35,8 @@ export class Worker {
   }
 
   #setStarters(workload) {
-    const { ended, timings } = this.taskSet;
-    const starters = startersOf(this.#engine, workload, ended, timings);
+    const target = () => this.#aim;
+    const starters = startersOf(this.#engine, workload, this.taskSet, target);
     [this.#create, this.#createTimed] = starters;
   }
 
@@ -45,6 +50,7 @@ export class Worker {
   check() {
     if (this.#isCheckDue) return;
     this.#isCheckDue = true;
+    this.taskSet.replaceable = 0;
     setImmediate(() => {
       this.#isCheckDue = false;
       if (this.#burst) this.#finishBurst();
@@ -54,17 +60,23 @@ export class Worker {
 
   /** Create or cancel tasks for one slice of time. */
   #adjust() {
-    this.#reportReached();
     const end = now() + SLICE;
+    this.#aim = Math.max(1, this.goal.target);
     let wanted = this.goal.wanted(this.taskSet.live);
     if (wanted > 0 && isHeapFull()) return this.#hitHeapLimit();
-    if (wanted !== 0) this.check();
     for (let time; wanted > 0 && (time = now()) < end; wanted--) {
-      const isTimed = this.#timing.take(time);
-      this.taskSet.start(isTimed ? this.#createTimed : this.#create);
+      this.taskSet.add(this.#createOne(time));
       this.goal.created(1);
     }
     for (; wanted < 0 && now() < end; wanted++) this.taskSet.cancelOne();
+    if (wanted !== 0) return this.check();
+    this.#reportReached();
+    if (this.goal.keepsUp(this.taskSet.live))
+      this.taskSet.replaceable = REPLACEABLE;
+  }
+
+  #createOne(time) {
+    return this.#timing.take(time) ? this.#createTimed() : this.#create();
   }
 
   #reportReached() {
@@ -98,7 +110,8 @@ export class Worker {
   }
 
   startBurst(tasks) {
-    this.#burst = new Burst(tasks, () => this.taskSet.start(this.#create));
+    this.#aim = Math.max(1, tasks);
+    this.#burst = new Burst(tasks, () => this.taskSet.add(this.#create()));
     this.check();
   }
 

@@ -1,47 +1,60 @@
-// Starts as many sleeping goroutines as the argument states, each of which a context can cancel.
+// Holds goroutines that sleep; each can be cancelled, and is replaced as it ends.
+// Arguments: how many, and the least and the most seconds that they sleep.
 package main
 
 import (
-	"context"
-	"encoding/json"
+	"bufio"
 	"fmt"
+	"math"
 	"os"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-func resident() int {
-	statm, _ := os.ReadFile("/proc/self/statm")
-	var size, pages int
-	fmt.Sscan(string(statm), &size, &pages)
-	return pages * os.Getpagesize()
+var (
+	least, most  float64
+	drawn, ended atomic.Int64
+	quit         = make(chan struct{}) // each value cancels one task
+)
+
+// length returns the next sleep, of a sequence that covers the range evenly.
+func length() time.Duration {
+	_, at := math.Modf(float64(drawn.Add(1)) * 0.6180339887498949)
+	return time.Duration((least + at*(most-least)) * float64(time.Second))
+}
+
+func task() {
+	timer := time.NewTimer(length())
+	select {
+	case <-timer.C:
+		ended.Add(1)
+		go task()
+	case <-quit:
+		timer.Stop()
+	}
 }
 
 func main() {
-	count, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		panic(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	before := resident()
+	var count int
+	fmt.Sscan(os.Args[1], &count)
+	fmt.Sscan(os.Args[2], &least)
+	fmt.Sscan(os.Args[3], &most)
+	lines := bufio.NewScanner(os.Stdin)
+	fmt.Println("idle")
+	lines.Scan()
 	began := time.Now()
-
-	var live sync.WaitGroup
-	live.Add(count)
+	var begun sync.WaitGroup
+	begun.Add(count)
 	for range count {
 		go func() {
-			live.Done()
-			select {
-			case <-time.After(time.Hour):
-			case <-ctx.Done():
-			}
+			begun.Done()
+			task()
 		}()
 	}
-	live.Wait()
-
-	json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"seconds": time.Since(began).Seconds(), "rss_before": before, "rss": resident(),
-	})
+	begun.Wait()
+	fmt.Println("live", time.Since(began).Seconds())
+	for lines.Scan() {
+		fmt.Println("ended", ended.Load())
+	}
 }

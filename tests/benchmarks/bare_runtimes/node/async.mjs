@@ -1,15 +1,30 @@
-// Starts as many sleeping async functions as the argument states, each of which can be cancelled.
-import { resident } from "./memory.mjs";
+// Holds async functions that sleep; each can be cancelled, and is replaced as it ends.
+// Arguments: how many, and the least and the most seconds that they sleep.
+import { createInterface } from "node:readline";
 
-class Cancelled extends Error {}
+const CANCELLED = new Error("cancelled");
+const [count, least, most] = process.argv.slice(2).map(Number);
+const jobs = [];
+let ended = 0;
+let at = 0; // covers 0 to 1 evenly
+
+/** The next sleep in milliseconds. */
+function length() {
+  at = (at + 0.6180339887498949) % 1;
+  return (least + at * (most - least)) * 1000;
+}
 
 class Job {
-  async run() {
+  async run(place) {
+    jobs[place] = this;
     try {
-      await this.sleep(3_600_000);
+      await this.sleep(length());
     } catch (error) {
-      if (!(error instanceof Cancelled)) throw error;
+      if (error === CANCELLED) return;
+      throw error;
     }
+    ended++;
+    new Job().run(place);
   }
 
   sleep(milliseconds) {
@@ -21,22 +36,16 @@ class Job {
 
   cancel() {
     clearTimeout(this.timer);
-    this.reject(new Cancelled());
+    this.reject(CANCELLED);
   }
 }
 
-const count = Number(process.argv[2]);
-const before = resident();
-const began = performance.now();
-
-const jobs = [];
-for (let i = 0; i < count; i++) {
-  const job = new Job();
-  job.run();
-  jobs.push(job);
-}
-
-const seconds = (performance.now() - began) / 1000;
-console.log(JSON.stringify({ seconds, rss_before: before, rss: resident() }));
-jobs.at(-1).cancel();
-process.exit(0);
+const lines = createInterface(process.stdin);
+console.log("idle");
+lines.once("line", () => {
+  const began = performance.now();
+  for (let i = 0; i < count; i++) new Job().run(i);
+  console.log("live", (performance.now() - began) / 1000);
+  lines.on("line", () => console.log("ended", ended));
+});
+lines.on("close", () => process.exit());

@@ -1,11 +1,23 @@
-// Starts as many timer promises as the argument states, each of which can be cancelled, and one that awaits all.
-import { resident } from "./memory.mjs";
+// Holds promises that timers resolve; each can be cancelled, and is replaced as it ends.
+// Arguments: how many, and the least and the most seconds that they wait.
+import { createInterface } from "node:readline";
+
+const [count, least, most] = process.argv.slice(2).map(Number);
+const timers = [];
+let ended = 0;
+let at = 0; // covers 0 to 1 evenly
+
+/** The next sleep in milliseconds. */
+function length() {
+  at = (at + 0.6180339887498949) % 1;
+  return (least + at * (most - least)) * 1000;
+}
 
 class Timer {
-  constructor(milliseconds) {
+  constructor(place) {
     this.promise = new Promise((resolve) => {
       this.resolve = resolve;
-      this.timer = setTimeout(resolve, milliseconds);
+      this.timer = setTimeout(expire, length(), place);
     });
   }
 
@@ -15,15 +27,18 @@ class Timer {
   }
 }
 
-const count = Number(process.argv[2]);
-const before = resident();
-const began = performance.now();
+function expire(place) {
+  timers[place].resolve();
+  ended++;
+  timers[place] = new Timer(place);
+}
 
-const timers = [];
-for (let i = 0; i < count; i++) timers.push(new Timer(3_600_000));
-const all = Promise.all(timers.map(({ promise }) => promise));
-
-const seconds = (performance.now() - began) / 1000;
-console.log(JSON.stringify({ seconds, rss_before: before, rss: resident() }));
-timers.forEach((timer) => timer.cancel());
-all.then(() => process.exit(0));
+const lines = createInterface(process.stdin);
+console.log("idle");
+lines.once("line", () => {
+  const began = performance.now();
+  for (let i = 0; i < count; i++) timers[i] = new Timer(i);
+  console.log("live", (performance.now() - began) / 1000);
+  lines.on("line", () => console.log("ended", ended));
+});
+lines.on("close", () => process.exit());

@@ -34,11 +34,11 @@ impl Engine {
         });
     }
 
-    pub fn start(&mut self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
+    pub fn start(&self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
         let mut life = Life::new(slot, timed); // outside, so that it is dropped even if the task never begins
         // A future for each, since one for all would be as large as the largest.
-        Ok(match work.next() {
-            Work::Sleep(length) | Work::Spread(length, _) => self.0.spawn(async move {
+        Ok(match work {
+            Work::Sleep(length) => self.0.spawn(async move {
                 life.begin();
                 sleep(length).await;
                 life.complete();

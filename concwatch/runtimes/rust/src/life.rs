@@ -1,24 +1,19 @@
 //! How a task reports that it begins and that it has ended, however it ends.
 
-use crate::{command::Command, timing};
+use crate::timing;
 use std::sync::{
     OnceLock,
     atomic::{AtomicU64, Ordering::Relaxed},
-    mpsc::Sender,
 };
 
-/// What is reported to the worker's own thread.
-pub enum Event {
-    Command(Box<Command>),
-    Ended { slot: u32, completed: bool },
-}
+type Ended = fn(slot: u32, completed: bool);
 
-static EVENTS: OnceLock<Sender<Event>> = OnceLock::new();
+static ENDED: OnceLock<Ended> = OnceLock::new();
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Set where ends are sent; a sender per task would take more memory.
-pub fn connect(events: Sender<Event>) {
-    EVENTS.set(events).expect("connected once");
+/// Set what each task calls as the last thing it does; a function per task would take more memory.
+pub fn connect(ended: Ended) {
+    ENDED.set(ended).expect("connected once");
 }
 
 /// How many tasks have begun so far, or never will.
@@ -66,11 +61,8 @@ impl Drop for Life {
         if self.timed {
             timing::ended(self.slot, self.completed);
         }
-        if let Some(events) = EVENTS.get() {
-            let _ = events.send(Event::Ended {
-                slot: self.slot,
-                completed: self.completed,
-            });
+        if let Some(ended) = ENDED.get() {
+            ended(self.slot, self.completed);
         }
     }
 }

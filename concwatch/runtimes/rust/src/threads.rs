@@ -9,8 +9,8 @@ use crate::{
 use std::{
     io,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     thread::{self, Thread},
     time::{Duration, Instant},
@@ -18,8 +18,8 @@ use std::{
 
 #[derive(Default)]
 pub struct Engine {
-    maps: Maps,
-    started: u64,
+    maps: Mutex<Maps>,
+    started: AtomicU64,
 }
 
 /// A sleeping thread is parked, so that it can be woken early.
@@ -53,9 +53,8 @@ impl Engine {
         });
     }
 
-    pub fn start(&mut self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
-        self.maps.take(self.started)?;
-        let work = work.next();
+    pub fn start(&self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
+        self.maps.lock().unwrap().take(self.started.load(Relaxed))?;
         let quit = Arc::new(Quit(AtomicBool::new(false)));
         let task = Arc::clone(&quit);
         let thread = thread::Builder::new().spawn(move || {
@@ -65,7 +64,7 @@ impl Engine {
                 life.complete();
             }
         })?;
-        self.started += 1;
+        self.started.fetch_add(1, Relaxed);
         Ok(Handle {
             thread: thread.thread().clone(),
             quit,
@@ -79,7 +78,7 @@ struct Quit(AtomicBool);
 impl Quit {
     fn run(&self, work: Work) -> Option<()> {
         match work {
-            Work::Sleep(length) | Work::Spread(length, _) => self.sleep(length),
+            Work::Sleep(length) => self.sleep(length),
             Work::Ticks(count, length) => (0..count).try_for_each(|_| self.sleep(length)),
             Work::Hold => self.hold(),
             Work::Payload(size) => {

@@ -14,7 +14,9 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 static ARGUMENTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let numbers = env::args().skip(1).map(|text| text.parse());
-    numbers.collect::<Result<_, _>>().expect("usage: NAME TASKS LEAST TO")
+    numbers
+        .collect::<Result<_, _>>()
+        .expect("usage: NAME TASKS LEAST TO")
 });
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 static ENDED: AtomicUsize = AtomicUsize::new(0);

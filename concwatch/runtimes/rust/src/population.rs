@@ -175,7 +175,7 @@ impl Population {
             Was::Dying => self.counts.dying -= 1,
         }
         self.counts.ended(completed);
-        if completed && matches!(self.wanted(), Wanted::Create(_)) {
+        if completed && matches!(self.wanted(), Wanted::Create(_)) && shared().engine.has_room() {
             let timed = self.timing.take(1) > 0;
             return Some(self.prepare_one(timed));
         }

@@ -1,6 +1,6 @@
 //! The handles of all live tasks, each in a slot whose number its task knows.
 
-use crate::engine::Handle;
+use crate::{engine::Handle, life::SLOTS};
 
 /// A slot is empty while its task is starting or being cancelled, and free once it has ended.
 #[derive(Default)]
@@ -28,8 +28,10 @@ impl Tasks {
     /// Return the slot of a task that is about to start.
     pub fn reserve(&mut self) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
+            let slot = self.slots.len() as u32;
+            assert!(slot < SLOTS, "more tasks than slots");
             self.slots.push(None);
-            u32::try_from(self.slots.len() - 1).expect("fewer tasks than 2^32")
+            slot
         });
         self.starting.push(Starting { slot, ended: None });
         slot

@@ -53,6 +53,11 @@ impl Engine {
         });
     }
 
+    /// Whether a thread may start another, without waiting for the maps of those that end as it does.
+    pub fn has_room(&self) -> bool {
+        self.maps.try_lock().is_ok_and(|maps| maps.has_some())
+    }
+
     pub fn start(&self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
         self.maps.lock().unwrap().take(self.started.load(Relaxed))?;
         let quit = Arc::new(Quit(AtomicBool::new(false)));

@@ -175,7 +175,10 @@ impl Population {
             Was::Dying => self.counts.dying -= 1,
         }
         self.counts.ended(completed);
-        if completed && matches!(self.wanted(), Wanted::Create(_)) && shared().engine.has_room() {
+        if completed
+            && let Wanted::Create(more) = self.wanted()
+            && shared().engine.may_succeed(more + self.counts.starting)
+        {
             let timed = self.timing.take(1) > 0;
             return Some(self.prepare_one(timed));
         }

@@ -53,9 +53,11 @@ impl Engine {
         });
     }
 
-    /// Whether a thread may start another, without waiting for the maps of those that end as it does.
-    pub fn has_room(&self) -> bool {
-        self.maps.try_lock().is_ok_and(|maps| maps.has_some())
+    /// Whether a thread that ends may start its successor, while so many are missing. If more than that are, the
+    /// processor is busy: the worker's own thread then starts them, which would otherwise wait for its turn behind
+    /// them all. That thread also waits for the maps of those that end.
+    pub fn may_succeed(&self, missing: u64) -> bool {
+        missing == 1 && self.maps.try_lock().is_ok_and(|maps| maps.has_some())
     }
 
     pub fn start(&self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {

@@ -174,7 +174,7 @@ CATALOG: tuple[Engine, ...] = (
     Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, grain=_INTERPRETER, shown=False),
     _built("rust-threads", "one Rust std::thread", 9_860, 64, threads=True, maps=4),
     _built("tokio", "one tokio task", 456, 128),
-    _built("async-std", "one async-std task", 384, 128),
+    _built("async-std", "one async-std task", 370, 128),
     _built("go", "one goroutine", 3_155, 128),
     _built("java-threads", "one Java platform thread", 21_700, 2048, threads=True, maps=2),
     _built("java-virtual", "one Java virtual thread", 950, 4096),

@@ -3,8 +3,9 @@
 use crate::{
     command::{Command, MOST_TASKS},
     json::Value,
+    population::{self, lock},
     system::{self, Clock},
-    tick, wire,
+    wire,
     worker::{BATCH, Worker},
 };
 use std::time::{Duration, Instant};
@@ -21,8 +22,11 @@ pub struct Burst {
 impl Worker {
     /// Create the tasks of a burst; no target is held until they have ended.
     pub fn burst(&mut self, command: &Command) -> Result<(), String> {
-        let live = self.counts.live();
-        if live > 0 || self.goal.target > 0 {
+        let (live, target) = {
+            let population = lock();
+            (population.counts.present(), population.goal.target)
+        };
+        if live > 0 || target > 0 {
             return Err(format!(
                 "{live} tasks are live: a burst expects none, and a target of 0"
             ));
@@ -32,20 +36,20 @@ impl Worker {
         if parts > 1 || command.whole("older", MOST_TASKS)? > 0 || command.has("read_after") {
             return Err("a burst here has one part, none that are older, and no reading".into());
         }
-        self.goal.pause(tasks);
+        let before = lock().begin_burst(tasks);
         let (began, used) = (Instant::now(), system::now(Clock::Process));
-        let before = self.counts.created;
-        while self.counts.created < before + tasks {
-            if let Err(why) = self.start(false) {
+        let mut left = tasks;
+        while left > 0 {
+            let batch = left.min(BATCH);
+            left -= batch;
+            let starts = lock().prepare_untimed(batch);
+            if let Err(why) = population::start(starts) {
                 self.stop_growing(tasks, "unknown", Value::Null, &why.to_string());
                 break;
             }
-            if self.counts.created % BATCH == 0 {
-                tick::show(self.counts);
-            }
         }
         self.bursting = Some(Burst {
-            tasks: self.counts.created - before,
+            tasks: lock().counts.created - before,
             began,
             used,
             created: began.elapsed(),
@@ -56,10 +60,13 @@ impl Worker {
 
     /// Report a burst, once, when its tasks have ended.
     pub fn report_burst(&mut self) {
-        let Some(burst) = self.bursting.take_if(|_| self.counts.live() == 0) else {
+        let mut population = lock();
+        let over = population.burst_is_over();
+        let Some(burst) = self.bursting.take_if(|_| over) else {
             return;
         };
-        self.goal.resume();
+        population.goal.resume();
+        drop(population);
         wire::send(
             "burst",
             &[

@@ -34,15 +34,24 @@ impl Engine {
         });
     }
 
-    pub fn start(&mut self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
+    /// Whether a task that ends may start its successor, while so many are missing.
+    pub fn may_succeed(&self, _missing: u64) -> bool {
+        true
+    }
+
+    pub fn start(&self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
         let mut life = Life::new(slot, timed); // outside, so that it is dropped even if the task never begins
         // A future for each, since one for all would be as large as the largest.
-        Ok(match work.next() {
-            Work::Sleep(length) | Work::Spread(length, _) => self.0.spawn(async move {
-                life.begin();
-                sleep(length).await;
-                life.complete();
-            }),
+        Ok(match work {
+            Work::Sleep(length) => {
+                // Half as large as a Duration, and without its alignment.
+                let (seconds, nanos) = (length.as_secs() as u32, length.subsec_nanos());
+                self.0.spawn(async move {
+                    life.begin();
+                    sleep(Duration::new(seconds.into(), nanos)).await;
+                    life.complete();
+                })
+            }
             Work::Ticks(count, length) => self.0.spawn(async move {
                 life.begin();
                 for _ in 0..count {

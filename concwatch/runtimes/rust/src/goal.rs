@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
-/// The counters of a worker; all but `dying` are cumulative.
+/// The counters of a worker; the first three are cumulative.
 #[derive(Clone, Copy, Default)]
 pub struct Counts {
     pub created: u64,
     pub completed: u64,
     pub cancelled: u64,
+    /// About to be created.
+    pub starting: u64,
     /// Being cancelled, and not yet ended.
     pub dying: u64,
 }
@@ -17,9 +19,23 @@ impl Counts {
         self.created - self.completed - self.cancelled
     }
 
-    /// Live tasks that are not being cancelled.
+    /// Those live and those starting.
+    pub fn present(&self) -> u64 {
+        self.live() + self.starting
+    }
+
+    /// Of these, the ones that are not being cancelled.
     pub fn standing(&self) -> u64 {
-        self.live() - self.dying
+        self.present() - self.dying
+    }
+
+    /// One has ended.
+    pub fn ended(&mut self, completed: bool) {
+        if completed {
+            self.completed += 1;
+        } else {
+            self.cancelled += 1;
+        }
     }
 }
 
@@ -55,12 +71,17 @@ impl Goal {
         let standing = if self.replacing { 0 } else { counts.standing() };
         self.target = target;
         self.left = target.saturating_sub(standing);
-        self.due = counts.created + self.left;
+        let created = counts.created + counts.starting;
+        self.due = created + self.left;
         self.pending = Some(Pending {
             at,
-            created: counts.created,
+            created,
             cancelled: counts.cancelled,
         });
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused
     }
 
     pub fn set_refill(&mut self, on: bool) {
@@ -75,7 +96,7 @@ impl Goal {
             self.left += again;
             self.due += again;
         }
-        self.replacing = counts.live() > 0;
+        self.replacing = counts.present() > 0;
     }
 
     /// Lower the target to what is live, to stop growth.
@@ -95,18 +116,25 @@ impl Goal {
         (self.target, self.paused) = (0, false);
     }
 
-    pub fn created(&mut self) {
+    /// A task is about to be created.
+    pub fn starts(&mut self) {
         self.left = self.left.saturating_sub(1);
+    }
+
+    /// It could not be created.
+    pub fn did_not_start(&mut self) {
+        self.left += u64::from(self.once);
     }
 
     pub fn wanted(&mut self, counts: &Counts) -> Wanted {
         if self.paused {
             return Wanted::Nothing;
         }
-        self.replacing &= counts.live() > 0;
+        self.replacing &= counts.present() > 0;
         let kept = if self.replacing { 0 } else { self.target };
-        let room = kept.saturating_sub(counts.live()); // those being cancelled end before others are created
-        match counts.standing().saturating_sub(kept) {
+        let room = kept.saturating_sub(counts.present()); // those being cancelled end before others are created
+        let excess = counts.standing().saturating_sub(kept);
+        match excess.min(counts.standing() - counts.starting) {
             0 => match if self.once { room.min(self.left) } else { room } {
                 0 => Wanted::Nothing,
                 more => Wanted::Create(more),
@@ -117,7 +145,7 @@ impl Goal {
 
     /// Whether the target is met and has not been reported yet.
     pub fn is_met(&self, counts: &Counts) -> bool {
-        self.pending.is_some() && counts.created >= self.due && counts.live() <= self.target
+        self.pending.is_some() && counts.created >= self.due && counts.present() <= self.target
     }
 
     /// The target to report, once, when it is met and enough tasks have begun.

@@ -1,24 +1,22 @@
 //! How a task reports that it begins and that it has ended, however it ends.
 
-use crate::{command::Command, timing};
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicU64, Ordering::Relaxed},
-    mpsc::Sender,
+use crate::timing;
+use std::{
+    mem,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
-/// What is reported to the worker's own thread.
-pub enum Event {
-    Command(Box<Command>),
-    Ended { slot: u32, completed: bool },
-}
+type Ended = fn(slot: u32, completed: bool);
 
-static EVENTS: OnceLock<Sender<Event>> = OnceLock::new();
+static ENDED: OnceLock<Ended> = OnceLock::new();
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Set where ends are sent; a sender per task would take more memory.
-pub fn connect(events: Sender<Event>) {
-    EVENTS.set(events).expect("connected once");
+/// Set what each task calls as the last thing it does; a function per task would take more memory.
+pub fn connect(ended: Ended) {
+    ENDED.set(ended).expect("connected once");
 }
 
 /// How many tasks have begun so far, or never will.
@@ -26,51 +24,57 @@ pub fn begun() -> u64 {
     BEGUN.load(Relaxed)
 }
 
-/// Belongs to a task, and is dropped with it.
-pub struct Life {
-    slot: u32,
-    timed: bool,
-    begun: bool,
-    completed: bool,
-}
+/// Belongs to a task, and is dropped with it: the number of its slot, and two flags. One word, since each of a
+/// million tasks has one.
+pub struct Life(u32);
+
+const TIMED: u32 = 1 << 31;
+const HAS_BEGUN: u32 = 1 << 30;
+pub const SLOTS: u32 = 1 << 30;
 
 impl Life {
     pub fn new(slot: u32, timed: bool) -> Self {
-        Life {
-            slot,
-            timed,
-            begun: false,
-            completed: false,
-        }
+        Life(if timed { slot | TIMED } else { slot })
     }
 
     pub fn begin(&mut self) {
-        self.begun = true;
-        if self.timed {
-            timing::begun(self.slot);
+        self.0 |= HAS_BEGUN;
+        if self.has(TIMED) {
+            timing::begun(self.slot());
         }
         BEGUN.fetch_add(1, Relaxed);
     }
 
     /// The task has completed.
-    pub fn complete(mut self) {
-        self.completed = true;
+    pub fn complete(self) {
+        self.end(true);
+        mem::forget(self);
+    }
+
+    fn end(&self, completed: bool) {
+        if self.has(TIMED) {
+            timing::ended(self.slot(), completed);
+        }
+        if let Some(ended) = ENDED.get() {
+            ended(self.slot(), completed);
+        }
+    }
+
+    fn slot(&self) -> u32 {
+        self.0 & (SLOTS - 1)
+    }
+
+    fn has(&self, flag: u32) -> bool {
+        self.0 & flag != 0
     }
 }
 
 impl Drop for Life {
+    /// The task has been cancelled.
     fn drop(&mut self) {
-        if !self.begun {
-            BEGUN.fetch_add(1, Relaxed); // cancelled before its first step
+        if !self.has(HAS_BEGUN) {
+            BEGUN.fetch_add(1, Relaxed); // it never will
         }
-        if self.timed {
-            timing::ended(self.slot, self.completed);
-        }
-        if let Some(events) = EVENTS.get() {
-            let _ = events.send(Event::Ended {
-                slot: self.slot,
-                completed: self.completed,
-            });
-        }
+        self.end(false);
     }
 }

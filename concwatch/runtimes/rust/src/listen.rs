@@ -1,6 +1,6 @@
 //! The thread that reads commands.
 
-use crate::{command::Command, json::Value, life::Event, wire};
+use crate::{command::Command, json::Value, population, wire};
 use std::{
     fs::File,
     io::{BufRead, BufReader, Read},
@@ -12,7 +12,7 @@ use std::{
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// Pass every command on; exit the process when the input ends.
-pub fn listen(input: File, events: &Sender<Event>) -> ! {
+pub fn listen(input: File, commands: &Sender<Command>) -> ! {
     let mut input = BufReader::new(input);
     let mut line = Vec::new();
     let mut inside = false; // whether the next piece belongs to a line that was too long
@@ -23,7 +23,7 @@ pub fn listen(input: File, events: &Sender<Event>) -> ! {
         .is_ok_and(|size| size > 0)
     {
         if !inside && !line.trim_ascii().is_empty() {
-            pass(&line, events);
+            pass(&line, commands);
         }
         inside = line.last() != Some(&b'\n');
         line.clear();
@@ -31,12 +31,13 @@ pub fn listen(input: File, events: &Sender<Event>) -> ! {
     process::exit(0)
 }
 
-fn pass(line: &[u8], events: &Sender<Event>) {
+fn pass(line: &[u8], commands: &Sender<Command>) {
     match Command::read(line, Instant::now()) {
         Err(why) => wire::refuse(Value::Null, &why),
         Ok(command) if command.kind == "stop" => process::exit(0),
-        Ok(command) => events
-            .send(Event::Command(Box::new(command)))
-            .expect("the worker's thread"),
+        Ok(command) => {
+            commands.send(command).expect("the worker's thread");
+            population::wake();
+        }
     }
 }

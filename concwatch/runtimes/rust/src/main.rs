@@ -24,6 +24,7 @@ mod json;
 mod lag;
 mod life;
 mod listen;
+mod population;
 mod system;
 mod tasks;
 mod tick;
@@ -41,8 +42,7 @@ fn main() {
         process::exit(2);
     };
     let input = wire::open().expect("standard input and output");
-    let (events, taken) = mpsc::channel();
-    life::connect(events.clone());
+    let (commands, taken) = mpsc::channel();
     let engine = engine::Engine::new();
     engine.watch();
     wire::send(
@@ -57,7 +57,8 @@ fn main() {
             ("workloads", work::WORDS.into()),
         ],
     );
+    population::found(engine);
     let ticker = tick::start();
-    thread::spawn(move || listen::listen(input, &events));
-    worker::Worker::new(engine, ticker, taken).control()
+    thread::spawn(move || listen::listen(input, &commands));
+    worker::Worker::new(ticker, taken).control()
 }

@@ -30,6 +30,11 @@ pub struct Maps {
 }
 
 impl Maps {
+    /// Whether one more thread may be started without a check.
+    pub fn has_some(&self) -> bool {
+        self.unseen > 0
+    }
+
     /// Reserve what one more thread needs, after so many have been started.
     pub fn take(&mut self, started: u64) -> io::Result<()> {
         let mut before = 0;

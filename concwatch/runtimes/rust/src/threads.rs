@@ -9,8 +9,8 @@ use crate::{
 use std::{
     io,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     thread::{self, Thread},
     time::{Duration, Instant},
@@ -18,8 +18,8 @@ use std::{
 
 #[derive(Default)]
 pub struct Engine {
-    maps: Maps,
-    started: u64,
+    maps: Mutex<Maps>,
+    started: AtomicU64,
 }
 
 /// A sleeping thread is parked, so that it can be woken early.
@@ -53,9 +53,15 @@ impl Engine {
         });
     }
 
-    pub fn start(&mut self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
-        self.maps.take(self.started)?;
-        let work = work.next();
+    /// Whether a thread that ends may start its successor, while so many are missing. If more than that are, the
+    /// processor is busy: the worker's own thread then starts them, which would otherwise wait for its turn behind
+    /// them all. That thread also waits for the maps of those that end.
+    pub fn may_succeed(&self, missing: u64) -> bool {
+        missing == 1 && self.maps.try_lock().is_ok_and(|maps| maps.has_some())
+    }
+
+    pub fn start(&self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
+        self.maps.lock().unwrap().take(self.started.load(Relaxed))?;
         let quit = Arc::new(Quit(AtomicBool::new(false)));
         let task = Arc::clone(&quit);
         let thread = thread::Builder::new().spawn(move || {
@@ -65,7 +71,7 @@ impl Engine {
                 life.complete();
             }
         })?;
-        self.started += 1;
+        self.started.fetch_add(1, Relaxed);
         Ok(Handle {
             thread: thread.thread().clone(),
             quit,
@@ -79,7 +85,7 @@ struct Quit(AtomicBool);
 impl Quit {
     fn run(&self, work: Work) -> Option<()> {
         match work {
-            Work::Sleep(length) | Work::Spread(length, _) => self.sleep(length),
+            Work::Sleep(length) => self.sleep(length),
             Work::Ticks(count, length) => (0..count).try_for_each(|_| self.sleep(length)),
             Work::Hold => self.hold(),
             Work::Payload(size) => {

@@ -1,8 +1,7 @@
 //! The thread that sends ticks, however busy the worker is.
 
 use crate::{
-    goal::Counts,
-    lag,
+    lag, population,
     system::{self, Clock},
     timing::{self, Timings},
     wire,
@@ -13,28 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-struct State {
-    counts: Counts,
-    interval: Duration,
-}
-
-static STATE: Mutex<State> = Mutex::new(State {
-    counts: Counts {
-        created: 0,
-        completed: 0,
-        cancelled: 0,
-        dying: 0,
-    },
-    interval: Duration::from_millis(100),
-});
-
-/// Set what the next ticks report.
-pub fn show(counts: Counts) {
-    STATE.lock().unwrap().counts = counts;
-}
+static INTERVAL: Mutex<Duration> = Mutex::new(Duration::from_millis(100));
 
 pub fn set_interval(interval: Duration) {
-    STATE.lock().unwrap().interval = interval;
+    *INTERVAL.lock().unwrap() = interval;
 }
 
 /// Start it; unparking it sends a tick at once.
@@ -42,8 +23,8 @@ pub fn start() -> Thread {
     thread::spawn(|| {
         let mut due = Instant::now();
         loop {
-            let State { counts, interval } = *STATE.lock().unwrap();
-            send(&counts);
+            send();
+            let interval = *INTERVAL.lock().unwrap();
             due = (due + interval).max(Instant::now()); // do not catch up
             thread::park_timeout(due - Instant::now());
             due = due.min(Instant::now());
@@ -53,7 +34,8 @@ pub fn start() -> Thread {
     .clone()
 }
 
-fn send(counts: &Counts) {
+fn send() {
+    let counts = population::lock().counts;
     let (cpu, switches) = system::usage();
     let Timings { durations, delays } = timing::take();
     wire::send(

@@ -1,29 +1,28 @@
-//! What one task does.
+//! What the tasks do.
 
 use crate::{
     command::Command,
     json::Value,
     system::{self, Clock},
 };
-use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+use std::time::Duration;
 
-pub const WORDS: &[&str] = &["sleep", "ticks", "hold", "payload", "spin", "nop"];
+pub const WORDS: &[&str] = &["sleep", "churn", "ticks", "hold", "payload", "spin", "nop"];
 
 const LONGEST: f64 = 1e9; // seconds: what can be added to any clock
+const LONGEST_DRAWN: f64 = 1e6;
+const SHORTEST_MEAN: f64 = 0.01;
+const MOST_A_SECOND: f64 = 1e6;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 const LARGEST: u64 = 1 << 62;
 
 /// How long a task spins before it yields.
 const TURN: Duration = Duration::from_millis(1);
 
+/// What one task does.
 #[derive(Clone, Copy)]
 pub enum Work {
     Sleep(Duration),
-    /// A different sleep for each task, from the first to the second.
-    Spread(Duration, Duration),
     Ticks(u64, Duration),
     Hold,
     Payload(usize),
@@ -31,7 +30,37 @@ pub enum Work {
     Nop,
 }
 
-impl Work {
+/// How long each of many tasks sleeps.
+pub enum Lengths {
+    /// Spread evenly from the first to the second.
+    Even(Duration, Duration),
+    /// Exponentially distributed, so that about so many tasks a second end.
+    Churn(f64),
+}
+
+impl Lengths {
+    /// The one below which a share `at` of them are, while there are so many tasks.
+    fn draw(&self, at: f64, tasks: u64) -> Duration {
+        match *self {
+            Lengths::Even(least, most) => least + most.saturating_sub(least).mul_f64(at),
+            Lengths::Churn(rate) => {
+                let mean = (tasks.max(1) as f64 / rate).max(SHORTEST_MEAN);
+                Duration::from_secs_f64((-mean * (-at).ln_1p()).min(LONGEST_DRAWN))
+            }
+        }
+    }
+}
+
+/// What all tasks do: the same, or each sleeps for a time of its own.
+pub enum Workload {
+    Same(Work),
+    Sleeps {
+        lengths: Lengths,
+        drawn: [u32; 2], // so far: for tasks that are not timed, and for those that are
+    },
+}
+
+impl Workload {
     pub fn read(command: &Command) -> Result<Self, String> {
         let spec = command.text("spec")?;
         let length = |key| {
@@ -40,8 +69,15 @@ impl Work {
                 .map(|it| Duration::from_secs_f64(it.min(LONGEST)))
         };
         let seconds = || length("seconds");
-        Ok(match command.text("word")? {
-            "sleep" if command.has("to") => Work::Spread(seconds()?, length("to")?),
+        Ok(Workload::Same(match command.text("word")? {
+            "sleep" if command.has("to") => {
+                return Ok(Lengths::Even(seconds()?, length("to")?).into());
+            }
+            "churn" => {
+                let expected = "tasks a second, more than 0 and at most 1,000,000";
+                let rate = command.number("rate", f64::MIN_POSITIVE..=MOST_A_SECOND, expected)?;
+                return Ok(Lengths::Churn(rate).into());
+            }
             "sleep" => Work::Sleep(seconds()?),
             "ticks" => Work::Ticks(command.whole("count", LARGEST)?, seconds()?),
             "hold" => Work::Hold,
@@ -55,19 +91,27 @@ impl Work {
                     WORDS.join(", ")
                 ));
             }
-        })
+        }))
     }
 
-    /// What one task does, with its own duration if they vary.
-    pub fn next(self) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
+    /// What the next task does, of so many. The timed ones are a sample: their lengths are as even as all.
+    pub fn next(&mut self, tasks: u64, timed: bool) -> Work {
         match self {
-            Work::Spread(least, most) => {
-                let at = (COUNT.fetch_add(1, Relaxed) as f64 * GOLDEN).fract();
-                Work::Sleep(least + most.saturating_sub(least).mul_f64(at))
+            Workload::Same(work) => *work,
+            Workload::Sleeps { lengths, drawn } => {
+                let count = &mut drawn[usize::from(timed)];
+                let at = (f64::from(*count) * GOLDEN).fract();
+                *count = count.wrapping_add(1);
+                Work::Sleep(lengths.draw(at, tasks))
             }
-            work => work,
         }
+    }
+}
+
+impl From<Lengths> for Workload {
+    fn from(lengths: Lengths) -> Self {
+        let drawn = [0; 2];
+        Workload::Sleeps { lengths, drawn }
     }
 }
 

@@ -3,21 +3,16 @@
 use crate::{
     burst::Burst,
     command::{Command, MOST_TASKS},
-    engine::Engine,
-    goal::{Counts, Goal, Wanted},
+    goal::Wanted,
     json::Value,
-    life::{self, Event},
-    system,
-    tasks::Tasks,
-    tick,
-    timing::{self, TokenBucket},
-    wire,
-    work::Work,
+    life,
+    population::{self, lock},
+    system, tick, wire,
+    work::Workload,
 };
 use std::{
-    io,
     sync::mpsc::Receiver,
-    thread::Thread,
+    thread::{self, Thread},
     time::{Duration, Instant},
 };
 
@@ -33,42 +28,28 @@ const LARGEST: u64 = 1 << 62;
 const KNOWN: &str = "refill, workload, halt, rate, trim, burst, target, stop";
 
 pub struct Worker {
-    engine: Engine,
-    work: Work,
-    tasks: Tasks,
-    timing: TokenBucket,
-    pub counts: Counts,
-    pub goal: Goal,
     pub ticker: Thread,
-    events: Receiver<Event>,
+    commands: Receiver<Command>,
     pub bursting: Option<Burst>,
 }
 
 impl Worker {
-    pub fn new(engine: Engine, ticker: Thread, events: Receiver<Event>) -> Self {
+    pub fn new(ticker: Thread, commands: Receiver<Command>) -> Self {
         Worker {
-            engine,
-            work: Work::Hold,
-            tasks: Tasks::default(),
-            timing: TokenBucket::new(),
-            counts: Counts::default(),
-            goal: Goal::default(),
             ticker,
-            events,
+            commands,
             bursting: None,
         }
     }
 
     pub fn control(mut self) -> ! {
         loop {
+            while let Ok(command) = self.commands.try_recv() {
+                self.handle(&command);
+            }
             let patience = self.adjust();
-            let mut event = self.events.recv_timeout(patience).ok();
-            while let Some(some) = event {
-                match some {
-                    Event::Command(command) => self.handle(&command),
-                    Event::Ended { slot, completed } => self.ended(slot, completed),
-                }
-                event = self.events.try_recv().ok();
+            if !patience.is_zero() {
+                thread::park_timeout(patience);
             }
         }
     }
@@ -77,12 +58,12 @@ impl Worker {
     fn adjust(&mut self) -> Duration {
         let end = Instant::now() + SLICE;
         while Instant::now() < end && self.go_on() {}
-        tick::show(self.counts);
         self.report_reached();
         self.report_burst();
-        if self.goal.wanted(&self.counts) != Wanted::Nothing {
+        let population = &mut *lock();
+        if population.wanted() != Wanted::Nothing {
             Duration::ZERO
-        } else if self.goal.is_met(&self.counts) {
+        } else if population.goal.is_met(&population.counts) {
             MOMENT
         } else {
             Duration::MAX
@@ -91,68 +72,31 @@ impl Worker {
 
     /// Create or cancel a batch of tasks; return whether there was anything to do.
     fn go_on(&mut self) -> bool {
-        match self.goal.wanted(&self.counts) {
+        let mut population = lock();
+        match population.wanted() {
             Wanted::Nothing => return false,
             Wanted::Create(more) => {
-                let some = more.min(BATCH);
-                let timed = self.timing.take(some);
-                for i in 0..some {
-                    if let Err(why) = self.start(i < timed) {
-                        self.stop_growing(
-                            self.goal.target,
-                            "unknown",
-                            Value::Null,
-                            &why.to_string(),
-                        );
-                        break;
-                    }
-                    self.goal.created();
+                let starts = population.prepare(more.min(BATCH));
+                let wanted = population.goal.target;
+                drop(population);
+                if let Err(why) = population::start(starts) {
+                    self.stop_growing(wanted, "unknown", Value::Null, &why.to_string());
                 }
             }
             Wanted::Cancel(excess) => {
-                for _ in 0..excess.min(BATCH) {
-                    self.counts.dying += 1;
-                    self.tasks.take_any().cancel();
+                let handles = population.remove(excess.min(BATCH));
+                drop(population);
+                for handle in handles {
+                    handle.cancel();
                 }
             }
         }
         true
     }
 
-    pub fn start(&mut self, timed: bool) -> io::Result<()> {
-        let slot = self.tasks.reserve();
-        if timed {
-            timing::created(slot);
-        }
-        match self.engine.start(self.work, slot, timed) {
-            Ok(handle) => self.tasks.put(slot, handle),
-            Err(why) => {
-                self.tasks.release(slot);
-                return Err(why);
-            }
-        }
-        self.counts.created += 1;
-        Ok(())
-    }
-
-    fn ended(&mut self, slot: u32, completed: bool) {
-        if self.tasks.release(slot).is_none() {
-            self.counts.dying -= 1;
-        }
-        if completed {
-            self.counts.completed += 1;
-        } else {
-            self.counts.cancelled += 1;
-        }
-        if self.counts.live() == 0 {
-            self.tasks.clear();
-        }
-    }
-
     /// Make the live tasks the target, and report what prevents more.
     pub fn stop_growing(&mut self, wanted: u64, wall: &str, value: Value, detail: &str) {
-        let standing = self.counts.standing();
-        self.goal.settle(standing);
+        let standing = lock().settle();
         wire::send(
             "limit",
             &[
@@ -166,19 +110,19 @@ impl Worker {
     }
 
     fn report_reached(&mut self) {
-        let Some(pending) = self.goal.reached(&self.counts, life::begun()) else {
+        let mut population = lock();
+        let (counts, target) = (population.counts, population.goal.target);
+        let Some(pending) = population.goal.reached(&counts, life::begun()) else {
             return;
         };
+        drop(population);
         wire::send(
             "reached",
             &[
-                ("target", self.goal.target.into()),
-                ("live", self.counts.live().into()),
-                ("created", (self.counts.created - pending.created).into()),
-                (
-                    "cancelled",
-                    (self.counts.cancelled - pending.cancelled).into(),
-                ),
+                ("target", target.into()),
+                ("live", counts.live().into()),
+                ("created", (counts.created - pending.created).into()),
+                ("cancelled", (counts.cancelled - pending.cancelled).into()),
                 ("seconds", pending.at.elapsed().into()),
             ],
         );
@@ -201,19 +145,19 @@ impl Worker {
 
     fn apply(&mut self, command: &Command) -> Result<(), String> {
         match command.kind.as_str() {
-            "target" => self.goal.set_target(
-                command.whole("tasks", MOST_TASKS)?,
-                &self.counts,
-                command.arrived,
-            ),
-            "refill" => self.goal.set_refill(command.flag("on")?),
-            "workload" => {
-                self.work = Work::read(command)?;
-                self.goal.replace(&self.counts);
+            "target" => {
+                let tasks = command.whole("tasks", MOST_TASKS)?;
+                let population = &mut *lock();
+                population
+                    .goal
+                    .set_target(tasks, &population.counts, command.arrived);
             }
+            "refill" => lock().goal.set_refill(command.flag("on")?),
+            "workload" => lock().replace(Workload::read(command)?),
             "halt" => {
                 let (wall, value) = (command.text("wall")?, command.whole("value", LARGEST)?);
-                self.stop_growing(self.goal.target, wall, value.into(), "");
+                let target = lock().goal.target;
+                self.stop_growing(target, wall, value.into(), "");
             }
             "rate" => {
                 let hz = command.number("hz", 0.1..=100.0, "ticks a second from 0.1 to 100")?;

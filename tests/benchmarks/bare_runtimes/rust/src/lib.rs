@@ -1,36 +1,51 @@
-//! The arguments and output of the bare programs.
+//! What the bare programs share: arguments, commands and counters.
 
 use std::{
-    env, fs, process,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    env, io,
+    sync::{
+        LazyLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
-/// Tasks that have begun.
-pub static LIVE: AtomicUsize = AtomicUsize::new(0);
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// The number of tasks, and how long each sleeps: 1,000 s by default.
-pub fn asked() -> (usize, Duration) {
-    let mut arguments = env::args().skip(1);
-    let tasks = arguments.next().and_then(|text| text.parse().ok());
-    let seconds = arguments.next().and_then(|text| text.parse().ok());
-    (
-        tasks.expect("usage: NAME TASKS [SECONDS]"),
-        Duration::from_secs(seconds.unwrap_or(1000)),
-    )
+static ARGUMENTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let numbers = env::args().skip(1).map(|text| text.parse());
+    numbers
+        .collect::<Result<_, _>>()
+        .expect("usage: NAME TASKS LEAST TO")
+});
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+static ENDED: AtomicUsize = AtomicUsize::new(0);
+
+/// A task begins: how long it sleeps.
+pub fn begin() -> Duration {
+    let at = (BEGUN.fetch_add(1, Relaxed) as f64 * GOLDEN).fract();
+    let (least, to) = (ARGUMENTS[1], ARGUMENTS[2]);
+    Duration::from_secs_f64(least + (to - least) * at)
 }
 
-pub fn rss() -> usize {
-    let statm = fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+/// A task has ended.
+pub fn end() {
+    ENDED.fetch_add(1, Relaxed);
 }
 
-/// Wait until all are live, print the results, and exit without waiting for the tasks.
-pub fn report(tasks: usize, began: Instant, rss_before: usize) -> ! {
-    while LIVE.load(Relaxed) < tasks {
-        std::thread::sleep(Duration::from_millis(1));
+/// Create all tasks when told to, then print how many have ended whenever asked; until the input ends.
+pub fn run(start: impl Fn(usize)) {
+    let tasks = ARGUMENTS[0] as usize;
+    println!("idle");
+    let mut commands = io::stdin().lines();
+    commands.next();
+    let began = Instant::now();
+    (0..tasks).for_each(start);
+    while BEGUN.load(Relaxed) < tasks {
+        thread::sleep(Duration::from_millis(1));
     }
-    let (seconds, rss) = (began.elapsed().as_secs_f64(), rss());
-    println!(r#"{{"seconds": {seconds}, "rss_before": {rss_before}, "rss": {rss}}}"#);
-    process::exit(0)
+    println!("live {}", began.elapsed().as_secs_f64());
+    for _ in commands {
+        println!("ended {}", ENDED.load(Relaxed));
+    }
 }

@@ -1,20 +1,20 @@
-//! Sleeping async-std tasks; each can be ended by its handle's `cancel`.
+//! Sleeping async-std tasks, each replaced by itself as it ends; each can be ended by its handle's `cancel`.
 
-use async_std::task::{block_on, sleep, spawn};
-use bare::{LIVE, asked, report, rss};
-use std::{sync::atomic::Ordering::Relaxed, time::Instant};
+use async_std::task::{JoinHandle, sleep, spawn};
+use bare::{begin, end, run};
+use std::sync::Mutex;
+
+static TASKS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+fn start(place: usize) -> JoinHandle<()> {
+    spawn(async move {
+        sleep(begin()).await;
+        end();
+        let mut tasks = TASKS.lock().unwrap();
+        tasks[place] = start(place);
+    })
+}
 
 fn main() {
-    block_on(async {
-        let ((tasks, length), before, began) = (asked(), rss(), Instant::now());
-        let _handles: Vec<_> = (0..tasks)
-            .map(|_| {
-                spawn(async move {
-                    LIVE.fetch_add(1, Relaxed);
-                    sleep(length).await;
-                })
-            })
-            .collect();
-        report(tasks, began, before)
-    })
+    run(|place| TASKS.lock().unwrap().push(start(place)));
 }

@@ -1,26 +1,37 @@
-//! Sleeping threads; each can be ended by setting `STOP` and unparking it.
+//! Sleeping threads, each replaced by itself as it ends; each can be ended by setting its flag and unparking it.
 
-use bare::{LIVE, asked, report, rss};
+use bare::{begin, end, run};
 use std::{
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-    thread,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::{self, Thread},
     time::Instant,
 };
 
-static STOP: AtomicBool = AtomicBool::new(false);
+type Handle = (Thread, Arc<AtomicBool>);
+
+static THREADS: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+
+fn start(place: usize) -> Handle {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = thread::spawn(move || {
+        let due = Instant::now() + begin();
+        while Instant::now() < due {
+            if stopped.load(Relaxed) {
+                return;
+            }
+            thread::park_timeout(due - Instant::now());
+        }
+        end();
+        let mut threads = THREADS.lock().unwrap();
+        threads[place] = start(place);
+    });
+    (thread.thread().clone(), stop)
+}
 
 fn main() {
-    let ((tasks, length), before, began) = (asked(), rss(), Instant::now());
-    let _handles: Vec<_> = (0..tasks)
-        .map(|_| {
-            thread::spawn(move || {
-                LIVE.fetch_add(1, Relaxed);
-                let end = Instant::now() + length;
-                while !STOP.load(Relaxed) && Instant::now() < end {
-                    thread::park_timeout(end - Instant::now());
-                }
-            })
-        })
-        .collect();
-    report(tasks, began, before)
+    run(|place| THREADS.lock().unwrap().push(start(place)));
 }

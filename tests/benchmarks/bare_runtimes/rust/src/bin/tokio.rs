@@ -1,19 +1,21 @@
-//! Sleeping tokio tasks; each can be ended by its handle's `abort`.
+//! Sleeping tokio tasks, each replaced by itself as it ends; each can be ended by its handle's `abort`.
 
-use bare::{LIVE, asked, report, rss};
-use std::{sync::atomic::Ordering::Relaxed, time::Instant};
-use tokio::time::sleep;
+use bare::{begin, end, run};
+use std::sync::Mutex;
+use tokio::{task::JoinHandle, time::sleep};
+
+static TASKS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+fn start(place: usize) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        sleep(begin()).await;
+        end();
+        let mut tasks = TASKS.lock().unwrap();
+        tasks[place] = start(place);
+    })
+}
 
 #[tokio::main]
 async fn main() {
-    let ((tasks, length), before, began) = (asked(), rss(), Instant::now());
-    let _handles: Vec<_> = (0..tasks)
-        .map(|_| {
-            tokio::spawn(async move {
-                LIVE.fetch_add(1, Relaxed);
-                sleep(length).await;
-            })
-        })
-        .collect();
-    report(tasks, began, before)
+    run(|place| TASKS.lock().unwrap().push(start(place)));
 }

@@ -12,7 +12,7 @@ import (
 const (
 	longest        = 1e6       // seconds
 	mostRate       = 1_000_000 // tasks a second
-	shortestMean   = 0.01      // seconds
+	shortestMean   = 0.001     // seconds
 	mostTicks      = 1_000_000
 	largestPayload = 1 << 34
 	pageSize       = 4096

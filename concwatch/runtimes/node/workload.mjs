@@ -4,7 +4,7 @@ import { isCancelled, Task, Timer } from "./task.mjs";
 
 const LONGEST = 1_000_000; // seconds, as in the other engines; the limit of a timer is twice as much
 const MOST_RATE = 1_000_000; // tasks a second
-const SHORTEST_MEAN = 0.01; // seconds
+const SHORTEST_MEAN = 0.001; // seconds
 const MOST_TICKS = 1_000_000;
 const LARGEST = 2 ** 32; // bytes: what one Buffer can be
 const PAGE = 4096;

@@ -11,7 +11,7 @@ pub const WORDS: &[&str] = &["sleep", "churn", "ticks", "hold", "payload", "spin
 
 const LONGEST: f64 = 1e9; // seconds: what can be added to any clock
 const LONGEST_DRAWN: f64 = 1e6;
-const SHORTEST_MEAN: f64 = 0.01;
+const SHORTEST_MEAN: f64 = 0.001;
 const MOST_A_SECOND: f64 = 1e6;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 const LARGEST: u64 = 1 << 62;

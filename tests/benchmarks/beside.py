@@ -84,20 +84,19 @@ def lane(command: Sequence[str], row: Bare, tasks: int, sleep: tuple[float, floa
         worker.do("workload", spec=f"sleep:{least:g}" + (f"..{most:g}" if most > least else ""))
         for threads in row.more if "threads" in worker.ready["can"] else ():
             worker.do("threads", count=int(threads))
-        seen = len(worker.reports)
 
         def ticks() -> list[dict[str, Any]]:
-            return [report for report in worker.reports[seen:] if report["type"] == "tick"]
+            """Return those of the last `SPAN` seconds."""
+            found = [report for report in worker.reports if report["type"] == "tick"]
+            return [tick for tick in found if tick["time"] >= found[-1]["time"] - SPAN]
 
         def figures() -> tuple[int, float, float]:
-            nonlocal seen
             last = worker.tick()
             spent = [tick.get("gc", 0.0) for tick in ticks()]
-            seen = len(worker.reports) - 1
             return last["completed"], spent[-1], max((b - a for a, b in pairwise(spent)), default=0.0)
 
         def durations() -> list[float]:
-            return [seconds for tick in worker.ticks for seconds in tick.get("durations", ())]
+            return [seconds for tick in ticks() for seconds in tick.get("durations", ())]
 
         yield Held(psutil.Process(worker.ready["pid"]), worker.target, figures, durations)
 
@@ -134,6 +133,9 @@ def lives(start: Callable[..., Any], row: Bare, command: Sequence[str], tasks: i
             median,
         ]
 
+
+IN_PYTHON = ("gc", "pause")
+"""Figures of Python's collector, which a bare program in another language does not report."""
 
 FIGURES = {
     "held": (
@@ -172,6 +174,8 @@ def measure(quick: bool) -> Mapping[str, Measured]:
                 continue
             names = FIGURES[what]
             for at, (name, _, _) in enumerate(names):
+                if name in IN_PYTHON and row.folder != "python":
+                    continue
                 sides = (found[side][at :: len(names)] for side in ("lane", "bare"))
                 rows[f"{engine}.{name}.{size}"] = Measured(*sides)
     return rows

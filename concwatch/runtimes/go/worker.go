@@ -8,7 +8,7 @@ import (
 const (
 	slice    = 10 * time.Millisecond // the longest that growing or shrinking may delay commands
 	batch    = 256                   // tasks created between two checks of the clock
-	ownBatch = 16                    // tasks that replace themselves before control runs again; with 64, commands waited up to 0.8 s
+	ownBatch = 16                    // tasks that replace themselves before control runs: with 64, commands waited 0.8 s
 )
 
 // Worker holds a target. Only control grows and shrinks the number of tasks; every task counts its own end, and

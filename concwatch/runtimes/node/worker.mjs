@@ -9,14 +9,14 @@ import { refuse, send } from "./wire.mjs";
 import { startersOf } from "./workload.mjs";
 
 const SLICE = 0.01; // seconds: the longest that growing or shrinking may delay commands
-const REPLACEABLE = 100; // tasks that replace themselves before commands get through, however late timers are
+const REPLACEABLE = 500; // tasks that replace themselves before commands get through, however late timers are
 const FULL = 0.9; // of V8's heap: beyond it collections take seconds, and finally the process aborts
 
 /** Holds a target. Everything runs on the loop's only thread, in slices. */
 export class Worker {
   goal = new Goal();
   taskSet = new TaskSet(
-    () => this.#createOne(now()),
+    () => this.#createOne(this.#timing.takeNow()),
     (error) => this.#onEnd(error),
   );
   ticker = new Ticker(this.taskSet);
@@ -65,7 +65,7 @@ export class Worker {
     let wanted = this.goal.wanted(this.taskSet.live);
     if (wanted > 0 && isHeapFull()) return this.#hitHeapLimit();
     for (let time; wanted > 0 && (time = now()) < end; wanted--) {
-      this.taskSet.add(this.#createOne(time));
+      this.taskSet.add(this.#createOne(this.#timing.take(time)));
       this.goal.created(1);
     }
     for (; wanted < 0 && now() < end; wanted++) this.taskSet.cancelOne();
@@ -75,8 +75,8 @@ export class Worker {
       this.taskSet.replaceable = REPLACEABLE;
   }
 
-  #createOne(time) {
-    return this.#timing.take(time) ? this.#createTimed() : this.#create();
+  #createOne(isTimed) {
+    return isTimed ? this.#createTimed() : this.#create();
   }
 
   #reportReached() {

@@ -17,6 +17,7 @@ namespace Concwatch
         readonly TaskSet taskSet;
         Body body;
         Burst burst;
+        long? bursting; // the tasks of the burst that runs
         bool failureReported;
 
         public Worker(Wire wire, bool bare)
@@ -99,8 +100,8 @@ namespace Concwatch
 
         public void Use(Command workload)
         {
-            body = Workload.Read(workload, bare);
-            taskSet.Varied = workload.Value("to") != null;
+            body = Workload.Read(workload, bare, () => bursting ?? Goal.Target);
+            taskSet.Varied = workload.Value("to") != null || workload.Value("rate") != null;
             failureReported = false;
             Goal.Replace(taskSet.Active);
         }
@@ -138,6 +139,7 @@ namespace Concwatch
                 throw new RefusedException(
                     $"{counts.Live} tasks are live: a burst expects none, and a target of 0");
             }
+            bursting = tasks;
             burst = new Burst(tasks, taskSet, body);
         }
 
@@ -150,6 +152,7 @@ namespace Concwatch
             wire.Send(burst.ToReport());
             Ticker.Soon();
             burst = null;
+            bursting = null;
             return true;
         }
     }

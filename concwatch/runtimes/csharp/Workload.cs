@@ -11,41 +11,47 @@ namespace Concwatch
     {
         // No "1_000": Mono's compiler treats the underscore as a digit.
         const double Longest = 1e6; // seconds: the limit of Task.Delay is about twice as much
+        const double ShortestMean = 0.01; // seconds
+        const double MostASecond = 1e6;
         const long MostTicks = 1000 * 1000;
         const long Largest = int.MaxValue - 64; // bytes: what one array can be
         const int Page = 4096;
         const double Golden = 0.6180339887498949;
         const double Turn = 0.001; // seconds of spinning before others get their turn
 
-        public static readonly string[] Words = { "sleep", "ticks", "hold", "payload", "spin", "nop" };
+        public static readonly string[] Words = { "sleep", "churn", "ticks", "hold", "payload", "spin", "nop" };
         public static readonly string[] Engines = { "csharp", "csharp-timers" };
 
         /// <summary>Parses what each task does.</summary>
         /// <param name="bare">Whether a sleep is only a timer, without a method that awaits it.</param>
-        public static Body Read(Command command, bool bare)
+        /// <param name="target">Returns how many tasks are held now.</param>
+        public static Body Read(Command command, bool bare, Func<long> target)
         {
             string word = command.Word("word");
             switch (word)
             {
                 case "sleep":
-                    TimeSpan length = Length(command);
+                    double least = Seconds(command, "seconds");
                     if (command.Value("to") == null)
                     {
-                        return Sleeping(length, bare);
+                        return Sleeping(Length(least), bare);
                     }
-                    Func<TimeSpan> lengths = Spread(length, Length(command, "to"));
-                    return token => Sleeping(lengths(), bare)(token);
+                    double span = Seconds(command, "to") - least;
+                    return Drawn(at => least + at * span, bare);
+                case "churn":
+                    double rate = command.NumberAbove("rate", 0, MostASecond, "tasks a second");
+                    return Drawn(at => Exponential(at, Math.Max(1, target()) / rate), bare);
                 case "hold":
                     return Sleeping(Timeout.InfiniteTimeSpan, bare);
                 case "ticks":
                     long count = command.Whole("count", MostTicks);
-                    TimeSpan pause = Length(command);
+                    TimeSpan pause = Length(Seconds(command, "seconds"));
                     return token => TickAsync(count, pause, token);
                 case "payload":
                     long size = command.Whole("size", Largest);
                     return token => HoldAsync(size, token);
                 case "spin":
-                    double seconds = Length(command).TotalSeconds;
+                    double seconds = Seconds(command, "seconds");
                     return token => SpinAsync(seconds, token);
                 case "nop":
                     return NopAsync;
@@ -63,19 +69,24 @@ namespace Concwatch
             return token => SleepAsync(length, token);
         }
 
-        static TimeSpan Length(Command command, string key = "seconds") =>
-            TimeSpan.FromTicks((long)(command.Number(key, 0, Longest, "seconds") * TimeSpan.TicksPerSecond));
+        static double Seconds(Command command, string key) => command.Number(key, 0, Longest, "seconds");
 
-        /// <summary>Returns a function that returns a different duration for each task, evenly spread.</summary>
-        static Func<TimeSpan> Spread(TimeSpan least, TimeSpan most)
+        /// <summary>Task.Delay counts whole milliseconds, and would drop the rest.</summary>
+        static TimeSpan Length(double seconds) => TimeSpan.FromMilliseconds(Math.Ceiling(seconds * 1000));
+
+        /// <summary>Lets each task sleep the seconds drawn for a number of its own, evenly spread from 0 to 1.</summary>
+        static Body Drawn(Func<double, double> draw, bool bare)
         {
             double at = 0;
-            return () =>
+            return token =>
             {
                 at = (at + Golden) % 1;
-                return least + TimeSpan.FromTicks((long)(at * (most - least).Ticks));
+                return Sleeping(Length(draw(at)), bare)(token);
             };
         }
+
+        static double Exponential(double at, double mean) =>
+            Math.Min(Longest, -Math.Max(ShortestMean, mean) * Math.Log(1 - at));
 
         static async Task SleepAsync(TimeSpan length, CancellationToken token)
         {

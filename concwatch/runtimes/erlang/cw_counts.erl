@@ -1,18 +1,19 @@
-%% @doc The counters of a worker. Only the worker changes them; the reporter reads them at any time.
+%% @doc The counters of a worker, and its target. Only the worker changes them; the reporter and tasks read them.
 -module(cw_counts).
 
--export([new/0, add/3, live/1, read/1]).
+-export([new/0, add/3, live/1, read/1, hold/2, target/1]).
 -export_type([counts/0]).
 
 -define(CREATED, 1).
 -define(COMPLETED, 2).
 -define(FAILED, 3).
 -define(CANCELLED, 4).
+-define(TARGET, 5).
 
 -opaque counts() :: counters:counters_ref().
 
 -spec new() -> counts().
-new() -> counters:new(4, [atomics]).
+new() -> counters:new(5, [atomics]).
 
 -spec add(counts(), created | completed | failed | cancelled, non_neg_integer()) -> ok.
 add(Counts, created, Count) -> counters:add(Counts, ?CREATED, Count);
@@ -37,3 +38,10 @@ read(Counts) ->
         failed => Failed,
         cancelled => Cancelled
     }.
+
+%% @doc Record how many tasks are held from now on.
+-spec hold(counts(), non_neg_integer()) -> ok.
+hold(Counts, Target) -> counters:put(Counts, ?TARGET, Target).
+
+-spec target(counts()) -> non_neg_integer().
+target(Counts) -> counters:get(Counts, ?TARGET).

@@ -138,9 +138,10 @@ hit_wall(State) ->
 
 %% @doc Make the live tasks the target, and report what prevents more.
 -spec stop_growing(binary(), integer() | null, binary(), #state{}) -> #state{}.
-stop_growing(Wall, Value, Detail, #state{wire = Wire, goal = Goal, tasks = Tasks} = State) ->
-    Standing = cw_tasks:live(Tasks),
+stop_growing(Wall, Value, Detail, #state{wire = Wire, counts = Counts, goal = Goal} = State) ->
+    Standing = cw_counts:live(Counts),
     {Wanted, Settled} = cw_goal:settle(Standing, Goal),
+    cw_counts:hold(Counts, cw_goal:target(Settled)),
     cw_wire:send(Wire, <<"limit">>, [
         {standing, Standing}, {wanted, Wanted}, {wall, Wall}, {value, Value}, {detail, Detail}
     ]),

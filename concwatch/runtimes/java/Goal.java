@@ -1,7 +1,7 @@
-/** The target, and how many tasks are still missing. Only the controller uses it. */
+/** The target, and how many tasks are still missing. Only the controller changes it. */
 final class Goal {
     private final Counts counts;
-    private long target;
+    private volatile long target; // tasks read it
     private boolean refill = true;
     private long left; // without refill: tasks of the target still to be created
     private long due; // the value of "created" at which the target is met

@@ -33,7 +33,7 @@ final class Worker {
         this.reporter = reporter;
         goal = new Goal(counts);
         tasks = new Tasks(factory, counts, bell);
-        tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime())));
+        tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime()), goal::target));
 
         known.put("target", this::setTarget);
         known.put("refill", command -> goal.refill(command.flag("on")));
@@ -144,7 +144,7 @@ final class Worker {
     }
 
     private void replace(Command command) {
-        tasks.use(Workload.of(command));
+        tasks.use(Workload.of(command, goal::target));
         goal.replace();
     }
 

@@ -79,7 +79,7 @@ def _mono(program: str) -> Bare:
 
 
 def _java(program: str, tasks: int, million: bool) -> Bare:
-    sources = ("{source}/Memory.java", f"{{source}}/{program}.java")
+    sources = ("{source}/Bare.java", f"{{source}}/{program}.java")
     return Bare(
         "java",
         ("{java}", *JAVA_FLAGS, "-cp", "{out}", program),

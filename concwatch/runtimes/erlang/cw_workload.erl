@@ -7,6 +7,7 @@
 -type body() :: fun(() -> term()).
 
 -define(LONGEST, 1.0e6).
+-define(LONGEST_MS, 1_000_000_000).
 -define(SHORTEST_MEAN, 0.01).
 -define(MOST_A_SECOND, 1.0e6).
 -define(GOLDEN, 0.6180339887498949).
@@ -25,7 +26,7 @@ words() -> [<<"sleep">>, <<"churn">>, <<"ticks">>, <<"hold">>, <<"payload">>, <<
 body(#{<<"word">> := <<"sleep">>, <<"to">> := _} = Command, _Counts) ->
     Least = cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command),
     Span = cw_wire:number(<<"to">>, 0, ?LONGEST, Command) - Least,
-    drawn(fun(At) -> Least + At * Span end);
+    drawn(fun(At) when is_float(At) -> Least + At * Span end);
 body(#{<<"word">> := <<"churn">>} = Command, Counts) ->
     Rate = cw_wire:number_above(<<"rate">>, 0, ?MOST_A_SECOND, Command),
     drawn(fun(At) -> exponential(At, max(1, cw_counts:target(Counts)) / Rate) end);
@@ -52,14 +53,19 @@ body(Command, _Counts) ->
     throw({refused, [<<"workload ">>, Spec, <<": expected one of ">>, lists:join(<<", ">>, words())]}).
 
 %% The clock that wakes processes counts milliseconds, and never wakes one early.
-milliseconds(Command) -> milliseconds_of(cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command)).
+milliseconds(Command) -> ceil(1000 * cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command)).
 
-milliseconds_of(Seconds) -> ceil(1000 * Seconds).
+%% Each task sleeps the seconds that Draw returns for a number of its own. Here the guards tell the compiler which
+%% numbers are floats: it would otherwise put them in fragments of their own, and so double the memory of a task.
+drawn(Draw) ->
+    fun() ->
+        case Draw(spread()) of
+            Seconds when is_float(Seconds) -> timer:sleep(min(?LONGEST_MS, ceil(1000 * Seconds)))
+        end
+    end.
 
-%% Each task sleeps the seconds that Draw returns for a number of its own.
-drawn(Draw) -> fun() -> timer:sleep(milliseconds_of(Draw(spread()))) end.
-
-exponential(At, Mean) -> min(?LONGEST, -max(?SHORTEST_MEAN, Mean) * math:log(1 - At)).
+exponential(At, Mean) when is_float(At), Mean < ?SHORTEST_MEAN -> exponential(At, ?SHORTEST_MEAN);
+exponential(At, Mean) when is_float(At), is_float(Mean) -> -Mean * math:log(1 - At).
 
 %% A number from 0 to 1, evenly spread over all tasks. The state of `rand` would take memory in each of them.
 spread() ->

@@ -108,7 +108,7 @@ BARE: dict[str, Bare] = {
     "node-timers": Bare("node", ("{node}", "{source}/timers.mjs")),
     "erlang": Bare(
         "erlang",
-        ("{erl}", "-noinput", "-pa", "{out}", "-run", "bare", "main"),
+        ("{erl}", "-noshell", "-pa", "{out}", "-run", "bare", "main"),
         (("{erlc}", "-o", "{out}", "{source}/bare.erl"),),
         million=True,
         start=LATER,

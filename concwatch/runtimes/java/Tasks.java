@@ -20,6 +20,7 @@ final class Tasks {
     private final TokenBucket timing = new TokenBucket();
     private final ArrayList<Thread> running = new ArrayList<>();
     private final ArrayList<Thread> successors = new ArrayList<>(); // started by tasks, and not yet in "running"
+    private volatile long gathered; // of those started by tasks, how many are in "running"
     private Queue<Thread> ending = new ArrayDeque<>(); // interrupted, perhaps not ended yet
     private volatile Runnable task;
     private volatile Workload workload;
@@ -67,22 +68,24 @@ final class Tasks {
 
     /** Starts another task instead of this one, which has completed; returns whether it did. */
     private boolean replace() {
-        if (!goal.refilling() || counts.waiting() > crowd) {
+        if (!workload.sleeps() || !goal.refilling() || counts.waiting() > crowd) {
             return false;
         }
-        Thread next;
+        long some = counts.live() / 8 + SLACK;
+        long unknown = counts.replaced.get() - gathered;
+        if (unknown > 2 * some) {
+            return false;
+        }
         try {
-            next = started(timing.take(1) > 0);
+            Thread next = started(timing.take(1) > 0);
+            synchronized (successors) {
+                successors.add(next);
+            }
         } catch (OutOfMemoryError refused) {
             return false; // the controller will be refused too, and report it
         }
-        boolean many;
-        synchronized (successors) {
-            successors.add(next);
-            many = successors.size() > counts.live() / 8 + SLACK;
-        }
         counts.replaced.incrementAndGet();
-        if (many) {
+        if (unknown > some) {
             bell.ring();
         }
         return true;
@@ -164,6 +167,7 @@ final class Tasks {
         }
         synchronized (successors) {
             running.addAll(successors);
+            gathered += successors.size();
             successors.clear();
         }
         long live = counts.live();

@@ -24,6 +24,14 @@ interface Workload {
 
     void run() throws InterruptedException;
 
+    /**
+     * Whether every task sleeps first. If one that does not started the next one, these two would keep their processor
+     * to themselves.
+     */
+    default boolean sleeps() {
+        return false;
+    }
+
     /** Bytes that a task allocates once it has begun. */
     default int size() {
         return 0;
@@ -44,7 +52,7 @@ interface Workload {
                     yield drawn(at -> least + at * span);
                 }
                 Duration length = seconds(command, "seconds");
-                yield () -> Thread.sleep(length);
+                yield length.isZero() ? () -> Thread.sleep(length) : (Sleeping) () -> Thread.sleep(length);
             }
             case "churn" -> {
                 double rate = command.numberAbove("rate", 0, MOST_A_SECOND);
@@ -78,7 +86,15 @@ interface Workload {
     /** Lets each task sleep the seconds that {@code draw} returns for a number of its own, evenly spread from 0 to 1. */
     private static Workload drawn(DoubleUnaryOperator draw) {
         AtomicLong count = new AtomicLong();
-        return () -> Thread.sleep(duration(draw.applyAsDouble(count.incrementAndGet() * GOLDEN % 1)));
+        return (Sleeping) () -> Thread.sleep(duration(draw.applyAsDouble(count.incrementAndGet() * GOLDEN % 1)));
+    }
+
+    /** What sleeps first. */
+    interface Sleeping extends Workload {
+        @Override
+        default boolean sleeps() {
+            return true;
+        }
     }
 
     private static double exponential(double at, double mean) {

@@ -1,34 +1,60 @@
-%% Starts as many sleeping processes as the argument states, each monitored by its creator.
+%% Holds sleeping processes, each of which can be cancelled by its creator, which monitors and replaces them.
 -module(bare).
 
 -export([main/1]).
 
-main([Number]) ->
-    Before = rss(),
+%% Called by erl -noshell. Arguments: how many tasks, and from how many seconds to how many they sleep.
+main([Number, Least, To]) ->
+    Count = list_to_integer(Number),
+    Lengths = [milliseconds(Least, To, I / Count) || I <- lists:seq(1, Count)],
+    io:put_chars("idle\n"),
+    _ = io:get_line(""),
     Began = erlang:monotonic_time(microsecond),
-    Tasks = [spawn_monitor(fun() -> timer:sleep(600_000) end) || _ <- lists:seq(1, list_to_integer(Number))],
-    {Last, _} = lists:last(Tasks),
-    wait_until_asleep(Last),
-    Seconds = (erlang:monotonic_time(microsecond) - Began) / 1.0e6,
-    %% Do not count garbage from their creation.
-    garbage_collect(),
-    io:format("{\"seconds\": ~.6f, \"rss_before\": ~b, \"rss\": ~b}~n", [Seconds, Before, rss()]),
-    %% As a program does later: cancel one.
-    exit(Last, kill),
+    Tasks = maps:from_list([start(Length) || Length <- Lengths]),
+    {Last, _} = start(0),
     receive
-        {'DOWN', _, process, Last, killed} -> erlang:halt(length(Tasks) - list_to_integer(Number))
+        {'DOWN', _, process, Last, _} -> ok
+    end,
+    io:format("live ~.6f~n", [(erlang:monotonic_time(microsecond) - Began) / 1.0e6]),
+    Holder = self(),
+    spawn(fun() -> listen(Holder) end),
+    hold(Tasks, 0).
+
+%% The process of a task, and what its end is answered with: the monitor and the time that it slept.
+start(Length) ->
+    {Pid, Monitor} = spawn_monitor(fun() -> timer:sleep(Length) end),
+    {Pid, {Monitor, Length}}.
+
+hold(Tasks, Ended) ->
+    receive
+        {'DOWN', _, process, Pid, normal} ->
+            {{_, Length}, Others} = maps:take(Pid, Tasks),
+            {Next, Task} = start(Length),
+            hold(Others#{Next => Task}, Ended + 1);
+        {count, Listener} ->
+            Listener ! Ended,
+            hold(Tasks, Ended)
     end.
 
-wait_until_asleep(Process) ->
-    case process_info(Process, status) of
-        {status, waiting} ->
-            ok;
+listen(Holder) ->
+    case io:get_line("") of
+        eof ->
+            erlang:halt(0, [{flush, false}]);
         _ ->
-            erlang:yield(),
-            wait_until_asleep(Process)
+            Holder ! {count, self()},
+            receive
+                Ended -> io:format("ended ~b~n", [Ended])
+            end,
+            listen(Holder)
     end.
 
-rss() ->
-    {ok, Numbers} = file:read_file("/proc/self/statm"),
-    [_, Pages | _] = binary:split(Numbers, <<" ">>, [global]),
-    binary_to_integer(Pages) * 4096.
+milliseconds(Least, To, At) ->
+    ceil(1000 * (seconds(Least) + (seconds(To) - seconds(Least)) * At)).
+
+seconds(Text) ->
+    {Seconds, []} =
+        case string:to_float(Text) of
+            {error, no_float} -> string:to_integer(Text);
+            Read -> Read
+        end,
+    Seconds.

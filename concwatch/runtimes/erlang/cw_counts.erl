@@ -8,18 +8,21 @@
 -define(COMPLETED, 2).
 -define(FAILED, 3).
 -define(CANCELLED, 4).
--define(TARGET, 5).
+-define(REPLACED, 5).
+-define(TARGET, 6).
 
 -opaque counts() :: counters:counters_ref().
 
 -spec new() -> counts().
-new() -> counters:new(5, [atomics]).
+new() -> counters:new(6, [atomics]).
 
--spec add(counts(), created | completed | failed | cancelled, non_neg_integer()) -> ok.
+%% @doc Count so many; a replaced task has completed, and another one was created.
+-spec add(counts(), created | completed | failed | cancelled | replaced, non_neg_integer()) -> ok.
 add(Counts, created, Count) -> counters:add(Counts, ?CREATED, Count);
 add(Counts, completed, Count) -> counters:add(Counts, ?COMPLETED, Count);
 add(Counts, failed, Count) -> counters:add(Counts, ?FAILED, Count);
-add(Counts, cancelled, Count) -> counters:add(Counts, ?CANCELLED, Count).
+add(Counts, cancelled, Count) -> counters:add(Counts, ?CANCELLED, Count);
+add(Counts, replaced, Count) -> counters:add(Counts, ?REPLACED, Count).
 
 -spec live(counts()) -> non_neg_integer().
 live(Counts) -> map_get(live, read(Counts)).
@@ -31,10 +34,11 @@ read(Counts) ->
     Failed = counters:get(Counts, ?FAILED),
     Cancelled = counters:get(Counts, ?CANCELLED),
     Created = counters:get(Counts, ?CREATED),
+    Replaced = counters:get(Counts, ?REPLACED),
     #{
-        created => Created,
+        created => Created + Replaced,
         live => Created - Completed - Failed - Cancelled,
-        completed => Completed,
+        completed => Completed + Replaced,
         failed => Failed,
         cancelled => Cancelled
     }.

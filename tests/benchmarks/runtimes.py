@@ -90,6 +90,9 @@ def _java(program: str, tasks: int, million: bool) -> Bare:
     )
 
 
+BEAM_FLAGS = tuple("+P 1048576 +MMmcs 0 +sbwt none +sbwtdcpu none +sbwtdio none".split())
+"""The worker's, as in ``vm.args``."""
+
 BARE: dict[str, Bare] = {
     "rust-threads": Bare("rust", ("{out}/threads",), RUSTC, tasks=THREADS),
     "tokio": Bare("rust", ("{out}/release/tokio",), ((*CARGO, "tokio"),), million=True),
@@ -108,14 +111,14 @@ BARE: dict[str, Bare] = {
     "node-timers": Bare("node", ("{node}", "{source}/timers.mjs")),
     "erlang": Bare(
         "erlang",
-        ("{erl}", "-noshell", "-pa", "{out}", "-run", "bare", "main"),
+        ("{erl}", *BEAM_FLAGS, "-noshell", "-pa", "{out}", "-run", "bare", "main"),
         (("{erlc}", "-o", "{out}", "{source}/bare.erl"),),
         million=True,
         start=LATER,
     ),
     "elixir": Bare(
         "elixir",
-        ("{elixir}", "-pa", "{out}", "-e", "Bare.main()"),
+        ("{elixir}", "--erl", " ".join(BEAM_FLAGS), "-pa", "{out}", "-e", "Bare.main()"),
         (("{elixirc}", "-o", "{out}", "{source}/bare.ex"),),
         tools=(ELIXIR,),
         start=LATER,

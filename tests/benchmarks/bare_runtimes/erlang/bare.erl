@@ -3,37 +3,36 @@
 
 -export([main/1]).
 
+-define(GOLDEN, 0.6180339887498949).
+
 %% Called by erl -noshell. Arguments: how many tasks, and from how many seconds to how many they sleep.
 main([Number, Least, To]) ->
     Count = list_to_integer(Number),
-    Lengths = [milliseconds(Least, To, I / Count) || I <- lists:seq(1, Count)],
+    Lengths = {1000 * seconds(Least), 1000 * (seconds(To) - seconds(Least))},
     io:put_chars("idle\n"),
     _ = io:get_line(""),
     Began = erlang:monotonic_time(microsecond),
-    Tasks = maps:from_list([start(Length) || Length <- Lengths]),
-    {Last, _} = start(0),
-    receive
-        {'DOWN', _, process, Last, _} -> ok
-    end,
+    Tasks = maps:from_list([start(I, Lengths) || I <- lists:seq(1, Count)]),
+    wait_until_asleep(lists:max(maps:keys(Tasks))),
     io:format("live ~.6f~n", [(erlang:monotonic_time(microsecond) - Began) / 1.0e6]),
+    garbage_collect(),
     Holder = self(),
     spawn(fun() -> listen(Holder) end),
-    hold(Tasks, 0).
+    hold(Tasks, 0, Count + 1, Lengths).
 
-%% The process of a task, and what its end is answered with: the monitor and the time that it slept.
-start(Length) ->
-    {Pid, Monitor} = spawn_monitor(fun() -> timer:sleep(Length) end),
-    {Pid, {Monitor, Length}}.
+start(I, {Least, Span}) ->
+    At = I * ?GOLDEN,
+    Length = ceil(Least + Span * (At - trunc(At))),
+    spawn_monitor(fun() -> timer:sleep(Length) end).
 
-hold(Tasks, Ended) ->
+hold(Tasks, Ended, I, Lengths) ->
     receive
         {'DOWN', _, process, Pid, normal} ->
-            {{_, Length}, Others} = maps:take(Pid, Tasks),
-            {Next, Task} = start(Length),
-            hold(Others#{Next => Task}, Ended + 1);
+            {Next, Monitor} = start(I, Lengths),
+            hold((maps:remove(Pid, Tasks))#{Next => Monitor}, Ended + 1, I + 1, Lengths);
         {count, Listener} ->
             Listener ! Ended,
-            hold(Tasks, Ended)
+            hold(Tasks, Ended, I, Lengths)
     end.
 
 listen(Holder) ->
@@ -48,13 +47,17 @@ listen(Holder) ->
             listen(Holder)
     end.
 
-milliseconds(Least, To, At) ->
-    ceil(1000 * (seconds(Least) + (seconds(To) - seconds(Least)) * At)).
+wait_until_asleep(Process) ->
+    case process_info(Process, status) of
+        {status, Busy} when Busy =/= waiting ->
+            erlang:yield(),
+            wait_until_asleep(Process);
+        _ ->
+            ok
+    end.
 
 seconds(Text) ->
-    {Seconds, []} =
-        case string:to_float(Text) of
-            {error, no_float} -> string:to_integer(Text);
-            Read -> Read
-        end,
-    Seconds.
+    case string:to_float(Text) of
+        {error, no_float} -> list_to_integer(Text);
+        {Seconds, ""} -> Seconds
+    end.

@@ -73,7 +73,7 @@ RUSTC = tuple(
 
 
 def _mono(program: str) -> Bare:
-    sources = (f"{{source}}/{program}.cs", "{source}/Memory.cs")
+    sources = (f"{{source}}/{program}.cs", "{source}/Bare.cs")
     build = ("{mcs}", "-langversion:7", "-optimize", "-out:{out}/bare.exe", *sources)
     return Bare("csharp", ("{mono}", "{out}/bare.exe"), (build,))
 

@@ -5,9 +5,11 @@ using System.Threading.Tasks;
 namespace Concwatch
 {
     /// <summary>Starts one task, which runs until it is done or the token is cancelled.</summary>
-    delegate Task Body(CancellationToken token);
+    /// <param name="length">How long it sleeps, if it sleeps.</param>
+    delegate Task Body(TimeSpan length, CancellationToken token);
 
-    static class Workload
+    /// <summary>What each task does.</summary>
+    sealed class Workload
     {
         // No "1_000": Mono's compiler treats the underscore as a digit.
         const double Longest = 1e6; // seconds: the limit of Task.Delay is about twice as much
@@ -22,10 +24,20 @@ namespace Concwatch
         public static readonly string[] Words = { "sleep", "churn", "ticks", "hold", "payload", "spin", "nop" };
         public static readonly string[] Engines = { "csharp", "csharp-timers" };
 
+        Workload(Func<TimeSpan> length, Body start)
+        {
+            Length = length;
+            Start = start;
+        }
+
+        /// <summary>Returns the shortest time that the next task can take.</summary>
+        public Func<TimeSpan> Length { get; }
+        public Body Start { get; }
+
         /// <summary>Parses what each task does.</summary>
         /// <param name="bare">Whether a sleep is only a timer, without a method that awaits it.</param>
         /// <param name="target">Returns how many tasks are held now.</param>
-        public static Body Read(Command command, bool bare, Func<long> target)
+        public static Workload Read(Command command, bool bare, Func<long> target)
         {
             string word = command.Word("word");
             switch (word)
@@ -34,7 +46,7 @@ namespace Concwatch
                     double least = Seconds(command, "seconds");
                     if (command.Value("to") == null)
                     {
-                        return Sleeping(Length(least), bare);
+                        return Sleeping(Rounded(least), bare);
                     }
                     double span = Seconds(command, "to") - least;
                     return Drawn(at => least + at * span, bare);
@@ -45,44 +57,38 @@ namespace Concwatch
                     return Sleeping(Timeout.InfiniteTimeSpan, bare);
                 case "ticks":
                     long count = command.Whole("count", MostTicks);
-                    TimeSpan pause = Length(Seconds(command, "seconds"));
-                    return token => TickAsync(count, pause, token);
+                    TimeSpan pause = Rounded(Seconds(command, "seconds"));
+                    return Other((length, token) => TickAsync(count, pause, token));
                 case "payload":
                     long size = command.Whole("size", Largest);
-                    return token => HoldAsync(size, token);
+                    return Other((length, token) => HoldAsync(size, token));
                 case "spin":
                     double seconds = Seconds(command, "seconds");
-                    return token => SpinAsync(seconds, token);
+                    return Other((length, token) => SpinAsync(seconds, token));
                 case "nop":
-                    return NopAsync;
+                    return Other((length, token) => Task.CompletedTask);
             }
             string spec = Command.Short(command.Value("spec") as string ?? word);
             throw new RefusedException($"workload \"{spec}\": expected one of {string.Join(", ", Words)}");
         }
 
-        public static Body Sleeping(TimeSpan length, bool bare)
-        {
-            if (bare)
-            {
-                return token => Task.Delay(length, token);
-            }
-            return token => SleepAsync(length, token);
-        }
+        public static Workload Sleeping(TimeSpan length, bool bare) => Sleeping(() => length, bare);
+
+        static Workload Sleeping(Func<TimeSpan> length, bool bare) =>
+            new Workload(length, bare ? (Body)Task.Delay : SleepAsync);
+
+        static Workload Other(Body start) => new Workload(() => TimeSpan.Zero, start);
 
         static double Seconds(Command command, string key) => command.Number(key, 0, Longest, "seconds");
 
         /// <summary>Task.Delay counts whole milliseconds, and would drop the rest.</summary>
-        static TimeSpan Length(double seconds) => TimeSpan.FromMilliseconds(Math.Ceiling(seconds * 1000));
+        static TimeSpan Rounded(double seconds) => TimeSpan.FromMilliseconds(Math.Ceiling(seconds * 1000));
 
         /// <summary>Lets each task sleep the seconds drawn for a number of its own, evenly spread from 0 to 1.</summary>
-        static Body Drawn(Func<double, double> draw, bool bare)
+        static Workload Drawn(Func<double, double> draw, bool bare)
         {
             double at = 0;
-            return token =>
-            {
-                at = (at + Golden) % 1;
-                return Sleeping(Length(draw(at)), bare)(token);
-            };
+            return Sleeping(() => Rounded(draw(at = (at + Golden) % 1)), bare);
         }
 
         static double Exponential(double at, double mean) =>
@@ -132,7 +138,5 @@ namespace Concwatch
                 used += Clock.ThreadCpu - began;
             }
         }
-
-        static Task NopAsync(CancellationToken token) => Task.CompletedTask;
     }
 }

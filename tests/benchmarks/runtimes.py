@@ -81,13 +81,13 @@ RUSTC = tuple(
 
 
 def _mono(program: str) -> Bare:
-    sources = (f"{{source}}/{program}.cs", "{source}/Memory.cs")
+    sources = (f"{{source}}/{program}.cs", "{source}/Bare.cs")
     build = ("{mcs}", "-langversion:7", "-optimize", "-out:{out}/bare.exe", *sources)
     return Bare("csharp", ("{mono}", "{out}/bare.exe"), (build,))
 
 
 def _java(program: str, sizes: tuple[int, ...], lives: int, million: bool) -> Bare:
-    sources = ("{source}/Memory.java", f"{{source}}/{program}.java")
+    sources = ("{source}/Bare.java", f"{{source}}/{program}.java")
     return Bare(
         "java",
         ("{java}", *JAVA_FLAGS, "-cp", "{out}", program),
@@ -102,6 +102,9 @@ def _java(program: str, sizes: tuple[int, ...], lives: int, million: bool) -> Ba
 def _python(program: str, *more: str, **how: Any) -> Bare:
     return Bare("python", (sys.executable, f"{{source}}/{program}.py"), more=more, **how)
 
+
+BEAM_FLAGS = tuple("+P 1048576 +MMmcs 0 +sbwt none +sbwtdcpu none +sbwtdio none".split())
+"""The worker's, as in ``vm.args``."""
 
 BARE: dict[str, Bare] = {
     "threads": _python("threads", sizes=(TEN_K,), lives=1_500),
@@ -127,14 +130,14 @@ BARE: dict[str, Bare] = {
     "node-timers": Bare("node", ("{node}", "{source}/timers.mjs")),
     "erlang": Bare(
         "erlang",
-        ("{erl}", "-noinput", "-pa", "{out}", "-run", "bare", "main"),
+        ("{erl}", *BEAM_FLAGS, "-noshell", "-pa", "{out}", "-run", "bare", "main"),
         (("{erlc}", "-o", "{out}", "{source}/bare.erl"),),
         million=True,
         start=LATER,
     ),
     "elixir": Bare(
         "elixir",
-        ("{elixir}", "-pa", "{out}", "-e", "Bare.main()"),
+        ("{elixir}", "--erl", " ".join(BEAM_FLAGS), "-pa", "{out}", "-e", "Bare.main()"),
         (("{elixirc}", "-o", "{out}", "{source}/bare.ex"),),
         tools=(ELIXIR,),
         start=LATER,

@@ -7,12 +7,12 @@ namespace Concwatch
         readonly double began = Clock.Now, beganCpu = Clock.ProcessCpu;
         readonly double creation, creationCpu;
 
-        public Burst(long tasks, TaskSet taskSet, Body body)
+        public Burst(long tasks, TaskSet taskSet, Workload workload)
         {
             this.tasks = tasks;
             for (long i = 0; i < tasks; i++)
             {
-                taskSet.Start(body);
+                taskSet.Start(workload);
             }
             creation = Clock.Now - began;
             creationCpu = Clock.ProcessCpu - beganCpu;

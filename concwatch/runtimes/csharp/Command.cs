@@ -42,6 +42,12 @@ namespace Concwatch
                 : throw Wrong(key, $"{what} from {Grouped(least)} to {Grouped(most)}");
         }
 
+        public double NumberAbove(string key, double bound, double most, string what)
+        {
+            double value = Number(key, bound, most, what);
+            return value > bound ? value : throw Wrong(key, $"{what} above {Grouped(bound)}");
+        }
+
         public bool Flag(string key) => Value(key) as bool? ?? throw Wrong(key, "true or false");
 
         public string Word(string key) => Value(key) as string ?? throw Wrong(key, "a string");

@@ -12,12 +12,9 @@ namespace Concwatch
         readonly Action ended; // called when a task has ended; shared, so that it adds no memory to a task
         readonly Action<Exception> failed;
 
-        const double Pause = 0.05, Share = 0.05; // seconds between two scans of all tasks, and their share of the time
-
-        // Tasks of equal duration end in the order in which they began, or nearly: so only the first is
-        // checked. One that ends before the first is counted a moment late.
-        readonly Queue<Member> active = new Queue<Member>();
-        readonly Queue<Member> cancelling = new Queue<Member>(); // being cancelled
+        // Only the one that is due first is checked. One that ends before it is counted a moment late.
+        readonly DueQueue active = new DueQueue();
+        readonly Queue<Member> cancelling = new Queue<Member>();
 
         public TaskSet(Counts counts, Action ended, Action<Exception> failed)
         {
@@ -26,84 +23,56 @@ namespace Concwatch
             this.failed = failed;
         }
 
-        /// <summary>Whether durations differ: then all tasks are checked from time to time.</summary>
-        public bool Varied { get; set; }
-
-        double nextScan;
-
         /// <summary>Live tasks that are not being cancelled.</summary>
         public int Active => active.Count;
 
-        public void Start(Body body)
+        public void Start(Workload workload)
         {
-            var source = new CancellationTokenSource();
-            Task task = body(source.Token);
-            active.Enqueue(new Member(task, source));
+            TimeSpan length = workload.Length();
+            var member = new Member();
+            Task task = member.Task = workload.Start(length, member.Token);
             counts.CountCreated(); // only now: creating it may run out of memory
             if (task.IsCompleted)
             {
-                ended();
+                Count(member, counts.CountCompleted);
+                return;
             }
-            else
-            {
-                task.ConfigureAwait(false).GetAwaiter().UnsafeOnCompleted(ended);
-            }
+            member.Due = length < TimeSpan.Zero ? double.PositiveInfinity : Clock.Now + length.TotalSeconds;
+            active.Add(member);
+            task.ConfigureAwait(false).GetAwaiter().UnsafeOnCompleted(ended);
         }
 
-        /// <summary>Cancels the oldest, unless it has just ended by itself.</summary>
+        /// <summary>Cancels one, unless it has just ended by itself.</summary>
         public void CancelOne()
         {
-            Member member = active.Dequeue();
+            Member member = active.RemoveLast();
             if (member.Task.IsCompleted)
             {
                 Count(member, counts.CountCompleted);
                 return;
             }
-            member.Source.Cancel();
+            member.Cancel();
             cancelling.Enqueue(member);
         }
 
         /// <summary>Counts the tasks that have ended.</summary>
         public void CountEnded()
         {
-            CountEnded(active, counts.CountCompleted);
-            CountEnded(cancelling, counts.CountCancelled);
-            if (Varied && Clock.Now >= nextScan)
+            while (active.Count > 0 && active.First.Task.IsCompleted)
             {
-                double began = Clock.Now;
-                ScanAll();
-                double now = Clock.Now;
-                nextScan = now + Math.Max(Pause, (now - began) / Share);
+                Member member = active.First;
+                active.RemoveFirst();
+                Count(member, counts.CountCompleted);
             }
-        }
-
-        void ScanAll()
-        {
-            for (int left = active.Count; left > 0; left--)
+            while (cancelling.Count > 0 && cancelling.Peek().Task.IsCompleted)
             {
-                Member member = active.Dequeue();
-                if (member.Task.IsCompleted)
-                {
-                    Count(member, counts.CountCompleted);
-                }
-                else
-                {
-                    active.Enqueue(member);
-                }
-            }
-        }
-
-        void CountEnded(Queue<Member> members, Action count)
-        {
-            while (members.Count > 0 && members.Peek().Task.IsCompleted)
-            {
-                Count(members.Dequeue(), count);
+                Count(cancelling.Dequeue(), counts.CountCancelled);
             }
         }
 
         void Count(Member member, Action count)
         {
-            member.Source.Dispose();
+            member.Dispose();
             if (member.Task.IsFaulted)
             {
                 counts.CountFailed();
@@ -112,18 +81,6 @@ namespace Concwatch
             else
             {
                 count();
-            }
-        }
-
-        struct Member
-        {
-            public readonly Task Task;
-            public readonly CancellationTokenSource Source;
-
-            public Member(Task task, CancellationTokenSource source)
-            {
-                Task = task;
-                Source = source;
             }
         }
     }

@@ -15,10 +15,10 @@ namespace Concwatch
             var taskSet = new TaskSet(counts, () => { }, error => { });
             foreach (double milliseconds in new[] { 1, Timeout.Infinite })
             {
-                Body body = Workload.Sleeping(TimeSpan.FromMilliseconds(milliseconds), bare);
+                Workload workload = Workload.Sleeping(TimeSpan.FromMilliseconds(milliseconds), bare);
                 for (int i = 0; i < Tasks; i++)
                 {
-                    taskSet.Start(body);
+                    taskSet.Start(workload);
                 }
             }
             while (counts.Completed < Tasks)

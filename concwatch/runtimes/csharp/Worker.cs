@@ -15,16 +15,18 @@ namespace Concwatch
         readonly AutoResetEvent wake = new AutoResetEvent(false);
         readonly bool bare;
         readonly TaskSet taskSet;
-        Body body;
+        Workload workload;
         Burst burst;
+        long? bursting; // the tasks of the burst that runs
         bool failureReported;
+        int woken;
 
         public Worker(Wire wire, bool bare)
         {
             this.wire = wire;
             this.bare = bare;
-            body = Workload.Sleeping(Timeout.InfiniteTimeSpan, bare);
-            taskSet = new TaskSet(counts, () => wake.Set(), Fail);
+            workload = Workload.Sleeping(Timeout.InfiniteTimeSpan, bare);
+            taskSet = new TaskSet(counts, Wake, Fail);
             Goal = new Goal(counts);
             Ticker = new Ticker(wire, counts);
         }
@@ -39,6 +41,15 @@ namespace Concwatch
             wake.Set();
         }
 
+        /// <summary>Called at the end of each task: only the first one until the worker wakes costs anything.</summary>
+        void Wake()
+        {
+            if (Interlocked.Exchange(ref woken, 1) == 0)
+            {
+                wake.Set();
+            }
+        }
+
         public void Run()
         {
             while (true)
@@ -49,7 +60,12 @@ namespace Concwatch
                 }
                 if (!Adjust())
                 {
-                    wake.WaitOne(taskSet.Varied ? 50 : Timeout.Infinite); // milliseconds
+                    wake.WaitOne();
+                    if (commands.IsEmpty)
+                    {
+                        Thread.Sleep(1); // more tasks end meanwhile: waking for each would cost more than counting it
+                    }
+                    Volatile.Write(ref woken, 0);
                 }
             }
         }
@@ -68,7 +84,7 @@ namespace Concwatch
             {
                 for (long wanted = Goal.Wanted(); wanted > 0 && Clock.Now < end; wanted--)
                 {
-                    taskSet.Start(body);
+                    taskSet.Start(workload);
                     Goal.CountCreated();
                 }
             }
@@ -97,10 +113,9 @@ namespace Concwatch
 
         public void SetTarget(long target, double arrived) => Goal.SetTarget(target, arrived, taskSet.Active);
 
-        public void Use(Command workload)
+        public void Use(Command command)
         {
-            body = Workload.Read(workload, bare);
-            taskSet.Varied = workload.Value("to") != null;
+            workload = Workload.Read(command, bare, () => bursting ?? Goal.Target);
             failureReported = false;
             Goal.Replace(taskSet.Active);
         }
@@ -138,7 +153,8 @@ namespace Concwatch
                 throw new RefusedException(
                     $"{counts.Live} tasks are live: a burst expects none, and a target of 0");
             }
-            burst = new Burst(tasks, taskSet, body);
+            bursting = tasks;
+            burst = new Burst(tasks, taskSet, workload);
         }
 
         bool FinishBurst()
@@ -150,6 +166,7 @@ namespace Concwatch
             wire.Send(burst.ToReport());
             Ticker.Soon();
             burst = null;
+            bursting = null;
             return true;
         }
     }

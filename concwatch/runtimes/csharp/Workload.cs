@@ -5,77 +5,94 @@ using System.Threading.Tasks;
 namespace Concwatch
 {
     /// <summary>Starts one task, which runs until it is done or the token is cancelled.</summary>
-    delegate Task Body(CancellationToken token);
+    /// <param name="length">How long it sleeps, if it sleeps.</param>
+    delegate Task Body(TimeSpan length, CancellationToken token);
 
-    static class Workload
+    /// <summary>What each task does.</summary>
+    sealed class Workload
     {
         // No "1_000": Mono's compiler treats the underscore as a digit.
         const double Longest = 1e6; // seconds: the limit of Task.Delay is about twice as much
+        const double ShortestMean = 0.001; // seconds
+        const double MostASecond = 1e6;
         const long MostTicks = 1000 * 1000;
         const long Largest = int.MaxValue - 64; // bytes: what one array can be
         const int Page = 4096;
         const double Golden = 0.6180339887498949;
         const double Turn = 0.001; // seconds of spinning before others get their turn
 
-        public static readonly string[] Words = { "sleep", "ticks", "hold", "payload", "spin", "nop" };
+        public static readonly string[] Words = { "sleep", "churn", "ticks", "hold", "payload", "spin", "nop" };
         public static readonly string[] Engines = { "csharp", "csharp-timers" };
+
+        Workload(Func<TimeSpan> length, Body start)
+        {
+            Length = length;
+            Start = start;
+        }
+
+        /// <summary>Returns the shortest time that the next task can take.</summary>
+        public Func<TimeSpan> Length { get; }
+        public Body Start { get; }
 
         /// <summary>Parses what each task does.</summary>
         /// <param name="bare">Whether a sleep is only a timer, without a method that awaits it.</param>
-        public static Body Read(Command command, bool bare)
+        /// <param name="target">Returns how many tasks are held now.</param>
+        public static Workload Read(Command command, bool bare, Func<long> target)
         {
             string word = command.Word("word");
             switch (word)
             {
                 case "sleep":
-                    TimeSpan length = Length(command);
+                    double least = Seconds(command, "seconds");
                     if (command.Value("to") == null)
                     {
-                        return Sleeping(length, bare);
+                        return Sleeping(Rounded(least), bare);
                     }
-                    Func<TimeSpan> lengths = Spread(length, Length(command, "to"));
-                    return token => Sleeping(lengths(), bare)(token);
+                    double span = Seconds(command, "to") - least;
+                    return Drawn(at => least + at * span, bare);
+                case "churn":
+                    double rate = command.NumberAbove("rate", 0, MostASecond, "tasks a second");
+                    return Drawn(at => Exponential(at, Math.Max(1, target()) / rate), bare);
                 case "hold":
                     return Sleeping(Timeout.InfiniteTimeSpan, bare);
                 case "ticks":
                     long count = command.Whole("count", MostTicks);
-                    TimeSpan pause = Length(command);
-                    return token => TickAsync(count, pause, token);
+                    TimeSpan pause = Rounded(Seconds(command, "seconds"));
+                    return Other((length, token) => TickAsync(count, pause, token));
                 case "payload":
                     long size = command.Whole("size", Largest);
-                    return token => HoldAsync(size, token);
+                    return Other((length, token) => HoldAsync(size, token));
                 case "spin":
-                    double seconds = Length(command).TotalSeconds;
-                    return token => SpinAsync(seconds, token);
+                    double seconds = Seconds(command, "seconds");
+                    return Other((length, token) => SpinAsync(seconds, token));
                 case "nop":
-                    return NopAsync;
+                    return Other((length, token) => Task.CompletedTask);
             }
             string spec = Command.Short(command.Value("spec") as string ?? word);
             throw new RefusedException($"workload \"{spec}\": expected one of {string.Join(", ", Words)}");
         }
 
-        public static Body Sleeping(TimeSpan length, bool bare)
-        {
-            if (bare)
-            {
-                return token => Task.Delay(length, token);
-            }
-            return token => SleepAsync(length, token);
-        }
+        public static Workload Sleeping(TimeSpan length, bool bare) => Sleeping(() => length, bare);
 
-        static TimeSpan Length(Command command, string key = "seconds") =>
-            TimeSpan.FromTicks((long)(command.Number(key, 0, Longest, "seconds") * TimeSpan.TicksPerSecond));
+        static Workload Sleeping(Func<TimeSpan> length, bool bare) =>
+            new Workload(length, bare ? (Body)Task.Delay : SleepAsync);
 
-        /// <summary>Returns a function that returns a different duration for each task, evenly spread.</summary>
-        static Func<TimeSpan> Spread(TimeSpan least, TimeSpan most)
+        static Workload Other(Body start) => new Workload(() => TimeSpan.Zero, start);
+
+        static double Seconds(Command command, string key) => command.Number(key, 0, Longest, "seconds");
+
+        /// <summary>Task.Delay counts whole milliseconds, and would drop the rest.</summary>
+        static TimeSpan Rounded(double seconds) => TimeSpan.FromMilliseconds(Math.Ceiling(seconds * 1000));
+
+        /// <summary>Lets each task sleep the seconds drawn for a number of its own, evenly spread from 0 to 1.</summary>
+        static Workload Drawn(Func<double, double> draw, bool bare)
         {
             double at = 0;
-            return () =>
-            {
-                at = (at + Golden) % 1;
-                return least + TimeSpan.FromTicks((long)(at * (most - least).Ticks));
-            };
+            return Sleeping(() => Rounded(draw(at = (at + Golden) % 1)), bare);
         }
+
+        static double Exponential(double at, double mean) =>
+            Math.Min(Longest, -Math.Max(ShortestMean, mean) * Math.Log(1 - at));
 
         static async Task SleepAsync(TimeSpan length, CancellationToken token)
         {
@@ -121,7 +138,5 @@ namespace Concwatch
                 used += Clock.ThreadCpu - began;
             }
         }
-
-        static Task NopAsync(CancellationToken token) => Task.CompletedTask;
     }
 }

@@ -33,11 +33,12 @@ applied(Wire, Type, Arrived) ->
 
 command(<<"target">>, Command, Arrived, #state{goal = Goal, counts = Counts} = State) ->
     Target = cw_wire:whole(<<"tasks">>, 0, ?MOST_TASKS, Command),
+    cw_counts:hold(Counts, Target),
     {answered, State#state{goal = cw_goal:set_target(Target, Arrived, cw_counts:read(Counts), Goal)}};
 command(<<"refill">>, Command, _Arrived, #state{goal = Goal} = State) ->
     {applied, State#state{goal = cw_goal:set_refill(cw_wire:flag(<<"on">>, Command), Goal)}};
-command(<<"workload">>, Command, _Arrived, #state{goal = Goal, tasks = Tasks} = State) ->
-    Body = cw_workload:body(Command),
+command(<<"workload">>, Command, _Arrived, #state{goal = Goal, counts = Counts, tasks = Tasks} = State) ->
+    Body = cw_workload:body(Command, Counts),
     {applied, State#state{
         tasks = cw_tasks:use(Body, Tasks),
         goal = cw_goal:replace(cw_tasks:live(Tasks), Goal),
@@ -59,13 +60,14 @@ command(<<"rate">>, Command, _Arrived, #state{reporter = Reporter} = State) ->
 command(<<"trim">>, _Command, Arrived, #state{wire = Wire, trimmer = Trimmer} = State) ->
     cw_trimmer:trim(Trimmer, fun() -> applied(Wire, <<"trim">>, Arrived) end),
     {answered, State};
-command(<<"burst">>, Command, _Arrived, #state{tasks = Tasks, goal = Goal} = State) ->
+command(<<"burst">>, Command, _Arrived, #state{counts = Counts, tasks = Tasks, goal = Goal} = State) ->
     Live = cw_tasks:live(Tasks),
     Live =:= 0 andalso cw_goal:target(Goal) =:= 0 orelse
         throw({refused, io_lib:format("~b tasks are live: a burst expects none, and a target of 0", [Live])}),
     plain(Command) orelse
         throw({refused, <<"a burst here has one part, none that are older, and no reading">>}),
     Count = cw_wire:whole(<<"tasks">>, 0, ?MOST_TASKS, Command),
+    cw_counts:hold(Counts, Count),
     {applied, State#state{burst = cw_burst:start(Count, Tasks)}};
 command(Type, _Command, _Arrived, _State) ->
     throw({refused, [<<"unknown command ">>, cw_wire:quote(Type), <<": expected one of ">>, ?KNOWN]}).

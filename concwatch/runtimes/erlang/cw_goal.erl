@@ -2,7 +2,7 @@
 -module(cw_goal).
 
 -export([new/0, set_target/4, set_refill/2, replace/2, settle/2, wanted/2, made/2, reached/2, replacing/1,
-         target/1]).
+         refilling/1, target/1]).
 -export_type([goal/0, counts/0]).
 
 -record(goal, {
@@ -77,6 +77,9 @@ reached(#{live := Live} = Counts, #goal{target = Target, before = Before, arrive
 
 -spec replacing(goal()) -> boolean().
 replacing(#goal{replacing = Replacing}) -> Replacing.
+
+-spec refilling(goal()) -> boolean().
+refilling(#goal{refill = Refill}) -> Refill.
 
 -spec target(goal()) -> non_neg_integer().
 target(#goal{target = Target}) -> Target.

@@ -13,5 +13,7 @@
     begun = none :: integer() | none,
     %% Whether the first failure of this workload has been reported.
     failure_reported = false :: boolean(),
+    %% Whether the target is held: a task that completes needs nothing but another one instead.
+    steady = false :: boolean(),
     burst = none :: cw_burst:burst() | none
 }).

@@ -1,7 +1,7 @@
 %% @doc The live tasks: creates, cancels and counts them. The engine defines what a task is.
 -module(cw_tasks).
 
--export([new/2, use/2, create/2, cancel/2, ended/3, live/1]).
+-export([new/2, use/2, create/2, cancel/2, ended/3, replace/2, live/1]).
 -export_type([tasks/0, task/0, outcome/0]).
 
 -record(tasks, {
@@ -42,13 +42,17 @@ create(Count, #tasks{counts = Counts} = Tasks) ->
 
 create(Count, Count, _) ->
     Count;
-create(Count, Made, #tasks{engine = Engine, body = Body, kept = Kept} = Tasks) ->
+create(Count, Made, Tasks) ->
+    case start(Tasks) of
+        true -> create(Count, Made + 1, Tasks);
+        false -> Made
+    end.
+
+start(#tasks{engine = Engine, body = Body, kept = Kept}) ->
     try Engine:start(Body) of
-        Task ->
-            ets:insert(Kept, Task),
-            create(Count, Made + 1, Tasks)
+        Task -> ets:insert(Kept, Task)
     catch
-        error:system_limit -> Made
+        error:system_limit -> false
     end.
 
 %% @doc Cancel so many tasks, of which there must be at least that many.
@@ -63,6 +67,14 @@ cancel(Count, #tasks{engine = Engine, kept = Kept} = Tasks) ->
 ended(Pid, Reason, #tasks{kept = Kept} = Tasks) ->
     ets:delete(Kept, Pid),
     count(Reason, Tasks).
+
+%% @doc Handle the end of a task that has completed, and start another one; returns whether that was possible.
+-spec replace(pid(), tasks()) -> boolean().
+replace(Pid, #tasks{counts = Counts, kept = Kept} = Tasks) ->
+    ets:delete(Kept, Pid),
+    Started = start(Tasks),
+    cw_counts:add(Counts, case Started of true -> replaced; false -> completed end, 1),
+    Started.
 
 count(normal, #tasks{counts = Counts}) -> cw_counts:add(Counts, completed, 1);
 count(killed, #tasks{counts = Counts}) -> cw_counts:add(Counts, cancelled, 1);

@@ -2,7 +2,7 @@
 -module(cw_wire).
 
 -export([open/0, send/3, refuse/3, close/0, seconds_since/1]).
--export([flag/2, number/4, text/2, whole/4, quote/1, brief/1]).
+-export([flag/2, number/4, number_above/4, text/2, whole/4, quote/1, brief/1]).
 -export_type([wire/0, command/0]).
 
 -opaque wire() :: port().
@@ -66,6 +66,13 @@ number(Key, Least, Most, Command) ->
     case Command of
         #{Key := Value} when is_number(Value), Value >= Least, Value =< Most -> Value;
         _ -> throw({refused, expected(Key, io_lib:format("a number from ~p to ~p", [Least, Most]))})
+    end.
+
+-spec number_above(binary(), number(), number(), command()) -> number().
+number_above(Key, Bound, Most, Command) ->
+    case Command of
+        #{Key := Value} when is_number(Value), Value > Bound, Value =< Most -> Value;
+        _ -> throw({refused, expected(Key, io_lib:format("a number above ~p, up to ~p", [Bound, Most]))})
     end.
 
 expected(Key, What) -> [quote(Key), <<": expected ">>, What].

@@ -48,22 +48,31 @@ control(Patience, State) ->
             control(0, overtake(Next));
         {silence, Next} ->
             Adjusted = adjust(Next),
-            control(patience(Adjusted), Adjusted)
+            case wanted(Adjusted) of
+                {0, Goal} -> control(infinity, Adjusted#state{steady = can_replace(Goal, Adjusted)});
+                _ -> control(0, Adjusted#state{steady = false})
+            end
     end.
 
 handle_messages(0, _, State) ->
     {more, State};
-handle_messages(Left, Patience, #state{tasks = Tasks} = State) ->
+handle_messages(Left, Patience, #state{tasks = Tasks, steady = Steady} = State) ->
     receive
+        {'DOWN', _, process, Pid, normal} when Steady ->
+            case cw_tasks:replace(Pid, Tasks) of
+                true -> handle_messages(Left - 1, Patience, State);
+                false -> handle_messages(Left - 1, 0, State#state{steady = false})
+            end;
+        {'DOWN', _, process, Pid, Reason} ->
+            Next = count_failure(cw_tasks:ended(Pid, Reason, Tasks), State),
+            handle_messages(Left - 1, 0, Next#state{steady = false});
         {command, Arrived, Command} ->
             handle_messages(Left - 1, 0, apply_command(Command, Arrived, State));
-        {'DOWN', _, process, Pid, Reason} ->
-            handle_messages(Left - 1, 0, count_failure(cw_tasks:ended(Pid, Reason, Tasks), State));
         {begun, Target} ->
             handle_messages(Left - 1, 0, State#state{begun = Target});
         %% What some tasks also send: a result, and an exit signal to linked processes.
         _ ->
-            handle_messages(Left - 1, 0, State)
+            handle_messages(Left - 1, Patience, State)
     after Patience -> {silence, State}
     end.
 
@@ -81,14 +90,10 @@ overtake(#state{waiting = Waiting} = State) ->
 
 apply_command(Command, Arrived, #state{waiting = Waiting} = State) ->
     counters:sub(Waiting, 1, 1),
-    cw_commands:apply_command(Command, Arrived, State).
+    cw_commands:apply_command(Command, Arrived, State#state{steady = false}).
 
-%% How long to wait for messages.
-patience(State) ->
-    case wanted(State) of
-        {0, _} -> infinity;
-        _ -> 0
-    end.
+%% A burst is not refilled.
+can_replace(Goal, #state{burst = Burst}) -> Burst =:= none andalso cw_goal:refilling(Goal).
 
 %% While a burst runs, no task is created or cancelled.
 wanted(#state{burst = none, goal = Goal, tasks = Tasks}) ->
@@ -138,9 +143,10 @@ hit_wall(State) ->
 
 %% @doc Make the live tasks the target, and report what prevents more.
 -spec stop_growing(binary(), integer() | null, binary(), #state{}) -> #state{}.
-stop_growing(Wall, Value, Detail, #state{wire = Wire, goal = Goal, tasks = Tasks} = State) ->
-    Standing = cw_tasks:live(Tasks),
+stop_growing(Wall, Value, Detail, #state{wire = Wire, counts = Counts, goal = Goal} = State) ->
+    Standing = cw_counts:live(Counts),
     {Wanted, Settled} = cw_goal:settle(Standing, Goal),
+    cw_counts:hold(Counts, cw_goal:target(Settled)),
     cw_wire:send(Wire, <<"limit">>, [
         {standing, Standing}, {wanted, Wanted}, {wall, Wall}, {value, Value}, {detail, Detail}
     ]),

@@ -56,6 +56,13 @@ record Command(String type, Map<String, Object> fields, long arrived) {
         throw refusal(key, "a number from %s to %,.0f".formatted(least, largest));
     }
 
+    double numberAbove(String key, double bound, double largest) {
+        if (fields.get(key) instanceof Number value && value.doubleValue() > bound && value.doubleValue() <= largest) {
+            return value.doubleValue();
+        }
+        throw refusal(key, "a number above %s, up to %,.0f".formatted(bound, largest));
+    }
+
     IllegalArgumentException refusal(String key, String expected) {
         return new IllegalArgumentException(
                 "\"%s\" is %s: expected %s".formatted(key, Json.written(fields.get(key)), expected));

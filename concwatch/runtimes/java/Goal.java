@@ -1,17 +1,18 @@
-/** The target, and how many tasks are still missing. Only the controller uses it. */
+/** The target, and how many tasks are still missing. Only the controller changes it. */
 final class Goal {
     private final Counts counts;
-    private long target;
-    private boolean refill = true;
+    private volatile long target; // tasks read it
+    private volatile boolean refill = true;
     private long left; // without refill: tasks of the target still to be created
-    private long due; // the value of "created" at which the target is met
+    private long due; // the value of "created" at which the target is met, once all have begun
+    private long begin; // of all that have been created, how many must have begun then; 0 before
     private long createdBefore;
     private long cancelledBefore;
     private boolean pending;
     private long arrived;
-    private boolean paused;
+    private volatile boolean paused;
     private boolean unsettled; // tasks being cancelled still count as live
-    private boolean replacing; // live tasks are cancelled first: the workload has changed
+    private volatile boolean replacing; // live tasks are cancelled first: the workload has changed
 
     Goal(Counts counts) {
         this.counts = counts;
@@ -24,7 +25,7 @@ final class Goal {
     /** Sets a target; while tasks are {@code ending}, how many are missing is not known yet. */
     void setTarget(long tasks, long arrived, boolean ending) {
         target = tasks;
-        createdBefore = counts.created.get();
+        createdBefore = counts.allCreated();
         cancelledBefore = counts.cancelled.get();
         pending = true;
         this.arrived = arrived;
@@ -43,6 +44,7 @@ final class Goal {
     private void recompute(long live) {
         left = Math.max(0, target - live);
         due = counts.created.get() + left;
+        begin = 0;
     }
 
     void refill(boolean on) {
@@ -58,6 +60,7 @@ final class Goal {
         replacing = live > 0;
         left += again;
         due += again;
+        begin = 0;
     }
 
     /** Lowers the target to what is live, to stop growth. */
@@ -78,6 +81,11 @@ final class Goal {
     void resume() {
         target = pending ? target : 0;
         paused = false;
+    }
+
+    /** Whether a task that completes may start the next one: may be called from any thread. */
+    boolean refilling() {
+        return refill && !paused && !replacing && counts.live() <= target;
     }
 
     /** How many tasks to create or, if negative, to cancel. */
@@ -106,14 +114,18 @@ final class Goal {
 
     /** Reports once that the target has been met: all have begun and none is in excess. */
     boolean reportReached(Wire wire) {
-        if (!pending || paused || unsettled || counts.created.get() < due || counts.begun.get() < due || counts.live() > target) {
+        if (!pending || paused || unsettled || counts.created.get() < due || counts.live() > target) {
+            return false;
+        }
+        begin = begin == 0 ? counts.allCreated() : begin;
+        if (counts.begun.get() < begin) {
             return false;
         }
         pending = false;
         wire.send("reached",
                 "target", target,
                 "live", counts.live(),
-                "created", counts.created.get() - createdBefore,
+                "created", counts.allCreated() - createdBefore,
                 "cancelled", counts.cancelled.get() - cancelledBefore,
                 "seconds", (System.nanoTime() - arrived) / 1e9);
         return true;

@@ -28,7 +28,8 @@ final class Main {
         System.setOut(System.err);
 
         ThreadFactory factory = virtual ? VIRTUAL : PLATFORM;
-        WarmUp.run(factory, virtual ? 1000 : 100);
+        int crowd = virtual ? 4096 : 16; // platform threads that can run take their share of the CPU from the worker
+        WarmUp.run(factory, crowd, virtual ? 1000 : 100);
         Metronome metronome = new Metronome();
         DoubleUnaryOperator lag = late -> late;
         if (virtual) {
@@ -37,7 +38,7 @@ final class Main {
         }
         Counts counts = new Counts();
         Reporter reporter = new Reporter(wire, counts, lag);
-        Worker worker = new Worker(wire, factory, counts, reporter);
+        Worker worker = new Worker(wire, factory, crowd, counts, reporter);
         wire.send("ready",
                 "protocol", 1,
                 "engine", engine,

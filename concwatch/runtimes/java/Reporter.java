@@ -42,12 +42,13 @@ final class Reporter implements Runnable {
 
     void tick(double late) {
         // Ends are read before starts, so that none is missing; a thread may end before its start is counted.
-        long completed = counts.completed.get();
+        long replaced = counts.replaced.get();
+        long completed = counts.completed.get() + replaced;
         long failed = counts.failed.get();
         long cancelled = counts.cancelled.get();
         long ended = completed + failed + cancelled;
         long begun = counts.begun.get();
-        long created = Math.max(ended, counts.created.get());
+        long created = Math.max(ended, counts.created.get() + replaced);
         wire.send("tick",
                 "time", System.nanoTime() / 1e9,
                 "created", created,

@@ -2,24 +2,36 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Queue;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicLong;
 
-/** The tasks' threads. Only the controller starts and interrupts them; every task counts its own end. */
+/**
+ * The tasks' threads. The controller starts and interrupts them; a task that completes counts its own end, and starts the
+ * one that replaces it, which costs less than waking the controller for it.
+ */
 final class Tasks {
     private static final int QUEUE = 4096;
     private static final int SLACK = 1000;
 
     private final Counts counts;
+    private final Goal goal;
     private final Bell bell;
     private final ThreadFactory factory;
+    private final int crowd;
+    private final TokenBucket timing = new TokenBucket();
     private final ArrayList<Thread> running = new ArrayList<>();
+    private final ArrayList<Thread> successors = new ArrayList<>(); // started by tasks, and not yet in "running"
+    private volatile long gathered; // of those started by tasks, how many are in "running"
     private Queue<Thread> ending = new ArrayDeque<>(); // interrupted, perhaps not ended yet
-    private Runnable task;
-    private Workload workload;
+    private volatile Runnable task;
+    private volatile Workload workload;
     private long queue; // tasks that may be created before they have begun
 
-    Tasks(ThreadFactory factory, Counts counts, Bell bell) {
+    /** @param crowd how many may wait to begin before tasks leave it to the controller to replace them */
+    Tasks(ThreadFactory factory, int crowd, Counts counts, Goal goal, Bell bell) {
         this.factory = factory;
+        this.crowd = crowd;
         this.counts = counts;
+        this.goal = goal;
         this.bell = bell;
     }
 
@@ -31,20 +43,52 @@ final class Tasks {
 
     /** How many may be created now. Few may not have begun: their memory is not allocated yet. */
     long room() {
-        long waiting = Math.max(0, counts.created.get() - counts.begun.get());
-        return Math.max(0, queue - waiting);
+        return Math.max(0, queue - counts.waiting());
     }
 
     /**
-     * Starts one.
+     * Starts so many, and counts each.
      *
+     * @param sampled whether the first few are timed
      * @throws OutOfMemoryError the system refuses another thread
      */
-    void start(boolean timed) {
+    void start(long count, boolean sampled) {
+        long timed = sampled ? timing.take(count) : 0;
+        for (long i = 0; i < count; i++) {
+            running.add(started(i < timed));
+            counts.created.incrementAndGet();
+        }
+    }
+
+    private Thread started(boolean timed) {
         Thread thread = factory.newThread(timed ? taskOf(new Timed(workload)) : task);
         thread.start();
-        counts.created.incrementAndGet();
-        running.add(thread);
+        return thread;
+    }
+
+    /** Starts another task instead of this one, which has completed; returns whether it did. */
+    private boolean replace() {
+        if (!workload.sleeps() || !goal.refilling() || counts.waiting() > crowd) {
+            return false;
+        }
+        long some = counts.live() / 8 + SLACK;
+        long unknown = counts.replaced.get() - gathered;
+        if (unknown > 2 * some) {
+            return false;
+        }
+        try {
+            Thread next = started(timing.take(1) > 0);
+            synchronized (successors) {
+                successors.add(next);
+            }
+        } catch (OutOfMemoryError refused) {
+            return false; // the controller will be refused too, and report it
+        }
+        counts.replaced.incrementAndGet();
+        if (unknown > some) {
+            bell.ring();
+        }
+        return true;
     }
 
     private Runnable taskOf(Workload workload) {
@@ -73,15 +117,21 @@ final class Tasks {
         counts.begun.incrementAndGet();
         try {
             workload.run();
-            counts.completed.incrementAndGet();
         } catch (InterruptedException cancelled) {
-            counts.cancelled.incrementAndGet();
+            end(counts.cancelled);
+            return;
         } catch (Throwable broken) {
-            counts.failed.incrementAndGet();
+            end(counts.failed);
             throw broken;
-        } finally {
-            bell.ring();
         }
+        if (!replace()) {
+            end(counts.completed);
+        }
+    }
+
+    private void end(AtomicLong count) {
+        count.incrementAndGet();
+        bell.ring();
     }
 
     /** Interrupts so many, minus those already ending; returns whether it finished in time. */
@@ -114,6 +164,11 @@ final class Tasks {
     void forget() {
         while (!ending.isEmpty() && !ending.element().isAlive()) {
             ending.remove();
+        }
+        synchronized (successors) {
+            running.addAll(successors);
+            gathered += successors.size();
+            successors.clear();
         }
         long live = counts.live();
         if (running.size() > live + live / 4 + SLACK) {

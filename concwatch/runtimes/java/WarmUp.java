@@ -1,4 +1,5 @@
 import java.io.OutputStream;
+import java.util.List;
 import java.util.concurrent.ThreadFactory;
 
 /**
@@ -8,16 +9,19 @@ import java.util.concurrent.ThreadFactory;
 final class WarmUp {
     private static final int ROUNDS = 10;
     private static final long LONGEST = 600_000_000;
+    private static final List<String> SLEEPS = List.of( // with and without a time of its own for each task
+            "{\"type\":\"workload\",\"word\":\"churn\",\"spec\":\"churn:1/s\",\"rate\":1}", Worker.DEFAULT);
 
     private WarmUp() {}
 
-    static void run(ThreadFactory factory, int tasks) {
+    static void run(ThreadFactory factory, int crowd, int tasks) {
         long end = System.nanoTime() + LONGEST;
         Wire wire = new Wire(OutputStream.nullOutputStream());
         Counts counts = new Counts();
         Reporter reporter = new Reporter(wire, counts, late -> late);
-        Worker worker = new Worker(wire, factory, counts, reporter);
+        Worker worker = new Worker(wire, factory, crowd, counts, reporter);
         for (int round = 0; round < ROUNDS && System.nanoTime() < end; round++) {
+            worker.take(Command.of(SLEEPS.get(round % SLEEPS.size()), System.nanoTime()));
             hold(worker, tasks);
             reporter.tick(0);
             hold(worker, 0);

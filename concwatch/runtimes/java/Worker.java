@@ -12,7 +12,7 @@ final class Worker {
     private static final long SHORT = 1_000_000; // nanoseconds between two checks for what rings no bell
     private static final long LONG = 3_600_000_000_000L;
 
-    private static final String DEFAULT = """
+    static final String DEFAULT = """
             {"type":"workload","spec":"sleep:10","word":"sleep","seconds":10}""";
 
     private final Wire wire;
@@ -20,20 +20,19 @@ final class Worker {
     private final Reporter reporter;
     private final Goal goal;
     private final Tasks tasks;
-    private final TokenBucket timing = new TokenBucket();
     private final Bell bell = new Bell();
     private final Queue<Command> commands = new ConcurrentLinkedQueue<>();
     private final Map<String, Consumer<Command>> known = new TreeMap<>();
     private Burst burst; // null while no burst runs
     private boolean idle;
 
-    Worker(Wire wire, ThreadFactory factory, Counts counts, Reporter reporter) {
+    Worker(Wire wire, ThreadFactory factory, int crowd, Counts counts, Reporter reporter) {
         this.wire = wire;
         this.counts = counts;
         this.reporter = reporter;
         goal = new Goal(counts);
-        tasks = new Tasks(factory, counts, bell);
-        tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime())));
+        tasks = new Tasks(factory, crowd, counts, goal, bell);
+        tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime()), goal::target));
 
         known.put("target", this::setTarget);
         known.put("refill", command -> goal.refill(command.flag("on")));
@@ -90,24 +89,22 @@ final class Worker {
                 break;
             }
             long some = Math.min(Math.min(wanted, BATCH), room);
-            long created = create(some, timing.take(some));
+            long created = create(some, true);
             goal.created(created);
             wanted = created < some ? 0 : wanted - created;
         }
         return room == 0 || goal.wanted() == 0;
     }
 
-    /** Creates so many, or as many as the system allows; the first {@code timed} are timed. */
-    private long create(long count, long timed) {
-        for (long i = 0; i < count; i++) {
-            try {
-                tasks.start(i < timed);
-            } catch (OutOfMemoryError refused) { // no more threads; a full heap exits the JVM instead
-                stopGrowing("unknown", null, refused.getMessage());
-                return i;
-            }
+    /** Creates so many, or as many as the system allows; returns how many. */
+    private long create(long count, boolean sampled) {
+        long before = counts.created.get();
+        try {
+            tasks.start(count, sampled);
+        } catch (OutOfMemoryError refused) { // no more threads; a full heap exits the JVM instead
+            stopGrowing("unknown", null, refused.getMessage());
         }
-        return count;
+        return counts.created.get() - before;
     }
 
     private void stopGrowing(String wall, Long value, String detail) {
@@ -144,7 +141,7 @@ final class Worker {
     }
 
     private void replace(Command command) {
-        tasks.use(Workload.of(command));
+        tasks.use(Workload.of(command, goal::target));
         goal.replace();
     }
 
@@ -161,7 +158,7 @@ final class Worker {
         }
         burst = Burst.of(command);
         goal.pause(burst.tasks());
-        burst.created(create(burst.tasks(), 0));
+        burst.created(create(burst.tasks(), false));
     }
 
     private void endBurst() {

@@ -4,35 +4,59 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.DoubleUnaryOperator;
+import java.util.function.LongSupplier;
 import java.util.concurrent.locks.LockSupport;
 
 /** What one task does; throws {@link InterruptedException} when it is cancelled. */
 @FunctionalInterface
 interface Workload {
-    List<String> WORDS = List.of("sleep", "ticks", "hold", "payload", "spin", "nop");
+    List<String> WORDS = List.of("sleep", "churn", "ticks", "hold", "payload", "spin", "nop");
 
     ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
     double LONGEST = 1_000_000;
+    double SHORTEST_MEAN = 0.001;
+    double MOST_A_SECOND = 1_000_000;
     double GOLDEN = 0.6180339887498949;
     long TURN = 1_000_000;
     long AWAY = 50_000;
 
     void run() throws InterruptedException;
 
+    /**
+     * Whether every task sleeps first. If one that does not started the next one, these two would keep their processor
+     * to themselves.
+     */
+    default boolean sleeps() {
+        return false;
+    }
+
     /** Bytes that a task allocates once it has begun. */
     default int size() {
         return 0;
     }
 
-    static Workload of(Command command) {
+    /**
+     * Parses what each task does.
+     *
+     * @param target how many tasks are held, whenever a task asks
+     */
+    static Workload of(Command command, LongSupplier target) {
         String spec = command.word("spec");
         return switch (String.valueOf(command.fields().get("word"))) {
             case "sleep" -> {
+                if (command.fields().containsKey("to")) {
+                    double least = command.number("seconds", 0, LONGEST);
+                    double span = command.number("to", 0, LONGEST) - least;
+                    yield drawn(at -> least + at * span);
+                }
                 Duration length = seconds(command, "seconds");
-                yield command.fields().containsKey("to")
-                        ? spread(length, seconds(command, "to"))
-                        : () -> Thread.sleep(length);
+                yield length.isZero() ? () -> Thread.sleep(length) : (Sleeping) () -> Thread.sleep(length);
+            }
+            case "churn" -> {
+                double rate = command.numberAbove("rate", 0, MOST_A_SECOND);
+                yield drawn(at -> exponential(at, Math.max(1, target.getAsLong()) / rate));
             }
             case "ticks" -> {
                 Duration length = seconds(command, "seconds");
@@ -52,17 +76,29 @@ interface Workload {
     }
 
     private static Duration seconds(Command command, String key) {
-        return Duration.ofNanos(Math.round(command.number(key, 0, LONGEST) * 1e9));
+        return duration(command.number(key, 0, LONGEST));
     }
 
-    /** Lets each task sleep a different time, evenly spread. */
-    private static Workload spread(Duration least, Duration most) {
+    private static Duration duration(double seconds) {
+        return Duration.ofNanos(Math.round(seconds * 1e9));
+    }
+
+    /** Lets each task sleep the seconds that {@code draw} returns for a number of its own, evenly spread from 0 to 1. */
+    private static Workload drawn(DoubleUnaryOperator draw) {
         AtomicLong count = new AtomicLong();
-        long span = most.minus(least).toNanos();
-        return () -> {
-            double at = count.incrementAndGet() * GOLDEN % 1;
-            Thread.sleep(least.plusNanos(Math.round(at * span)));
-        };
+        return (Sleeping) () -> Thread.sleep(duration(draw.applyAsDouble(count.incrementAndGet() * GOLDEN % 1)));
+    }
+
+    /** What sleeps first. */
+    interface Sleeping extends Workload {
+        @Override
+        default boolean sleeps() {
+            return true;
+        }
+    }
+
+    private static double exponential(double at, double mean) {
+        return Math.min(LONGEST, -Math.max(SHORTEST_MEAN, mean) * Math.log1p(-at));
     }
 
     private static void ticks(long count, Duration length) throws InterruptedException {

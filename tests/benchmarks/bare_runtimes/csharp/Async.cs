@@ -1,39 +1,26 @@
 using System;
-using System.Collections.Generic;
-using System.Diagnostics;
 using System.Threading;
 using System.Threading.Tasks;
 
-/// <summary>Starts as many sleeping async methods as the argument states, each of which can be cancelled.</summary>
-static class Async
+/// <summary>A task is an async method that sleeps.</summary>
+sealed class Async : Bare
 {
-    static async Task SleepAsync(CancellationToken token)
+    Async(string[] arguments) : base(arguments)
+    {
+    }
+
+    static void Main(string[] arguments) => new Async(arguments).Hold();
+
+    protected override async Task Live(int i, TimeSpan length, CancellationToken token)
     {
         try
         {
-            await Task.Delay(TimeSpan.FromHours(1), token);
+            await Task.Delay(length, token);
         }
         catch (OperationCanceledException)
         {
-            // cancelled
+            return;
         }
-    }
-
-    static void Main(string[] arguments)
-    {
-        int count = int.Parse(arguments[0]);
-        long before = Memory.Resident();
-        var clock = Stopwatch.StartNew();
-
-        var tasks = new List<(Task Task, CancellationTokenSource Source)>();
-        for (int i = 0; i < count; i++)
-        {
-            var source = new CancellationTokenSource();
-            tasks.Add((SleepAsync(source.Token), source));
-        }
-
-        Memory.Print(clock, before);
-        tasks[count - 1].Source.Cancel();
-        Environment.Exit(0);
+        Replace(i);
     }
 }

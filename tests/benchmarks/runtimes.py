@@ -103,7 +103,7 @@ def _python(program: str, *more: str, **how: Any) -> Bare:
     return Bare("python", (sys.executable, f"{{source}}/{program}.py"), more=more, **how)
 
 
-BEAM_FLAGS = tuple(["+P", "1048576", "+MMmcs", "0", "+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"])
+BEAM_FLAGS = ("+P", "1048576", "+MMmcs", "0", "+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none")
 """The worker's, as in ``vm.args``."""
 
 BARE: dict[str, Bare] = {

@@ -8,7 +8,6 @@ from concwatch.demos.stage import Stage
 
 async def play(stage: Stage) -> None:
     await stage.press("t")
-    await stage.type("w", "sleep:600")
     await stage.switch("asyncio")
     await stage.until(lambda lab: stage.lane("asyncio").on)
     await stage.caption("The slider's right end: a million tasks in one process, on one thread")

@@ -1,6 +1,6 @@
 """10,000 threads beside 10,000 asyncio and 10,000 uvloop tasks
 
-Each lane holds 10,000 waiting tasks, untraced; the cost table says what one takes.
+Each lane holds 10,000 sleeping tasks, untraced, and replaces those that end; the cost table says what one takes.
 """
 
 from concwatch.demos.stage import Stage
@@ -13,7 +13,6 @@ async def play(stage: Stage) -> None:
         "What does one more task cost? Each lane is a process of its own, measured from outside"
     )
     await stage.press("t")
-    await stage.type("w", "hold")
     for engine in ENGINES:
         await stage.switch(engine)
     await stage.until(lambda lab: all(stage.lane(engine).on for engine in ENGINES), text="three lanes on")

@@ -90,7 +90,7 @@ def _java(program: str, tasks: int, million: bool) -> Bare:
     )
 
 
-BEAM_FLAGS = tuple("+P 1048576 +MMmcs 0 +sbwt none +sbwtdcpu none +sbwtdio none".split())
+BEAM_FLAGS = ("+P", "1048576", "+MMmcs", "0", "+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none")
 """The worker's, as in ``vm.args``."""
 
 BARE: dict[str, Bare] = {

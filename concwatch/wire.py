@@ -67,7 +67,8 @@ Reports, worker to concwatch
     ``heap``       bytes of live objects by the runtime's own count; absent where it has none
     ``number``     the number of ticks sent, including this one; absent where the worker does not count them
 
-``reached``: once for each ``target``, when it has been met. A ``tick`` should follow at once.
+``reached``: once for each ``target``, when it has been met: all are live or, if tasks end meanwhile, at least
+as many have been created. A ``tick`` should follow at once.
     ``target``     that target
     ``live``       tasks live now
     ``created``    tasks created since the command arrived; all have begun, or are queued

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -150,13 +151,10 @@ class Engine(Struct, frozen=True):
         return f"broken {self.needs[0]}: {reason}; try pip install --force-reinstall {self.needs[0]}"
 
 
-def _built(
-    name: str, task: str, bytes_per_task: int, grain: int, threads: bool = False, maps: int = MAPS_PER_THREAD
-) -> Engine:
+def _built(name: str, task: str, bytes_per_task: int, grain: int, replaces: int, **how: Any) -> Engine:
     """Return the row of an engine in another language; ``grain`` is in KiB."""
-    return Engine(
-        name, task, bytes_per_task, threads, maps, grain=grain << 10, shown=False, ways=RUNTIMES[name]
-    )
+    row = Engine(name, task, bytes_per_task, replaces=replaces, shown=False, ways=RUNTIMES[name], **how)
+    return structs.replace(row, grain=grain << 10)
 
 
 _UVLOOP = "pip install uvloop" if sys.platform != "win32" else "not available on Windows"
@@ -166,24 +164,24 @@ _INTERPRETER = 48 << 20
 CATALOG: tuple[Engine, ...] = (
     Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1, churn=100, replaces=1_800),
     Engine("pool", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2, queues=True),
-    Engine("asyncio", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0),
-    Engine("uvloop", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9),
+    Engine("asyncio", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0, replaces=13_000),
+    Engine("uvloop", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9, replaces=15_000),
     Engine("gevent", "one gevent.Greenlet", 8_500, needs=("gevent",), install="pip install 'concwatch[gevent]'", traced_factor=1.3, shown=False),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
-    Engine("asyncio-eager", "one asyncio.Task that starts as it is created", 1_260, oldest_python=(3, 12), traced_factor=2.0, shown=False),
+    Engine("asyncio-eager", "one asyncio.Task that starts as it is created", 1_260, oldest_python=(3, 12), traced_factor=2.0, replaces=13_000, shown=False),
     Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, grain=_INTERPRETER, shown=False),
-    _built("rust-threads", "one Rust std::thread", 9_860, 64, threads=True, maps=4),
-    _built("tokio", "one tokio task", 456, 128),
-    _built("async-std", "one async-std task", 370, 128),
-    _built("go", "one goroutine", 3_155, 128),
-    _built("java-threads", "one Java platform thread", 21_700, 2048, threads=True, maps=2),
-    _built("java-virtual", "one Java virtual thread", 950, 4096),
-    _built("csharp", "one C# async method", 900, 1024),
-    _built("csharp-timers", "one bare C# Task.Delay", 575, 1024),
-    _built("node", "one Node.js async function", 1_150, 1024),
-    _built("node-timers", "one bare Node.js timer", 750, 1024),
-    _built("elixir", "one Elixir Task.async", 3_350, 256),
-    _built("erlang", "one Erlang process", 2_965, 256),
+    _built("rust-threads", "one Rust std::thread", 9_860, 64, 10_000, threads=True, maps=4),
+    _built("tokio", "one tokio task", 456, 128, 150_000),
+    _built("async-std", "one async-std task", 370, 128, 50_000),
+    _built("go", "one goroutine", 3_155, 128, 100_000),
+    _built("java-threads", "one Java platform thread", 21_700, 2048, 3_000, threads=True, maps=2, churn=100),
+    _built("java-virtual", "one Java virtual thread", 950, 4096, 60_000),
+    _built("csharp", "one C# async method", 900, 1024, 20_000),
+    _built("csharp-timers", "one bare C# Task.Delay", 575, 1024, 20_000),
+    _built("node", "one Node.js async function", 1_150, 1024, 80_000),
+    _built("node-timers", "one bare Node.js timer", 750, 1024, 120_000),
+    _built("elixir", "one Elixir Task.async", 3_350, 256, 40_000),
+    _built("erlang", "one Erlang process", 2_965, 256, 60_000),
 )  # fmt: skip
 
 PYTHONS: tuple[Engine, ...] = tuple(engine for engine in CATALOG if not engine.ways)

@@ -7,6 +7,10 @@ if TYPE_CHECKING:
     from typing import Dict, Optional
 
 
+PATIENCE = 0.25
+"""Share of the target that is created in place of tasks that have ended before it counts as reached."""
+
+
 class Counts:
     """The four counters of an engine, from which ``live`` follows."""
 
@@ -132,7 +136,11 @@ class Goal:
 
     def reached(self, counts: Counts, now: float) -> Optional[Dict[str, object]]:
         """Return the fields of a ``reached`` report if the target has just been met, else None."""
-        if self._arrived is None or counts.created < self._due or counts.live > self.target:
+        live = counts.live
+        if self._arrived is None or counts.created < self._due or live > self.target:
+            return None
+        # Tasks may end before all have been created. If they end too fast, their target is never live at once.
+        if self.refill and live < self.target and counts.created < self._due + self.target * PATIENCE:
             return None
         fields: Dict[str, object] = {
             "target": self.target,

@@ -139,7 +139,7 @@ class Goal:
         live = counts.live
         if self._arrived is None or counts.created < self._due or live > self.target:
             return None
-        # Tasks may end before all have been created. If they end too fast, their target is never live at once.
+        # Tasks may end before all have been created. If they end too fast, all are never live at once.
         if self.refill and live < self.target and counts.created < self._due + self.target * PATIENCE:
             return None
         fields: Dict[str, object] = {

@@ -1,6 +1,6 @@
 /** A task of the engine's own that sleeps repeatedly and measures how late it is woken. */
 final class Metronome {
-    private static final long BEAT = 20_000_000;
+    private static final long BEAT = 50_000_000;
 
     private volatile long due = System.nanoTime();
     private long worst;

@@ -8,13 +8,19 @@ from typing import Protocol
 from msgspec import Struct
 
 from concwatch.charts.annotations import Annotation
+from concwatch.charts.cost import LaneCost
 from concwatch.charts.decimation import Point, decimate, running_maximum
 from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
-from concwatch.charts.table import BY_METRIC, ChartSpec
-from concwatch.charts.ticks import XTicks, age_ticks
+from concwatch.charts.table import BY_METRIC, COST, ChartSpec
+from concwatch.charts.ticks import XTicks, age_ticks, size_ticks
+from concwatch.units import format_count
 
 PEAK_SHARE = 1 / 13
 """On a logarithmic axis, the part of the width over which lines show their running maximum."""
+
+
+LOWEST_SIZE, LEAST_SIZES = 0.9, 4.0
+"""Left end, and least right end, of an axis of tasks: their decimal logarithms."""
 
 
 class Samples(Protocol):
@@ -37,6 +43,12 @@ class LaneSeries(Struct, frozen=True):
     series: Samples
     color: str
     """``#rrggbb``"""
+    number: int = 0
+    """Its number on its card and key; 0 without one."""
+    top: bool = False
+    """Whether it lies on top of the others, with the area below it filled."""
+    cost: LaneCost | None = None
+    """What its tasks cost; None if that cannot be known."""
 
 
 class Line(Struct, frozen=True):
@@ -53,6 +65,13 @@ class Line(Struct, frozen=True):
     """A character to draw at each point; empty for lines of many points."""
     band: tuple[Sequence[float], Sequence[float]] | None = None
     """The minimum and the maximum at each time, of a line that combines several; shaded in between."""
+    number: int = 0
+    """The number of its lane; 0 without one."""
+    top: bool = False
+    """Whether it lies on top of the others, with the area below it filled."""
+    dashed: bool = False
+    value: str = ""
+    """The value beside its name, if that is not the one at its end."""
 
 
 def lines_of(metric: str, lanes: Sequence[LaneSeries], start: float) -> list[Line]:
@@ -65,7 +84,7 @@ def _line(metric: str, lane: LaneSeries, start: float) -> Line:
     times, values = lane.series.since(metric, start)
     ends = lane.series.band
     band = (ends[0].since(metric, start)[1], ends[1].since(metric, start)[1]) if ends else None
-    return Line(lane.name, lane.color, times, values, band=band)
+    return Line(lane.name, lane.color, times, values, band=band, number=lane.number, top=lane.top)
 
 
 class Plot(Struct, frozen=True):
@@ -75,7 +94,6 @@ class Plot(Struct, frozen=True):
     kind: Kind
     """The kind of the values: their format and their round numbers."""
     lines: Sequence[Line] = ()
-    """The topmost last."""
     end: float = 0.0
     """The x value at the right edge: seconds on the lines' clock, or another unit."""
     length: float = 60.0
@@ -86,6 +104,10 @@ class Plot(Struct, frozen=True):
     """Whether the y axis is logarithmic."""
     x_ticks: XTicks = age_ticks
     """Returns the ticks of the x axis."""
+    over_time: bool = True
+    """Whether x values are times; on other axes there is no cursor."""
+    names: Sequence[str] = ()
+    """The names that the labels must have room for, so that it does not change as lines come and go."""
     annotations: Sequence[Annotation] = ()
     """The topmost last."""
     cursor: float | None = None
@@ -97,15 +119,64 @@ def make_plot(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: 
 
     Lanes without values of its metric are drawn with the alternative metric, and the title says so.
     """
+    if spec.metric == COST:
+        return _cost_plot(spec, lanes)
     lines = lines_of(spec.metric, lanes, now - window)
     other = lines_of(spec.alternative, lanes, now - window) if spec.alternative else []
-    if not other:
-        return Plot(spec.title, spec.kind, lines, now, window, spec.short_title)
-    instead = BY_METRIC[spec.alternative]
-    title, brief = (spec.combined_title, "") if lines else (instead.title, instead.short_title)
-    named = {line.name: line for line in other + lines}
-    shown = [named[lane.name] for lane in lanes if lane.name in named]
-    return Plot(title, spec.kind, shown, now, window, brief)
+    title, brief = spec.title, spec.short_title
+    if other:
+        instead = BY_METRIC[spec.alternative]
+        title, brief = (spec.combined_title, "") if lines else (instead.title, instead.short_title)
+        named = {line.name: line for line in other + lines}
+        lines = [named[lane.name] for lane in lanes if lane.name in named]
+    return Plot(title, spec.kind, lines, now, window, brief, names=[lane.name for lane in lanes])
+
+
+def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
+    """Return the plot of the memory that tasks have added over their number, both axes logarithmic.
+
+    Each lane has a trail of its growth, dashed on to the limit that it will meet; ``●`` is where it is now,
+    ``×`` the limit, and ``○`` where it would be with the tasks that its slider is held at.
+    """
+    lines: list[Line] = []
+    marks: list[Annotation] = []
+    for lane in lanes:
+        if lane.cost is None:
+            continue
+        cost = lane.cost
+        same = {"color": lane.color, "top": lane.top}
+        if trail := cost.trail:
+            value = f"+{spec.kind.format(cost.per_task)}" if cost.per_task else " "
+            times = [math.log10(tasks) for tasks, _ in trail]
+            added = [memory for _, memory in trail]
+            lines.append(
+                Line(lane.name, lane.color, times, added, number=lane.number, top=lane.top, value=value)
+            )
+        if ahead := cost.ahead:
+            (start, low), (end, high) = ahead
+            places = [math.log10(start), math.log10(end)]
+            lines.append(Line("", times=places, values=[low, high], dashed=True, **same))
+            lines.append(Line("", times=places[1:], values=[high], mark="×", **same))
+            if lane.top:
+                marks.append(Annotation(places[1], lane.color, format_count(end)))
+        for point, mark in ((cost.now, "●"), (cost.ghost, "○")):
+            if point:
+                lines.append(Line("", times=[math.log10(point[0])], values=[point[1]], mark=mark, **same))
+    high = max((line.times[-1] for line in lines), default=LEAST_SIZES)
+    end = max(LEAST_SIZES, math.ceil(4 * high) / 4) + 0.1
+    return Plot(
+        spec.title,
+        spec.kind,
+        lines,
+        end,
+        end - LOWEST_SIZE,
+        spec.short_title,
+        logarithmic=True,
+        x_ticks=size_ticks,
+        over_time=False,
+        names=[lane.name for lane in lanes],
+        annotations=marks,
+    )
 
 
 class DecimatedLine(Struct, frozen=True):
@@ -122,7 +193,7 @@ def decimate_lines(plot: Plot, columns: int) -> list[DecimatedLine]:
 
     def reduce(line: Line, values: Sequence[float]) -> list[Point]:
         points = decimate(line.times, values, plot.end - plot.length, plot.end, columns)
-        smooth = plot.logarithmic and not line.mark
+        smooth = plot.logarithmic and plot.over_time
         return running_maximum(points, round(PEAK_SHARE * columns)) if smooth else points
 
     return [

@@ -1,7 +1,7 @@
 """The y axis: kinds of values, their round ticks, and the scales that place values."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -47,6 +47,8 @@ class Tick(Struct, frozen=True):
     position: int
     """Cells from the start of the axis: rows above the bottom, or columns from the left."""
     label: str
+    exact: float = 0.0
+    """The same without rounding, for painters that have no cells."""
 
 
 class Scale(Struct, frozen=True):
@@ -59,9 +61,10 @@ class Scale(Struct, frozen=True):
     logarithmic: bool
 
     def row(self, value: float) -> float:
-        """Return the row of ``value`` above the bottom, at least 0."""
+        """Return the row of ``value`` above the bottom: at least 0, NaN below a logarithmic axis."""
         if self.logarithmic:
-            value = math.log10(value) if value > 0 else self.origin
+            value = math.log10(value) if value > 0 else math.nan
+            return (value - self.origin) * self.rows_per_unit if value >= self.origin - 1e-9 else math.nan
         return max(0.0, (value - self.origin) * self.rows_per_unit)
 
 
@@ -89,7 +92,7 @@ def _linear_ticks(kind: Kind, step: float, gap: int, rows: int) -> tuple[Tick, .
     number = _number(step, kind)
     if number in CROSSING_STEPS and values[-1] < step / number * kind.base:
         return ()
-    return tuple(Tick(gap * index, kind.format(value)) for index, value in enumerate(values))
+    return tuple(Tick(gap * index, kind.format(value), gap * index) for index, value in enumerate(values))
 
 
 def _steps(kind: Kind, least: float) -> Iterator[float]:
@@ -110,7 +113,7 @@ def linear_scale(kind: Kind, peak: float, rows: int) -> Scale:
     and the top changes only when ``peak`` exceeds it.
     """
     needed = max(min(peak, kind.largest) * HEADROOM, kind.least_range)
-    room = rows - 0.5  # the value of row 0 sits in the middle of its cell
+    room = rows - 0.75  # the value of row 0 is in the middle of its cell, and a dot takes a quarter
     closest = max(2, math.ceil(rows / 8))
     scales = []
     for gap in range(closest, max(closest + 1, min(rows - 1, closest + 2) + 1)):
@@ -147,28 +150,48 @@ class LogSteps(Struct, frozen=True):
 
 
 BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 5, 10, 20))
-DECIMAL_LOG_STEPS = (LogSteps((1, 2, 5), 10.0), *(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9)))
+POWERS_OF_TEN = tuple(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9))
+DECIMAL_LOG_STEPS = (LogSteps((1, 2, 5), 10.0), *POWERS_OF_TEN)
+
+ROWS_PER_DECADE = 10
+"""Rows from one power of ten to the next at which those of 2 and 5 are whole numbers too, but for 1 %."""
 
 
 def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
     """Return the logarithmic scale from ``low`` to ``high`` with the densest ticks that fit on ``rows`` rows.
 
-    The ticks of bytes are a power of two apart, all others go by 1-2-5 or by powers of ten.
+    The ticks of bytes are a power of two apart, all others go by 1-2-5 or by powers of ten. They are a whole
+    number of rows apart, so that a label, its grid line and its value are in the same row.
     """
     low = min(max(low, kind.smallest), kind.largest)
     high = min(max(high, low), kind.largest)
-    candidates = BINARY_LOG_STEPS if kind.base == 1024 else DECIMAL_LOG_STEPS
+    if kind.base == 1000:
+        steps, per_decade = DECIMAL_LOG_STEPS[0], (rows - 1) // ROWS_PER_DECADE * ROWS_PER_DECADE
+        values = steps.values(low, high, kind.smallest)
+        if per_decade and math.log10(values[-1] / values[0]) * per_decade <= rows - 1 + 0.1:
+            return _log_scale(kind, values, per_decade, rows)
+    candidates = BINARY_LOG_STEPS if kind.base == 1024 else POWERS_OF_TEN
     for steps in candidates:
         values = steps.values(low, high, kind.smallest)
-        if len(values) > 2 and (rows - 1) / (len(values) - 1) >= 2:
+        gap = (rows - 1) // (len(values) - 1)
+        if len(values) > 2 and gap >= 2:
             break
     else:  # no tick between the ends: the tightest range
         values = candidates[0].values(low, high, kind.smallest)
-        values = [values[0], values[-1]]
-    bottom, top = math.log10(values[0]), math.log10(values[-1])
-    scale = Scale((), bottom, (rows - 1) / (top - bottom), True)
+        values, gap = [values[0], values[-1]], rows - 1
+    return _log_scale(kind, values, gap / math.log10(values[1] / values[0]), rows)
+
+
+def _log_scale(kind: Kind, values: Sequence[float], rows_per_decade: float, rows: int) -> Scale:
+    """Return the scale with ticks at ``values``, and at those that follow as far as there are rows."""
+    if len(values) > 1 and math.isclose(values[1] / values[0], values[-1] / values[-2]):
+        ratio = values[1] / values[0]
+        more = math.floor(
+            ((rows - 1) / rows_per_decade - math.log10(values[-1] / values[0])) / math.log10(ratio) + 1e-9
+        )
+        values = [*values, *(values[-1] * ratio ** (1 + step) for step in range(more))]
+    scale = Scale((), math.log10(values[0]), rows_per_decade, True)
     # Far above the largest value there is no prefix to format a label with.
-    named = [value for value in values if value <= 1.2 * kind.largest]
-    ticks = {round(scale.row(value)): kind.format(value) for value in reversed(named)}
-    placed = tuple(Tick(position, label) for position, label in sorted(ticks.items()))
-    return Scale(placed, scale.origin, scale.rows_per_unit, True)
+    named = [(scale.row(value), kind.format(value)) for value in values if value <= 1.2 * kind.largest]
+    ticks = tuple(Tick(round(row), label, row) for row, label in named)
+    return Scale(ticks, scale.origin, scale.rows_per_unit, True)

@@ -7,11 +7,15 @@ from rich.segment import Segment
 from rich.style import Style
 
 from concwatch.charts.annotations import draw_cursor, draw_markers
+from concwatch.charts.captions import short_label
 from concwatch.charts.picture import LABEL_WIDTH, Picture
-from concwatch.charts.raster import Cell, below, between, merge, rasterize
+from concwatch.charts.raster import Cell, between, fill, merge, rasterize
 
-SHADE_OPACITY = 0.28
-"""The opacity of a band, and of the area below a single line."""
+SHADE_OPACITY = 0.25
+"""The opacity of a band, and of the area below a line."""
+
+HALF = "▀"
+"""The part of a cell above the axis."""
 
 
 @lru_cache(maxsize=256)
@@ -20,7 +24,8 @@ def _style(color: str, background: str | None) -> Style:
     return Style(color=color.removeprefix("ansi_"), bgcolor=background)
 
 
-def _shade(color: str, background: str | None) -> str | None:
+@lru_cache(maxsize=64)
+def shade(color: str, background: str | None) -> str | None:
     """Return the colour of an area, or None if the theme uses the terminal's colours."""
     if not (background and background.startswith("#") and color.startswith("#")):
         return None
@@ -28,98 +33,112 @@ def _shade(color: str, background: str | None) -> str | None:
     return "#" + bytes(round(back + SHADE_OPACITY * (line - back)) for line, back in pairs).hex()
 
 
+Shades = Sequence[dict[int, str]]
+"""The background of the filled columns of each row, from the bottom."""
+
+
 def _segments(
-    margin: Cell,
-    cells: list[Cell | None],
-    blank: Cell,
-    background: str | None,
-    shades: Sequence[str | None],
+    margin: Cell, cells: Sequence[Cell], background: str | None, shades: dict[int, str]
 ) -> list[Segment]:
     """Join adjacent cells of one colour into segments. A space takes the colour before it.
 
     Args:
         margin: the text before the cells, and its colour.
         cells: the cells of the row.
-        blank: drawn where a cell is None.
         background: the default background.
-        shades: the background of each cell, None for the default.
+        shades: the background of some columns.
     """
     run, color, behind = [margin[0]], margin[1], background
     segments = []
-    space = blank[0] == " "
-    for cell, shade in zip(cells, shades, strict=True):
-        ground = shade or background
-        if cell is None:
-            cell = (" ", color) if space else blank
-        if cell[1] != color or ground != behind:
+    for column, (character, own) in enumerate(cells):
+        ground = shades.get(column, background) if shades else background
+        if ground != behind or (own != color and character != " "):
             segments.append(Segment("".join(run), _style(color, behind)))
-            run, color, behind = [], cell[1], ground
-        run.append(cell[0])
+            run, color, behind = [], own, ground
+        run.append(character)
     segments.append(Segment("".join(run), _style(color, behind)))
     return segments
-
-
-def _shades(picture: Picture, background: str | None) -> Sequence[Sequence[str | None]]:
-    """Return the background of each cell, the top row first: bands, or the area below a single line."""
-    size = picture.columns, picture.rows
-    areas = [
-        (color, between(rasterize(least, *size), rasterize(most, *size)))
-        for color, least, most in picture.bands
-    ]
-    if len(picture.lines) == 1 and not picture.bands and not picture.marks:
-        color, paths = picture.lines[0]
-        areas = [(color, below(rasterize(paths, *size)))]
-    found: Sequence[Sequence[str | None]] = [(None,) * picture.columns] * picture.rows
-    for color, area in areas:
-        shade = _shade(color, background)
-        found = [
-            [shade if inside else behind for inside, behind in zip(*both, strict=True)]
-            for both in zip(area, found, strict=True)
-        ]
-    return found
 
 
 def _labels_across(picture: Picture) -> str:
     """Return the line of x labels, each centred on its tick."""
     text = " " * picture.width
     for tick in picture.across:
-        end = picture.width - picture.margin
-        start = min(LABEL_WIDTH + 1 + tick.position - len(tick.label) // 2, end - len(tick.label))
-        text = text[:start] + tick.label + text[start + len(tick.label) :]
+        label, end = tick.label.replace(" ", ""), picture.width - picture.margin
+        start = min(LABEL_WIDTH + 1 + tick.position - len(label) // 2, end - len(label))
+        text = text[:start] + label + text[start + len(label) :]
     return text
 
 
+def _lines_and_shades(picture: Picture, background: str | None) -> tuple[dict[int, dict[int, Cell]], Shades]:
+    """Return the cells of all lines, and what is filled."""
+    layers, shades = [], [dict[int, str]() for _ in range(picture.rows)]
+    half: dict[int, Cell] = {}
+    columns, rows, symbols = 2 * picture.columns, picture.rows, picture.symbols
+    for color, least, most in picture.bands:
+        color = shade(color, background) or ""
+        for row, area in enumerate(
+            between(rasterize(least, columns), rasterize(most, columns), rows, symbols) if color else ()
+        ):
+            shades[row].update(dict.fromkeys(area, color))
+    for line in picture.lines:
+        dots = rasterize(line.paths, columns, line.dashed)
+        color = shade(line.color, background) if line.filled else None
+        if color:
+            dots, areas = fill(dots, rows, symbols)
+            half = dict.fromkeys(areas[0], (HALF, color))
+            for behind, area in zip(shades[1:], areas[1:], strict=True):
+                behind.update(dict.fromkeys(area, color))
+        layers.append((dots, line.color))
+    cells = merge(layers, symbols)
+    if half:
+        cells[0] = half | cells.get(0, {})
+    return cells, shades
+
+
 def paint(
-    picture: Picture, axis_color: str, grid_color: str, background: str | None = None
+    picture: Picture, axis_color: str, grid_color: str, background: str | None = None, vector: str = ""
 ) -> list[list[Segment]]:
     """Return the rows of ``picture``, each ``picture.width`` cells wide, the top row first.
 
-    Colours are ``#rrggbb``. Without a background the terminal's own is kept.
+    Colours are ``#rrggbb``. Without a background the terminal's own is kept. With ``vector``, a character,
+    the cells of the plot have that, for a painter that draws its lines over them.
     """
-    rasters = [(rasterize(paths, picture.columns, picture.rows), color) for color, paths in picture.lines]
-    shades = _shades(picture, background)
-    labels = {tick.position: tick.label for tick in picture.scale.ticks}
-    names = {row: (name, color) for row, name, color in picture.names}
+    lines, shades = ({}, [{}] * picture.rows) if vector else _lines_and_shades(picture, background)
+    labels = {tick.position: short_label(tick.label) for tick in picture.scale.ticks}
+    names = dict(picture.labels)
     top, ticks = picture.rows - 1, {tick.position for tick in picture.across}
+    marks: dict[int, dict[int, Cell]] = {}
+    for column, at, character, color in () if vector else picture.marks:
+        marks.setdefault(at, {})[column] = (character, color)
     rows = []
     for height in range(top, -1, -1):
-        layers = [(raster[top - height], color) for raster, color in rasters]
-        row = merge([layer for layer in layers if not layer[0].isspace()], picture.columns)
-        for column, at, character, color in picture.marks:
-            if at == height:
-                row[column] = (character, color)
-        draw_markers(row, picture.markers, bottom=height == 0, top=height == top)
-        draw_cursor(row, picture.cursor, axis_color)
         label = labels.get(height, "")
+        blank = (vector or ("┈" if label else " "), grid_color)
+        row: list[Cell | None] = [None] * picture.columns
+        for cells in (lines.get(height), marks.get(height)):
+            for column, cell in (cells or {}).items():
+                row[column] = cell
+        if picture.word and height == min(1, top):
+            row[1 : 1 + len(picture.word)] = [(letter, axis_color) for letter in picture.word]
+            del row[picture.columns :]
+        if picture.markers:
+            draw_markers(row, picture.markers, bottom=height == 0, top=height == top, lines=not vector)
+        if not vector:
+            draw_cursor(row, picture.cursor, axis_color)
         axis = "└" if height == 0 else "┤" if label else "│"
-        if height == 0:
+        if height == 0 and not vector:
             row = [cell or ("┴" if at in ticks else "─", axis_color) for at, cell in enumerate(row)]
         margin = (f"{label:>{LABEL_WIDTH}}{axis}", axis_color)
-        blank = ("┈" if label else " ", grid_color)
-        segments = _segments(margin, row, blank, background, shades[top - height])
+        segments = _segments(margin, [cell or blank for cell in row], background, shades[height])
         if picture.margin:
-            name, color = names.get(height, ("", axis_color))
-            segments.append(Segment(f" {name}".ljust(picture.margin), _style(color, background)))
+            used = 1
+            segments.append(Segment(" ", _style(axis_color, background)))
+            for text, color in names.get(height, ()):
+                segments.append(Segment(text, _style(color, background)))
+                used += len(text)
+            if used < picture.margin:
+                segments.append(Segment(" " * (picture.margin - used), _style(axis_color, background)))
         rows.append(segments)
     rows.append([Segment(_labels_across(picture), _style(axis_color, background))])
     return rows

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from concwatch.charts.symbols import CHOICES as SYMBOL_CHOICES
 from concwatch.commands.values import (
     CLUSTER,
     ENGINES,
@@ -14,6 +15,7 @@ from concwatch.commands.values import (
     MODE,
     RATE,
     SIZE,
+    SYMBOLS,
     TASKS,
     THEME,
     WINDOW,
@@ -95,6 +97,12 @@ SCREEN: dict[str, dict[str, Any]] = {
         "help": 'Longest time that the charts show, such as "30s" or "10min".',
     },
     "--theme": {"type": THEME, "show_default": "the last choice", "help": "Colour theme."},
+    "--symbols": {
+        "type": SYMBOLS,
+        "metavar": "|".join(SYMBOL_CHOICES),
+        "show_default": "the last choice, else auto",
+        "help": "Characters that charts are drawn with; auto: the best that the terminal is known to draw.",
+    },
 }
 """The options of the screen: the arguments of `click.option` by name."""
 

@@ -21,13 +21,18 @@ VALUE_WIDTH = 5
 """The maximum number of cells of a short value."""
 
 
-def value_text(line: Line, kind: Kind, now: float, cursor: float | None = None) -> str:
-    """Return the formatted value of ``line`` now or at the cursor; `NO_VALUE` within a gap."""
+def value_at(line: Line, now: float, cursor: float | None = None) -> float:
+    """Return the value of ``line`` now or at the cursor; NaN within a gap."""
     index = min(bisect_right(line.times, now if cursor is None else cursor), len(line.values)) - 1
     if cursor is None:
         while index > 0 and math.isnan(line.values[index]) and line.times[index] > now - TICK_DELAY:
             index -= 1
-    value = line.values[index] if index >= 0 else math.nan
+    return line.values[index] if index >= 0 else math.nan
+
+
+def value_text(line: Line, kind: Kind, now: float, cursor: float | None = None) -> str:
+    """Return the formatted value of ``line`` now or at the cursor; `NO_VALUE` within a gap."""
+    value = value_at(line, now, cursor)
     return kind.format(value) if math.isfinite(value) else NO_VALUE
 
 
@@ -38,7 +43,7 @@ def short_label(text: str) -> str:
         return f"{found[1]}{found[2][0]}" + (found[3] if len(found[1]) == 1 and found[3] != "00" else "")
     text = text.removesuffix("/s").removesuffix("iB").replace(" ", "")
     text = "0" if re.fullmatch(r"0\D*", text) else text
-    return re.sub(r",000(?!\d)", "k", text)
+    return re.sub(r",000(?!\d)", "k", text).replace(",", "")
 
 
 @lru_cache(maxsize=1024)

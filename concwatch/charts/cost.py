@@ -128,7 +128,7 @@ def _between(ends: tuple[Point, Point], tasks: float) -> float:
     """Return the bytes at ``tasks`` on the line between two points, both axes logarithmic."""
     (start, low), (end, high) = ends
     share = math.log(tasks / start) / math.log(end / start)
-    return low * (high / low) ** share
+    return low * math.pow(high / low, share)
 
 
 class Trails:

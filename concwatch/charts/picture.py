@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.annotations import Marker, place_annotations, truncate
-from concwatch.charts.captions import NO_VALUE, VALUE_WIDTH, distinct, short_value, value_text
+from concwatch.charts.captions import NO_VALUE, VALUE_WIDTH, distinct, short_value, value_at, value_text
 from concwatch.charts.decimation import Point
 from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, y_scale
 from concwatch.charts.raster import Dot, Path
@@ -153,18 +153,21 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
     scale = y_scale(plot, drawn, rows)
     zero = _is_zero(plot, drawn)
     groups = {} if zero else _equal_lines(plot, drawn, scale, rows, symbols.rows)
-    lines = tuple(
+    lines = [
         DrawnLine(same[0].line.color, paths, _is_filled(plot, same[0]), same[0].line.dashed)
-        for paths, same in groups.items()
-        if not same[0].line.mark
-    )
-    marks = tuple(
-        (dot[0] // 2, dot[1] // symbols.rows, same[0].line.mark, same[0].line.color)
-        for paths, same in reversed(groups.items())
-        if same[0].line.mark
-        for path in paths
-        for dot in path
-    )
+        for (paths, _), same in groups.items()
+    ]
+    marks = []
+    for each in drawn:
+        if each.line.mark:
+            line = DrawnLine(each.line.color, _paths(each.points, scale, rows, symbols.rows))
+            lines.append(line)
+            points = (_paths([point], scale, rows, symbols.rows) for point in each.points)
+            marks += [
+                (column // 2, row // symbols.rows, each.line.mark, each.line.color)
+                for path in points
+                for ((column, row),) in path
+            ]
     column = -1
     if plot.cursor is not None and plot.over_time:
         column = column_of(plot.cursor, plot.end, plot.length, columns)
@@ -174,13 +177,13 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
         symbols,
         scale,
         plot.x_ticks(plot.end, plot.length, columns),
-        lines,
+        tuple(lines),
         () if zero else _bands(drawn, scale, rows, symbols.rows),
         marks,
         place_annotations(plot.annotations, plot.end, plot.length, columns),
         column if 0 <= column < columns else None,
         names.margin,
-        names.place(groups, rows, symbols.rows, columns) if names.margin else (),
+        names.place(groups, scale, rows, symbols.rows, columns) if names.margin else (),
         ZERO if zero else "",
     )
 
@@ -198,29 +201,17 @@ def _is_filled(plot: Plot, each: DecimatedLine) -> bool:
     return plot.over_time and not each.line.band and (alone or each.line.top)
 
 
-Groups = dict[tuple[Path, ...], list[DecimatedLine]]
-"""Lines by their paths: those that are equal for the whole window are one line."""
+Groups = dict[tuple[tuple[Path, ...], str], list[DecimatedLine]]
+"""Lines by their paths and short values: those that are equal for the whole window are one line."""
 
 
 def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], scale: Scale, rows: int, dots: int) -> Groups:
-    """Return the lines by their paths, the topmost first: first the one on top, then in the given order.
-
-    Marked points are never equal to a line, nor to each other.
-    """
+    """Return the lines by what is drawn of them: first the one on top, then in the given order."""
     found: Groups = {}
-    marked: list[tuple[tuple[Path, ...], DecimatedLine]] = []
     for each in sorted(drawn, key=lambda each: not each.line.top):
-        paths = _paths(each.points, scale, rows, dots)
-        if each.line.mark:
-            # Each point is a path of its own, which also keeps it apart from lines.
-            marked.append((tuple((dot, dot) for path in paths for dot in path), each))
-        elif paths:
-            found.setdefault(paths, []).append(each)
-    for paths, each in marked:
-        while paths in found:
-            paths = (*paths, paths[-1])
-        if paths:
-            found[paths] = [each]
+        if not each.line.mark and (paths := _paths(each.points, scale, rows, dots)):
+            value = each.line.value or value_text(each.line, plot.kind, plot.end)
+            found.setdefault((paths, short_value(value)), []).append(each)
     return found
 
 
@@ -258,10 +249,9 @@ class LabelNames:
         if width and columns >= LABELLED_FROM and (lines or plot.names):
             self.margin = 1 + width + 1 + VALUE_WIDTH
 
-    def _label(self, same: Sequence[DecimatedLine]) -> tuple[tuple[str, str], ...]:
+    def _label(self, same: Sequence[DecimatedLine], value: str) -> tuple[tuple[str, str], ...]:
         """Return the label of equal lines: the names of all that fit, and the value."""
-        line, plot = same[0].line, self._plot
-        value = short_value(line.value or value_text(line, plot.kind, plot.end))
+        line = same[0].line
         value = "" if value == NO_VALUE else value.strip()
         parts: list[tuple[str, str]] = []
         room = self.margin - 1
@@ -276,15 +266,18 @@ class LabelNames:
                 return (*parts, (value.rjust(room - used) if texts else f" {value}", line.color))
         return _truncated(parts, room)
 
-    def place(self, groups: Groups, rows: int, dots: int, columns: int) -> tuple[Label, ...]:
+    def place(self, groups: Groups, scale: Scale, rows: int, dots: int, columns: int) -> tuple[Label, ...]:
         """Return the labels of lines that reach the right edge, moved apart where they collide."""
-        wanted = []
-        for paths, same in groups.items():
-            if same[0].line.mark or not same[0].line.name or not paths:
-                continue
+        plot, wanted = self._plot, []
+        for (paths, value), same in groups.items():
             column, end = paths[-1][-1]
-            if column >= 2 * columns - 2 or not self._plot.over_time:
-                wanted.append((end, self._label(same)))
+            if plot.over_time:
+                if column < 2 * columns - 2:
+                    continue
+                for path in _paths([(0, value_at(same[0].line, plot.end))], scale, rows, dots):
+                    ((_, end),) = path
+            if same[0].line.name:
+                wanted.append((end, self._label(same, value)))
         wanted = sorted(wanted[:rows], key=lambda label: label[0])  # those on top, if there are too many
         placed = apart([end // dots for end, _ in wanted], rows)
         return tuple((row, label) for row, (_, label) in zip(placed, wanted, strict=True))

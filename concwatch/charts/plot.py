@@ -3,6 +3,7 @@
 import math
 from array import array
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
@@ -144,7 +145,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
         if lane.cost is None:
             continue
         cost = lane.cost
-        same = {"color": lane.color, "top": lane.top}
+        add = partial(Line, "", lane.color, top=lane.top)
         if trail := cost.trail:
             value = f"+{spec.kind.format(cost.per_task)}" if cost.per_task else " "
             times = [math.log10(tasks) for tasks, _ in trail]
@@ -155,13 +156,13 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
         if ahead := cost.ahead:
             (start, low), (end, high) = ahead
             places = [math.log10(start), math.log10(end)]
-            lines.append(Line("", times=places, values=[low, high], dashed=True, **same))
-            lines.append(Line("", times=places[1:], values=[high], mark="×", **same))
+            lines.append(add(places, [low, high], dashed=True))
+            lines.append(add(places[1:], [high], mark="×"))
             if lane.top:
                 marks.append(Annotation(places[1], lane.color, format_count(end)))
         for point, mark in ((cost.now, "●"), (cost.ghost, "○")):
             if point:
-                lines.append(Line("", times=[math.log10(point[0])], values=[point[1]], mark=mark, **same))
+                lines.append(add([math.log10(point[0])], [point[1]], mark=mark))
     high = max((line.times[-1] for line in lines), default=LEAST_SIZES)
     end = max(LEAST_SIZES, math.ceil(4 * high) / 4) + 0.1
     return Plot(

@@ -1,7 +1,7 @@
 """The y axis: kinds of values, their round ticks, and the scales that place values."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -151,10 +151,14 @@ class LogSteps(Struct, frozen=True):
 
 BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 5, 10, 20))
 POWERS_OF_TEN = tuple(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9))
-DECIMAL_LOG_STEPS = (LogSteps((1, 2, 5), 10.0), *POWERS_OF_TEN)
+ONE_TWO_FIVE = LogSteps((1, 2, 5), 10.0)
+DECIMAL_LOG_STEPS = (ONE_TWO_FIVE, *POWERS_OF_TEN)
 
 ROWS_PER_DECADE = 10
-"""Rows from one power of ten to the next at which those of 2 and 5 are whole numbers too, but for 1 %."""
+"""Rows from one power of ten to the next at which those of 2 and 5 are whole numbers too."""
+
+ROUNDING = 0.1
+"""Rows by which such a tick may be off."""
 
 
 def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
@@ -166,10 +170,10 @@ def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
     low = min(max(low, kind.smallest), kind.largest)
     high = min(max(high, low), kind.largest)
     if kind.base == 1000:
-        steps, per_decade = DECIMAL_LOG_STEPS[0], (rows - 1) // ROWS_PER_DECADE * ROWS_PER_DECADE
+        steps, per_decade = ONE_TWO_FIVE, (rows - 1) // ROWS_PER_DECADE * ROWS_PER_DECADE
         values = steps.values(low, high, kind.smallest)
-        if per_decade and math.log10(values[-1] / values[0]) * per_decade <= rows - 1 + 0.1:
-            return _log_scale(kind, values, per_decade, rows)
+        if per_decade and math.log10(values[-1] / values[0]) * per_decade <= rows - 1 + ROUNDING:
+            return _log_scale(kind, steps, values, per_decade, rows)
     candidates = BINARY_LOG_STEPS if kind.base == 1024 else POWERS_OF_TEN
     for steps in candidates:
         values = steps.values(low, high, kind.smallest)
@@ -177,20 +181,19 @@ def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
         if len(values) > 2 and gap >= 2:
             break
     else:  # no tick between the ends: the tightest range
-        values = candidates[0].values(low, high, kind.smallest)
-        values, gap = [values[0], values[-1]], rows - 1
-    return _log_scale(kind, values, gap / math.log10(values[1] / values[0]), rows)
+        steps, gap = candidates[0], rows - 1
+        values = steps.values(low, high, kind.smallest)
+        values = [values[0], values[-1]]
+    return _log_scale(kind, steps, values, gap / math.log10(values[1] / values[0]), rows)
 
 
-def _log_scale(kind: Kind, values: Sequence[float], rows_per_decade: float, rows: int) -> Scale:
-    """Return the scale with ticks at ``values``, and at those that follow as far as there are rows."""
-    if len(values) > 1 and math.isclose(values[1] / values[0], values[-1] / values[-2]):
-        ratio = values[1] / values[0]
-        more = math.floor(
-            ((rows - 1) / rows_per_decade - math.log10(values[-1] / values[0])) / math.log10(ratio) + 1e-9
-        )
-        values = [*values, *(values[-1] * ratio ** (1 + step) for step in range(more))]
+def _log_scale(kind: Kind, steps: LogSteps, values: list[float], rows_per_decade: float, rows: int) -> Scale:
+    """Return the scale with ticks at ``values``, and at those above them that still have a row."""
     scale = Scale((), math.log10(values[0]), rows_per_decade, True)
+    index = steps.index_below(values[-1], kind.smallest) + 1
+    while scale.row(value := steps.value(index, kind.smallest)) <= rows - 1 + ROUNDING:
+        values.append(value)
+        index += 1
     # Far above the largest value there is no prefix to format a label with.
     named = [(scale.row(value), kind.format(value)) for value in values if value <= 1.2 * kind.largest]
     ticks = tuple(Tick(round(row), label, row) for row, label in named)

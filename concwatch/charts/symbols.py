@@ -72,8 +72,13 @@ SYMBOLS = {each.name: each for each in (OCTANTS, BRAILLE, BLOCKS)}
 CHOICES = (AUTO, *SYMBOLS)
 """The names of all choices."""
 
-_DRAWS_OCTANTS = {"kitty": (0, 40), "ghostty": (1, 2), "foot": (1, 20), "vte": (78,)}
-"""Terminals that draw octants themselves, whatever their font has, each with the first version that does."""
+_DRAWS_OCTANTS = {"kitty": (0, 40), "ghostty": (1, 2), "foot": (1, 20), "vte": (7800,)}
+"""Terminals that draw octants themselves, whatever their font has, each with the first version that does.
+
+VTE's 7800 is 0.78."""
+
+ASKED = ("xterm-kitty", "xterm-ghostty", "foot")
+"""The first part of TERM in such terminals, whose version only they themselves can say."""
 
 _WITHOUT_BRAILLE = ("linux", "cygwin", "ansi")
 """Values of TERM for consoles whose fonts have no braille."""
@@ -89,14 +94,13 @@ def best_symbols(answer: str, environment: Mapping[str, str]) -> Symbols:
     if environment.get("TERM", "") in _WITHOUT_BRAILLE:
         return BLOCKS
     named = f"{environment.get('TERM_PROGRAM', '')} {environment.get('TERM_PROGRAM_VERSION', '')}"
+    if named == " " and "VTE_VERSION" in environment:
+        named = f"vte {environment['VTE_VERSION']}"
     found = re.match(r"([a-z]+)[ (]*([\d.]+)", (answer or named).lower())
-    if found is None:
+    least = _DRAWS_OCTANTS.get(found[1]) if found else None
+    if found is None or least is None:
         return BRAILLE
-    name, version = found[1], [int(part) for part in found[2].split(".") if part]
-    if name == "vte" and len(version) == 1:  # 7802 is 0.78.2
-        version = [version[0] // 100]
-    least = _DRAWS_OCTANTS.get(name)
-    return OCTANTS if least is not None and tuple(version) >= least else BRAILLE
+    return OCTANTS if tuple(int(part) for part in found[2].split(".") if part) >= least else BRAILLE
 
 
 def chosen_symbols(choice: str, best: Symbols) -> Symbols:

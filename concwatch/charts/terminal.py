@@ -76,19 +76,17 @@ def _lines_and_shades(picture: Picture, background: str | None) -> tuple[dict[in
     half: dict[int, Cell] = {}
     columns, rows, symbols = 2 * picture.columns, picture.rows, picture.symbols
     for color, least, most in picture.bands:
-        color = shade(color, background) or ""
-        for row, area in enumerate(
-            between(rasterize(least, columns), rasterize(most, columns), rows, symbols) if color else ()
-        ):
-            shades[row].update(dict.fromkeys(area, color))
+        if behind := shade(color, background):
+            areas = between(rasterize(least, columns), rasterize(most, columns), rows, symbols)
+            for row, area in zip(shades, areas, strict=True):
+                row.update(dict.fromkeys(area, behind))
     for line in picture.lines:
         dots = rasterize(line.paths, columns, line.dashed)
-        color = shade(line.color, background) if line.filled else None
-        if color:
+        if line.filled and (behind := shade(line.color, background)):
             dots, areas = fill(dots, rows, symbols)
-            half = dict.fromkeys(areas[0], (HALF, color))
-            for behind, area in zip(shades[1:], areas[1:], strict=True):
-                behind.update(dict.fromkeys(area, color))
+            half = dict.fromkeys(areas[0], (HALF, behind))
+            for row, area in zip(shades[1:], areas[1:], strict=True):
+                row.update(dict.fromkeys(area, behind))
         layers.append((dots, line.color))
     cells = merge(layers, symbols)
     if half:

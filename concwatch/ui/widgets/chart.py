@@ -131,6 +131,10 @@ class Chart(Widget, can_focus=True):
             width = self.content_size.width
             self.refresh(*(Region(0, at, width, 1) for at in changed))
 
+    def on_mount(self) -> None:
+        """Draw with the symbols that the app has chosen."""
+        self.set_reactive(Chart.symbols, getattr(self.app, "chart_symbols", self.symbols))
+
     def watch_symbols(self) -> None:
         """Draw with other symbols."""
         self._update()
@@ -277,7 +281,8 @@ class CursorChart(Chart):
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Move the cursor to the mouse."""
         offset = event.get_content_offset(self)
-        self._move_cursor(-1 if offset is None else offset.x - LABEL_WIDTH - 1)
+        # Over the labels on the right it is in the last column.
+        self._move_cursor(-1 if offset is None else min(offset.x - LABEL_WIDTH - 1, self._columns - 1))
 
     def on_leave(self) -> None:
         """Remove the cursor."""

@@ -15,7 +15,6 @@ from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import value_text
 from concwatch.charts.picture import SMALLEST
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
-from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.table import BY_METRIC, COST, FEW, MANY, MOST, ON_SCREEN, PAIR, SHARED, TRACED
 from concwatch.ui.widgets.chart import Chart, CursorChart
 from concwatch.units import format_clock
@@ -35,12 +34,12 @@ LEAST_FRAME, CALM_FRAME = 0.25, 0.5
 METRICS = [spec.metric for spec in ON_SCREEN]
 """The metrics of the charts, in their order."""
 
-Describe = Callable[[float, float], str]
-"""Returns the caption for a cursor, given its time and the seconds before it that its column shows."""
+Describe = Callable[[float, float], Sequence[str]]
+"""Returns the moment of a cursor and its marks, given its time and the seconds that its column shows."""
 
 
-def _clock(time: float, span: float) -> str:
-    return format_clock(time)
+def _clock(time: float, span: float) -> Sequence[str]:
+    return (format_clock(time),)
 
 
 class ChartGrid(Container):
@@ -77,8 +76,6 @@ class ChartGrid(Container):
     """Whether a single chart is shown. A grid that is too small shows a single one in any case."""
     logarithmic: reactive[bool] = reactive(False)
     """Whether the y axes are logarithmic."""
-    symbols: reactive[Symbols] = reactive(BRAILLE)
-    """The symbols that lines are drawn with."""
     cursor: reactive[float | None] = reactive[float | None](None)
     """The time at which all charts show their values, in seconds on the lab's clock; None for now."""
 
@@ -117,18 +114,13 @@ class ChartGrid(Container):
         """Select the single chart."""
         for index, chart in enumerate(self.query(Chart)):
             chart.set_class(index == current, "-current")
-        self.set_class(METRICS[current] not in (METRICS[0], self._second), "-turned")
+        self.set_class(current not in (0, self.second), "-turned")
         self._due = 0.0
 
     @property
-    def _second(self) -> str:
-        """The chart in the second place."""
-        return COST if self.has_class("-untraced") else TRACED
-
-    def watch_symbols(self, symbols: Symbols) -> None:
-        """Draw with other symbols."""
-        for chart in self.query(Chart):
-            chart.symbols = symbols
+    def second(self) -> int:
+        """The index of the chart in the second place."""
+        return METRICS.index(COST if self.has_class("-untraced") else TRACED)
 
     def watch_single(self) -> None:
         """Show a single chart, one row of charts, or the grid."""
@@ -162,15 +154,19 @@ class ChartGrid(Container):
             return plot
         return structs.replace(plot, logarithmic=self.logarithmic, cursor=self.cursor)
 
+    def _cursor_text(self, cursor: float) -> str:
+        """Return the moment of the cursor, the values of the chart that it is moved on, and the marks."""
+        moment, *marks = self._describe(cursor, self._span)
+        values = []
+        if self._pointed is not None:
+            plot = self._pointed.plot
+            values = [f"{line.name} {value_text(line, plot.kind, plot.end, cursor)}" for line in plot.lines]
+            values = [f"{plot.title}: {', '.join(values)}"] if values else []
+        return " · ".join([moment, *values, *marks])
+
     def _update_caption(self) -> None:
         """Show the description of the cursor over the lower edge."""
-        text = "" if self.cursor is None else self._describe(self.cursor, self._span)
-        if self.cursor is not None and self._pointed is not None:
-            plot = self._pointed.plot
-            values = [
-                f"{line.name} {value_text(line, plot.kind, plot.end, self.cursor)}" for line in plot.lines
-            ]
-            text = " · ".join([text, *([f"{plot.title}: {', '.join(values)}"] if values else [])])
+        text = "" if self.cursor is None else self._cursor_text(self.cursor)
         if text != self._caption_text:
             self._caption_text = text
             self._caption.set_class(bool(text), "-shown")

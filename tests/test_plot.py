@@ -12,10 +12,9 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from concwatch.charts.captions import short_label, short_value, title
-from concwatch.charts.decimation import decimate, running_maximum
+from concwatch.charts.decimation import Memo, decimate, running_maximum
 from concwatch.charts.picture import LABEL_WIDTH, apart, compose
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.raster import rasterize
 from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, linear_scale, log_scale
 from concwatch.charts.symbols import BRAILLE, OCTANTS
 from concwatch.charts.terminal import paint
@@ -178,11 +177,32 @@ def test_complete_columns_do_not_change_as_the_window_moves():
     assert [(c, v) for c, v in before if 0 <= c < 59] == [(c, v) for c, v in soon if 0 <= c < 59]
 
 
+@given(
+    values=st.lists(st.floats(0, 100) | st.just(math.nan), min_size=20, max_size=120),
+    ends=st.lists(st.floats(0, 12), min_size=1, max_size=8),
+    width=st.sampled_from([5.0, 7.0]),
+)
+def test_what_is_remembered_of_a_series_does_not_change_its_decimation(values, ends, width):
+    times, memo = [index * 0.1 for index in range(len(values))], Memo()
+    for end in sorted(ends):
+        known = times[: sum(time <= end for time in times)]
+        seen = values[: len(known)]
+        plain = decimate(known, seen, end - width, end, 20)
+        assert str(decimate(known, seen, end - width, end, 20, memo)) == str(plain)
+
+
+def test_a_gap_that_a_later_report_fills_is_not_remembered():
+    times, memo, nan = [index * 0.1 for index in range(50)], Memo(), math.nan
+    decimate(times, [1.0] * 20 + [nan] * 20 + [1.0] * 10, 0, 4.9, 10, memo)
+    filled = [1.0] * 50
+    assert decimate(times, filled, 0, 4.9, 10, memo) == decimate(times, filled, 0, 4.9, 10)
+
+
 def test_alternating_values_on_a_logarithmic_axis_are_a_line_at_the_maximum():
     jumps = plot(line([1e-6, 1e-2] * 30 + [1e-2]), kind=SECONDS, logarithmic=True)
     picture = compose(jumps, 44, 12)
-    ((path,),) = [drawn.paths for drawn in picture.lines]
-    assert {row for column, row in path if column > 10} == {path[-1][1]}
+    (drawn,) = picture.lines
+    assert set(drawn.dots[10:]) == {drawn.dots[-1]}
 
 
 def test_the_running_maximum_ends_at_a_gap():
@@ -212,9 +232,7 @@ def test_a_value_lies_on_the_grid_line_of_its_label_and_0_on_the_axis():
 def test_27_and_31_mib_of_100_on_twelve_rows_are_two_lines():
     lines = [line([value * MIB] * 61, color) for value, color in ((89, "#1"), (27, "#2"), (31, "#3"))]
     for symbols in (OCTANTS, BRAILLE):
-        heights = [
-            path[0][1] for drawn in compose(plot(*lines), 44, 13, symbols).lines for path in drawn.paths
-        ]
+        heights = [drawn.dots[0].bit_length() for drawn in compose(plot(*lines), 44, 13, symbols).lines]
         assert len(set(heights)) == 3
         assert min(abs(one - other) for one, other in pairwise(sorted(heights))) >= 2
 
@@ -229,7 +247,9 @@ def test_gaps_are_not_bridged():
 def test_zeros_are_left_out_of_a_logarithmic_axis():
     half = line([0.0] * 31 + [5000.0] * 30)
     picture = compose(plot(half, kind=RATE, logarithmic=True), 44, 12)
-    assert min(column for drawn in picture.lines for path in drawn.paths for column, _ in path) > 25
+    (drawn,) = picture.lines
+    assert not any(drawn.dots[:25])
+    assert all(drawn.dots[-25:])
 
 
 def test_where_all_is_0_there_is_only_the_axis_and_a_word():
@@ -354,11 +374,7 @@ def test_a_title_keeps_as_many_names_as_fit_and_none_is_ambiguous():
         assert "".join(part for part, _ in title("by size", "", names, width)) == text
 
 
-def test_unchanged_lines_are_not_rasterized_again():
-    rasterize.cache_clear()
-    draw(plot(line([100 * MIB] * 200)))
-    draw(plot(line([100 * MIB] * 200), end=70.0))
-    assert rasterize.cache_info().misses == 1
+def test_equal_pictures_are_equal():
     first, soon, other = (
         compose(plot(line(values), end=end), 44, 12)
         for end, values in ((60.0, GAP), (60.01, list(GAP)), (60.0, [*GAP[:-1], 1e12]))

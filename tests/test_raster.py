@@ -53,7 +53,7 @@ def drawn_by_plotext(path):
 @given(PATHS)
 @settings(max_examples=50)
 def test_a_line_is_within_one_dot_of_the_one_plotext_draws(path):
-    ours, theirs = dots_of(rasterize((path,), 2 * COLUMNS)), dots_in(drawn_by_plotext(path))
+    ours, theirs = dots_of(rasterize(path, 2 * COLUMNS)), dots_in(drawn_by_plotext(path))
     assert set(path) <= ours
 
     def near(dot, others):
@@ -67,32 +67,37 @@ def test_a_line_is_within_one_dot_of_the_one_plotext_draws(path):
 @given(PATHS)
 def test_a_line_has_no_holes_and_is_one_dot_thick(path):
     for start, end in itertools.pairwise(path):
-        drawn = dots_of(rasterize(((start, end),), 2 * COLUMNS))
+        drawn = dots_of(rasterize((start, end), 2 * COLUMNS))
         assert len(drawn) == max(abs(end[0] - start[0]), abs(end[1] - start[1])) + 1
         assert {x for x, _ in drawn} == set(range(start[0], end[0] + 1))
         assert len({y for _, y in drawn}) == abs(end[1] - start[1]) + 1
 
 
 def test_several_paths_do_not_touch():
-    drawn = rasterize((((0, 0), (3, 0)), ((10, 19), (10, 19)), ((20, 5),)), 2 * COLUMNS)
+    drawn = rasterize(((0, 0), (3, 0), None, (10, 19), (10, 19), None, (20, 5)), 2 * COLUMNS)
     assert dots_of(drawn) == {(0, 0), (1, 0), (2, 0), (3, 0), (10, 19), (20, 5)}
     assert rasterize((), 3) == (0, 0, 0)
 
 
 def test_a_jump_is_a_riser_of_one_column_and_so_is_a_spike():
-    drawn = rasterize((((0, 2), (3, 2), (4, 20), (5, 2), (8, 2)),), 9)
+    drawn = rasterize(((0, 2), (3, 2), (4, 20), (5, 2), (8, 2)), 9)
     assert [column.bit_count() for column in drawn] == [1, 1, 1, 1, 18, 1, 1, 1, 1]
 
 
+def test_a_line_enters_where_it_crosses_the_left_edge():
+    assert dots_of(rasterize(((-4, 0), (4, 8)), 5)) == {(column, 4 + column) for column in range(5)}
+    assert rasterize(((-4, 0), (-1, 8)), 2) == (0, 0)
+
+
 def test_a_dashed_line_has_gaps():
-    assert rasterize((((0, 5), (7, 5)),), 8, dashed=True) == (32, 32, 0, 0, 32, 32, 0, 0)
+    assert rasterize(((0, 5), (7, 5)), 8, dashed=True) == (32, 32, 0, 0, 32, 32, 0, 0)
 
 
 # Cells.
 
 
 def level(row, columns=4):
-    return rasterize((((0, row), (2 * columns - 1, row)),), 2 * columns)
+    return rasterize(((0, row), (2 * columns - 1, row)), 2 * columns)
 
 
 def characters(cells, row, columns=4):

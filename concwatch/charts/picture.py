@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from concwatch.charts.annotations import Marker, place_annotations, truncate
 from concwatch.charts.captions import NO_VALUE, VALUE_WIDTH, distinct, short_value, value_at, value_text
 from concwatch.charts.decimation import Point
-from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, y_scale
-from concwatch.charts.raster import Dot, Path
+from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, shown_values, y_scale
+from concwatch.charts.raster import Dots, Path, rasterize
 from concwatch.charts.scales import Scale, Tick
 from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.ticks import column_of
@@ -44,10 +44,9 @@ class DrawnLine(Struct, frozen=True):
     """A line of a picture."""
 
     color: str
-    paths: tuple[Path, ...]
+    dots: Dots
     filled: bool = False
     """Whether the area below it is filled."""
-    dashed: bool = False
 
 
 class Picture(Struct, frozen=True):
@@ -61,8 +60,8 @@ class Picture(Struct, frozen=True):
     """The ticks of the x axis."""
     lines: tuple[DrawnLine, ...]
     """The topmost first."""
-    bands: tuple[tuple[str, tuple[Path, ...], tuple[Path, ...]], ...] = ()
-    """The colour of each band, and the paths of its lower and of its upper edge."""
+    bands: tuple[tuple[str, Dots, Dots], ...] = ()
+    """The colour of each band, and the dots of its lower and of its upper edge."""
     marks: tuple[tuple[int, int, str, str], ...] = ()
     """The characters at points: column, row from the bottom, character, colour; the topmost last."""
     markers: tuple[Marker, ...] = ()
@@ -86,57 +85,53 @@ class Picture(Struct, frozen=True):
         return self.height - 1
 
 
-def _paths(points: Sequence[Point], scale: Scale, rows: int, dots: int) -> tuple[Path, ...]:
-    """Return the dots of decimated points, split at gaps, without the inner points of horizontal parts.
+class Grid(Struct, frozen=True):
+    """The dots of a plot."""
 
-    A value at a tick is in the middle of its row, on the grid line, so that 0 lies on the axis.
+    scale: Scale
+    columns: int
+    """Columns of dots."""
+    rows: int
+    """Rows of cells."""
+    cell: int
+    """Rows of dots in a cell."""
 
-    Args:
-        points: columns of dots and values.
-        scale: the y axis.
-        rows: rows of cells.
-        dots: rows of dots in a cell.
-    """
-    # This runs for each dot of each line in each frame.
-    top, bottom, origin, dots_per_unit = dots * rows - 1, dots // 2, scale.origin, dots * scale.rows_per_unit
-    logarithmic, log10, isnan, ceil = scale.logarithmic, math.log10, math.isnan, math.ceil
-    highest = top - bottom
-    paths: list[list[Dot]] = [[]]
-    path, last, level = paths[0], (0, 0), False
-    for column, value in points:
-        if logarithmic:
-            value = log10(value) if value > 0 else math.nan
-            value = value if value >= origin - TOLERANCE else math.nan
-        if isnan(value):
-            if path:
-                path = []
-                paths.append(path)
-            continue
-        height = (value - origin) * dots_per_unit
-        height = bottom + ((ceil(height - TOLERANCE) if height < highest else highest) if height > 0 else 0)
-        dot = (column, height)
-        if not path:
-            level = False
-        else:
-            if last[0] < 0 <= column:
-                last = path[-1] = _at_left_edge(last, dot)
-            if last[1] != height:
-                level = False
-            elif last[0] == column:
-                continue
-            elif level:
-                path.pop()
-            else:
-                level = True
-        path.append(dot)
-        last = dot
-    return tuple([tuple(path) for path in paths if path and path[-1][0] >= 0])
+    def path(self, points: Sequence[Point]) -> Path:
+        """Return the dots of decimated points, None at gaps.
 
+        A value at a tick is in the middle of its row, on the grid line, so that 0 lies on the axis.
+        """
+        bottom, origin = self.cell // 2, self.scale.origin
+        highest, unit, ceil = (
+            self.cell * self.rows - 1 - bottom,
+            self.cell * self.scale.rows_per_unit,
+            math.ceil,
+        )
+        if self.scale.logarithmic:
+            points = [
+                (column, math.log10(value) if value > 0 and self.scale.row(value) >= 0 else math.nan)
+                for column, value in points
+            ]
+        return [
+            None
+            if value != value  # NaN
+            else (
+                column,
+                bottom
+                + (
+                    0
+                    if value <= origin
+                    else ceil(dots - TOLERANCE)
+                    if (dots := (value - origin) * unit) < highest
+                    else highest
+                ),
+            )
+            for column, value in points
+        ]
 
-def _at_left_edge(outside: Dot, inside: Dot) -> Dot:
-    """Return where the line from ``outside`` to ``inside`` crosses column 0."""
-    share = -outside[0] / (inside[0] - outside[0])
-    return (0, round(outside[1] + share * (inside[1] - outside[1])))
+    def draw(self, points: Sequence[Point], dashed: bool = False) -> Dots:
+        """Return the dots of the line through decimated points."""
+        return rasterize(self.path(points), self.columns, dashed)
 
 
 def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> Picture | None:
@@ -150,24 +145,19 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
     names = LabelNames(plot, columns)
     columns -= names.margin
     drawn = decimate_lines(plot, 2 * columns)
-    scale = y_scale(plot, drawn, rows)
-    zero = _is_zero(plot, drawn)
-    groups = {} if zero else _equal_lines(plot, drawn, scale, rows, symbols.rows)
+    shown = shown_values(drawn)
+    grid = Grid(y_scale(plot, shown, rows), 2 * columns, rows, symbols.rows)
+    zero = bool(shown) and not any(shown) and not plot.logarithmic
+    groups = {} if zero else _equal_lines(plot, drawn, grid)
     lines = [
-        DrawnLine(same[0].line.color, paths, _is_filled(plot, same[0]), same[0].line.dashed)
-        for (paths, _), same in groups.items()
+        DrawnLine(same[0].line.color, dots, _is_filled(plot, same[0])) for (dots, _), same in groups.items()
     ]
     marks = []
-    for each in drawn:
-        if each.line.mark:
-            line = DrawnLine(each.line.color, _paths(each.points, scale, rows, symbols.rows))
-            lines.append(line)
-            points = (_paths([point], scale, rows, symbols.rows) for point in each.points)
-            marks += [
-                (column // 2, row // symbols.rows, each.line.mark, each.line.color)
-                for path in points
-                for ((column, row),) in path
-            ]
+    for line, points in ((each.line, each.points) for each in drawn if each.line.mark):
+        lines.append(DrawnLine(line.color, grid.draw(points)))
+        marks += [
+            (dot[0] // 2, dot[1] // symbols.rows, line.mark, line.color) for dot in grid.path(points) if dot
+        ]
     column = -1
     if plot.cursor is not None and plot.over_time:
         column = column_of(plot.cursor, plot.end, plot.length, columns)
@@ -175,24 +165,21 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
         width,
         height,
         symbols,
-        scale,
+        grid.scale,
         plot.x_ticks(plot.end, plot.length, columns),
         tuple(lines),
-        () if zero else _bands(drawn, scale, rows, symbols.rows),
-        marks,
+        ()
+        if zero
+        else tuple(
+            (each.line.color, grid.draw(each.band[0]), grid.draw(each.band[1])) for each in drawn if each.band
+        ),
+        tuple(marks),
         place_annotations(plot.annotations, plot.end, plot.length, columns),
         column if 0 <= column < columns else None,
         names.margin,
-        names.place(groups, scale, rows, symbols.rows, columns) if names.margin else (),
+        names.place(groups, grid) if names.margin else (),
         ZERO if zero else "",
     )
-
-
-def _is_zero(plot: Plot, drawn: Sequence[DecimatedLine]) -> bool:
-    """Return whether there are lines and all of their values are 0."""
-    values = [value for each in drawn for points in (each.points, *each.band) for _, value in points]
-    known = [value for value in values if not math.isnan(value)]
-    return bool(known) and not any(known) and not plot.logarithmic
 
 
 def _is_filled(plot: Plot, each: DecimatedLine) -> bool:
@@ -201,28 +188,18 @@ def _is_filled(plot: Plot, each: DecimatedLine) -> bool:
     return plot.over_time and not each.line.band and (alone or each.line.top)
 
 
-Groups = dict[tuple[tuple[Path, ...], str], list[DecimatedLine]]
-"""Lines by their paths and short values: those that are equal for the whole window are one line."""
+Groups = dict[tuple[Dots, str], list[DecimatedLine]]
+"""Lines by their dots and short values: those that are equal for the whole window are one line."""
 
 
-def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], scale: Scale, rows: int, dots: int) -> Groups:
+def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid) -> Groups:
     """Return the lines by what is drawn of them: first the one on top, then in the given order."""
     found: Groups = {}
     for each in sorted(drawn, key=lambda each: not each.line.top):
-        if not each.line.mark and (paths := _paths(each.points, scale, rows, dots)):
+        if not each.line.mark and any(dots := grid.draw(each.points, each.line.dashed)):
             value = each.line.value or value_text(each.line, plot.kind, plot.end)
-            found.setdefault((paths, short_value(value)), []).append(each)
+            found.setdefault((dots, short_value(value)), []).append(each)
     return found
-
-
-def _bands(
-    drawn: Sequence[DecimatedLine], scale: Scale, rows: int, dots: int
-) -> tuple[tuple[str, tuple[Path, ...], tuple[Path, ...]], ...]:
-    return tuple(
-        (each.line.color, _paths(each.band[0], scale, rows, dots), _paths(each.band[1], scale, rows, dots))
-        for each in drawn
-        if each.band
-    )
 
 
 class LabelNames:
@@ -266,20 +243,17 @@ class LabelNames:
                 return (*parts, (value.rjust(room - used) if texts else f" {value}", line.color))
         return _truncated(parts, room)
 
-    def place(self, groups: Groups, scale: Scale, rows: int, dots: int, columns: int) -> tuple[Label, ...]:
+    def place(self, groups: Groups, grid: Grid) -> tuple[Label, ...]:
         """Return the labels of lines that reach the right edge, moved apart where they collide."""
         plot, wanted = self._plot, []
-        for (paths, value), same in groups.items():
-            column, end = paths[-1][-1]
-            if plot.over_time:
-                if column < 2 * columns - 2:
-                    continue
-                for path in _paths([(0, value_at(same[0].line, plot.end))], scale, rows, dots):
-                    ((_, end),) = path
-            if same[0].line.name:
-                wanted.append((end, self._label(same, value)))
-        wanted = sorted(wanted[:rows], key=lambda label: label[0])  # those on top, if there are too many
-        placed = apart([end // dots for end, _ in wanted], rows)
+        for (dots, value), same in groups.items():
+            line = same[0].line
+            if line.name and (any(dots[-2:]) or not plot.over_time):
+                last = value_at(line, plot.end) if plot.over_time else line.values[-1]
+                end = next(filter(None, grid.path([(0, last)])), (0, dots[-1].bit_length() - 1))
+                wanted.append((end[1], self._label(same, value)))
+        wanted = sorted(wanted[: grid.rows], key=lambda label: label[0])  # those on top, if too many
+        placed = apart([end // grid.cell for end, _ in wanted], grid.rows)
         return tuple((row, label) for row, (_, label) in zip(placed, wanted, strict=True))
 
 

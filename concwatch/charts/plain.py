@@ -13,7 +13,7 @@ from rich.text import Text
 
 from concwatch.charts.colors import lane_colors
 from concwatch.charts.decimation import Point
-from concwatch.charts.plot import Line, Plot, decimate_lines, split_at_gaps, y_scale
+from concwatch.charts.plot import Line, Plot, decimate_lines, shown_values, split_at_gaps, y_scale
 from concwatch.charts.table import IN_TEXT
 from concwatch.charts.ticks import elapsed_ticks
 from concwatch.charts.traces import Trace
@@ -143,7 +143,7 @@ def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
     """
     columns, rows = width - LABEL_WIDTH - 1, HEIGHT - 2
     drawn = decimate_lines(plot, 2 * columns)
-    scale = y_scale(plot, drawn, rows)
+    scale = y_scale(plot, shown_values(drawn), rows)
     figure = _figure(width, colored)
     labels = [f"{tick.label:>{LABEL_WIDTH}}" for tick in scale.ticks]
     # The middle of the lowest row is 0.

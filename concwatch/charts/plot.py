@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.cost import LaneCost
-from concwatch.charts.decimation import Point, decimate, running_maximum
+from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
 from concwatch.charts.ticks import XTicks, age_ticks, size_ticks
@@ -50,6 +50,8 @@ class LaneSeries(Struct, frozen=True):
     """Whether it lies on top of the others, with the area below it filled."""
     cost: LaneCost | None = None
     """What its tasks cost; None if that cannot be known."""
+    memos: dict[str, Memo] | None = None
+    """By metric: what is remembered of its decimated series, from one frame to the next."""
 
 
 class Line(Struct, frozen=True):
@@ -71,6 +73,8 @@ class Line(Struct, frozen=True):
     top: bool = False
     """Whether it lies on top of the others, with the area below it filled."""
     dashed: bool = False
+    memo: Memo | None = None
+    """What is remembered of the decimated line, from one frame to the next."""
     value: str = ""
     """The value beside its name, if that is not the one at its end."""
 
@@ -85,7 +89,8 @@ def _line(metric: str, lane: LaneSeries, start: float) -> Line:
     times, values = lane.series.since(metric, start)
     ends = lane.series.band
     band = (ends[0].since(metric, start)[1], ends[1].since(metric, start)[1]) if ends else None
-    return Line(lane.name, lane.color, times, values, band=band, number=lane.number, top=lane.top)
+    memo = None if lane.memos is None else lane.memos.setdefault(metric, Memo())
+    return Line(lane.name, lane.color, times, values, band=band, number=lane.number, top=lane.top, memo=memo)
 
 
 class Plot(Struct, frozen=True):
@@ -192,21 +197,30 @@ class DecimatedLine(Struct, frozen=True):
 def decimate_lines(plot: Plot, columns: int) -> list[DecimatedLine]:
     """Reduce every line of ``plot`` to ``columns`` columns of dots."""
 
-    def reduce(line: Line, values: Sequence[float]) -> list[Point]:
-        points = decimate(line.times, values, plot.end - plot.length, plot.end, columns)
+    def reduce(line: Line, values: Sequence[float], memo: Memo | None = None) -> list[Point]:
+        points = decimate(line.times, values, plot.end - plot.length, plot.end, columns, memo)
         smooth = plot.logarithmic and plot.over_time
         return running_maximum(points, round(PEAK_SHARE * columns)) if smooth else points
 
     return [
-        DecimatedLine(line, reduce(line, line.values), [reduce(line, edge) for edge in line.band or ()])
+        DecimatedLine(
+            line, reduce(line, line.values, line.memo), [reduce(line, edge) for edge in line.band or ()]
+        )
         for line in plot.lines
     ]
 
 
-def y_scale(plot: Plot, drawn: Sequence[DecimatedLine], rows: int) -> Scale:
-    """Return the y axis that shows all lines and bands on ``rows`` rows."""
-    every = [points for each in drawn for points in (each.points, *each.band)]
-    shown = [value for points in every for _, value in points if not math.isnan(value)]
+def shown_values(drawn: Sequence[DecimatedLine]) -> list[float]:
+    """Return the known values of all lines and bands."""
+    found: list[float] = []
+    for each in drawn:
+        for points in (each.points, *each.band):
+            found += [value for _, value in points if value == value]  # not NaN
+    return found
+
+
+def y_scale(plot: Plot, shown: Sequence[float], rows: int) -> Scale:
+    """Return the y axis that shows all of ``shown`` on ``rows`` rows."""
     if not plot.logarithmic:
         return linear_scale(plot.kind, max(shown, default=0), rows)
     positive = [value for value in shown if value > 0]

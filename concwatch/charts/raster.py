@@ -1,6 +1,6 @@
 """Lines as dots, and dots as characters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from concwatch.charts.symbols import Symbols
@@ -8,8 +8,8 @@ from concwatch.charts.symbols import Symbols
 Dot = tuple[int, int]
 """Column from the left, row from the bottom."""
 
-Path = tuple[Dot, ...]
-"""Dots joined by straight lines, from left to right."""
+Path = Sequence[Dot | None]
+"""Dots from left to right, joined by straight lines except where None is between them."""
 
 Dots = tuple[int, ...]
 """The dots of each column of dots: an integer, whose lowest bit is the lowest dot."""
@@ -21,21 +21,50 @@ MOST_ROWS = 1024
 """More rows of dots than any terminal has."""
 
 
-def _draw_line(columns: list[int], start: Dot, end: Dot) -> None:
-    """Set the dots of the line from ``start`` to ``end``, one dot thick.
+def rasterize(path: Path, columns: int, dashed: bool = False) -> Dots:
+    """Draw one line within ``columns`` columns of dots, one dot thick.
 
-    Between adjacent columns the line jumps: the riser stands in the column of its upper end, so that a step
-    is one column wide, and so is a spike.
+    The first dot may be to the left of them, so that the line enters from there. Between adjacent columns the
+    line jumps: the riser stands in the column of its upper end, so that a step is one column wide, and so is
+    a spike.
     """
-    (x, y), (right, top) = start, end
+    drawn = [0] * columns
+    last: Dot | None = None
+    for dot in path:
+        if dot is None or last is None:
+            last = dot
+            if dot is not None and dot[0] >= 0:
+                drawn[dot[0]] |= 1 << dot[1]
+            continue
+        if last[0] < 0 <= dot[0]:
+            last = _at_left_edge(last, dot)
+        (x, y), (right, top) = last, dot
+        last = dot
+        if right < 0:
+            continue
+        if right - x > 1:
+            _draw_line(drawn, x, y, right, top)
+        elif y < top:
+            drawn[x] |= 1 << y
+            drawn[right] |= (2 << top) - ((2 if x < right else 1) << y)
+        else:
+            drawn[right] |= 1 << top
+            drawn[x] |= (2 << y) - ((2 if x < right and top < y else 1) << top)
+    if dashed:
+        drawn = [column if at % 4 < 2 else 0 for at, column in enumerate(drawn)]
+    return tuple(drawn)
+
+
+def _at_left_edge(outside: Dot, inside: Dot) -> Dot:
+    """Return where the line from ``outside`` to ``inside`` crosses column 0."""
+    share = -outside[0] / (inside[0] - outside[0])
+    return (0, round(outside[1] + share * (inside[1] - outside[1])))
+
+
+def _draw_line(columns: list[int], x: int, y: int, right: int, top: int) -> None:
+    """Set the dots of a straight line over more than two columns."""
     across, up = right - x, top - y
-    if across <= 1:
-        columns[x] |= 1 << y
-        columns[right] |= 1 << top
-        if not across or abs(up) > 1:
-            low, high = min(y, top), max(y, top)
-            columns[x if y > top else right] |= (2 << high) - (2 << low)
-    elif not up:
+    if not up:
         for column in range(x, right + 1):
             columns[column] |= 1 << y
     elif abs(up) <= across:
@@ -49,18 +78,6 @@ def _draw_line(columns: list[int], start: Dot, end: Dot) -> None:
             low, high = (y + first, y + beyond) if up > 0 else (y - beyond + 1, y - first + 1)
             columns[x + column] |= (1 << high) - (1 << low)
             first = beyond
-
-
-@lru_cache(maxsize=64)
-def rasterize(paths: tuple[Path, ...], columns: int, dashed: bool = False) -> Dots:
-    """Draw the paths of one line within ``columns`` columns of dots."""
-    dots = [0] * columns
-    for path in paths:
-        for start, end in zip(path, path[1:] or path, strict=False):  # a single dot: a line to itself
-            _draw_line(dots, start, end)
-    if dashed:
-        dots = [column if at % 4 < 2 else 0 for at, column in enumerate(dots)]
-    return tuple(dots)
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from concwatch.charts import decimation
 from concwatch.charts.captions import NO_VALUE, value_text
-from concwatch.charts.plot import Line, Plot, decimate_lines, split_at_gaps, y_scale
+from concwatch.charts.plot import Line, Plot, decimate_lines, shown_values, split_at_gaps, y_scale
 from concwatch.lab.settings import Settings, describe
 from concwatch.units import format_bytes
 
@@ -102,7 +102,7 @@ class _Drawing:
         self.top, self.bottom = 150 * unit, self.height - self.margin - (len(self.foot) + 2) * self.font * 1.4
         self.columns = max(2, int(self.right - self.left))
         self.drawn = decimate_lines(self.plot, self.columns)
-        self.axis = y_scale(self.plot, self.drawn, ROWS)
+        self.axis = y_scale(self.plot, shown_values(self.drawn), ROWS)
         edges = [points for each in self.drawn for points in (each.points, *each.band)]
         shown = [self.axis.row(value) for points in edges for _, value in points if math.isfinite(value)]
         self.high = max([1.0, *shown, *(tick.position for tick in self.axis.ticks)]) + 0.2

@@ -9,7 +9,7 @@ from rich.style import Style
 from concwatch.charts.annotations import draw_cursor, draw_markers
 from concwatch.charts.captions import short_label
 from concwatch.charts.picture import LABEL_WIDTH, Picture
-from concwatch.charts.raster import Cell, between, fill, merge, rasterize
+from concwatch.charts.raster import Cell, between, fill, merge
 
 SHADE_OPACITY = 0.25
 """The opacity of a band, and of the area below a line."""
@@ -37,6 +37,19 @@ Shades = Sequence[dict[int, str]]
 """The background of the filled columns of each row, from the bottom."""
 
 
+@lru_cache(maxsize=64)
+def _blank_row(
+    margin: Cell, character: str, color: str, columns: int, background: str | None
+) -> list[Segment]:
+    """Return a row of the plot without any lines."""
+    if character == " ":
+        return [Segment(margin[0] + " " * columns, _style(margin[1], background))]
+    return [
+        Segment(margin[0], _style(margin[1], background)),
+        Segment(character * columns, _style(color, background)),
+    ]
+
+
 def _segments(
     margin: Cell, cells: Sequence[Cell], background: str | None, shades: dict[int, str]
 ) -> list[Segment]:
@@ -52,7 +65,7 @@ def _segments(
     segments = []
     for column, (character, own) in enumerate(cells):
         ground = shades.get(column, background) if shades else background
-        if ground != behind or (own != color and character != " "):
+        if (own != color and character != " ") or ground != behind:
             segments.append(Segment("".join(run), _style(color, behind)))
             run, color, behind = [], own, ground
         run.append(character)
@@ -74,14 +87,14 @@ def _lines_and_shades(picture: Picture, background: str | None) -> tuple[dict[in
     """Return the cells of all lines, and what is filled."""
     layers, shades = [], [dict[int, str]() for _ in range(picture.rows)]
     half: dict[int, Cell] = {}
-    columns, rows, symbols = 2 * picture.columns, picture.rows, picture.symbols
+    rows, symbols = picture.rows, picture.symbols
     for color, least, most in picture.bands:
         if behind := shade(color, background):
-            areas = between(rasterize(least, columns), rasterize(most, columns), rows, symbols)
+            areas = between(least, most, rows, symbols)
             for row, area in zip(shades, areas, strict=True):
                 row.update(dict.fromkeys(area, behind))
     for line in picture.lines:
-        dots = rasterize(line.paths, columns, line.dashed)
+        dots = line.dots
         if line.filled and (behind := shade(line.color, background)):
             dots, areas = fill(dots, rows, symbols)
             half = dict.fromkeys(areas[0], (HALF, behind))
@@ -109,26 +122,32 @@ def paint(
     marks: dict[int, dict[int, Cell]] = {}
     for column, at, character, color in () if vector else picture.marks:
         marks.setdefault(at, {})[column] = (character, color)
+    crossed = picture.cursor is not None or any(marker.full_height for marker in picture.markers)
     rows = []
     for height in range(top, -1, -1):
         label = labels.get(height, "")
-        blank = (vector or ("┈" if label else " "), grid_color)
-        row: list[Cell | None] = [None] * picture.columns
-        for cells in (lines.get(height), marks.get(height)):
-            for column, cell in (cells or {}).items():
-                row[column] = cell
-        if picture.word and height == min(1, top):
-            row[1 : 1 + len(picture.word)] = [(letter, axis_color) for letter in picture.word]
-            del row[picture.columns :]
-        if picture.markers:
-            draw_markers(row, picture.markers, bottom=height == 0, top=height == top, lines=not vector)
-        if not vector:
-            draw_cursor(row, picture.cursor, axis_color)
         axis = "└" if height == 0 else "┤" if label else "│"
-        if height == 0 and not vector:
-            row = [cell or ("┴" if at in ticks else "─", axis_color) for at, cell in enumerate(row)]
         margin = (f"{label:>{LABEL_WIDTH}}{axis}", axis_color)
-        segments = _segments(margin, [cell or blank for cell in row], background, shades[height])
+        blank = (vector or ("┈" if label else " "), grid_color)
+        cells = lines.get(height)
+        if not (cells or shades[height] or crossed or height in marks or height <= 1 or height == top):
+            segments = [*_blank_row(margin, *blank, picture.columns, background)]
+        else:
+            row: list[Cell | None] = [None] * picture.columns
+            for column, cell in cells.items() if cells else ():
+                row[column] = cell
+            for column, cell in marks[height].items() if height in marks else ():
+                row[column] = cell
+            if picture.word and height == min(1, top):
+                for column, letter in enumerate(picture.word[: picture.columns - 1], 1):
+                    row[column] = (letter, axis_color)
+            if picture.markers:
+                draw_markers(row, picture.markers, bottom=height == 0, top=height == top, lines=not vector)
+            if not vector:
+                draw_cursor(row, picture.cursor, axis_color)
+                if height == 0:
+                    row = [cell or ("┴" if at in ticks else "─", axis_color) for at, cell in enumerate(row)]
+            segments = _segments(margin, [cell or blank for cell in row], background, shades[height])
         if picture.margin:
             used = 1
             segments.append(Segment(" ", _style(axis_color, background)))

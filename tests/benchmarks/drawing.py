@@ -5,9 +5,9 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
+from concwatch.charts.decimation import Memo
 from concwatch.charts.picture import compose
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.raster import rasterize
 from concwatch.charts.scales import BYTES, RATE, Kind
 from concwatch.charts.terminal import paint
 from concwatch.pictures.film import Frame, make_film, read_scenes
@@ -46,13 +46,15 @@ def _series(shape: Shape, phase: int) -> tuple[list[float], list[float]]:
 
 def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> float:
     """Return the mean CPU milliseconds of a frame of all ``charts``."""
-    data = [(kind, [_series(shape, phase) for phase in range(4)]) for kind, shape in charts]
+    data = [(kind, [(_series(shape, phase), Memo()) for phase in range(4)]) for kind, shape in charts]
     took = 0.0
-    rasterize.cache_clear()
     for frame in range(frames):
         now = 1000 + WINDOW + frame * 0.2
         for kind, series in data:
-            lines = [Line(color, color, *pair) for color, pair in zip(COLORS, series, strict=True)]
+            lines = [
+                Line(f"lane {number}", color, *pair, number=number, memo=memo)
+                for number, (color, (pair, memo)) in enumerate(zip(COLORS, series, strict=True), 1)
+            ]
             plot = Plot("", kind, lines, now, WINDOW)
             start = time.process_time()
             picture = compose(plot, WIDTH, HEIGHT)

@@ -18,6 +18,7 @@ from textual.widget import Widget
 
 from concwatch.charts.colors import lane_colors
 from concwatch.charts.cost import Trails
+from concwatch.charts.decimation import Memo
 from concwatch.charts.plot import LaneSeries
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
@@ -119,6 +120,7 @@ class LanesScreen(PrestyledScreen[None]):
         self._events_shown = 0
         self._live: list[int] = []
         self._trails = Trails()
+        self._memos: dict[str, dict[str, Memo]] = {}
         self._colors: list[str] = []
         self._rearranging = False
 
@@ -147,6 +149,7 @@ class LanesScreen(PrestyledScreen[None]):
         self._rearranging = True
         await self.query(LaneCard).remove()
         self.snapshot = self._source.snapshot()
+        self._memos.clear()
         self._choose_colors()
         self.set_reactive(LanesScreen.selected, selected)
         *cards, _ = self.side_widgets()
@@ -236,14 +239,19 @@ class LanesScreen(PrestyledScreen[None]):
             index: card.slider.held for index, card in enumerate(self._cards) if card.slider.held is not None
         }
         costs = self._trails.costs(snapshot.lanes, series, snapshot.time, held)
+        names = [
+            f"{lane.name}, median" if samples.band else lane.name
+            for lane, samples in zip(snapshot.lanes, series, strict=True)
+        ]
         return [
             LaneSeries(
-                f"{snapshot.lanes[lane].name}, median" if series[lane].band else snapshot.lanes[lane].name,
+                names[lane],
                 series[lane],
                 self._colors[lane],
                 lane + 1 if self._cards else 0,
                 top=bool(self._cards) and lane == self.selected,
                 cost=costs[lane],
+                memos=self._memos.setdefault(names[lane], {}),
             )
             for lane in self.charted_lanes(snapshot)
         ]

@@ -10,7 +10,6 @@ from textual.widget import Widget
 
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES, RATE
-from concwatch.ui.widgets import chart as chart_file
 from concwatch.ui.widgets.chart import Chart, PictureRow
 from tests.screen import pilot_of, showing
 
@@ -67,7 +66,7 @@ async def test_a_chart_shows_lines_and_values_or_a_hint_inside_a_textual_border(
 
 async def test_a_chart_is_painted_only_when_a_cell_changes_and_follows_size_and_theme():
     chart = Chart(rss())
-    with patch.object(chart_file, "paint", wraps=chart_file.paint) as paint:
+    with patch.object(chart._painter, "paint", wraps=chart._painter.paint) as paint:
         async with showing(chart).run_test(size=(44, 14)) as pilot:
             pilot = pilot_of(pilot)
             for plot, painted in (

@@ -13,11 +13,11 @@ from rich.segment import Segment
 
 from concwatch.charts.captions import short_label, short_value, title
 from concwatch.charts.decimation import Memo, decimate, running_maximum
-from concwatch.charts.picture import LABEL_WIDTH, apart, compose
+from concwatch.charts.picture import LABEL_WIDTH, Grid, apart, compose
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, linear_scale, log_scale
 from concwatch.charts.symbols import BRAILLE, OCTANTS
-from concwatch.charts.terminal import paint
+from concwatch.charts.terminal import Painter, paint
 from concwatch.charts.ticks import age_ticks, elapsed_ticks, size_ticks
 
 MIB = 1024**2
@@ -188,7 +188,10 @@ def test_what_is_remembered_of_a_series_does_not_change_its_decimation(values, e
         known = times[: sum(time <= end for time in times)]
         seen = values[: len(known)]
         plain = decimate(known, seen, end - width, end, 20)
-        assert str(decimate(known, seen, end - width, end, 20, memo)) == str(plain)
+        points = decimate(known, seen, end - width, end, 20, memo)
+        assert str(points) == str(plain)
+        grid = Grid(linear_scale(COUNT, 100, 8), 20, 8, 4)
+        assert grid.draw(points, memo=memo) == grid.draw(points)
 
 
 def test_a_gap_that_a_later_report_fills_is_not_remembered():
@@ -429,3 +432,22 @@ def test_single_points_are_visible_and_the_later_of_two_marks_in_a_cell_wins():
     points = {10: 1.0, 100: 2.0}
     text = "".join(draw(sizes((*published, points), (*here, points), kind=SECONDS))[1])
     assert (text.count("●"), text.count("○")) == (2, 0)
+
+
+@given(
+    frames=st.lists(
+        st.tuples(st.lists(st.floats(0, 100), min_size=2, max_size=30), st.floats(0, 100), st.booleans()),
+        min_size=2,
+        max_size=4,
+    )
+)
+def test_a_painter_paints_what_has_changed_like_all(frames):
+    painter, before = Painter(), None
+    for values, other, top in frames:
+        lines = line(values), structs.replace(line([other] * 30, "#00ff00", "b"), top=top)
+        picture = compose(plot(*lines, kind=COUNT, end=30.0, length=30.0), 44, 12)
+        rows = painter.paint(picture, "#888888", "#333333", "#000000")
+        assert rows == paint(picture, "#888888", "#333333", "#000000")
+        if before is not None and before[0] == picture:
+            assert all(one is other for one, other in zip(rows[:-1], before[1], strict=False))
+        before = picture, rows

@@ -25,6 +25,12 @@ class Memo(Struct):
     """The width of a column; another one makes all others invalid."""
     columns: dict[int, tuple[float, ...]] = {}
     """By the number of the column, counted from x value 0."""
+    first: int = 0
+    """The number of the leftmost column of the last decimation."""
+    done: int = 0
+    """How many columns from there on were known."""
+    drawn: tuple[object, int, tuple[int, ...]] | None = None
+    """What the last drawing depends on, how many of its columns were known, and its dots."""
 
     def keep(self, width: float, first: int) -> None:
         """Drop what is not needed for columns of ``width`` from number ``first`` on."""
@@ -65,6 +71,8 @@ def decimate(
         for value in kept:
             points.append((done, value))
         done += 1
+    if memo is not None:
+        memo.first, memo.done = first, done
     if done:
         index = begin = bisect_left(times, (first + done) * size, begin, stop)
     shown = list(values[begin:stop])  # an array would create a float at each access

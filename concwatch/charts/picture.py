@@ -1,6 +1,7 @@
 """The layout of a chart in terminal cells: plain values that can be compared before anything is painted."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -8,7 +9,7 @@ from rich.cells import cell_len
 
 from concwatch.charts.annotations import Marker, place_annotations, truncate
 from concwatch.charts.captions import NO_VALUE, VALUE_WIDTH, distinct, short_value, value_at, value_text
-from concwatch.charts.decimation import Point
+from concwatch.charts.decimation import Memo, Point
 from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, shown_values, y_scale
 from concwatch.charts.raster import Dots, Path, rasterize
 from concwatch.charts.scales import Scale, Tick
@@ -129,9 +130,24 @@ class Grid(Struct, frozen=True):
             for column, value in points
         ]
 
-    def draw(self, points: Sequence[Point], dashed: bool = False) -> Dots:
-        """Return the dots of the line through decimated points."""
-        return rasterize(self.path(points), self.columns, dashed)
+    def draw(self, points: Sequence[Point], dashed: bool = False, memo: Memo | None = None) -> Dots:
+        """Return the dots of the line through decimated points.
+
+        With the ``memo`` of their decimation, only the columns that may have changed are drawn.
+        """
+        if memo is None:
+            return rasterize(self.path(points), self.columns, dashed)
+        dots: Dots = ()
+        key, same = (self, memo.first), 0
+        if memo.drawn is not None and memo.drawn[0] == key:
+            same, dots = min(memo.done, memo.drawn[1]) - 1, memo.drawn[2]
+        start = bisect_left(points, (same,)) - 1 if same > 0 else 0
+        if start > 0:
+            dots = (*dots[:same], *rasterize(self.path(points[start:]), self.columns)[same:])
+        else:
+            dots = rasterize(self.path(points), self.columns)
+        memo.drawn = key, memo.done, dots
+        return dots
 
 
 def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> Picture | None:
@@ -196,7 +212,8 @@ def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid) -> Grou
     """Return the lines by what is drawn of them: first the one on top, then in the given order."""
     found: Groups = {}
     for each in sorted(drawn, key=lambda each: not each.line.top):
-        if not each.line.mark and any(dots := grid.draw(each.points, each.line.dashed)):
+        memo = None if plot.logarithmic else each.line.memo  # there, running maxima are drawn
+        if not each.line.mark and any(dots := grid.draw(each.points, each.line.dashed, memo)):
             value = each.line.value or value_text(each.line, plot.kind, plot.end)
             found.setdefault((dots, short_value(value)), []).append(each)
     return found

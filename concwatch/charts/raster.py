@@ -88,8 +88,8 @@ def _inner(rows: int) -> tuple[int, int]:
     return every ^ lowest << rows - 1, every ^ lowest
 
 
-def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols) -> dict[int, dict[int, Cell]]:
-    """Return the cells of several lines: row from the bottom → column → cell.
+def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) -> dict[int, dict[int, Cell]]:
+    """Return the cells of several lines from column ``start`` on: row from the bottom → column → cell.
 
     A cell has one colour, that of the topmost line in it. Other lines show in it where a gap remains between
     them and the lines on top; where they touch, they are hidden, so that the line on top stays as thin as it
@@ -98,13 +98,14 @@ def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols) -> dict[int, dic
     Args:
         layers: the dots and the colour of each line, the topmost first.
         symbols: the characters to draw with.
+        start: the first column of cells.
     """
     rows, characters = symbols.rows, symbols.characters
     below_top, above_bottom = _inner(rows)
     full, taken = (1 << rows) - 1, []  # type: int, list[int]
     drawn: dict[int, dict[int, tuple[int, str]]] = {}
     for dots, color in layers:
-        visible = dots
+        visible = dots = dots[2 * start :]
         if taken:
             visible = tuple(
                 [
@@ -115,7 +116,7 @@ def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols) -> dict[int, dic
             taken = [old | new for old, new in zip(taken, visible, strict=True)]
         else:
             taken = list(dots)
-        column = -1
+        column = start - 1
         for left, right in zip(visible[::2], visible[1::2], strict=True):
             column += 1
             both = left | right

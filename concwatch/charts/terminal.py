@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+from msgspec import structs
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
 from concwatch.charts.annotations import draw_cursor, draw_markers
 from concwatch.charts.captions import short_label
 from concwatch.charts.picture import LABEL_WIDTH, Picture
-from concwatch.charts.raster import Cell, between, fill, merge
+from concwatch.charts.raster import Cell, Dots, between, fill, merge
 
 SHADE_OPACITY = 0.25
 """The opacity of a band, and of the area below a line."""
@@ -83,8 +85,10 @@ def _labels_across(picture: Picture) -> str:
     return text
 
 
-def _lines_and_shades(picture: Picture, background: str | None) -> tuple[dict[int, dict[int, Cell]], Shades]:
-    """Return the cells of all lines, and what is filled."""
+def _fills(
+    picture: Picture, background: str | None
+) -> tuple[list[tuple[Dots, str]], Shades, dict[int, Cell]]:
+    """Return the dots and the colour of each line, what is filled, and the filled cells on the axis."""
     layers, shades = [], [dict[int, str]() for _ in range(picture.rows)]
     half: dict[int, Cell] = {}
     rows, symbols = picture.rows, picture.symbols
@@ -101,61 +105,151 @@ def _lines_and_shades(picture: Picture, background: str | None) -> tuple[dict[in
             for row, area in zip(shades[1:], areas[1:], strict=True):
                 row.update(dict.fromkeys(area, behind))
         layers.append((dots, line.color))
-    cells = merge(layers, symbols)
-    if half:
-        cells[0] = half | cells.get(0, {})
-    return cells, shades
+    return layers, shades, half
 
 
-def paint(
-    picture: Picture, axis_color: str, grid_color: str, background: str | None = None, vector: str = ""
-) -> list[list[Segment]]:
-    """Return the rows of ``picture``, each ``picture.width`` cells wide, the top row first.
+def _first_difference(before: Sequence[tuple[Dots, str]], now: Sequence[tuple[Dots, str]]) -> int:
+    """Return the first column of cells in which lines of the same colours differ."""
+    first = len(now[0][0]) if now else 0
+    for (old, _), (new, _) in zip(before, now, strict=True):
+        if old[:first] != new[:first]:
+            first = next(at for at, (one, other) in enumerate(zip(old, new, strict=True)) if one != other)
+    return first // 2
 
-    Colours are ``#rrggbb``. Without a background the terminal's own is kept. With ``vector``, a character,
-    the cells of the plot have that, for a painter that draws its lines over them.
-    """
-    lines, shades = ({}, [{}] * picture.rows) if vector else _lines_and_shades(picture, background)
-    labels = {tick.position: short_label(tick.label) for tick in picture.scale.ticks}
-    names = dict(picture.labels)
-    top, ticks = picture.rows - 1, {tick.position for tick in picture.across}
-    marks: dict[int, dict[int, Cell]] = {}
-    for column, at, character, color in () if vector else picture.marks:
-        marks.setdefault(at, {})[column] = (character, color)
-    crossed = picture.cursor is not None or any(marker.full_height for marker in picture.markers)
-    rows = []
-    for height in range(top, -1, -1):
-        label = labels.get(height, "")
+
+class Painter:
+    """Paints the pictures of one chart, each time only the rows in which it differs from the last one."""
+
+    def __init__(self) -> None:
+        self._frame: tuple[object, ...] | None = None
+        self._layers: list[tuple[Dots, str]] = []
+        self._cells: dict[int, dict[int, Cell]] = {}
+        self._shades: Shades = ()
+        self._half: dict[int, Cell] = {}
+        self._labels: dict[int, tuple[tuple[str, str], ...]] = {}
+        self._rows: list[list[Segment]] = []
+
+    def paint(
+        self,
+        picture: Picture,
+        axis_color: str,
+        grid_color: str,
+        background: str | None = None,
+        vector: str = "",
+    ) -> list[list[Segment]]:
+        """Return the rows of ``picture``, each ``picture.width`` cells wide, the top row first.
+
+        Colours are ``#rrggbb``; without a background the terminal's own is kept. With ``vector``, the cells
+        of the plot have that character, for a painter that draws its lines over them.
+        """
+        colors = axis_color, grid_color, background, vector
+        layers, shades, half = ([], [{}] * picture.rows, {}) if vector else _fills(picture, background)
+        frame = (
+            colors,
+            structs.replace(picture, lines=(), bands=(), labels=()),
+            [color for _, color in layers],
+        )
+        labels = dict(picture.labels)
+        if frame == self._frame:
+            first = _first_difference(self._layers, layers)
+            new = merge(layers, picture.symbols, first)
+            changed = {0} if half != self._half else set()
+            for row in {*self._cells, *new}:
+                cells = self._cells.setdefault(row, {})
+                gone = [column for column in cells if column >= first]
+                for column in gone:
+                    del cells[column]
+                if gone or row in new:
+                    cells.update(new.get(row, {}))
+                    changed.add(row)
+            for row in range(picture.rows):
+                if self._shades[row] != shades[row] or self._labels.get(row) != labels.get(row):
+                    changed.add(row)
+        else:
+            self._cells, changed = merge(layers, picture.symbols), set(range(picture.rows))
+        self._frame, self._layers, self._shades = frame, layers, shades
+        self._half, self._labels = half, labels
+        rows = self._rows[:] if len(changed) < picture.rows else [[]] * picture.rows
+        row_of = _RowPainter(picture, colors, self._cells, shades, half)
+        for height in changed:
+            rows[picture.rows - 1 - height] = row_of(height)
+        rows[picture.rows :] = [[Segment(_labels_across(picture), _style(axis_color, background))]]
+        self._rows = rows
+        return rows
+
+
+def paint(picture: Picture, *colors: str, background: str | None = None) -> list[list[Segment]]:
+    """Return the rows of one picture; see `Painter.paint`."""
+    axis_color, grid_color, *behind = colors
+    return Painter().paint(picture, axis_color, grid_color, behind[0] if behind else background)
+
+
+class _RowPainter:
+    """Paints single rows of a picture."""
+
+    def __init__(
+        self,
+        picture: Picture,
+        colors: tuple[str, str, str | None, str],
+        lines: dict[int, dict[int, Cell]],
+        shades: Shades,
+        half: dict[int, Cell],
+    ) -> None:
+        self._picture, self._colors = picture, colors
+        self._lines, self._shades, self._half = lines, shades, half
+        self._ticks = {tick.position: short_label(tick.label) for tick in picture.scale.ticks}
+        self._across = {tick.position for tick in picture.across}
+        self._labels = dict(picture.labels)
+        self._marks: dict[int, dict[int, Cell]] = {}
+        for column, at, character, color in () if colors[3] else picture.marks:
+            self._marks.setdefault(at, {})[column] = (character, color)
+        crossed = picture.cursor is not None or any(marker.full_height for marker in picture.markers)
+        self._special = set(range(picture.rows)) if crossed else {0, 1, picture.rows - 1}
+
+    def __call__(self, height: int) -> list[Segment]:
+        """Return the row ``height`` rows above the bottom."""
+        picture, (axis_color, grid_color, background, vector) = self._picture, self._colors
+        label = self._ticks.get(height, "")
         axis = "└" if height == 0 else "┤" if label else "│"
         margin = (f"{label:>{LABEL_WIDTH}}{axis}", axis_color)
         blank = (vector or ("┈" if label else " "), grid_color)
-        cells = lines.get(height)
-        if not (cells or shades[height] or crossed or height in marks or height <= 1 or height == top):
-            segments = [*_blank_row(margin, *blank, picture.columns, background)]
+        if (
+            self._lines.get(height)
+            or self._shades[height]
+            or height in self._marks
+            or height in self._special
+        ):
+            row = self._cells(height)
+            segments = _segments(margin, [cell or blank for cell in row], background, self._shades[height])
         else:
-            row: list[Cell | None] = [None] * picture.columns
-            for column, cell in cells.items() if cells else ():
-                row[column] = cell
-            for column, cell in marks[height].items() if height in marks else ():
-                row[column] = cell
-            if picture.word and height == min(1, top):
-                for column, letter in enumerate(picture.word[: picture.columns - 1], 1):
-                    row[column] = (letter, axis_color)
-            if picture.markers:
-                draw_markers(row, picture.markers, bottom=height == 0, top=height == top, lines=not vector)
-            if not vector:
-                draw_cursor(row, picture.cursor, axis_color)
-                if height == 0:
-                    row = [cell or ("┴" if at in ticks else "─", axis_color) for at, cell in enumerate(row)]
-            segments = _segments(margin, [cell or blank for cell in row], background, shades[height])
+            segments = [*_blank_row(margin, *blank, picture.columns, background)]
         if picture.margin:
             used = 1
             segments.append(Segment(" ", _style(axis_color, background)))
-            for text, color in names.get(height, ()):
+            for text, color in self._labels.get(height, ()):
                 segments.append(Segment(text, _style(color, background)))
-                used += len(text)
+                used += cell_len(text)
             if used < picture.margin:
                 segments.append(Segment(" " * (picture.margin - used), _style(axis_color, background)))
-        rows.append(segments)
-    rows.append([Segment(_labels_across(picture), _style(axis_color, background))])
-    return rows
+        return segments
+
+    def _cells(self, height: int) -> list[Cell | None]:
+        """Return the cells of a row of the plot, None where there is only the grid."""
+        picture, (axis_color, _, _, vector) = self._picture, self._colors
+        bottom, top = height == 0, height == picture.rows - 1
+        row: list[Cell | None] = [None] * picture.columns
+        for cells in (self._half if bottom else {}, self._lines.get(height, {}), self._marks.get(height, {})):
+            for column, cell in cells.items():
+                row[column] = cell
+        if picture.word and height == min(1, picture.rows - 1):
+            for column, letter in enumerate(picture.word[: picture.columns - 1], 1):
+                row[column] = (letter, axis_color)
+        if picture.markers:
+            draw_markers(row, picture.markers, bottom=bottom, top=top, lines=not vector)
+        if not vector:
+            draw_cursor(row, picture.cursor, axis_color)
+            if bottom:
+                row = [
+                    cell or ("┴" if at in self._across else "─", axis_color) for at, cell in enumerate(row)
+                ]
+        return row

@@ -20,7 +20,7 @@ from concwatch.charts.captions import title
 from concwatch.charts.picture import LABEL_WIDTH, Picture, compose
 from concwatch.charts.plot import Plot
 from concwatch.charts.symbols import BRAILLE, Symbols
-from concwatch.charts.terminal import paint
+from concwatch.charts.terminal import Painter
 from concwatch.charts.ticks import column_of, time_of
 
 TITLE_MARGIN = 4
@@ -93,6 +93,7 @@ class Chart(Widget, can_focus=True):
         self._framed: list[Strip] = []
         self._end: Strip | None = None
         self._stale: set[int] = set()
+        self._painter = Painter()
         self._colors: Colors = ("", "", None)
         self._styled: DOMNode | None = None
         self._title: list[tuple[str, str]] = []
@@ -116,7 +117,7 @@ class Chart(Widget, can_focus=True):
         colors = self._axis_colors()
         if (picture, colors) != self._painted:
             self._painted = picture, colors
-            self._show_rows(paint(picture, *colors) if picture else [])
+            self._show_rows(self._painter.paint(picture, *colors) if picture else [])
 
     def _show_rows(self, rows: list[list[Segment]]) -> None:
         """Replace the rows of the picture, and refresh those that differ."""
@@ -125,7 +126,11 @@ class Chart(Widget, can_focus=True):
             self._end = None
             self.refresh()
             return
-        changed = [at for at, (old, new) in enumerate(zip(before, rows, strict=True)) if old != new]
+        changed = [
+            at
+            for at, (old, new) in enumerate(zip(before, rows, strict=True))
+            if old is not new and old != new
+        ]
         self._stale.update(changed)
         if changed:
             width = self.content_size.width
@@ -173,7 +178,7 @@ class Chart(Widget, can_focus=True):
         picture, rows = self.picture, self._rows
         try:
             if picture:
-                self._rows = paint(picture, *self._axis_colors(), vector=character)
+                self._rows = Painter().paint(picture, *self._axis_colors(), vector=character)
                 self._end = None
             yield picture
         finally:

@@ -54,7 +54,8 @@ def short_value(text: str) -> str:
     if number is None:
         return text
     found = float(number[2])
-    return f"{number[1]}{found:.{0 if found >= 9.95 else 1}f}{number[3]}"
+    digits = f"{found:.{0 if found >= 9.95 else 1}f}".removesuffix(".0")
+    return f"{number[1]}{digits}{number[3]}"
 
 
 def title(text: str, short: str, names: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:

@@ -14,8 +14,9 @@ Point = tuple[float, float]
 STEP = 1.02
 """The ratio of two numbers of tasks from which on a trail has a point for each."""
 
-MOST_GROWTH = 3.0
-"""The ratio of the tasks of two samples from which on their memory belongs to no number of tasks."""
+CLOSE, STANDING = 1.3, 0.5
+"""The ratio of the tasks of two reports up to which memory read between them is that of their mean; and the
+seconds after which a number of tasks stands."""
 
 FIRST = 10
 """Tasks from which on a forecast is drawn for a lane that has none."""
@@ -46,34 +47,35 @@ class Trail:
         """Where the lane is; None without tasks."""
         self.idle = idle
         self._ended = False
-        self._last: Point | None = None
+        self._level, self._since = 0.0, 0.0  # the tasks of the last report, and since when they are the same
 
-    def extend(self, live: Sequence[float], rss: Sequence[float]) -> None:
-        """Add samples: live tasks and bytes of RSS, NaN where they are not known.
+    def extend(self, times: Sequence[float], live: Sequence[float], rss: Sequence[float]) -> None:
+        """Add samples: times, live tasks, and bytes of RSS; NaN where they are not known.
 
-        A sample has the tasks of the last report before its memory was read, so that while many start, they
-        are those between it and the next one. The first of them, between which they triple, are left out.
+        A sample has the tasks of the last report before its memory was read. While many start, they are fewer
+        than those that use the memory, so it counts only if hardly more are in the next report, or if their
+        number stands.
         """
-        for tasks, memory in zip(live, rss, strict=True):
+        for time, tasks, memory in zip(times, live, rss, strict=True):
             if not tasks > 0 or math.isnan(memory):
-                self.now, self._last, self._ended = None, None, True
+                self.now, self._ended, self._level = None, True, 0.0
                 continue
-            last, self._last = self._last, (tasks, memory - self.idle)
-            self.now = tasks, max(memory - self.idle, LEAST)
             if self._ended:
                 self.points, self._ended = [], False
-            if tasks == (last or self._last)[0]:
-                self._add(tasks, memory - self.idle)
-            elif last and last[0] < tasks < MOST_GROWTH * last[0]:
-                self._add((last[0] + tasks) / 2, last[1])
+            before, self.now = self.now, (tasks, max(memory - self.idle, LEAST))
+            if tasks != self._level:
+                if before and self._level < tasks <= CLOSE * self._level:
+                    self._add(((self._level + tasks) / 2, before[1]))
+                self._level, self._since = tasks, time
+            elif time - self._since >= STANDING:
+                self._add(self.now)
 
-    def _add(self, tasks: float, added: float) -> None:
+    def _add(self, point: Point) -> None:
         most = self.points[-1][0] if self.points else 0.0
-        if tasks > most * STEP:
-            if added >= LEAST:
-                self.points.append((tasks, added))
-        elif tasks >= most / STEP:
-            self.points[-1] = most, max(added, LEAST)
+        if point[0] > most * STEP:
+            self.points.append(point)
+        elif point[0] >= most / STEP:
+            self.points[-1] = most, point[1]
 
 
 def trail(series: History, idle: float, start: float = -math.inf) -> Trail:
@@ -83,10 +85,10 @@ def trail(series: History, idle: float, start: float = -math.inf) -> Trail:
     return found
 
 
-def _values(series: History, start: float) -> tuple[Sequence[float], Sequence[float]]:
+def _values(series: History, start: float) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
     (times, live), (_, rss) = series.since("live", start), series.since("rss", start)
     first = 1 if len(times) and times[0] <= start else 0
-    return live[first:], rss[first:]
+    return times[first:], live[first:], rss[first:]
 
 
 class LaneCost(Struct, frozen=True):
@@ -95,10 +97,14 @@ class LaneCost(Struct, frozen=True):
     trail: Sequence[Point] = ()
     now: Point | None = None
     """Where it is; None without tasks."""
+    behind: tuple[Point, Point] | None = None
+    """Fewer tasks than those measured, at the same cost each."""
     ahead: tuple[Point, Point] | None = None
     """The forecast, from where it is to the limit that it will meet first; None while it is off."""
     ghost: Point | None = None
     """Where it would be with the tasks that its slider is held at."""
+    fits: int = 0
+    """The limit, in tasks."""
     per_task: float | None = None
     """Bytes of RSS of one task, as measured."""
 
@@ -113,22 +119,25 @@ def lane_cost(lane: LaneSnapshot, found: Trail | None, held: int | None = None) 
     """
     status, now = lane.status, found.now if found else None
     each = status.bytes_per_task
-    ahead = ghost = None
+    points = found.points if found else []
+    ahead = ghost = behind = None
+    first = points[0] if points else now
+    if first and first[0] > FIRST:
+        behind = (FIRST, first[1] * FIRST / first[0]), first
     if lane.on or held is not None:
         start = now or (FIRST, each * FIRST)
         end = max(status.fits, held or 0)
         if end > start[0]:
             ahead = start, (end, max(each * end, start[1]))
     if held:
-        ghost = (held, _between(ahead, held) if ahead and held > ahead[0][0] else max(LEAST, each * held))
-    return LaneCost(found.points if found else (), now, ahead, ghost, lane.sample.rss_per_task)
+        ghost = (held, between(ahead, held) if ahead and held > ahead[0][0] else max(LEAST, each * held))
+    return LaneCost(points, now, behind, ahead, ghost, status.fits, lane.sample.rss_per_task)
 
 
-def _between(ends: tuple[Point, Point], tasks: float) -> float:
-    """Return the bytes at ``tasks`` on the line between two points, both axes logarithmic."""
+def between(ends: tuple[Point, Point], tasks: float) -> float:
+    """Return the bytes at ``tasks`` on the line through two points, both axes logarithmic."""
     (start, low), (end, high) = ends
-    share = math.log(tasks / start) / math.log(end / start)
-    return low * math.pow(high / low, share)
+    return low * math.pow(high / low, math.log(tasks / start) / math.log(end / start))
 
 
 class Trails:

@@ -2,14 +2,14 @@
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from concwatch.charts.annotations import Annotation
-from concwatch.charts.cost import LaneCost
+from concwatch.charts.cost import LaneCost, between
 from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
@@ -20,8 +20,11 @@ PEAK_SHARE = 1 / 13
 """On a logarithmic axis, the part of the width over which lines show their running maximum."""
 
 
-LOWEST_SIZE, LEAST_SIZES = 0.9, 4.0
+LOWEST_SIZE, LEAST_SIZES = 0.99, 4.0
 """Left end, and least right end, of an axis of tasks: their decimal logarithms."""
+
+AHEAD = 5
+"""How many times the tasks that are live the axis reaches at least."""
 
 
 class Samples(Protocol):
@@ -144,38 +147,34 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
     Each lane has a trail of its growth, dashed on to the limit that it will meet; ``●`` is where it is now,
     ``×`` the limit, and ``○`` where it would be with the tasks that its slider is held at.
     """
+    costs = [(lane, lane.cost) for lane in lanes if lane.cost is not None]
+    most = max(
+        (point[0] for _, cost in costs for point in (*cost.trail[-1:], cost.now, cost.ghost) if point),
+        default=0,
+    )
+    end = max(LEAST_SIZES, math.ceil(math.log10(max(1.0, most * AHEAD))))
     lines: list[Line] = []
     marks: list[Annotation] = []
-    for lane in lanes:
-        if lane.cost is None:
-            continue
-        cost = lane.cost
+    for lane, cost in costs:
         add = partial(Line, "", lane.color, top=lane.top)
-        if trail := cost.trail:
-            value = f"+{spec.kind.format(cost.per_task)}" if cost.per_task else " "
-            times = [math.log10(tasks) for tasks, _ in trail]
-            added = [memory for _, memory in trail]
-            lines.append(
-                Line(lane.name, lane.color, times, added, number=lane.number, top=lane.top, value=value)
-            )
-        if ahead := cost.ahead:
-            (start, low), (end, high) = ahead
-            places = [math.log10(start), math.log10(end)]
-            lines.append(add(places, [low, high], dashed=True))
-            lines.append(add(places[1:], [high], mark="×"))
+        value = f"+{spec.kind.format(cost.per_task)}" if cost.per_task else " "
+        lines += _path(cost.trail, Line, lane.name, lane.color, number=lane.number, top=lane.top, value=value)
+        for ends in filter(None, (cost.behind, cost.ahead)):
+            last = min(ends[1][0], 10**end)
+            if last > ends[0][0]:
+                lines += _path((ends[0], (last, between(ends, last))), add, dashed=True)
+        if cost.ahead and cost.fits <= 10**end:
+            lines += _path(cost.ahead[1:], add, mark="×")
             if lane.top:
-                marks.append(Annotation(places[1], lane.color, format_count(end)))
+                marks.append(Annotation(math.log10(cost.fits), lane.color, format_count(cost.fits)))
         for point, mark in ((cost.now, "●"), (cost.ghost, "○")):
-            if point:
-                lines.append(add([math.log10(point[0])], [point[1]], mark=mark))
-    high = max((line.times[-1] for line in lines), default=LEAST_SIZES)
-    end = max(LEAST_SIZES, math.ceil(4 * high) / 4) + 0.1
+            lines += _path(filter(None, [point]), add, mark=mark)
     return Plot(
         spec.title,
         spec.kind,
         lines,
-        end,
-        end - LOWEST_SIZE,
+        end + 0.01,
+        end + 0.01 - LOWEST_SIZE,
         spec.short_title,
         logarithmic=True,
         x_ticks=size_ticks,
@@ -183,6 +182,15 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
         names=[lane.name for lane in lanes],
         annotations=marks,
     )
+
+
+def _path(
+    points: Iterable[tuple[float, float]], make: Callable[..., Line], *args: str, **how: Any
+) -> list[Line]:
+    """Return the line through points of tasks and bytes, over the logarithm of the tasks; none if empty."""
+    points = list(points)
+    places = [math.log10(tasks) for tasks, _ in points]
+    return [make(*args, times=places, values=[memory for _, memory in points], **how)] if points else []
 
 
 class DecimatedLine(Struct, frozen=True):

@@ -140,7 +140,7 @@ Fill = tuple[Dots, tuple[frozenset[int], ...]]
 
 @lru_cache(maxsize=16)
 def fill(dots: Dots, rows: int, symbols: Symbols) -> Fill:
-    """Return the area between a line and the axis, which is in the middle of the bottom row.
+    """Return the area from a line down to the row of the axis, which is in the middle of it.
 
     A cell has two colours, but one that the line crosses would need three: above, on and below the line. It
     is filled if the line leaves little room above, else the line is thickened down to the filled cell below.

@@ -16,9 +16,6 @@ from concwatch.charts.raster import Cell, Dots, between, fill, merge
 SHADE_OPACITY = 0.25
 """The opacity of a band, and of the area below a line."""
 
-HALF = "▀"
-"""The part of a cell above the axis."""
-
 
 @lru_cache(maxsize=256)
 def _style(color: str, background: str | None) -> Style:
@@ -90,7 +87,6 @@ def _fills(
 ) -> tuple[list[tuple[Dots, str]], Shades, dict[int, Cell]]:
     """Return the dots and the colour of each line, what is filled, and the filled cells on the axis."""
     layers, shades = [], [dict[int, str]() for _ in range(picture.rows)]
-    half: dict[int, Cell] = {}
     rows, symbols = picture.rows, picture.symbols
     for color, least, most in picture.bands:
         if behind := shade(color, background):
@@ -101,11 +97,10 @@ def _fills(
         dots = line.dots
         if line.filled and (behind := shade(line.color, background)):
             dots, areas = fill(dots, rows, symbols)
-            half = dict.fromkeys(areas[0], (HALF, behind))
-            for row, area in zip(shades[1:], areas[1:], strict=True):
+            for row, area in zip(shades, areas, strict=True):
                 row.update(dict.fromkeys(area, behind))
         layers.append((dots, line.color))
-    return layers, shades, half
+    return layers, shades
 
 
 def _first_difference(before: Sequence[tuple[Dots, str]], now: Sequence[tuple[Dots, str]]) -> int:
@@ -125,7 +120,6 @@ class Painter:
         self._layers: list[tuple[Dots, str]] = []
         self._cells: dict[int, dict[int, Cell]] = {}
         self._shades: Shades = ()
-        self._half: dict[int, Cell] = {}
         self._labels: dict[int, tuple[tuple[str, str], ...]] = {}
         self._rows: list[list[Segment]] = []
 
@@ -143,7 +137,7 @@ class Painter:
         of the plot have that character, for a painter that draws its lines over them.
         """
         colors = axis_color, grid_color, background, vector
-        layers, shades, half = ([], [{}] * picture.rows, {}) if vector else _fills(picture, background)
+        layers, shades = ([], [{}] * picture.rows) if vector else _fills(picture, background)
         frame = (
             colors,
             structs.replace(picture, lines=(), bands=(), labels=()),
@@ -153,7 +147,7 @@ class Painter:
         if frame == self._frame:
             first = _first_difference(self._layers, layers)
             new = merge(layers, picture.symbols, first)
-            changed = {0} if half != self._half else set()
+            changed = set()
             for row in {*self._cells, *new}:
                 cells = self._cells.setdefault(row, {})
                 gone = [column for column in cells if column >= first]
@@ -168,9 +162,9 @@ class Painter:
         else:
             self._cells, changed = merge(layers, picture.symbols), set(range(picture.rows))
         self._frame, self._layers, self._shades = frame, layers, shades
-        self._half, self._labels = half, labels
+        self._labels = labels
         rows = self._rows[:] if len(changed) < picture.rows else [[]] * picture.rows
-        row_of = _RowPainter(picture, colors, self._cells, shades, half)
+        row_of = _RowPainter(picture, colors, self._cells, shades)
         for height in changed:
             rows[picture.rows - 1 - height] = row_of(height)
         rows[picture.rows :] = [[Segment(_labels_across(picture), _style(axis_color, background))]]
@@ -193,10 +187,9 @@ class _RowPainter:
         colors: tuple[str, str, str | None, str],
         lines: dict[int, dict[int, Cell]],
         shades: Shades,
-        half: dict[int, Cell],
     ) -> None:
         self._picture, self._colors = picture, colors
-        self._lines, self._shades, self._half = lines, shades, half
+        self._lines, self._shades = lines, shades
         self._ticks = {tick.position: short_label(tick.label) for tick in picture.scale.ticks}
         self._across = {tick.position for tick in picture.across}
         self._labels = dict(picture.labels)
@@ -238,7 +231,7 @@ class _RowPainter:
         picture, (axis_color, _, _, vector) = self._picture, self._colors
         bottom, top = height == 0, height == picture.rows - 1
         row: list[Cell | None] = [None] * picture.columns
-        for cells in (self._half if bottom else {}, self._lines.get(height, {}), self._marks.get(height, {})):
+        for cells in (self._lines.get(height, {}), self._marks.get(height, {})):
             for column, cell in cells.items():
                 row[column] = cell
         if picture.word and height == min(1, picture.rows - 1):

@@ -125,7 +125,7 @@ def lane_cost(lane: LaneSnapshot, found: Trail | None, held: int | None = None) 
     if first and first[0] > FIRST:
         behind = (FIRST, first[1] * FIRST / first[0]), first
     if lane.on or held is not None:
-        start = now or (FIRST, each * FIRST)
+        start = now or (FIRST, max(1.0, each * FIRST))
         end = max(status.fits, held or 0)
         if end > start[0]:
             ahead = start, (end, max(each * end, start[1]))

@@ -82,9 +82,7 @@ def _labels_across(picture: Picture) -> str:
     return text
 
 
-def _fills(
-    picture: Picture, background: str | None
-) -> tuple[list[tuple[Dots, str]], Shades, dict[int, Cell]]:
+def _fills(picture: Picture, background: str | None) -> tuple[list[tuple[Dots, str]], Shades]:
     """Return the dots and the colour of each line, what is filled, and the filled cells on the axis."""
     layers, shades = [], [dict[int, str]() for _ in range(picture.rows)]
     rows, symbols = picture.rows, picture.symbols

@@ -55,6 +55,7 @@ def main(
     max_memory: int | None,
     rate: float,
     screenshots: Path,
+    cells: bool,
     record: str | None,
     recordings: str,
     tasks: dict[Engine, int] | None,
@@ -99,7 +100,7 @@ def main(
             {engine.name: count for engine, count in tasks.items()},
         ),
     )
-    display.symbols = symbols or saved.symbols
+    display.symbols, display.picture_cells = symbols or saved.symbols, cells
     status = display.run(app)
     state = ScreenState(
         app.selected_theme or saved.theme, app.window or saved.window, app.chosen_symbols or saved.symbols

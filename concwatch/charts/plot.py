@@ -202,8 +202,11 @@ class DecimatedLine(Struct, frozen=True):
     """The lower and the upper edge; empty for a line without a band."""
 
 
-def decimate_lines(plot: Plot, columns: int) -> list[DecimatedLine]:
-    """Reduce every line of ``plot`` to ``columns`` columns of dots."""
+def decimate_lines(plot: Plot, columns: int, *, remember: bool = True) -> list[DecimatedLine]:
+    """Reduce every line of ``plot`` to ``columns`` columns of dots.
+
+    With ``remember``, the columns that will not change any more are those of the last time.
+    """
 
     def reduce(line: Line, values: Sequence[float], memo: Memo | None = None) -> list[Point]:
         points = decimate(line.times, values, plot.end - plot.length, plot.end, columns, memo)

@@ -153,6 +153,8 @@ class Display:
         """What the user chose on the last screen."""
         self.symbols = self.saved.symbols
         """The symbols of charts to start with, one of `CHOICES`; empty for the best."""
+        self.picture_cells = False
+        """Whether pictures show the cells of charts, not vectors."""
         self._size = None
         answer = ""
         if self.is_page:
@@ -177,6 +179,7 @@ class Display:
 
     def run(self, app: "LanesApp") -> int:
         """Run an app, then print which files were saved. Return the exit status."""
+        app.picture_cells = self.picture_cells
         app.use_symbols(self.symbols or AUTO, self._best)
         app.run(size=self._size)
         if not self.is_page:  # a page's standard output carries packets

@@ -68,6 +68,10 @@ SCREEN: dict[str, dict[str, Any]] = {
         "default": "screenshots",
         "help": "Folder in which the keys s and S save pictures; created when needed.",
     },
+    "--cells": {
+        "is_flag": True,
+        "help": "Save pictures of the screen with charts as the terminal shows them, not as vectors.",
+    },
     "--record": {
         "metavar": "FILE",
         "help": 'Record the session to FILE, a new file; compressed if the name ends in ".gz".',
@@ -115,6 +119,7 @@ host_option = click.option("--host", **SCREEN["--host"])
 cluster_option = click.option("--cluster", **SCREEN["--cluster"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
+cells = click.option("--cells", **SCREEN["--cells"])
 record = click.option("--record", **SCREEN["--record"])
 
 

@@ -75,6 +75,8 @@ class LanesApp(InputQueue):
         self.recording = SessionRecording(Path("recordings"))
         """The recording of this session."""
         self._lanes: LanesScreen | None = None
+        self.picture_cells = False
+        """Whether pictures show the cells of charts as the terminal does, not vectors."""
         self._symbols, self._best = AUTO, BRAILLE
         self.chosen_symbols = ""
         """The symbols of charts that the user chose; empty if the initial ones are unchanged."""
@@ -222,9 +224,9 @@ class LanesApp(InputQueue):
     def action_save_picture(self) -> None:
         """Save a picture of the screen."""
         self.update_now()
-        from concwatch.pictures.cells import split_texts  # as in `_save`
+        from concwatch.ui.screen_vectors import screen_svg  # as in `_save`
 
-        self._save(split_texts(self.export_screenshot(title="concwatch")), "")
+        self._save(screen_svg(self, "concwatch", cells=self.picture_cells), "")
 
     def action_save_chart(self) -> None:
         """Save a picture of the focused chart, or of the first visible one."""

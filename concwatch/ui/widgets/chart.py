@@ -22,6 +22,7 @@ from concwatch.charts.plot import Plot
 from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.terminal import Painter
 from concwatch.charts.ticks import column_of, time_of
+from concwatch.charts.vector import Vectors
 
 TITLE_MARGIN = 4
 """The cells of the content width that a border leaves free around its title."""
@@ -173,16 +174,18 @@ class Chart(Widget, can_focus=True):
         return ()
 
     @contextmanager
-    def as_vector(self, character: str) -> Iterator[Picture | None]:
-        """Render the cells of the plot as ``character`` meanwhile, for a painter that draws over them."""
-        picture, rows = self.picture, self._rows
+    def as_vectors(self, character: str) -> Iterator[Vectors | None]:
+        """Render the cells of the plot as ``character`` meanwhile; yield what is to be drawn over them."""
+        picture, rows, framed = self.picture, self._rows, self._framed
+        if picture is None or not rows:
+            yield None
+            return
+        axis, grid, background = colors = self._axis_colors()
+        self._rows, self._end = Painter().paint(picture, *colors, vector=character), None
         try:
-            if picture:
-                self._rows = Painter().paint(picture, *self._axis_colors(), vector=character)
-                self._end = None
-            yield picture
+            yield Vectors(self.plot, picture, axis, grid, background)
         finally:
-            self._rows, self._end = rows, None
+            self._rows, self._framed, self._end = rows, framed, None
 
     _on_resize = _update
 

@@ -82,12 +82,12 @@ def draw_markers(
 ) -> None:
     """Draw markers into the cells of one row of the plot.
 
-    Ticks are drawn in the ``bottom`` row, texts in the ``top`` row, and vertical lines only if ``lines``.
-    Lines of data are drawn over vertical lines, but not over ticks and texts.
+    Ticks are drawn in the ``bottom`` row, texts in the ``top`` row; without ``lines``, only texts. Lines of
+    data are drawn over vertical lines, but not over ticks and texts.
     """
     for marker in markers:
         if not marker.full_height:
-            if bottom:
+            if bottom and lines:
                 row[marker.column] = ("▴", marker.color)
             continue
         if lines and row[marker.column] is None:

@@ -249,10 +249,10 @@ class LabelNames:
         value = "" if value == NO_VALUE else value.strip()
         parts: list[tuple[str, str]] = []
         room = self.margin - 1
-        for equal, texts in ((" = ", self._texts), ("=", {})):
+        for equal, texts in ((" = ", self._texts), ("=", {})) if self._texts else (("=", {}),):
             parts = []
             for each in same:
-                name = texts.get(each.line.name) or str(each.line.number or "")
+                name = texts.get(each.line.name) or str(each.line.number or each.line.name)
                 parts += [(equal, each.line.color)] if parts else []
                 parts.append((name, each.line.color))
             used = sum(cell_len(text) for text, _ in parts)

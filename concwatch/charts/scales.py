@@ -149,7 +149,7 @@ class LogSteps(Struct, frozen=True):
         return [self.value(index, lowest) for index in range(first, last + 1)]
 
 
-BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 5, 10, 20))
+BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 4, 5, 6, 8, 10, 20))
 POWERS_OF_TEN = tuple(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9))
 ONE_TWO_FIVE = LogSteps((1, 2, 5), 10.0)
 DECIMAL_LOG_STEPS = (ONE_TWO_FIVE, *POWERS_OF_TEN)

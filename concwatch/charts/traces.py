@@ -91,7 +91,9 @@ def _costs(recording: Recording, colors: Sequence[str]) -> list[LaneSeries]:
     """Return the lanes of a recording with the cost of their tasks, when each had the most."""
     found = []
     for number, (lane, color) in enumerate(zip(recording.lanes, colors, strict=True)):
-        at = max(zip(lane.series.since("live", 0.0)[1], lane.times, strict=False), default=(0.0, 0.0))[1]
+        times, live = lane.series.since("live", 0.0)
+        known = ((tasks, time) for time, tasks in zip(times, live, strict=True) if tasks > 0)
+        _, at = max(known, default=(0.0, 0.0))
         view = recording.snapshot(at).lanes[number]
         idle, series = view.status.idle_rss, lane.series.until(at)
         grown = trail(series, idle, view.status.born) if idle is not None else None

@@ -73,15 +73,21 @@ class _Drawing:
                 (tick.position + 0.5) * self.wide, self.base - self.high / 4, self.base, look.axis
             )
         for marker in picture.markers:
+            x, dashes = (marker.column + 0.5) * self.wide, f' stroke-dasharray="{self.high / 8:.1f}"'
             if marker.full_height:
-                dashes = f' stroke-dasharray="{self.high / 8:.1f}"'
-                yield self._upright((marker.column + 0.5) * self.wide, 0, self.base, marker.color, dashes)
+                yield self._upright(x, 0, self.base, marker.color, dashes)
         if picture.cursor is not None:
             yield self._upright((picture.cursor + 0.5) * self.wide, 0, self.base, look.axis)
         for each in self.drawn:
             yield from self._joined(each)
         for each in self.drawn:
             yield from self._marks(each)
+        size = self.wide / 3
+        for marker in picture.markers:
+            if not marker.full_height:
+                x, y = (marker.column + 0.5) * self.wide, self.base
+                corners = f"M{x:.1f} {y - size:.1f}L{x + size:.1f} {y + size:.1f}H{x - size:.1f}Z"
+                yield f'<path d="{corners}" fill="{marker.color}"/>'
 
     def _line(self, x: float, end: float, y: float, color: str, more: str = "") -> str:
         return f'<path d="M{x:.1f} {y:.1f}H{end:.1f}" stroke="{color}" stroke-width="{self.thin:.2f}"{more}/>'
@@ -120,19 +126,35 @@ class _Drawing:
             )
 
     def _marks(self, each: DecimatedLine) -> Iterator[str]:
-        radius, color = DOT * self.high, each.line.color
-        for x, y in (point for part in self._points(each.points) for point in part if each.line.mark):
-            if each.line.mark == "×":
-                size = radius * math.sqrt(0.5)
-                corners = f"M{x - size:.1f} {y - size:.1f}L{x + size:.1f} {y + size:.1f}"
-                corners += f"M{x - size:.1f} {y + size:.1f}L{x + size:.1f} {y - size:.1f}"
-                yield f'<path d="{corners}" stroke="{color}" stroke-width="{self.stroke:.2f}"/>'
-                continue
-            filled = self.look.background or "none" if each.line.mark == "○" else color
-            yield (
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{filled}" stroke="{color}" '
-                f'stroke-width="{self.stroke:.2f}"/>'
+        if mark := each.line.mark:
+            look = MarkLook(each.line.color, self.look.background or "none", DOT * self.high, self.stroke)
+            yield from (look.svg(mark, *point) for part in self._points(each.points) for point in part)
+
+
+class MarkLook(Struct, frozen=True):
+    """How marks at points are drawn."""
+
+    color: str
+    background: str
+    """Inside an empty mark."""
+    radius: float
+    stroke: float
+    """The thickness of its line."""
+
+    def svg(self, mark: str, x: float, y: float) -> str:
+        """Return a mark at a point: a cross for ``×``, an empty circle for ``○``, else a full one."""
+        if mark == "×":
+            size = self.radius * math.sqrt(0.5)
+            lines = "".join(
+                f"M{x - size:.1f} {y - side * size:.1f}L{x + size:.1f} {y + side * size:.1f}"
+                for side in (1, -1)
             )
+            return f'<path d="{lines}" stroke="{self.color}" stroke-width="{self.stroke:.2f}"/>'
+        inside = self.background if mark == "○" else self.color
+        return (
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{self.radius:.1f}" fill="{inside}" '
+            f'stroke="{self.color}" stroke-width="{self.stroke:.2f}"/>'
+        )
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

@@ -65,7 +65,8 @@ class Scale(Struct, frozen=True):
         if self.logarithmic:
             value = math.log10(value) if value > 0 else math.nan
             return (value - self.origin) * self.rows_per_unit if value >= self.origin - 1e-9 else math.nan
-        return max(0.0, (value - self.origin) * self.rows_per_unit)
+        row = (value - self.origin) * self.rows_per_unit
+        return 0.0 if row < 0 else row  # NaN stays
 
 
 def _number(value: float, kind: Kind) -> float:

@@ -64,6 +64,11 @@ OCTANTS = _symbols("octants", 4, _octants)
 BRAILLE = _symbols("braille", 4, _braille)
 """As fine, with gaps between the dots."""
 
+OCTANT_DOTS = {
+    character: dots for dots, character in enumerate(OCTANTS.characters) if ord(character) > 0xFFFF
+}
+"""The dots of each octant that fonts do not have, for pictures."""
+
 BLOCKS = _symbols("blocks", 2, " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
 """Solid and coarse, drawn by every terminal."""
 

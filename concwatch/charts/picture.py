@@ -268,10 +268,10 @@ class LabelNames:
             if line.name and (any(dots[-2:]) or not plot.over_time):
                 last = value_at(line, plot.end) if plot.over_time else line.values[-1]
                 end = next(filter(None, grid.path([(0, last)])), (0, dots[-1].bit_length() - 1))
-                wanted.append((end[1], self._label(same, value)))
-        wanted = sorted(wanted[: grid.rows], key=lambda label: label[0])  # those on top, if too many
-        placed = apart([end // grid.cell for end, _ in wanted], grid.rows)
-        return tuple((row, label) for row, (_, label) in zip(placed, wanted, strict=True))
+                wanted.append((end[1], last, self._label(same, value)))
+        wanted = sorted(wanted[: grid.rows], key=lambda label: label[:2])  # those on top, if too many
+        placed = apart([end // grid.cell for end, _, _ in wanted], grid.rows)
+        return tuple((row, label) for row, (_, _, label) in zip(placed, wanted, strict=True))
 
 
 def apart(wanted: Sequence[int], rows: int) -> list[int]:

@@ -220,11 +220,13 @@ class LanesScreen(PrestyledScreen[None]):
             self.query_one(EventView).show(events, self.colors_of(snapshot))
 
     def _draw_charts(self, snapshot: Snapshot) -> None:
-        """Draw the charts up to a snapshot."""
+        """Draw the charts up to a snapshot, if an update is due."""
+        seconds = self.charts.window(snapshot.time - self._source.began)
+        if not self._grid.is_due(snapshot.time, seconds):
+            return
         shown = self._lane_series(snapshot)
         theme = self.app.theme_variables
         colors = self.colors_of(snapshot)
-        seconds = self.charts.window(snapshot.time - self._source.began)
         marks = self._marks.annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
         live = [lane.live for lane in snapshot.lanes]
         unchanged, self._live = live == self._live, live

@@ -177,6 +177,10 @@ class ChartGrid(Container):
         plots = (make_plot(spec, self._lanes, self._now, self.window) for spec in ON_SCREEN)
         return [at for at, plot in enumerate(plots) if plot.lines]
 
+    def is_due(self, now: float, window: float) -> bool:
+        """Return whether the charts are to be drawn again at ``now``, with a time window in seconds."""
+        return now >= self._due or window != self.window
+
     def show(
         self,
         lanes: Sequence[LaneSeries],
@@ -186,7 +190,7 @@ class ChartGrid(Container):
         describe: Describe = _clock,
         calm: bool = False,
     ) -> None:
-        """Draw the lanes' series, if an update is due.
+        """Draw the lanes' series.
 
         Args:
             lanes: each lane with its series and colour.
@@ -197,12 +201,9 @@ class ChartGrid(Container):
             calm: whether the number of tasks has not changed since the last update.
         """
         self._describe, self._lanes, self._now = describe, lanes, now
-        if window != self.window:
-            self.window, self._due = window, 0.0
+        self.window = window
         if self.cursor is not None and not now - window <= self.cursor <= now:
             self.cursor = None  # it is outside the window now
-        if now < self._due:
-            return
         self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._update_caption()
         every = dict(zip(METRICS, self.query(Chart), strict=True))

@@ -55,11 +55,13 @@ def main(
     max_memory: int | None,
     rate: float,
     screenshots: Path,
+    cells: bool,
     record: str | None,
     recordings: str,
     tasks: dict[Engine, int] | None,
     window: float | None,
     theme: str | None,
+    symbols: str | None,
     **workload: Any,
 ) -> None:
     """See live what one more task costs: threads, pool jobs, asyncio and uvloop tasks, goroutines and more.
@@ -98,8 +100,11 @@ def main(
             {engine.name: count for engine, count in tasks.items()},
         ),
     )
+    display.symbols, display.picture_cells = symbols or saved.symbols, cells
     status = display.run(app)
-    state = ScreenState(app.selected_theme or saved.theme, app.window or saved.window)
+    state = ScreenState(
+        app.selected_theme or saved.theme, app.window or saved.window, app.chosen_symbols or saved.symbols
+    )
     if state != saved and not display.is_page:
         save_state(state)
     sys.exit(status)

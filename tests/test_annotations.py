@@ -20,7 +20,7 @@ COLUMNS = st.integers(3, 200)
 
 def rows(*annotations, cursor=None, lines=()):
     plot = Plot("", BYTES, lines, 100.0, 60.0, annotations=annotations, cursor=cursor)
-    return ["".join(part.text for part in row) for row in paint(compose(plot, 49, 8), "#888888", "#333333")]
+    return ["".join(part.text for part in row) for row in paint(compose(plot, 46, 8), "#888888", "#333333")]
 
 
 def place(time):
@@ -69,7 +69,7 @@ def test_a_text_without_room_on_the_right_is_on_the_left_and_a_long_one_is_trunc
 def test_all_rows_have_the_same_width_with_any_text(text):
     for time in (40.5, 50.0, 60.0, 88.0, 99.9):
         note = Annotation(time, "#00ff00", text)
-        assert {cell_len(row) for row in rows(note, Annotation(70.0, "#00ff00", "later"))} == {49}
+        assert {cell_len(row) for row in rows(note, Annotation(70.0, "#00ff00", "later"))} == {46}
         assert text.lstrip("\u0301") in rows(note)[0] or len(text) > 24
 
 
@@ -87,7 +87,7 @@ def test_texts_never_overlap_or_cross_the_edge(notes, columns):
 
 
 def test_lines_are_drawn_over_the_cursor():
-    level = Line("a", "#ff0000", [40.0, 100.0], [50.0, 50.0])
+    level = Line("", "#ff0000", [40.0, 100.0], [50.0, 50.0])
     without, crossed = rows(lines=[level]), rows(lines=[level], cursor=70.0)
     column = [row[place(70.0)] for row in crossed[:-1]]
     assert column.count("│") == len(column) - 1

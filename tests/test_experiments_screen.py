@@ -6,10 +6,10 @@ Over 300 lines, since all tests of this subject share their fixtures.
 import pytest
 
 import concwatch.experiments.loading as files
-from concwatch.charts.colors import series_colors
+from concwatch.charts.colors import ON_DARK, lane_colors
 from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
-from concwatch.lab.catalog import SHOWN
+from concwatch.lab.catalog import CATALOG, SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.links.link import Ended
 from concwatch.ui.experiment_runs import ExperimentRuns
@@ -317,15 +317,20 @@ async def test_details_help_and_every_size(small_experiments):
             await s.press("c")
 
 
-def test_series_have_their_lanes_colours_and_never_the_same_twice():
-    lanes = ["threads", "pool", "asyncio", "uvloop"]
-    plain = series_colors(lanes, lanes, dark=True)
-    assert series_colors(["asyncio", "threads"], lanes, dark=True) == [plain[2], plain[0]]
-    twice = series_colors(["asyncio", "asyncio", "go", "threads"], lanes, dark=True)
-    assert twice[0] == plain[2]
-    assert twice[3] == plain[0]
-    assert len(set(twice)) == 4
-    assert len(series_colors(["go"] * 20, lanes, dark=False)) == 20
+def test_an_engine_has_the_same_colour_on_every_screen_and_no_two_series_have_one():
+    for names in (["asyncio", "threads"], ["threads", "pool", "asyncio", "uvloop"], ["go", "asyncio@3.13"]):
+        colors = dict(zip(names, lane_colors(names, dark=True), strict=True))
+        assert {name: colors.get(name, color) for name, color in EVERYWHERE.items()} == EVERYWHERE
+    hosts = lane_colors(["asyncio · web1", "asyncio · web2", "go", "threads"], dark=True)
+    assert (hosts[0], hosts[3]) == (EVERYWHERE["asyncio"], EVERYWHERE["threads"])
+    assert len(set(hosts)) == 4
+    assert len(lane_colors(["go"] * 40, dark=False)) == 40
+    every = [engine.name for engine in CATALOG]
+    assert len(set(lane_colors(every, dark=True))) == len(every)
+    assert len(set(lane_colors(["threads", "gevent", "asyncio", "go"], dark=True, few=True))) == 4
+
+
+EVERYWHERE = {"threads": ON_DARK[0], "pool": ON_DARK[1], "asyncio": ON_DARK[2], "uvloop": ON_DARK[3]}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,20 @@
 """The initial state of the screen, and the state saved for the next start."""
 
+import os
+import sys
+
 import pytest
 
-from concwatch.commands.display import ScreenState, load_state, save_state, state_path
+from concwatch.commands.display import ScreenState, ask_terminal, load_state, save_state, state_path
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.ui.app import ConcwatchApp, InitialState
 from tests import virtual_time
 from tests.fake import FakeWorkers
 from tests.screen import stage
+
+if sys.platform != "win32":
+    import termios
 
 
 @pytest.fixture(autouse=True)
@@ -18,12 +24,14 @@ def state_folder(tmp_path, monkeypatch):
 
 def test_a_saved_state_is_loaded_unchanged():
     assert load_state() == ScreenState()
-    for state in (ScreenState("nord", 300.0), ScreenState("", 15.0), ScreenState("concwatch-light")):
+    for state in (ScreenState("nord", 300.0), ScreenState("", 15.0), ScreenState(symbols="blocks")):
         save_state(state)
         assert load_state() == state
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"theme": 7}', '{"theme": "gone", "window": 17.5}', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"theme": 7}', '{"theme": "gone", "window": 17.5, "symbols": "dots"}', "\x00"]
+)
 def test_an_invalid_state_file_is_ignored(text):
     save_state(ScreenState("nord"))
     state_path().write_text(text)
@@ -43,6 +51,9 @@ async def test_theme_and_window_selected_on_the_screen_are_saved_and_logged():
         s.app.theme = "nord"
         await s.press("right_square_bracket")
         assert (s.app.selected_theme, s.app.window) == ("nord", 15.0)
+        assert s.app.chosen_symbols == ""
+        s.app.action_next_symbols()
+        assert s.app.chosen_symbols == "octants"
         await s.sees("theme nord", "charts show 15 s", within=s.monitor.query_one("EventView"))
 
 
@@ -54,3 +65,27 @@ async def test_the_app_starts_with_the_theme_window_and_tasks_passed_to_it():
         await pilot.pause(1)
         assert [lane.live for lane in app.lab.lanes] == [0, 0, 100, 0]
         assert (app.selected_theme, app.window) == ("", None), "nothing was selected on the screen"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (b"\x1bP>|kitty(0.40.1)\x1b\\\x1b[?62;c", "kitty(0.40.1)"),
+        (b"\x1b[?1;2c", ""),
+        (b"q", ""),
+    ],
+    ids=["says", "ignores the question", "never answers"],
+)
+def test_a_terminal_is_asked_for_its_name_and_left_as_it_was(answer, name, monkeypatch):
+    monkeypatch.setattr("concwatch.commands.display.ANSWER_TIMEOUT", 0.2)
+    ours, theirs = os.openpty()
+    try:
+        before = termios.tcgetattr(theirs)
+        os.write(ours, answer)
+        assert ask_terminal(theirs, theirs) == name
+        assert termios.tcgetattr(theirs) == before
+        assert b"\x1b[>0q\x1b[c" in os.read(ours, 100)
+    finally:
+        os.close(ours)
+        os.close(theirs)

@@ -4,6 +4,7 @@ More than 300 lines because it is one screen; each test checks one subject with 
 """
 
 import asyncio
+import math
 import os
 import re
 from pathlib import Path
@@ -33,6 +34,7 @@ PAIR = [engine for engine in CATALOG if engine.name in ("asyncio", "uvloop")]
 OTHERS = [engine for engine in CATALOG if engine.name in ("asyncio", "go")]
 SIX = [engine for engine in CATALOG if engine.name in COSTS and engine.name != "go"]
 NAMES = ["threads", "pool", "asyncio", "uvloop"]
+COST = "memory added over live tasks"
 CHARTS = [
     "RSS", "tracemalloc", "created / s", "completed / s", "live tasks", "wake-up lag", "CPU",
     "context switches / s", "task duration", "retained",
@@ -375,8 +377,8 @@ async def test_paused_charts_do_not_change_and_catch_up_when_resumed():
         await s.sees("100,000 live", within=s.card("asyncio"))  # only charts are paused
         await s.press("p")
         assert "charts paused" not in s.text(s.monitor.query_one("StatusBar"))
-        await s.sees("RSS asyncio 140 MiB", within=chart)
-        top = [row for row in picture(chart) if any(char in "▌▐▀▄█▖▗▘▝▙▟▛▜▞▚" for char in row)]
+        await s.sees("1 140M", within=chart)
+        top = [row for row in picture(chart) if any("⠀" < char <= "⣿" for char in row)]
         assert len(top) >= 5, "values of the pause are drawn"
 
 
@@ -385,26 +387,27 @@ async def test_charts_show_window_axis_values_and_lane_colours():
         chart = s.chart("rss")
         await s.switch_on("asyncio", "uvloop", tasks=10_000)
         await s.run(5)
-        await s.sees("RSS asyncio 32 MiB uvloop 37 MiB", "-10s", within=chart)
-        area = [(x, y) for y in range(2, chart.size.height) for x in range(12, chart.size.width)]
-        assert {ON_DARK[0], ON_DARK[1]} <= {s.color(chart, x, y) for x, y in area}
+        await s.sees("─ RSS ─", "1 32M", "2 37M", "-10s", within=chart)
+        area = [(x, y) for y in range(2, chart.size.height) for x in range(8, chart.size.width)]
+        assert {ON_DARK[2], ON_DARK[3]} <= {s.color(chart, x, y) for x, y in area}
         for seconds, label in ((15, "-20s"), (60, "-60s")):
             await s.run(seconds)
             await s.sees(label, within=chart)
         linear = picture(chart)
         await s.press("right_square_bracket")
         for shown in s.monitor.query(Chart):
-            if shown.display:
+            if shown.display and shown.plot.over_time:
                 await s.sees("-2m", within=shown)
         await s.press(*["left_square_bracket"] * 9)
         await s.sees("-15s", within=chart)
         await s.press("right_square_bracket", "right_square_bracket", "l")
         logarithmic = picture(chart)
         assert logarithmic != linear
-        assert not any(re.match(r" +0 B", row) for row in logarithmic), "a logarithmic axis has no 0"
+        assert not any(re.match(r" +0[┤└]", row) for row in logarithmic), "a logarithmic axis has no 0"
         assert all(chart.plot.logarithmic for chart in s.monitor.query(Chart))
         await s.press("l")
-        assert any(re.match(r" +0 B", row) for row in picture(chart))
+        assert [chart.plot.title for chart in s.monitor.query(Chart) if chart.plot.logarithmic] == [COST]
+        assert any(re.match(r" +0└", row) for row in picture(chart))
 
 
 # Costs, limits and failures.
@@ -557,10 +560,9 @@ async def test_the_info_dialog_explains_the_measuring_and_a_chart_shows_the_runt
         await s.press("escape")
         await s.switch_on("go", tasks=10_000)
         await s.run(2)
-        await s.sees("runtime heap go 4.86 MiB", within=s.chart("traced"))
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(2)
-        await s.sees("traced · heap asyn 13.9M go 4.86M", within=s.chart("traced"))
+        await s.sees("traced · heap", "1 14M", "2 4.9M", within=s.chart("traced"))
         await s.press("i")
         await s.sees("Go 1.26.0")
 
@@ -625,21 +627,21 @@ async def test_lane_colours_change_with_dark_light_and_ansi_themes():
         def lane_colors():
             """Return the colours in which the second lane's name and value are shown."""
             places = {s.card("uvloop"): "uvloop", s.slider("uvloop"): "━", table: "uvloop", events: "uvloop"}
-            places[s.chart("rss")] = "37 MiB"
+            places[s.chart("rss")] = "2 37M"
             return {s.color(widget, *s.place(text, widget)) for widget, text in places.items()}
 
-        assert lane_colors() == {ON_DARK[1]}
+        assert lane_colors() == {ON_DARK[3]}
         await choose(s, "Theme", "Theme")
         await s.until(lambda: "concwatch-light" in s.text(), "the themes are listed")
         await choose(s, "concwatch-light", "concwatch-l")
         await s.until(lambda: s.app.theme == "concwatch-light", "the palette changes the theme")
         await s.settle()
-        assert lane_colors() == {ON_LIGHT[1]}
+        assert lane_colors() == {ON_LIGHT[3]}
         assert s.app.screen.get_style_at(0, 20).bgcolor.get_truecolor().red > 200
         for theme in ("textual-light", "nord", "ansi-light", "ansi-dark"):
             s.app.theme = theme
             await s.settle()
-            assert lane_colors() == {(ON_DARK if BUILTIN_THEMES[theme].dark else ON_LIGHT)[1]}, theme
+            assert lane_colors() == {(ON_DARK if BUILTIN_THEMES[theme].dark else ON_LIGHT)[3]}, theme
             if theme.startswith("ansi"):  # the terminal's own background
                 chart = s.chart("rss")
                 strips = [chart.render_line(row) for row in range(chart.size.height)]
@@ -743,25 +745,28 @@ async def test_a_small_terminal_reacts_to_clicks_and_shows_no_truncated_setting(
         assert not re.search(r"traced ● on +\S", s.text(s.monitor.query_one("CommonPanel")))
 
 
-async def test_live_tasks_replace_the_traced_chart_unless_tracing_is_on_or_both_are_shown():
+async def test_the_cost_of_a_task_has_the_second_place_unless_something_is_traced():
     async with stage((120, 40)) as s:
-        await s.sees("traced memory: t turns it on or off")
+        await s.sees("what one more task costs: start some")
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(1)
-        assert s.shown_charts() == ["RSS", "live tasks", *CHARTS[2:4]]
-        await s.sees("live tasks asyncio 10 k", within=s.chart("traced"))
+        assert s.shown_charts() == [CHARTS[0], COST, *CHARTS[2:4]]
+        await s.sees("3 +1.2K", "●", within=s.chart("cost"))
         await s.press("t")
         await s.run(2)
         assert s.shown_charts() == CHARTS[:4]
         await s.press("z", "c")
-        assert s.shown_charts() == ["tracemalloc"], "a single chart is not replaced"
+        assert s.shown_charts() == ["tracemalloc"]
+        await s.press("c")
+        assert s.shown_charts() == [COST], "it is one of the charts that c goes through"
         await s.press("z", "t")
         await s.run(100)
-        await s.press("z")
+        assert s.shown_charts() == [CHARTS[0], COST, *CHARTS[2:4]]
+        await s.press("z", "c")
         assert s.shown_charts() == ["created / s"], "empty charts are skipped"
         await s.press("z")
         await s.pilot.resize_terminal(200, 60)
-        assert s.shown_charts() == ["RSS", "CPU", *CHARTS[2:6]], "CPU replaces the traced chart"
+        assert s.shown_charts() == [CHARTS[0], COST, *CHARTS[2:6]]
 
 
 async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
@@ -770,7 +775,7 @@ async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
         await s.run(2)
         await s.press("tab", "tab", "tab", "tab", "tab", "z")
         assert s.shown_charts() == ["tracemalloc"], "the focused chart fills the grid"
-        await s.press("c")
+        await s.press("c", "c")
         await s.sees("now", within=s.chart("created_per_second"))
         assert s.shown_charts() == ["created / s"]
         await s.press("z")
@@ -778,7 +783,7 @@ async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
         await s.pilot.resize_terminal(200, 60)
         s.monitor.set_focus(None)
         await s.press("z")
-        for title in (*CHARTS[2:7], *CHARTS[:2]):
+        for title in (*CHARTS[2:7], *CHARTS[:2], COST):
             assert s.shown_charts() == [title]
             await s.press("c")
         await s.press(*["c"] * 5, "z")
@@ -788,11 +793,44 @@ async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
             await s.pilot.resize_terminal(width, 24)
             assert s.shown_charts() == CHARTS[:2]
             for metric in ("rss", "traced"):
-                await s.sees("0 B└", "now", within=s.chart(metric))
+                await s.sees("0└", "now", within=s.chart(metric))
             await s.sees("2 pool", "4 uvloop", "stop all")
-            for second in (*CHARTS[2:7], CHARTS[1]):  # the next chart replaces the second
+            for second in (COST, *CHARTS[2:7]):  # the next chart replaces the second
                 await s.press("c")
                 assert s.shown_charts() == [CHARTS[0], second]
+            await s.press("c")
+            assert s.shown_charts() == CHARTS[:2]
+
+
+async def test_the_palette_shows_a_chart_and_changes_the_symbols():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(2)
+        await choose(s, "Chart: memory added over live tasks", "memory added over")
+        await s.until(lambda: s.shown_charts() == [COST], "the chart of the cost alone")
+        for name, character in (("octants", "\U0001cd00"), ("braille", "⠀"), ("blocks", "▖"), ("auto", "⠀")):
+            await choose(s, "Chart symbols", "Chart symbols")
+            await s.sees(f"charts are drawn with {name}")
+            drawn = {char for char in s.text(s.chart("cost")) if ord(char) > 0x2590}
+            assert any(ord(character) <= ord(char) < ord(character) + 0x100 for char in drawn), name
+        assert s.app.chosen_symbols == "auto"
+
+
+async def test_a_dragged_slider_moves_a_ghost_along_the_forecast():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(2)
+        chart, slider = s.chart("cost"), s.slider("asyncio")
+        assert "○" not in s.text(chart)
+        await s.pilot.mouse_down(slider, offset=(24, 0))
+        await s.pilot.hover(slider, offset=(30, 0))
+        held = slider.held
+        await s.sees("○", within=chart)
+        (ghost,) = [line for line in chart.plot.lines if line.mark == "○"]
+        assert ghost.times[0] == pytest.approx(math.log10(held))
+        assert ghost.values[0] == pytest.approx(held * 1.23 * 1024, rel=0.05)
+        await s.press("escape")
+        await s.until(lambda: "○" not in s.text(chart), "the ghost is gone")
 
 
 async def test_the_cost_table_omits_columns_without_room_and_truncates_none():

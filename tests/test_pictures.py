@@ -447,6 +447,7 @@ async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_pat
         await s.switch_on("threads", "asyncio", tasks=2_000)
         await s.run(5)
         lines = s.lines()
+        s.app.picture_cells = True
         await s.press("s")
         await see_toast(s, "saved shown [here]/concwatch-", ".svg", ".png")
         await wait_until_saved(s, folder, 1)

@@ -1,32 +1,38 @@
 """The lines of the live charts, compared with those that plotext draws."""
 
 import itertools
+import unicodedata
 
 import plotext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concwatch.charts.raster import ROW_DOTS, between, rasterize
+from concwatch.charts.raster import between, fill, merge, rasterize
+from concwatch.charts.symbols import BLOCKS, BRAILLE, OCTANTS, SYMBOLS, best_symbols
 
 COLUMNS, ROWS = 20, 10
-QUADRANTS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
-"""Indexed by the sum of the quarters that are set: 1, 2, 4 and 8 for those of `DOTS`."""
-DOTS = ((0, 0), (0, 1), (1, 0), (1, 1))
-"""Column and row of each quarter of a block, from its lower left corner."""
+HEIGHT = BRAILLE.rows * ROWS
+BRAILLE_DOTS = ((0, 3), (0, 2), (0, 1), (1, 3), (1, 2), (1, 1), (0, 0), (1, 0))
+"""Column and row from the bottom of the dot of each bit of a braille character."""
 
 PATHS = st.lists(
-    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, ROW_DOTS * ROWS - 1)), min_size=1, max_size=8
+    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, HEIGHT - 1)), min_size=1, max_size=8
 ).map(lambda path: tuple(sorted(path, key=lambda dot: dot[0])))
 
 
-def dots(rows):
-    """Return column and row of every dot that is set, from the lower left corner."""
+def dots_of(columns):
+    """Return column and row of every dot that is set in columns of dots."""
+    return {(x, y) for x, column in enumerate(columns) for y in range(column.bit_length()) if column >> y & 1}
+
+
+def dots_in(rows):
+    """Return column and row of every dot that is set in rows of braille characters, the top row first."""
     return {
-        (2 * x + dx, ROW_DOTS * y + dy)
+        (2 * x + dx, BRAILLE.rows * y + dy)
         for y, row in enumerate(reversed(rows))
         for x, character in enumerate(row)
-        for bit, (dx, dy) in enumerate(DOTS)
-        if QUADRANTS.index(character) >> bit & 1
+        for bit, (dx, dy) in enumerate(BRAILLE_DOTS)
+        if "⠀" <= character <= "⣿" and ord(character) - ord("⠀") >> bit & 1
     }
 
 
@@ -37,23 +43,23 @@ def drawn_by_plotext(path):
     figure.ruler(["x", "y"]).frequency(0).alignment(lim="edge")
     figure.plot_size(COLUMNS, ROWS)
     figure.ruler("x").lim(0, 2 * COLUMNS)
-    figure.ruler("y").lim(0, ROW_DOTS * ROWS)
+    figure.ruler("y").lim(0, HEIGHT)
     # A dot's middle is half a dot from its edge.
     xs, ys = [x + 0.5 for x, _ in path], [y + 0.5 for _, y in path]
-    figure.draw(figure.signal(xs, ys, marker=plotext.marker("hd")).lines())
+    figure.draw(figure.signal(xs, ys, marker=plotext.marker("braille")).lines())
     return figure.build().string(colorless=True).splitlines()
 
 
 @given(PATHS)
 @settings(max_examples=50)
 def test_a_line_is_within_one_dot_of_the_one_plotext_draws(path):
-    ours, theirs = dots(rasterize((path,), COLUMNS, ROWS)), dots(drawn_by_plotext(path))
+    ours, theirs = dots_of(rasterize(path, 2 * COLUMNS)), dots_in(drawn_by_plotext(path))
     assert set(path) <= ours
 
     def near(dot, others):
         return any(abs(dot[0] - x) <= 1 and abs(dot[1] - y) <= 1 for x, y in others)
 
-    # Halves are rounded differently: lines may differ by one dot.
+    # Halves are rounded differently, and a riser stands in one column: lines may differ by one dot.
     assert all(near(dot, theirs) for dot in ours)
     assert all(near(dot, ours) for dot in theirs)
 
@@ -61,19 +67,106 @@ def test_a_line_is_within_one_dot_of_the_one_plotext_draws(path):
 @given(PATHS)
 def test_a_line_has_no_holes_and_is_one_dot_thick(path):
     for start, end in itertools.pairwise(path):
-        drawn = dots(rasterize(((start, end),), COLUMNS, ROWS))
+        drawn = dots_of(rasterize((start, end), 2 * COLUMNS))
         assert len(drawn) == max(abs(end[0] - start[0]), abs(end[1] - start[1])) + 1
         assert {x for x, _ in drawn} == set(range(start[0], end[0] + 1))
         assert len({y for _, y in drawn}) == abs(end[1] - start[1]) + 1
 
 
 def test_several_paths_do_not_touch():
-    rows = rasterize((((0, 0), (3, 0)), ((10, 19), (10, 19)), ((20, 5),)), COLUMNS, ROWS)
-    assert dots(rows) == {(0, 0), (1, 0), (2, 0), (3, 0), (10, 19), (20, 5)}
-    assert {len(row) for row in rows} == {COLUMNS}
-    assert rasterize((), 3, 2) == ("   ", "   ")
+    drawn = rasterize(((0, 0), (3, 0), None, (10, 19), (10, 19), None, (20, 5)), 2 * COLUMNS)
+    assert dots_of(drawn) == {(0, 0), (1, 0), (2, 0), (3, 0), (10, 19), (20, 5)}
+    assert rasterize((), 3) == (0, 0, 0)
+
+
+def test_a_jump_is_a_riser_of_one_column_and_so_is_a_spike():
+    drawn = rasterize(((0, 2), (3, 2), (4, 20), (5, 2), (8, 2)), 9)
+    assert [column.bit_count() for column in drawn] == [1, 1, 1, 1, 18, 1, 1, 1, 1]
+
+
+def test_a_line_enters_where_it_crosses_the_left_edge():
+    assert dots_of(rasterize(((-4, 0), (4, 8)), 5)) == {(column, 4 + column) for column in range(5)}
+    assert rasterize(((-4, 0), (-1, 8)), 2) == (0, 0)
+
+
+def test_a_dashed_line_has_gaps():
+    assert rasterize(((0, 5), (7, 5)), 8, dashed=True) == (32, 32, 0, 0, 32, 32, 0, 0)
+
+
+# Cells.
+
+
+def level(row, columns=4):
+    return rasterize(((0, row), (2 * columns - 1, row)), 2 * columns)
+
+
+def characters(cells, row, columns=4):
+    return [cells.get(row, {}).get(column, (" ", ""))[0] for column in range(columns)]
+
+
+def test_two_lines_in_one_row_of_cells_are_both_visible_and_the_colour_is_that_of_the_one_on_top():
+    cells = merge([(level(0), "red"), (level(2), "green")], BRAILLE)
+    assert characters(cells, 0) == ["⣤"[:0] + chr(0x2800 + 0xC0 + 0x12)] * 4
+    assert {color for _, color in cells[0].values()} == {"red"}
+
+
+def test_a_line_that_touches_the_one_on_top_does_not_make_it_thicker():
+    for below in (level(1), level(2)):
+        cells = merge([(level(1), "red"), (below, "green")], BRAILLE)
+        assert cells == merge([(level(1), "red")], BRAILLE)
+    # In another cell it has its own colour.
+    cells = merge([(level(3), "red"), (level(4), "green")], BRAILLE)
+    assert {row: {color for _, color in each.values()} for row, each in cells.items()} == {
+        0: {"red"},
+        1: {"green"},
+    }
+
+
+def test_the_area_below_a_line_reaches_the_axis_and_leaves_no_gap():
+    for row in range(2, 16):
+        dots = level(row)
+        thick, areas = fill(dots, 4, OCTANTS)
+        cell, inside = divmod(row, OCTANTS.rows)
+        assert [len(area) for area in areas[:cell]] == [4] * cell
+        assert not any(areas[cell + 1 :])
+        # The crossed cell is filled if the line is in its upper half; else the line is thickened.
+        filled = bool(areas[cell])
+        assert filled is (inside >= 2 and cell > 0)
+        assert thick[0].bit_count() == (1 if filled or not inside else 1 + inside - (2 if not cell else 0))
 
 
 def test_a_band_fills_the_cells_between_its_edges_except_the_bottom_row():
-    rows = between(("   ", "   ", " ▄ ", "▄ ▄"), ("▄  ", " ▄ ", "  ▄", "   "))
-    assert ["".join(" X"[inside] for inside in row) for row in rows] == ["X  ", "XX ", "XXX", "   "]
+    areas = between(level(1), level(9), 4, BRAILLE)
+    assert [len(area) for area in areas] == [0, 4, 4, 0]
+
+
+# Symbols.
+
+
+def test_every_set_has_a_character_for_each_combination():
+    for symbols in SYMBOLS.values():
+        assert len(set(symbols.characters)) == len(symbols.characters) == 4**symbols.rows
+    assert BLOCKS.characters == " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
+    assert [OCTANTS.characters[dots] for dots in (0, 0b0011_0011, 0b1111, 255)] == [" ", "▄", "▌", "█"]
+    newer = {character for character in OCTANTS.characters if "\U0001cd00" <= character <= "\U0001cde5"}
+    assert len(newer) == 230
+    for dots, character in enumerate(BRAILLE.characters):
+        numbers = unicodedata.name(character).rpartition("-")[2]
+        assert dots.bit_count() == (0 if numbers.endswith("BLANK") else len(numbers))
+
+
+def test_auto_chooses_the_best_that_the_terminal_is_known_to_draw():
+    for answer, environment, expected in (
+        ("kitty(0.40.1)", {}, OCTANTS),
+        ("kitty(0.26.5)", {}, BRAILLE),
+        ("ghostty 1.2.0", {"TERM": "xterm-ghostty"}, OCTANTS),
+        ("foot(1.13.1)", {}, BRAILLE),
+        ("VTE(7802)", {}, OCTANTS),
+        ("", {"VTE_VERSION": "7006"}, BRAILLE),
+        ("", {"TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.3.1-arch2"}, OCTANTS),
+        ("", {"TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.4", "VTE_VERSION": "7802"}, BRAILLE),
+        ("", {"TERM": "xterm-256color"}, BRAILLE),
+        ("XTerm(396)", {}, BRAILLE),
+        ("", {"TERM": "linux"}, BLOCKS),
+    ):
+        assert best_symbols(answer, environment) is expected, (answer, environment)

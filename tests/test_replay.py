@@ -150,7 +150,7 @@ async def test_80_by_24_shows_six_lanes_a_chart_and_an_event(tmp_path):
     async with replay(path, size=(80, 24)) as s:
         await s.pause_at("0:15")
         await s.sees(*(f"{number} {lane.name}" for number, lane in enumerate(s.replay.snapshot.lanes, 1)))
-        await s.sees("0 B└", "now", within=s.chart("rss"))
+        await s.sees("0└", "now", within=s.chart("rss"))
         assert s.text(s.replay.query_one("EventView")).strip()
 
 

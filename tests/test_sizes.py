@@ -29,7 +29,7 @@ async def test_every_size_shows_all_lanes_settings_and_charts_without_truncated_
             await s.sees(*lanes, "w ", "f refill", "t traced", "? help", "q quit", *wide)
             assert not [line for line in s.lines() if "…" in line], size
             assert size[0] < 80 or all(s.row(name) for name in names)
-            await s.sees("0 B└", "now", within=s.chart("rss"))
+            await s.sees("0└", "now", within=s.chart("rss"))
             charts = [chart for chart in s.monitor.query(Chart) if chart.size.height]
             empty = {chart.plot.title for chart in charts if not chart.picture}
             assert empty <= {"context switches / s"}, "the fakes report no switches"
@@ -40,4 +40,4 @@ async def test_every_size_shows_all_lanes_settings_and_charts_without_truncated_
         for lane in s.lab.lanes:
             s.lab.set_target(lane, 0)
         await s.run(20)
-        await s.sees("retained", "B└", "now", within=s.chart("retained"))
+        await s.sees("retained", "0└", "now", within=s.chart("retained"))

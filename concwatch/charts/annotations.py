@@ -77,18 +77,20 @@ def truncate(text: str, width: int) -> str:
     return shown + "…" if width else ""
 
 
-def draw_markers(row: list[Cell | None], markers: Iterable[Marker], *, bottom: bool, top: bool) -> None:
+def draw_markers(
+    row: list[Cell | None], markers: Iterable[Marker], *, bottom: bool, top: bool, lines: bool = True
+) -> None:
     """Draw markers into the cells of one row of the plot.
 
-    Ticks are drawn in the ``bottom`` row, texts in the ``top`` row. Lines of data are drawn over vertical
-    lines, but not over ticks and texts.
+    Ticks are drawn in the ``bottom`` row, texts in the ``top`` row; without ``lines``, only texts. Lines of
+    data are drawn over vertical lines, but not over ticks and texts.
     """
     for marker in markers:
         if not marker.full_height:
-            if bottom:
+            if bottom and lines:
                 row[marker.column] = ("▴", marker.color)
             continue
-        if row[marker.column] is None:
+        if lines and row[marker.column] is None:
             row[marker.column] = ("┊", marker.color)
         if top:
             column = marker.start

@@ -1,165 +1,100 @@
-"""The title of a chart: its name, and as many of its lines' current values as fit."""
+"""The texts of a chart: its title, names and values."""
 
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
-from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.annotations import truncate
-from concwatch.charts.plot import Line, Plot
+from concwatch.charts.plot import Line
 from concwatch.charts.scales import Kind
 
 TICK_DELAY = 0.5
 """Seconds for which the newest samples may lack values that the next tick brings."""
 
-NAME_LENGTHS = (99, 7, 4, 3, 2, 1)
-"""The lengths to which names are shortened in turn, unless they would become ambiguous."""
-
 NO_VALUE = "–"
 
+VALUE_WIDTH = 5
+"""The maximum number of cells of a short value."""
 
-def value_text(line: Line, kind: Kind, now: float, cursor: float | None = None) -> str:
-    """Return the formatted value of ``line`` now or at the cursor; `NO_VALUE` within a gap."""
+
+def value_at(line: Line, now: float, cursor: float | None = None) -> float:
+    """Return the value of ``line`` now or at the cursor; NaN within a gap."""
     index = min(bisect_right(line.times, now if cursor is None else cursor), len(line.values)) - 1
     if cursor is None:
         while index > 0 and math.isnan(line.values[index]) and line.times[index] > now - TICK_DELAY:
             index -= 1
-    value = line.values[index] if index >= 0 else math.nan
+    return line.values[index] if index >= 0 else math.nan
+
+
+def value_text(line: Line, kind: Kind, now: float, cursor: float | None = None) -> str:
+    """Return the formatted value of ``line`` now or at the cursor; `NO_VALUE` within a gap."""
+    value = value_at(line, now, cursor)
     return kind.format(value) if math.isfinite(value) else NO_VALUE
 
 
-class LegendEntry(Struct, frozen=True):
-    """A line of the chart, as its title shows it."""
-
-    name: str
-    value: str
-    """Formatted; empty to show only the name."""
-    color: str
-    """``#rrggbb``"""
-
-
-def legend(plot: Plot) -> list[LegendEntry]:
-    """Return each line's name, and its value at the end or at the cursor."""
-    return [
-        LegendEntry(line.name, value_text(line, plot.kind, plot.end, plot.cursor), line.color)
-        for line in plot.lines
-    ]
+@lru_cache(maxsize=1024)
+def short_label(text: str) -> str:
+    """Return the label of a tick without its unit, which the title says: ``32 MiB`` as ``32M``."""
+    if found := re.match(r"(\d+) (min|h) (\d\d)", text):
+        return f"{found[1]}{found[2][0]}" + (found[3] if len(found[1]) == 1 and found[3] != "00" else "")
+    text = text.removesuffix("/s").removesuffix("iB").replace(" ", "")
+    text = "0" if re.fullmatch(r"0\D*", text) else text
+    return re.sub(r",000(?!\d)", "k", text).replace(",", "")
 
 
-class TitleFormat(NamedTuple):
-    """One way to write the entries of a title."""
-
-    texts: Sequence[tuple[str, str]]
-    """The shortened name and value of each entry."""
-    gap: str = " "
-    """The text between entries."""
-    glue: str = " "
-    """The text between a name and its value."""
-
-    def cells(self, shown: int) -> int:
-        """Return the cells that the first ``shown`` entries take after a title, with ``…`` for the others."""
-        parts = [f"{name}{self.glue}{value}" if value else name for name, value in self.texts[:shown]]
-        if shown < len(self.texts):
-            parts.append("…")
-        return cell_len(self.gap.join(parts)) + 2 if parts else 0
+@lru_cache(maxsize=1024)
+def short_value(text: str) -> str:
+    """Return a value in the notation of the axis, with two digits, or three before the point: ``89M``."""
+    text = short_label(text)
+    number = re.match(r"(\+?)(\d+\.\d+)(.*)", text)
+    if number is None:
+        return text
+    found = float(number[2])
+    digits = f"{found:.{0 if found >= 9.95 else 1}f}".removesuffix(".0")
+    return f"{number[1]}{digits}{number[3]}"
 
 
-def caption(
-    title: str, entries: Sequence[LegendEntry], width: int, short_title: str = ""
-) -> list[tuple[str, str]]:
-    """Return a title and as many entries as fit into ``width`` cells, each text with its style.
+def title(text: str, short: str, names: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
+    """Return a title and as many names as fit into ``width`` cells, each text with its style.
 
-    What does not fit is shortened in this order, and values never become wrong or names ambiguous: units,
-    then digits beyond the second, and with each of them the names; the title, to ``short_title`` or to its
-    first words; the spaces within entries. Then all values are left out, and at last entries from the end.
+    Args:
+        text: the title.
+        short: a shorter one; empty for the first words.
+        names: names and their colours; each is cut at most to what tells it apart.
     """
-    headings = _headings(title, short_title)
-    nothing = (truncate(headings[-1], width), TitleFormat(()), 0)
-    heading, form, shown = next(_fitting(headings, entries, width), nothing)
-    gap, glue = form.gap, form.glue
-    parts = [(heading, "")]
-    for index, ((name, value), entry) in enumerate(zip(form.texts[:shown], entries, strict=False)):
-        parts += [(gap if index else "  ", ""), (name, entry.color)]
-        parts += [(glue, ""), (value, f"bold {entry.color}")] if value else []
-    if shown < len(form.texts):
-        parts.append((gap + "…" if shown else "  …", ""))
+    words = text.split(" ")
+    shorter = [" ".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
+    headings = [text, short] if short else [text, *(each for each in shorter if each[-1:].isalnum())]
+    cut = distinct([name for name, _ in names], 4)
+    fits = (each for each in headings if cell_len(each) + sum(2 + cell_len(name) for name in cut) <= width)
+    heading = next(fits, next((each for each in headings if cell_len(each) <= width), ""))
+    parts = [(heading or truncate(headings[-1], width), "")]
+    room = width - cell_len(heading)
+    longer = distinct([name for name, _ in names], 99)
+    if sum(2 + cell_len(name) for name in longer) <= room:
+        cut = longer
+    for at, (name, (_, color)) in enumerate(zip(cut, names, strict=True)):
+        if 2 + cell_len(name) > room - (3 if at < len(cut) - 1 else 0):
+            return [*parts, ("  …", "")] if room >= 3 else parts
+        parts += [("  ", ""), (name, color)]
+        room -= 2 + cell_len(name)
     return parts
 
 
-def _fitting(
-    headings: Sequence[str], entries: Sequence[LegendEntry], width: int
-) -> Iterator[tuple[str, TitleFormat, int]]:
-    """Yield the combinations of a title, a format and a number of entries that fit, the best first."""
-    count, groups = len(entries), _formats(entries)
-    for formats in groups:
-        sized = [(form, form.cells(count)) for form in formats]
-        for heading in headings:
-            room = width - cell_len(heading)
-            yield from ((heading, form, count) for form, cells in sized if cells <= room)
-    heading, form = headings[-1], groups[-1][-1]
-    for shown in range(count - 1, -1, -1):
-        if cell_len(heading) + form.cells(shown) <= width:
-            yield heading, form, shown
-
-
-def _headings(title: str, short_title: str) -> list[str]:
-    """Return a title and its shorter forms: ``short_title``, or else its first words."""
-    words = title.split(" ")
-    shorter = (" ".join(words[:count]) for count in range(len(words) - 1, 0, -1))
-    return (
-        [title, short_title] if short_title else [title, *(text for text in shorter if text[-1:].isalnum())]
-    )
-
-
-def _formats(entries: Sequence[LegendEntry]) -> Sequence[Sequence[TitleFormat]]:
-    """Return the formats with values, without spaces, and without values, each group the longest first."""
-    names = _cut_names(tuple([entry.name for entry in entries]))
-    whole = [(entry.name, entry.value) for entry in entries]
-    short = [_without_unit(entry.value) for entry in entries]
-    rounded = list(map(_rounded, short))
-    pairs = [list(zip(cut, values, strict=True)) for values in (short, rounded) for cut in names]
-    ambiguous = any(name[-1:].isdigit() for name in names[-1])
-    return (
-        [TitleFormat(whole, "  "), *map(TitleFormat, pairs)],
-        [] if ambiguous else [TitleFormat(pairs[-1], glue="")],
-        [TitleFormat([(name, "") for name in cut]) for cut in names],
-    )
+def distinct(names: Sequence[str], length: int) -> list[str]:
+    """Return the names shortened to ``length``, or to as much more as tells each apart from the others."""
+    return list(_distinct(tuple(names), length))
 
 
 @lru_cache(maxsize=64)
-def _cut_names(names: tuple[str, ...]) -> Sequence[Sequence[str]]:
-    """Return the names shortened to each of `NAME_LENGTHS`, none of them to an ambiguous prefix."""
-    least = _unique_lengths(names)
-    return [
-        [name[: max(length, at_least)].rstrip(" ,") for name, at_least in zip(names, least, strict=True)]
-        for length in NAME_LENGTHS
-    ]
+def _distinct(names: tuple[str, ...], length: int) -> tuple[str, ...]:
+    def least(name: str) -> int:
+        others = [other for other in names if other != name]
+        lengths = range(1, len(name))
+        return next((n for n in lengths if not any(o.startswith(name[:n]) for o in others)), len(name))
 
-
-def _unique_lengths(names: Sequence[str]) -> list[int]:
-    """Return the length of each name's shortest unique prefix, or of the name if it has none."""
-    return [
-        next(
-            (n for n in range(1, len(name)) if sum(other[:n] == name[:n] for other in names) == 1), len(name)
-        )
-        for name in names
-    ]
-
-
-def _without_unit(value: str) -> str:
-    """Shorten the unit of a value, since the axis shows it: ``32.5 MiB`` to ``32.5M``."""
-    return value.removesuffix("/s").removesuffix("iB").replace(" ", "")
-
-
-def _rounded(value: str) -> str:
-    """Round a value without unit to two digits: ``32.5M`` to ``32M``."""
-    number = re.match(r"\d+\.\d+", value)
-    if not number:
-        return value
-    found = float(number[0])
-    return f"{found:.{0 if found >= 10 else 1}f}{value[number.end() :]}"
+    return tuple(name[: max(length, least(name))].rstrip(" ,·") for name in names)

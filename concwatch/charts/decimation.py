@@ -4,39 +4,94 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from concwatch.charts.ticks import column_grid
+
+MOST_KEPT = 2000
+"""Columns in a memo from which on old ones are dropped."""
 
 Point = tuple[int, float]
 """A column of dots and the value in it; NaN is a gap."""
 
 
+class Memo(Struct):
+    """The extremes of the columns of one series that will not change any more.
+
+    Those are the columns that have ended and have no gap: a gap may still be filled by a later report.
+    """
+
+    width: float = 0.0
+    """The width of a column; another one makes all others invalid."""
+    columns: dict[int, tuple[float, ...]] = {}
+    """By the number of the column, counted from x value 0."""
+    first: int = 0
+    """The number of the leftmost column of the last decimation."""
+    done: int = 0
+    """How many columns from there on were known."""
+    drawn: tuple[object, int, tuple[int, ...]] | None = None
+    """What the last drawing depends on, how many of its columns were known, and its dots."""
+
+    def keep(self, width: float, first: int) -> None:
+        """Drop what is not needed for columns of ``width`` from number ``first`` on."""
+        if width != self.width:
+            self.width, self.columns = width, {}
+        elif len(self.columns) > MOST_KEPT:
+            self.columns = {number: found for number, found in self.columns.items() if number >= first}
+
+
 def decimate(
-    times: Sequence[float], values: Sequence[float], start: float, end: float, columns: int
+    times: Sequence[float],
+    values: Sequence[float],
+    start: float,
+    end: float,
+    columns: int,
+    memo: Memo | None = None,
 ) -> list[Point]:
     """Reduce a series to the lowest and the highest value of each column, in the order of time.
 
     A sample never moves to another column as the window moves (see `column_grid`), so the picture scrolls by
     whole columns and does not flicker. NaN and infinity are gaps; the result has a NaN for each gap. The last
     point before the window comes first, with a negative column, so that the line starts at the left edge.
+
+    With ``memo``, which is kept from one call to the next, only columns that may have changed are reduced.
     """
     size, first = column_grid(end, end - start, columns)
     stop = min(bisect_right(times, end), len(values))
     index = begin = bisect_left(times, first * size, 0, stop)
-    shown = list(values[begin:stop])  # an array would create a float at each access
-    finite = math.isfinite(sum(shown))  # then all of them are
+    known = {}
+    if memo is not None:
+        memo.keep(size, first)
+        known = memo.columns
     points: list[Point] = []
     if index and math.isfinite(values[index - 1]):
         points.append((min(-1, math.floor(times[index - 1] / size) - first), values[index - 1]))
-    for column in range(columns):
+    done = 0
+    while done < columns - 1 and (kept := known.get(first + done)) is not None:
+        for value in kept:
+            points.append((done, value))
+        done += 1
+    if memo is not None:
+        memo.first, memo.done = first, done
+    if done:
+        index = begin = bisect_left(times, (first + done) * size, begin, stop)
+    shown = list(values[begin:stop])  # an array would create a float at each access
+    finite = math.isfinite(sum(shown))  # then all of them are
+    for column in range(done, columns):
         if index >= stop:
             break
         # The last column has all remaining samples: rounding must not drop the newest one.
         edge = bisect_left(times, (first + column + 1) * size, index, stop) if column < columns - 1 else stop
         if edge > index:
             inside = shown[index - begin : edge - begin]
-            for value in _extremes(inside) if finite else _with_gaps(inside):
+            found = _extremes(inside) if finite else _with_gaps(inside)
+            for value in found:
                 points.append((column, value))
+            if memo is not None and edge < stop and (finite or math.isfinite(sum(inside))):
+                known[first + column] = found
             index = edge
+        elif memo is not None and edge < stop:
+            known[first + column] = ()
     return points
 
 

@@ -1,32 +1,53 @@
 """The layout of a chart in terminal cells: plain values that can be compared before anything is painted."""
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.annotations import Marker, place_annotations, truncate
-from concwatch.charts.decimation import Point
-from concwatch.charts.plot import Line, Plot, decimate_lines, y_scale
-from concwatch.charts.raster import ROW_DOTS, Dot, Path
+from concwatch.charts.captions import NO_VALUE, VALUE_WIDTH, distinct, short_value, value_at, value_text
+from concwatch.charts.decimation import Memo, Point
+from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, shown_values, y_scale
+from concwatch.charts.raster import Dots, Path, rasterize
 from concwatch.charts.scales import Scale, Tick
+from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.ticks import column_of
 
-LABEL_WIDTH = 8
+LABEL_WIDTH = 5
 """Cells of the y labels, the same in every chart, so that the plots are aligned and never move."""
 
-SMALLEST = (LABEL_WIDTH + 4, 4)
+SMALLEST = (LABEL_WIDTH + 7, 4)
 """The smallest width and height in cells of a chart that is drawn."""
 
 NAMED_FROM = 52
-"""The minimum number of columns of a plot with names at the ends of its lines."""
+"""The minimum number of columns of a plot and its labels from which labels have names, not numbers."""
 
-LONGEST_NAME = 11
-"""The maximum number of cells of such a name."""
+LABELLED_FROM = 20
+"""The minimum number of columns of a plot and its labels from which there are labels."""
+
+LONGEST_NAME = 16
+"""The maximum number of cells of a name in a label."""
+
+ZERO = "zero"
+"""Written in a chart whose values are all 0."""
 
 TOLERANCE = 1e-6
 """The distance in dots within which a value counts as being at a tick."""
+
+Label = tuple[int, tuple[tuple[str, str], ...]]
+"""The row from the bottom of a label, and its texts, each with its colour."""
+
+
+class DrawnLine(Struct, frozen=True):
+    """A line of a picture."""
+
+    color: str
+    dots: Dots
+    filled: bool = False
+    """Whether the area below it is filled."""
 
 
 class Picture(Struct, frozen=True):
@@ -34,13 +55,14 @@ class Picture(Struct, frozen=True):
 
     width: int
     height: int
+    symbols: Symbols
     scale: Scale
     across: tuple[Tick, ...]
     """The ticks of the x axis."""
-    lines: tuple[tuple[str, tuple[Path, ...]], ...]
-    """The colour and the paths of each line, the topmost last."""
-    bands: tuple[tuple[str, tuple[Path, ...], tuple[Path, ...]], ...] = ()
-    """The colour of each band, and the paths of its lower and of its upper edge."""
+    lines: tuple[DrawnLine, ...]
+    """The topmost first."""
+    bands: tuple[tuple[str, Dots, Dots], ...] = ()
+    """The colour of each band, and the dots of its lower and of its upper edge."""
     marks: tuple[tuple[int, int, str, str], ...] = ()
     """The characters at points: column, row from the bottom, character, colour; the topmost last."""
     markers: tuple[Marker, ...] = ()
@@ -48,13 +70,14 @@ class Picture(Struct, frozen=True):
     cursor: int | None = None
     """The cursor's column of cells."""
     margin: int = 0
-    """The cells on the right for the names of lines."""
-    names: tuple[tuple[int, str, str], ...] = ()
-    """The row from the bottom, text and colour of each name."""
+    """The cells on the right for labels."""
+    labels: tuple[Label, ...] = ()
+    word: str = ""
+    """A word above the axis, in place of lines."""
 
     @property
     def columns(self) -> int:
-        """The width of the plot in cells, without labels, axis and margin."""
+        """The width of the plot in cells, without y labels, axis and margin."""
         return self.width - LABEL_WIDTH - 1 - self.margin
 
     @property
@@ -63,110 +86,214 @@ class Picture(Struct, frozen=True):
         return self.height - 1
 
 
-def _dot(column: int, value: float, scale: Scale, rows: int) -> Dot:
-    """Return the dot of a value. A value at a tick has the lower dot of its cell: 0 is at the bottom."""
-    return (column, min(ROW_DOTS * rows - 1, math.ceil(ROW_DOTS * min(scale.row(value), rows) - TOLERANCE)))
+class Grid(Struct, frozen=True):
+    """The dots of a plot."""
 
+    scale: Scale
+    columns: int
+    """Columns of dots."""
+    rows: int
+    """Rows of cells."""
+    cell: int
+    """Rows of dots in a cell."""
 
-def _paths(points: Sequence[Point], scale: Scale, rows: int) -> tuple[Path, ...]:
-    """Return the dots of decimated points, split at gaps, without the inner points of horizontal parts."""
-    # `_dot` inlined: this runs for each dot of each line in each frame.
-    top, origin, dots_per_unit = ROW_DOTS * rows - 1, scale.origin, ROW_DOTS * scale.rows_per_unit
-    logarithmic, log10, isnan, ceil = scale.logarithmic, math.log10, math.isnan, math.ceil
-    paths: list[list[Dot]] = [[]]
-    path, last, level = paths[0], (0, 0), False
-    for column, value in points:
-        if isnan(value):
-            if path:
-                path = []
-                paths.append(path)
-            continue
-        if logarithmic:
-            value = log10(value) if value > 0 else origin
-        dots = (value - origin) * dots_per_unit
-        height = (ceil(dots - TOLERANCE) if dots < top else top) if dots > 0 else 0
-        dot = (column, height)
-        if not path:
-            level = False
+    def path(self, points: Sequence[Point]) -> Path:
+        """Return the dots of decimated points, None at gaps.
+
+        A value at a tick is in the middle of its row, on the grid line, so that 0 lies on the axis.
+        """
+        bottom, origin = self.cell // 2, self.scale.origin
+        highest, unit, ceil = (
+            self.cell * self.rows - 1 - bottom,
+            self.cell * self.scale.rows_per_unit,
+            math.ceil,
+        )
+        if self.scale.logarithmic:
+            points = [
+                (column, math.log10(value) if value > 0 and self.scale.row(value) >= 0 else math.nan)
+                for column, value in points
+            ]
+        return [
+            None
+            if value != value  # NaN
+            else (
+                column,
+                bottom
+                + (
+                    0
+                    if value <= origin
+                    else ceil(dots - TOLERANCE)
+                    if (dots := (value - origin) * unit) < highest
+                    else highest
+                ),
+            )
+            for column, value in points
+        ]
+
+    def draw(self, points: Sequence[Point], dashed: bool = False, memo: Memo | None = None) -> Dots:
+        """Return the dots of the line through decimated points.
+
+        With the ``memo`` of their decimation, only the columns that may have changed are drawn.
+        """
+        if memo is None:
+            return rasterize(self.path(points), self.columns, dashed)
+        dots: Dots = ()
+        key, same = (self, memo.first), 0
+        if memo.drawn is not None and memo.drawn[0] == key:
+            same, dots = min(memo.done, memo.drawn[1]) - 1, memo.drawn[2]
+        start = bisect_left(points, (same,)) - 1 if same > 0 else 0
+        if start > 0:
+            dots = (*dots[:same], *rasterize(self.path(points[start:]), self.columns)[same:])
         else:
-            if last[0] < 0 <= column:
-                last = path[-1] = _at_left_edge(last, dot)
-            if last[1] != height:
-                level = False
-            elif last[0] == column:
-                continue
-            elif level:
-                path.pop()
-            else:
-                level = True
-        path.append(dot)
-        last = dot
-    return tuple([tuple(path) for path in paths if path and path[-1][0] >= 0])
+            dots = rasterize(self.path(points), self.columns)
+        memo.drawn = key, memo.done, dots
+        return dots
 
 
-def _at_left_edge(outside: Dot, inside: Dot) -> Dot:
-    """Return where the line from ``outside`` to ``inside`` crosses column 0."""
-    share = -outside[0] / (inside[0] - outside[0])
-    return (0, round(outside[1] + share * (inside[1] - outside[1])))
-
-
-def compose(plot: Plot, width: int, height: int) -> Picture | None:
+def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> Picture | None:
     """Lay out a chart of ``width`` by ``height`` cells, labels included; return None if it is too small.
 
-    This costs little compared with `paint`, so compare the result with the last one before painting it.
+    This costs little compared with painting, so compare the result with the last one before that.
     """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return None
     rows, columns = height - 1, width - LABEL_WIDTH - 1
-    margin = _margin(plot.lines, columns)
-    columns -= margin
+    names = LabelNames(plot, columns)
+    columns -= names.margin
     drawn = decimate_lines(plot, 2 * columns)
-    scale = y_scale(plot, drawn, rows)
-    paths = tuple([(each.line.color, _paths(each.points, scale, rows)) for each in drawn])
-    ends = [path[-1][-1][1] if path and path[-1][-1][0] >= 2 * columns - 2 else None for _, path in paths]
-    marks = (
-        (dot[0] // 2, dot[1] // ROW_DOTS, each.line.mark, each.line.color)
-        for each in drawn
-        if each.line.mark
-        for dot in (_dot(*point, scale, rows) for point in each.points if not math.isnan(point[1]))
-    )
-    column = -1 if plot.cursor is None else column_of(plot.cursor, plot.end, plot.length, columns)
+    shown = shown_values(drawn)
+    grid = Grid(y_scale(plot, shown, rows), 2 * columns, rows, symbols.rows)
+    zero = bool(shown) and not any(shown) and not plot.logarithmic
+    groups = {} if zero else _equal_lines(plot, drawn, grid)
+    lines = [
+        DrawnLine(same[0].line.color, dots, _is_filled(plot, same[0])) for (dots, _), same in groups.items()
+    ]
+    marks = []
+    for line, points in ((each.line, each.points) for each in drawn if each.line.mark):
+        lines.append(DrawnLine(line.color, grid.draw(points)))
+        marks += [
+            (dot[0] // 2, dot[1] // symbols.rows, line.mark, line.color) for dot in grid.path(points) if dot
+        ]
+    column = -1
+    if plot.cursor is not None and plot.over_time:
+        column = column_of(plot.cursor, plot.end, plot.length, columns)
     return Picture(
         width,
         height,
-        scale,
+        symbols,
+        grid.scale,
         plot.x_ticks(plot.end, plot.length, columns),
-        paths,
-        tuple(
-            (each.line.color, _paths(each.band[0], scale, rows), _paths(each.band[1], scale, rows))
-            for each in drawn
-            if each.band
+        tuple(lines),
+        ()
+        if zero
+        else tuple(
+            (each.line.color, grid.draw(each.band[0]), grid.draw(each.band[1])) for each in drawn if each.band
         ),
         tuple(marks),
         place_annotations(plot.annotations, plot.end, plot.length, columns),
         column if 0 <= column < columns else None,
-        margin,
-        _names(plot.lines, ends, rows, margin - 1) if margin else (),
+        names.margin,
+        names.place(groups, grid) if names.margin else (),
+        ZERO if zero else "",
     )
 
 
-def _margin(lines: Sequence[Line], columns: int) -> int:
-    """Return the cells on the right for the names of lines, out of ``columns``."""
-    longest = max((cell_len(line.name) for line in lines if not line.mark), default=0)
-    return 1 + min(longest, LONGEST_NAME) if len(lines) > 1 and longest and columns >= NAMED_FROM else 0
+def _is_filled(plot: Plot, each: DecimatedLine) -> bool:
+    """Return whether the area below a line is filled: that of the only line, or of the one on top."""
+    alone = sum(not line.mark for line in plot.lines) == 1
+    return plot.over_time and not each.line.band and (alone or each.line.top)
 
 
-def _names(
-    lines: Sequence[Line], ends: Sequence[int | None], rows: int, room: int
-) -> tuple[tuple[int, str, str], ...]:
-    """Place the names of lines beside their ends, at most one row off.
+Groups = dict[tuple[Dots, str], list[DecimatedLine]]
+"""Lines by their dots and short values: those that are equal for the whole window are one line."""
 
-    ``ends`` are the dots above the bottom at which lines reach the right edge, None for one that does not.
+
+def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid) -> Groups:
+    """Return the lines by what is drawn of them: first the one on top, then in the given order."""
+    found: Groups = {}
+    for each in sorted(drawn, key=lambda each: not each.line.top):
+        memo = None if plot.logarithmic else each.line.memo  # there, running maxima are drawn
+        if not each.line.mark and any(dots := grid.draw(each.points, each.line.dashed, memo)):
+            value = each.line.value or value_text(each.line, plot.kind, plot.end)
+            found.setdefault((dots, short_value(value)), []).append(each)
+    return found
+
+
+class LabelNames:
+    """The labels at the right ends of lines: how wide they are, their texts, and their rows.
+
+    A label has the name of the lane, or where there is no room for names its number, and the value.
     """
-    placed: dict[int, tuple[int, str, str]] = {}
-    for line, end in zip(lines, ends, strict=True):
-        for row in () if end is None else (end // ROW_DOTS, end // ROW_DOTS + 1, end // ROW_DOTS - 1):
-            if row not in placed and 0 <= row < rows:
-                placed[row] = (row, truncate(line.name, room), line.color)
-                break
-    return tuple(placed.values())
+
+    def __init__(self, plot: Plot, columns: int) -> None:
+        """Choose the form of all labels for a plot of ``columns`` cells, labels included."""
+        self._plot = plot
+        lines = [line for line in plot.lines if line.name and not line.mark]
+        names = list(dict.fromkeys([*plot.names, *(line.name for line in lines)]))
+        numbers = [str(line.number) for line in lines if line.number]
+        room = LONGEST_NAME if columns >= NAMED_FROM else 0 if len(numbers) == len(lines) else 8
+        cut = distinct(names, room)
+        width = max(map(cell_len, cut), default=0)
+        self._texts = dict(zip(names, cut, strict=True)) if 0 < width <= room else {}
+        if not self._texts:
+            # Room for two digits once there are ten lanes, whether they have lines or not.
+            width = max((len(str(len(plot.names))), *map(len, numbers))) if numbers else 0
+        self.margin = 0
+        """The cells on the right for labels, with a blank on the left; 0 if there are none."""
+        if width and columns >= LABELLED_FROM and (lines or plot.names):
+            self.margin = 1 + width + 1 + VALUE_WIDTH
+
+    def _label(self, same: Sequence[DecimatedLine], value: str) -> tuple[tuple[str, str], ...]:
+        """Return the label of equal lines: the names of all that fit, and the value."""
+        line = same[0].line
+        value = "" if value == NO_VALUE else value.strip()
+        parts: list[tuple[str, str]] = []
+        room = self.margin - 1
+        for equal, texts in ((" = ", self._texts), ("=", {})) if self._texts else (("=", {}),):
+            parts = []
+            for each in same:
+                name = texts.get(each.line.name) or str(each.line.number or each.line.name)
+                parts += [(equal, each.line.color)] if parts else []
+                parts.append((name, each.line.color))
+            used = sum(cell_len(text) for text, _ in parts)
+            if used + 1 + cell_len(value) <= room:
+                return (*parts, (value.rjust(room - used) if texts else f" {value}", line.color))
+        return _truncated(parts, room)
+
+    def place(self, groups: Groups, grid: Grid) -> tuple[Label, ...]:
+        """Return the labels of lines that reach the right edge, moved apart where they collide."""
+        plot, wanted = self._plot, []
+        for (dots, value), same in groups.items():
+            line = same[0].line
+            if line.name and (any(dots[-2:]) or not plot.over_time):
+                last = value_at(line, plot.end) if plot.over_time else line.values[-1]
+                end = next(filter(None, grid.path([(0, last)])), (0, dots[-1].bit_length() - 1))
+                wanted.append((end[1], last, self._label(same, value)))
+        wanted = sorted(wanted[: grid.rows], key=lambda label: label[:2])  # those on top, if too many
+        placed = apart([end // grid.cell for end, _, _ in wanted], grid.rows)
+        return tuple((row, label) for row, (_, _, label) in zip(placed, wanted, strict=True))
+
+
+def apart(wanted: Sequence[int], rows: int) -> list[int]:
+    """Return distinct rows near the ``wanted`` ones, in their order, which is ascending."""
+    placed: list[int] = []
+    for at in wanted:
+        placed.append(max(at, placed[-1] + 1 if placed else 0))
+    # Pushed up by those below them: move each group down around its middle.
+    for index in range(len(placed) - 1, -1, -1):
+        highest = placed[index + 1] - 1 if index + 1 < len(placed) else rows - 1
+        placed[index] = min(placed[index], highest)
+    for index, at in enumerate(wanted):
+        lowest = placed[index - 1] + 1 if index else 0
+        placed[index] = max(lowest, min(placed[index], max(at, lowest)))
+    return placed
+
+
+def _truncated(parts: Iterable[tuple[str, str]], room: int) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for text, color in parts:
+        if cell_len(text) >= room:
+            return (*found, (truncate(text, room), color)) if room else tuple(found)
+        found.append((text, color))
+        room -= cell_len(text)
+    return tuple(found)

@@ -11,14 +11,12 @@ from rich.color import Color
 from rich.console import Console
 from rich.text import Text
 
-from concwatch.charts.colors import series_colors
+from concwatch.charts.colors import lane_colors
 from concwatch.charts.decimation import Point
-from concwatch.charts.picture import LABEL_WIDTH
-from concwatch.charts.plot import Line, Plot, decimate_lines, split_at_gaps, y_scale
+from concwatch.charts.plot import Line, Plot, decimate_lines, shown_values, split_at_gaps, y_scale
 from concwatch.charts.table import IN_TEXT
 from concwatch.charts.ticks import elapsed_ticks
 from concwatch.charts.traces import Trace
-from concwatch.lab.catalog import SHOWN
 
 WIDTH = 80
 """Columns of charts that do not go to a terminal."""
@@ -28,6 +26,9 @@ SMALLEST_WIDTH, LARGEST_WIDTH = 30, 120
 
 HEIGHT = 15
 """Rows of a chart, with its x axis and labels."""
+
+LABEL_WIDTH = 8
+"""Columns of the y labels, the same in every chart."""
 
 X_LABEL_GAP, MARK_GAP = 7, 10
 """The minimum number of columns between labels of the x axis, and the columns between marks on a line."""
@@ -101,8 +102,7 @@ def _charts(traces: Sequence[Trace], width: int, colored: bool) -> Iterator[Text
     if not seconds:
         yield Text("no samples: nothing to draw")
         return
-    names, shown = [trace.name for trace in traces], [engine.name for engine in SHOWN]
-    colors = series_colors(names, shown, has_dark_background())
+    colors = lane_colors([trace.name for trace in traces], has_dark_background())
     length, zeros = max(seconds, SHORTEST_AXIS), []
     for spec in IN_TEXT:
         lines = [
@@ -143,7 +143,7 @@ def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
     """
     columns, rows = width - LABEL_WIDTH - 1, HEIGHT - 2
     drawn = decimate_lines(plot, 2 * columns)
-    scale = y_scale(plot, drawn, rows)
+    scale = y_scale(plot, shown_values(drawn), rows)
     figure = _figure(width, colored)
     labels = [f"{tick.label:>{LABEL_WIDTH}}" for tick in scale.ticks]
     # The middle of the lowest row is 0.

@@ -2,19 +2,29 @@
 
 import math
 from array import array
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from concwatch.charts.annotations import Annotation
-from concwatch.charts.decimation import Point, decimate, running_maximum
+from concwatch.charts.cost import LaneCost, between
+from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
-from concwatch.charts.table import BY_METRIC, ChartSpec
-from concwatch.charts.ticks import XTicks, age_ticks
+from concwatch.charts.table import BY_METRIC, COST, ChartSpec
+from concwatch.charts.ticks import XTicks, age_ticks, size_ticks
+from concwatch.units import format_count
 
 PEAK_SHARE = 1 / 13
 """On a logarithmic axis, the part of the width over which lines show their running maximum."""
+
+
+LOWEST_SIZE, LEAST_SIZES = 0.99, 4.0
+"""Left end, and least right end, of an axis of tasks: their decimal logarithms."""
+
+AHEAD = 5
+"""How many times the tasks that are live the axis reaches at least."""
 
 
 class Samples(Protocol):
@@ -37,6 +47,14 @@ class LaneSeries(Struct, frozen=True):
     series: Samples
     color: str
     """``#rrggbb``"""
+    number: int = 0
+    """Its number on its card and key; 0 without one."""
+    top: bool = False
+    """Whether it lies on top of the others, with the area below it filled."""
+    cost: LaneCost | None = None
+    """What its tasks cost; None if that cannot be known."""
+    memos: dict[str, Memo] | None = None
+    """By metric: what is remembered of its decimated series, from one frame to the next."""
 
 
 class Line(Struct, frozen=True):
@@ -53,6 +71,15 @@ class Line(Struct, frozen=True):
     """A character to draw at each point; empty for lines of many points."""
     band: tuple[Sequence[float], Sequence[float]] | None = None
     """The minimum and the maximum at each time, of a line that combines several; shaded in between."""
+    number: int = 0
+    """The number of its lane; 0 without one."""
+    top: bool = False
+    """Whether it lies on top of the others, with the area below it filled."""
+    dashed: bool = False
+    memo: Memo | None = None
+    """What is remembered of the decimated line, from one frame to the next."""
+    value: str = ""
+    """The value beside its name, if that is not the one at its end."""
 
 
 def lines_of(metric: str, lanes: Sequence[LaneSeries], start: float) -> list[Line]:
@@ -65,7 +92,8 @@ def _line(metric: str, lane: LaneSeries, start: float) -> Line:
     times, values = lane.series.since(metric, start)
     ends = lane.series.band
     band = (ends[0].since(metric, start)[1], ends[1].since(metric, start)[1]) if ends else None
-    return Line(lane.name, lane.color, times, values, band=band)
+    memo = None if lane.memos is None else lane.memos.setdefault(metric, Memo())
+    return Line(lane.name, lane.color, times, values, band=band, number=lane.number, top=lane.top, memo=memo)
 
 
 class Plot(Struct, frozen=True):
@@ -75,7 +103,6 @@ class Plot(Struct, frozen=True):
     kind: Kind
     """The kind of the values: their format and their round numbers."""
     lines: Sequence[Line] = ()
-    """The topmost last."""
     end: float = 0.0
     """The x value at the right edge: seconds on the lines' clock, or another unit."""
     length: float = 60.0
@@ -86,6 +113,10 @@ class Plot(Struct, frozen=True):
     """Whether the y axis is logarithmic."""
     x_ticks: XTicks = age_ticks
     """Returns the ticks of the x axis."""
+    over_time: bool = True
+    """Whether x values are times; on other axes there is no cursor."""
+    names: Sequence[str] = ()
+    """The names that the labels must have room for, so that it does not change as lines come and go."""
     annotations: Sequence[Annotation] = ()
     """The topmost last."""
     cursor: float | None = None
@@ -97,15 +128,69 @@ def make_plot(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: 
 
     Lanes without values of its metric are drawn with the alternative metric, and the title says so.
     """
+    if spec.metric == COST:
+        return _cost_plot(spec, lanes)
     lines = lines_of(spec.metric, lanes, now - window)
     other = lines_of(spec.alternative, lanes, now - window) if spec.alternative else []
-    if not other:
-        return Plot(spec.title, spec.kind, lines, now, window, spec.short_title)
-    instead = BY_METRIC[spec.alternative]
-    title, brief = (spec.combined_title, "") if lines else (instead.title, instead.short_title)
-    named = {line.name: line for line in other + lines}
-    shown = [named[lane.name] for lane in lanes if lane.name in named]
-    return Plot(title, spec.kind, shown, now, window, brief)
+    title, brief = spec.title, spec.short_title
+    if other:
+        instead = BY_METRIC[spec.alternative]
+        title, brief = (spec.combined_title, "") if lines else (instead.title, instead.short_title)
+        named = {line.name: line for line in other + lines}
+        lines = [named[lane.name] for lane in lanes if lane.name in named]
+    return Plot(title, spec.kind, lines, now, window, brief, names=[lane.name for lane in lanes])
+
+
+def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
+    """Return the plot of the memory that tasks have added over their number, both axes logarithmic.
+
+    Each lane has a trail of its growth, dashed on to the limit that it will meet; ``●`` is where it is now,
+    ``×`` the limit, and ``○`` where it would be with the tasks that its slider is held at.
+    """
+    costs = [(lane, lane.cost) for lane in lanes if lane.cost is not None]
+    most = max(
+        (point[0] for _, cost in costs for point in (*cost.trail[-1:], cost.now, cost.ghost) if point),
+        default=0,
+    )
+    end = max(LEAST_SIZES, math.ceil(math.log10(max(1.0, most * AHEAD))))
+    lines: list[Line] = []
+    marks: list[Annotation] = []
+    for lane, cost in costs:
+        add = partial(Line, "", lane.color, top=lane.top)
+        value = f"+{spec.kind.format(cost.per_task)}" if cost.per_task else " "
+        lines += _path(cost.trail, Line, lane.name, lane.color, number=lane.number, top=lane.top, value=value)
+        for ends in filter(None, (cost.behind, cost.ahead)):
+            last = min(ends[1][0], 10**end)
+            if last > ends[0][0]:
+                lines += _path((ends[0], (last, between(ends, last))), add, dashed=True)
+        if cost.ahead and cost.fits <= 10**end:
+            lines += _path(cost.ahead[1:], add, mark="×")
+            if lane.top:
+                marks.append(Annotation(math.log10(cost.fits), lane.color, format_count(cost.fits)))
+        for point, mark in ((cost.now, "●"), (cost.ghost, "○")):
+            lines += _path(filter(None, [point]), add, mark=mark)
+    return Plot(
+        spec.title,
+        spec.kind,
+        lines,
+        end + 0.01,
+        end + 0.01 - LOWEST_SIZE,
+        spec.short_title,
+        logarithmic=True,
+        x_ticks=size_ticks,
+        over_time=False,
+        names=[lane.name for lane in lanes],
+        annotations=marks,
+    )
+
+
+def _path(
+    points: Iterable[tuple[float, float]], make: Callable[..., Line], *args: str, **how: Any
+) -> list[Line]:
+    """Return the line through points of tasks and bytes, over the logarithm of the tasks; none if empty."""
+    points = list(points)
+    places = [math.log10(tasks) for tasks, _ in points]
+    return [make(*args, times=places, values=[memory for _, memory in points], **how)] if points else []
 
 
 class DecimatedLine(Struct, frozen=True):
@@ -117,24 +202,36 @@ class DecimatedLine(Struct, frozen=True):
     """The lower and the upper edge; empty for a line without a band."""
 
 
-def decimate_lines(plot: Plot, columns: int) -> list[DecimatedLine]:
-    """Reduce every line of ``plot`` to ``columns`` columns of dots."""
+def decimate_lines(plot: Plot, columns: int, *, remember: bool = True) -> list[DecimatedLine]:
+    """Reduce every line of ``plot`` to ``columns`` columns of dots.
 
-    def reduce(line: Line, values: Sequence[float]) -> list[Point]:
-        points = decimate(line.times, values, plot.end - plot.length, plot.end, columns)
-        smooth = plot.logarithmic and not line.mark
+    With ``remember``, the columns that will not change any more are those of the last time.
+    """
+
+    def reduce(line: Line, values: Sequence[float], memo: Memo | None = None) -> list[Point]:
+        points = decimate(line.times, values, plot.end - plot.length, plot.end, columns, memo)
+        smooth = plot.logarithmic and plot.over_time
         return running_maximum(points, round(PEAK_SHARE * columns)) if smooth else points
 
     return [
-        DecimatedLine(line, reduce(line, line.values), [reduce(line, edge) for edge in line.band or ()])
+        DecimatedLine(
+            line, reduce(line, line.values, line.memo), [reduce(line, edge) for edge in line.band or ()]
+        )
         for line in plot.lines
     ]
 
 
-def y_scale(plot: Plot, drawn: Sequence[DecimatedLine], rows: int) -> Scale:
-    """Return the y axis that shows all lines and bands on ``rows`` rows."""
-    every = [points for each in drawn for points in (each.points, *each.band)]
-    shown = [value for points in every for _, value in points if not math.isnan(value)]
+def shown_values(drawn: Sequence[DecimatedLine]) -> list[float]:
+    """Return the known values of all lines and bands."""
+    found: list[float] = []
+    for each in drawn:
+        for points in (each.points, *each.band):
+            found += [value for _, value in points if value == value]  # not NaN
+    return found
+
+
+def y_scale(plot: Plot, shown: Sequence[float], rows: int) -> Scale:
+    """Return the y axis that shows all of ``shown`` on ``rows`` rows."""
     if not plot.logarithmic:
         return linear_scale(plot.kind, max(shown, default=0), rows)
     positive = [value for value in shown if value > 0]

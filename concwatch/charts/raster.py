@@ -1,44 +1,70 @@
-"""Lines drawn as quadrant blocks: two by two dots a cell, which join to solid lines.
+"""Lines as dots, and dots as characters."""
 
-Braille has twice as many dots vertically, but terminals leave gaps between them: steep lines would be faint.
-"""
-
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+
+from concwatch.charts.symbols import Symbols
 
 Dot = tuple[int, int]
 """Column from the left, row from the bottom."""
 
-Path = tuple[Dot, ...]
-"""Dots joined by straight lines, from left to right."""
+Path = Sequence[Dot | None]
+"""Dots from left to right, joined by straight lines except where None is between them."""
+
+Dots = tuple[int, ...]
+"""The dots of each column of dots: an integer, whose lowest bit is the lowest dot."""
 
 Cell = tuple[str, str]
 """A character and its colour."""
 
-DASH = 2
-"""Adjacent cells of one colour where several lines share their cells."""
-
-ROW_DOTS = 2
-"""Rows of dots in a cell."""
-
-_CHARACTERS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
-"""Indexed by the dots of the left column (the lower two bits, lower dot first) and of the right one."""
-
-_DOTS = {character: dots for dots, character in enumerate(_CHARACTERS)}
-
-LOWER_FREE = frozenset("▘▀▛▝▜")
-"""Characters whose unset dots are all below a set one."""
+MOST_ROWS = 1024
+"""More rows of dots than any terminal has."""
 
 
-def _draw_line(columns: list[int], start: Dot, end: Dot) -> None:
-    """Set the dots of the straight line from ``start`` to ``end``, one dot thick.
+def rasterize(path: Path, columns: int, dashed: bool = False) -> Dots:
+    """Draw one line within ``columns`` columns of dots, one dot thick.
 
-    A column is an integer, its lowest bit the lowest dot, so that a vertical run is set in one operation.
+    The first dot may be to the left of them, so that the line enters from there. Between adjacent columns the
+    line jumps: the riser stands in the column of its upper end, so that a step is one column wide, and so is
+    a spike.
     """
-    (x, y), (right, top) = start, end
+    drawn = [0] * columns
+    last: Dot | None = None
+    for dot in path:
+        if dot is None or last is None:
+            last = dot
+            if dot is not None and dot[0] >= 0:
+                drawn[dot[0]] |= 1 << dot[1]
+            continue
+        if last[0] < 0 <= dot[0]:
+            last = _at_left_edge(last, dot)
+        (x, y), (right, top) = last, dot
+        last = dot
+        if right < 0:
+            continue
+        if right - x > 1:
+            _draw_line(drawn, x, y, right, top)
+        elif y < top:
+            drawn[x] |= 1 << y
+            drawn[right] |= (2 << top) - ((2 if x < right else 1) << y)
+        else:
+            drawn[right] |= 1 << top
+            drawn[x] |= (2 << y) - ((2 if x < right and top < y else 1) << top)
+    if dashed:
+        drawn = [column if at % 4 < 2 else 0 for at, column in enumerate(drawn)]
+    return tuple(drawn)
+
+
+def _at_left_edge(outside: Dot, inside: Dot) -> Dot:
+    """Return where the line from ``outside`` to ``inside`` crosses column 0."""
+    share = -outside[0] / (inside[0] - outside[0])
+    return (0, round(outside[1] + share * (inside[1] - outside[1])))
+
+
+def _draw_line(columns: list[int], x: int, y: int, right: int, top: int) -> None:
+    """Set the dots of a straight line over more than two columns."""
     across, up = right - x, top - y
-    if not across:
-        columns[x] |= (2 << max(y, top)) - (1 << min(y, top))
-    elif not up:
+    if not up:
         for column in range(x, right + 1):
             columns[column] |= 1 << y
     elif abs(up) <= across:
@@ -54,80 +80,102 @@ def _draw_line(columns: list[int], start: Dot, end: Dot) -> None:
             first = beyond
 
 
-@lru_cache(maxsize=64)
-def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ...]:
-    """Draw the paths of one line as rows of blocks and spaces, the top row first.
-
-    All dots must be within ``2 * columns`` by ``ROW_DOTS * rows``.
-    """
-    dots = [0] * (2 * columns)
-    for path in paths:
-        for start, end in zip(path, path[1:] or path, strict=False):  # a single dot: a line to itself
-            _draw_line(dots, start, end)
-    used = 0
-    for column in dots:
-        used |= column
-    blank = " " * columns
-    pairs = list(zip(dots[::2], dots[1::2], strict=True))
-    return tuple(
-        "".join([_CHARACTERS[left >> low & 3 | (right >> low & 3) << 2] for left, right in pairs])
-        if used >> low & 3
-        else blank
-        for low in range(ROW_DOTS * (rows - 1), -1, -ROW_DOTS)
-    )
+@lru_cache(maxsize=8)
+def _inner(rows: int) -> tuple[int, int]:
+    """Return masks of all dots except the highest of each cell, and except the lowest."""
+    lowest = sum(1 << row for row in range(0, MOST_ROWS, rows))
+    every = (1 << MOST_ROWS) - 1
+    return every ^ lowest << rows - 1, every ^ lowest
 
 
-@lru_cache(maxsize=16)
-def below(rows: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
-    """Return which cells of each row are below a line, without the bottom row."""
-    height = len(rows)
-    areas = []
-    for column in zip(*rows, strict=True):
-        lowest = max((at for at in range(height) if column[at] != " "), default=height)
-        if lowest < height and column[lowest] not in LOWER_FREE:
-            lowest += 1
-        areas.append([lowest <= at < height - 1 for at in range(height)])
-    return tuple(zip(*areas, strict=True))
+def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) -> dict[int, dict[int, Cell]]:
+    """Return the cells of several lines from column ``start`` on: row from the bottom → column → cell.
 
-
-@lru_cache(maxsize=16)
-def between(lower: tuple[str, ...], upper: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
-    """Return which cells of each row are between two lines or on one of them, without the bottom row."""
-    height = len(lower)
-    areas = []
-    for low, high in zip(zip(*lower, strict=True), zip(*upper, strict=True), strict=True):
-        top = next((at for at in range(height) if high[at] != " "), height)
-        bottom = max((at for at in range(height) if low[at] != " "), default=-1)
-        areas.append([top <= at <= bottom and at < height - 1 for at in range(height)])
-    return tuple(zip(*areas, strict=True))
-
-
-def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
-    """Merge the lines of one row into cells, None where there is no line.
-
-    Cells that lines share show the dots of all of them, in alternating colours.
+    A cell has one colour, that of the topmost line in it. Other lines show in it where a gap remains between
+    them and the lines on top; where they touch, they are hidden, so that the line on top stays as thin as it
+    is.
 
     Args:
-        layers: the characters and the colour of each line in this row, the topmost last.
-        columns: the cells of the row.
+        layers: the dots and the colour of each line, the topmost first.
+        symbols: the characters to draw with.
+        start: the first column of cells.
     """
-    if not layers:
-        return [None] * columns
-    if len(layers) == 1:
-        text, color = layers[0]
-        return [None if character == " " else (character, color) for character in text]
-    cells: list[Cell | None] = [None] * columns
-    blanks = (" ",) * len(layers)
-    for column, characters in enumerate(zip(*(text for text, _ in layers), strict=True)):
-        if characters == blanks:
-            continue
-        last = max(characters)  # every block is greater than a space
-        if characters.count(" ") == len(layers) - 1:
-            cells[column] = (last, layers[characters.index(last)][1])
-            continue
-        colors = [color for (_, color), character in zip(layers, characters, strict=True) if character != " "]
-        dots = 0
-        for character in characters:
-            dots |= _DOTS[character]
-        cells[column] = (_CHARACTERS[dots], colors[-1 - column // DASH % len(colors)])
-    return cells
+    rows, characters = symbols.rows, symbols.characters
+    below_top, above_bottom = _inner(rows)
+    full, taken = (1 << rows) - 1, []  # type: int, list[int]
+    drawn: dict[int, dict[int, tuple[int, str]]] = {}
+    for dots, color in layers:
+        visible = dots = dots[2 * start :]
+        if taken:
+            visible = tuple(
+                [
+                    new & ~(old | (old & below_top) << 1 | (old & above_bottom) >> 1) if new and old else new
+                    for new, old in zip(dots, taken, strict=True)
+                ]
+            )
+            taken = [old | new for old, new in zip(taken, visible, strict=True)]
+        else:
+            taken = list(dots)
+        column = start - 1
+        for left, right in zip(visible[::2], visible[1::2], strict=True):
+            column += 1
+            both = left | right
+            while both:
+                row = ((both & -both).bit_length() - 1) // rows
+                low = row * rows
+                inside = left >> low & full | (right >> low & full) << rows
+                cells = drawn.setdefault(row, {})
+                old = cells.get(column)
+                cells[column] = (inside, color) if old is None else (inside | old[0], old[1])
+                both &= ~(full << low)
+    return {
+        row: {column: (characters[inside], color) for column, (inside, color) in cells.items()}
+        for row, cells in drawn.items()
+    }
+
+
+Fill = tuple[Dots, tuple[frozenset[int], ...]]
+"""The dots of a line that is thickened where it must be, and the filled columns of each row of cells."""
+
+
+@lru_cache(maxsize=16)
+def fill(dots: Dots, rows: int, symbols: Symbols) -> Fill:
+    """Return the area from a line down to the row of the axis, which is in the middle of it.
+
+    A cell has two colours, but one that the line crosses would need three: above, on and below the line. It
+    is filled if the line leaves little room above, else the line is thickened down to the filled cell below.
+    """
+    each = symbols.rows
+    full, axis = (1 << each) - 1, (1 << each // 2) - 1
+    thick, areas = list(dots), [set[int]() for _ in range(rows)]
+    for column in range(len(dots) // 2):
+        pair = dots[2 * column], dots[2 * column + 1]
+        under = [((line & -line) - 1) & ~axis if line else 0 for line in pair]
+        solid = min(((line & -line).bit_length() - 1) // each for line in pair) if all(pair) else 0
+        for row in range(solid):
+            areas[row].add(column)
+        top = max(under).bit_length() // each
+        for row in range(solid, min(top + 1, rows)):
+            low = row * each
+            parts = [line >> low & full for line in under]
+            notch = sum(part.bit_count() for part in parts)
+            above = 2 * each - notch - sum((line >> low & full).bit_count() for line in pair)
+            if row and notch > above:
+                areas[row].add(column)
+            else:
+                for side, part in enumerate(parts):
+                    thick[2 * column + side] |= part << low
+    return tuple(thick), tuple(map(frozenset, areas))
+
+
+@lru_cache(maxsize=16)
+def between(lower: Dots, upper: Dots, rows: int, symbols: Symbols) -> tuple[frozenset[int], ...]:
+    """Return the columns of each row that are between two lines or on one of them, without the bottom row."""
+    areas = [set[int]() for _ in range(rows)]
+    for column in range(len(lower) // 2):
+        low, high = (lines[2 * column] | lines[2 * column + 1] for lines in (lower, upper))
+        if low and high:
+            bottom, top = (low & -low).bit_length() - 1, high.bit_length() - 1
+            for row in range(max(1, bottom // symbols.rows), top // symbols.rows + 1):
+                areas[row].add(column)
+    return tuple(map(frozenset, areas))

@@ -47,6 +47,8 @@ class Tick(Struct, frozen=True):
     position: int
     """Cells from the start of the axis: rows above the bottom, or columns from the left."""
     label: str
+    exact: float = 0.0
+    """The same without rounding, for painters that have no cells."""
 
 
 class Scale(Struct, frozen=True):
@@ -59,10 +61,12 @@ class Scale(Struct, frozen=True):
     logarithmic: bool
 
     def row(self, value: float) -> float:
-        """Return the row of ``value`` above the bottom, at least 0."""
+        """Return the row of ``value`` above the bottom: at least 0, NaN below a logarithmic axis."""
         if self.logarithmic:
-            value = math.log10(value) if value > 0 else self.origin
-        return max(0.0, (value - self.origin) * self.rows_per_unit)
+            value = math.log10(value) if value > 0 else math.nan
+            return (value - self.origin) * self.rows_per_unit if value >= self.origin - 1e-9 else math.nan
+        row = (value - self.origin) * self.rows_per_unit
+        return 0.0 if row < 0 else row  # NaN stays
 
 
 def _number(value: float, kind: Kind) -> float:
@@ -89,7 +93,7 @@ def _linear_ticks(kind: Kind, step: float, gap: int, rows: int) -> tuple[Tick, .
     number = _number(step, kind)
     if number in CROSSING_STEPS and values[-1] < step / number * kind.base:
         return ()
-    return tuple(Tick(gap * index, kind.format(value)) for index, value in enumerate(values))
+    return tuple(Tick(gap * index, kind.format(value), gap * index) for index, value in enumerate(values))
 
 
 def _steps(kind: Kind, least: float) -> Iterator[float]:
@@ -110,7 +114,7 @@ def linear_scale(kind: Kind, peak: float, rows: int) -> Scale:
     and the top changes only when ``peak`` exceeds it.
     """
     needed = max(min(peak, kind.largest) * HEADROOM, kind.least_range)
-    room = rows - 0.5  # the value of row 0 sits in the middle of its cell
+    room = rows - 0.75  # the value of row 0 is in the middle of its cell, and a dot takes a quarter
     closest = max(2, math.ceil(rows / 8))
     scales = []
     for gap in range(closest, max(closest + 1, min(rows - 1, closest + 2) + 1)):
@@ -146,29 +150,52 @@ class LogSteps(Struct, frozen=True):
         return [self.value(index, lowest) for index in range(first, last + 1)]
 
 
-BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 5, 10, 20))
-DECIMAL_LOG_STEPS = (LogSteps((1, 2, 5), 10.0), *(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9)))
+BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 4, 5, 6, 8, 10, 20))
+POWERS_OF_TEN = tuple(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9))
+ONE_TWO_FIVE = LogSteps((1, 2, 5), 10.0)
+DECIMAL_LOG_STEPS = (ONE_TWO_FIVE, *POWERS_OF_TEN)
+
+ROWS_PER_DECADE = 10
+"""Rows from one power of ten to the next at which those of 2 and 5 are whole numbers too."""
+
+ROUNDING = 0.1
+"""Rows by which such a tick may be off."""
 
 
 def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
     """Return the logarithmic scale from ``low`` to ``high`` with the densest ticks that fit on ``rows`` rows.
 
-    The ticks of bytes are a power of two apart, all others go by 1-2-5 or by powers of ten.
+    The ticks of bytes are a power of two apart, all others go by 1-2-5 or by powers of ten. They are a whole
+    number of rows apart, so that a label, its grid line and its value are in the same row.
     """
     low = min(max(low, kind.smallest), kind.largest)
     high = min(max(high, low), kind.largest)
-    candidates = BINARY_LOG_STEPS if kind.base == 1024 else DECIMAL_LOG_STEPS
+    if kind.base == 1000:
+        steps, per_decade = ONE_TWO_FIVE, (rows - 1) // ROWS_PER_DECADE * ROWS_PER_DECADE
+        values = steps.values(low, high, kind.smallest)
+        if per_decade and math.log10(values[-1] / values[0]) * per_decade <= rows - 1 + ROUNDING:
+            return _log_scale(kind, steps, values, per_decade, rows)
+    candidates = BINARY_LOG_STEPS if kind.base == 1024 else POWERS_OF_TEN
     for steps in candidates:
         values = steps.values(low, high, kind.smallest)
-        if len(values) > 2 and (rows - 1) / (len(values) - 1) >= 2:
+        gap = (rows - 1) // (len(values) - 1)
+        if len(values) > 2 and gap >= 2:
             break
     else:  # no tick between the ends: the tightest range
-        values = candidates[0].values(low, high, kind.smallest)
+        steps, gap = candidates[0], rows - 1
+        values = steps.values(low, high, kind.smallest)
         values = [values[0], values[-1]]
-    bottom, top = math.log10(values[0]), math.log10(values[-1])
-    scale = Scale((), bottom, (rows - 1) / (top - bottom), True)
+    return _log_scale(kind, steps, values, gap / math.log10(values[1] / values[0]), rows)
+
+
+def _log_scale(kind: Kind, steps: LogSteps, values: list[float], rows_per_decade: float, rows: int) -> Scale:
+    """Return the scale with ticks at ``values``, and at those above them that still have a row."""
+    scale = Scale((), math.log10(values[0]), rows_per_decade, True)
+    index = steps.index_below(values[-1], kind.smallest) + 1
+    while scale.row(value := steps.value(index, kind.smallest)) <= rows - 1 + ROUNDING:
+        values.append(value)
+        index += 1
     # Far above the largest value there is no prefix to format a label with.
-    named = [value for value in values if value <= 1.2 * kind.largest]
-    ticks = {round(scale.row(value)): kind.format(value) for value in reversed(named)}
-    placed = tuple(Tick(position, label) for position, label in sorted(ticks.items()))
-    return Scale(placed, scale.origin, scale.rows_per_unit, True)
+    named = [(scale.row(value), kind.format(value)) for value in values if value <= 1.2 * kind.largest]
+    ticks = tuple(Tick(round(row), label, row) for row, label in named)
+    return Scale(ticks, scale.origin, scale.rows_per_unit, True)

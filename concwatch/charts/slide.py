@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from concwatch.charts import decimation
 from concwatch.charts.captions import NO_VALUE, value_text
-from concwatch.charts.plot import Line, Plot, decimate_lines, split_at_gaps, y_scale
+from concwatch.charts.plot import Line, Plot, decimate_lines, shown_values, split_at_gaps, y_scale
+from concwatch.charts.vector import MarkLook
 from concwatch.lab.settings import Settings, describe
 from concwatch.units import format_bytes
 
@@ -92,7 +93,7 @@ class _Drawing:
     def __init__(self, slide: Slide, size: tuple[int, int], scale: float) -> None:
         self.plot, (width, self.height) = slide.plot, size
         self.unit = unit = min(width / SIZE[0], self.height / SIZE[1]) * scale
-        _, self.foreground, self.dim, self.grid = COLORS[slide.dark]
+        self.background, self.foreground, self.dim, self.grid = COLORS[slide.dark]
         self.font, self.margin = 20 * unit, 48 * unit
         per_row = int((width - 2 * self.margin) / (self.font * LETTER))
         self.foot = _wrapped(slide.conditions, max(10, per_row))
@@ -102,7 +103,7 @@ class _Drawing:
         self.top, self.bottom = 150 * unit, self.height - self.margin - (len(self.foot) + 2) * self.font * 1.4
         self.columns = max(2, int(self.right - self.left))
         self.drawn = decimate_lines(self.plot, self.columns)
-        self.axis = y_scale(self.plot, self.drawn, ROWS)
+        self.axis = y_scale(self.plot, shown_values(self.drawn), ROWS)
         edges = [points for each in self.drawn for points in (each.points, *each.band)]
         shown = [self.axis.row(value) for points in edges for _, value in points if math.isfinite(value)]
         self.high = max([1.0, *shown, *(tick.position for tick in self.axis.ticks)]) + 0.2
@@ -111,8 +112,9 @@ class _Drawing:
         """Yield the title, and the name and value of each line."""
         x, y = self.margin, self.margin + 24 * self.unit
         yield self._text(x, y, self.plot.title, self.foreground, 34 * self.unit, ' font-weight="bold"')
-        for line in self.plot.lines:
-            value = NO_VALUE if line.mark else value_text(line, self.plot.kind, self.plot.end)
+        for line in filter(lambda line: line.name, self.plot.lines):
+            value = line.value or (NO_VALUE if line.mark else value_text(line, self.plot.kind, self.plot.end))
+            value = value.strip() or NO_VALUE
             words = line.name if value == NO_VALUE else f"{line.name} {value}"
             yield self._text(x, self.margin + 64 * self.unit, words, line.color, self.font * 1.1)
             x += (len(words) + 3) * self.font * 1.1 * LETTER
@@ -120,13 +122,13 @@ class _Drawing:
     def axes(self) -> Iterator[str]:
         left, right, font, width = self.left, self.right, self.font, f"{self.unit:.1f}"
         for tick in self.axis.ticks:
-            y = self._y(tick.position)
+            y = self._y(tick.exact)
             yield f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="{self.grid}" stroke-width="{width}"/>'
             end = ' text-anchor="end"'
             yield self._text(left - 14 * self.unit, y + font * 0.35, tick.label, self.dim, more=end)
         cells = max(2, int((right - left) / (LABEL * self.unit) * 8))
         for tick in self.plot.x_ticks(self.plot.end, self.plot.length, cells):
-            x = left + (tick.position + 0.5) / cells * (right - left)
+            x = left + tick.exact / cells * (right - left)
             middle = ' text-anchor="middle"'
             yield self._text(x, self.bottom + font * 1.6, tick.label, self.dim, more=middle)
 
@@ -140,26 +142,31 @@ class _Drawing:
     def lines(self) -> Iterator[str]:
         """Yield the lines with their marks, and the area below a single line."""
         single = len(self.drawn) == 1 and not self.drawn[0].line.mark and not self.drawn[0].band
-        for each in self.drawn:
+        for each in sorted(self.drawn, key=lambda each: bool(each.line.mark)):
             line, parts = each.line, self._points(each.points)
+            dashes = f' stroke-dasharray="{6 * self.unit:.1f} {9 * self.unit:.1f}"' if line.dashed else ""
+            width = (2 if line.dashed else 4) * self.unit
             if single:
                 under = (f"{_path(part)}V{self.bottom:.1f}H{part[0][0]:.1f}Z" for part in parts)
                 yield _area("".join(under), line.color)
+            if not parts:
+                continue
             yield (
                 f'<path d="{"".join(map(_path, parts))}" fill="none" stroke="{line.color}" '
-                f'stroke-width="{4 * self.unit:.1f}" stroke-linejoin="round" stroke-linecap="round"/>'
+                f'stroke-width="{width:.1f}" stroke-linejoin="round" stroke-linecap="round"{dashes}/>'
             )
             if line.mark:
-                circle = f'r="{7 * self.unit:.1f}" fill="{line.color}"'
-                yield from (
-                    f'<circle cx="{x:.1f}" cy="{y:.1f}" {circle}/>' for part in parts for x, y in part
-                )
+                look = MarkLook(line.color, self.background, 7 * self.unit, 3 * self.unit)
+                yield from (look.svg(line.mark, *point) for part in parts for point in part)
 
     def names(self) -> Iterator[str]:
         ends = [
-            (self._y(self.axis.row(each.points[-1][1])), each.line)
+            (self._y(row), each.line)
             for each in self.drawn
-            if each.points and math.isfinite(each.points[-1][1]) and each.points[-1][0] >= self.columns - 3
+            if each.line.name
+            and each.points
+            and math.isfinite(row := self.axis.row(each.points[-1][1]))
+            and (each.points[-1][0] >= self.columns - 3 or not self.plot.over_time)
         ]
         for y, line in _apart(ends, self.font * 1.2):
             yield self._text(self.right + self.font * 0.5, y + self.font * 0.35, line.name, line.color)
@@ -179,12 +186,13 @@ class _Drawing:
     def _points(self, points: Sequence[decimation.Point]) -> list[list[Point]]:
         """Return the pixels of points, split at gaps."""
         width = self.right - self.left
+        placed = [(column, self.axis.row(value)) for column, value in points]
         return [
             [
-                (self.left + (max(column, 0) + 0.5) / self.columns * width, self._y(self.axis.row(value)))
-                for column, value in part
+                (self.left + (max(column, 0) + 0.5) / self.columns * width, self._y(row))
+                for column, row in part
             ]
-            for part in split_at_gaps(points)
+            for part in split_at_gaps(placed)
         ]
 
 

@@ -13,12 +13,20 @@ SPANS = (10.0, 15.0, 20.0, 30.0, 45.0, *WINDOWS[2:])
 PAIR, FEW, MANY, MOST = 2, 4, 6, 8
 """The number of charts on screens that are too small for all of them, in ascending order of size."""
 
+COST = "cost"
+"""The chart of the memory that tasks add, over how many are live; not a metric of the series."""
+
+TRACED = "traced"
+
+SHARED = (TRACED, COST)
+"""The charts that share the second place: traced memory while anything is traced, else the cost."""
+
 
 class ChartSpec(Struct, frozen=True):
     """One chart: what it shows, and where."""
 
     metric: str
-    """One of `concwatch.lab.series.METRICS`."""
+    """One of `concwatch.lab.series.METRICS`, or `COST`."""
     title: str
     kind: Kind
     hint: str = ""
@@ -39,14 +47,14 @@ class ChartSpec(Struct, frozen=True):
 
 CHARTS = (
     ChartSpec("rss", "RSS", BYTES, "drag a slider, or press + for 10,000", 1),
-    ChartSpec("live", "live tasks", COUNT, "started and not yet ended", 5, short_title="live"),
-    ChartSpec("created_per_second", "created / s", RATE, "tasks started a second", 3),
+    ChartSpec("live", "live tasks", COUNT, "started and not yet ended", 6, short_title="live"),
+    ChartSpec("created_per_second", "created / s", RATE, "tasks started a second", 4),
     ChartSpec(
         "completed_per_second",
         "completed / s",
         RATE,
         "tasks a second that ended by themselves",
-        4,
+        5,
         short_title="done / s",
     ),
     ChartSpec(
@@ -56,21 +64,30 @@ CHARTS = (
         "traced memory: t turns it on or off",
         2,
         short_title="traced",
-        fallbacks=("live", "cpu"),
         alternative="heap",
         combined_title="traced · heap",
     ),
+    ChartSpec(
+        COST,
+        "memory added over live tasks",
+        BYTES,
+        "what one more task costs: start some",
+        3,
+        in_text=False,
+        short_title="memory over tasks",
+        fallbacks=("live", "cpu"),
+    ),
     ChartSpec("heap", "runtime heap", BYTES, short_title="heap"),
     ChartSpec(
-        "lag", "wake-up lag", SECONDS, "how late a sleeper is woken", 6, in_text=False, short_title="lag"
+        "lag", "wake-up lag", SECONDS, "how late a sleeper is woken", 7, in_text=False, short_title="lag"
     ),
-    ChartSpec("cpu", "CPU", SHARE, "CPU time a second, of one core", 7, in_text=False),
+    ChartSpec("cpu", "CPU", SHARE, "CPU time a second, of one core", 8, in_text=False),
     ChartSpec(
         "switches_per_second",
         "context switches / s",
         RATE,
         "how often the system switches to another thread",
-        8,
+        9,
         in_text=False,
         short_title="switches",
     ),
@@ -79,7 +96,7 @@ CHARTS = (
         "task duration",
         SECONDS,
         "the median duration of the tasks that have just ended",
-        9,
+        10,
         in_text=False,
         short_title="duration",
     ),
@@ -88,7 +105,7 @@ CHARTS = (
         "retained",
         BYTES,
         "memory that remains after all tasks have ended",
-        10,
+        11,
         in_text=False,
         fallbacks=("threads",),
     ),
@@ -103,7 +120,7 @@ ON_SCREEN = tuple(sorted((spec for spec in CHARTS if spec.position), key=lambda 
 IN_TEXT = tuple(spec for spec in CHARTS if spec.in_text)
 
 DRAWN = tuple(
-    dict.fromkeys(metric for spec in ON_SCREEN for metric in (spec.metric, spec.alternative) if metric)
+    metric for spec in ON_SCREEN for metric in (spec.metric, spec.alternative) if metric and metric != COST
 )
 """The metrics that charts on the screen draw."""
 

@@ -56,7 +56,8 @@ def time_label(seconds: float, step: float) -> str:
 
 
 def _tick(x: float, label: str, end: float, length: float, columns: int) -> Tick:
-    return Tick(min(max(0, column_of(x, end, length, columns)), columns - 1), label)
+    exact = (x - end + length) / length * columns
+    return Tick(min(max(0, column_of(x, end, length, columns)), columns - 1), label, exact)
 
 
 def _all_fit(ticks: Sequence[Tick], columns: int) -> bool:
@@ -107,6 +108,13 @@ def age_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
         count = math.floor((length + 1e-9) / step)
         if count and last * step / length >= len(f"-{time_label(count * step, step)}") + LABEL_GAP:
             ages = range(count * step, 0, -step)
-            ticks = (Tick(round(last * (1 - age / length)), f"-{time_label(age, step)}") for age in ages)
-            return (*ticks, Tick(last, "now"))
-    return (Tick(last, "now"),)
+            ticks = (
+                Tick(
+                    round(last * (1 - age / length)),
+                    f"-{time_label(age, step)}",
+                    columns * (1 - age / length),
+                )
+                for age in ages
+            )
+            return (*ticks, Tick(last, "now", columns))
+    return (Tick(last, "now", columns),)

@@ -6,10 +6,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from concwatch.charts.colors import lane_color
-from concwatch.charts.plot import Line, Plot, Samples
+from concwatch.charts.colors import lane_colors
+from concwatch.charts.cost import lane_cost, trail
+from concwatch.charts.plot import LaneSeries, Line, Plot, Samples, make_plot
 from concwatch.charts.slide import Slide, conditions
-from concwatch.charts.table import BY_METRIC
+from concwatch.charts.table import BY_METRIC, COST
 from concwatch.charts.ticks import elapsed_ticks
 from concwatch.lab.lab import Lab
 from concwatch.lab.series import METRICS
@@ -69,16 +70,35 @@ def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
         ValueError: no lane has values of the metric.
     """
     spec = BY_METRIC[metric]
-    lines = [
-        Line(trace.name, lane_color(number, dark), *trace.metrics[metric])
-        for number, trace in enumerate(traces_of_recording(recording))
-    ]
-    lines = [line for line in lines if not all(map(math.isnan, line.values))]
-    if not lines:
+    names = [lane.name for lane in recording.lanes]
+    colors = lane_colors(names, dark)
+    if metric == COST:
+        plot = make_plot(spec, _costs(recording, colors), recording.duration, recording.duration)
+    else:
+        lines = [
+            Line(trace.name, color, *trace.metrics[metric])
+            for trace, color in zip(traces_of_recording(recording), colors, strict=True)
+        ]
+        lines = [line for line in lines if not all(map(math.isnan, line.values))]
+        end = max((line.times[-1] for line in lines), default=0.0)
+        plot = Plot(spec.title, spec.kind, lines, end, max(end, 1.0), x_ticks=elapsed_ticks)
+    if not plot.lines:
         raise ValueError(f"no lane of this recording has {spec.title}: expected another --metric")
-    end = max(line.times[-1] for line in lines)
-    plot = Plot(spec.title, spec.kind, lines, end, max(end, 1.0), x_ticks=elapsed_ticks)
     return Slide(plot, recorded_conditions(recording), dark)
+
+
+def _costs(recording: Recording, colors: Sequence[str]) -> list[LaneSeries]:
+    """Return the lanes of a recording with the cost of their tasks, when each had the most."""
+    found = []
+    for number, (lane, color) in enumerate(zip(recording.lanes, colors, strict=True)):
+        times, live = lane.series.since("live", 0.0)
+        known = ((tasks, time) for time, tasks in zip(times, live, strict=True) if tasks > 0)
+        _, at = max(known, default=(0.0, 0.0))
+        view = recording.snapshot(at).lanes[number]
+        idle, series = view.status.idle_rss, lane.series.until(at)
+        grown = trail(series, idle, view.status.born) if idle is not None else None
+        found.append(LaneSeries(lane.name, series, color, number + 1, cost=lane_cost(view, grown)))
+    return found
 
 
 def _trace(name: str, samples: Samples, began: float) -> Trace:

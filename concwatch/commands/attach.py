@@ -28,7 +28,7 @@ from concwatch.watch.watching import Watching
 @click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
 @click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
-@options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots")})
+@options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots", "--cells")})
 def command(
     pids: Sequence[int],
     gdb: bool,
@@ -38,6 +38,7 @@ def command(
     record: str | None,
     recordings: str,
     screenshots: Path,
+    cells: bool,
 ) -> None:
     """Attach to processes."""
     for pid in pids if host is None else ():
@@ -46,6 +47,7 @@ def command(
             raise click.UsageError(problem)
     check_display("concwatch watch --json")
     display = Display()
+    display.picture_cells = cells
     from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
 
     target = LocalHost(AgentListener()) if host is None else RemoteHost(host)

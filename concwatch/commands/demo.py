@@ -13,7 +13,7 @@ from msgspec import structs
 
 from concwatch.commands import completion
 from concwatch.commands.display import take_terminal, why_no_screen
-from concwatch.commands.options import create_lab, max_memory
+from concwatch.commands.options import cells, create_lab, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import THEME, Parsed
 from concwatch.console import print_error
@@ -83,6 +83,7 @@ def _read_formats(text: str) -> tuple[str, ...]:
 )
 @click.option("--theme", type=THEME, show_default="the demo's own", help="Colour theme.")
 @click.option("--screen", is_flag=True, help="Show the demo on the terminal, even with --out or --format.")
+@cells
 @max_memory
 @click.pass_context
 def command(
@@ -94,6 +95,7 @@ def command(
     size: tuple[int, int] | None,
     theme: str | None,
     screen: bool,
+    cells: bool,
     max_memory: int | None,
 ) -> None:
     """Play a demo: a short Python file drives the real program and real workers.
@@ -126,10 +128,11 @@ def command(
         options += [f"--size={size[0]}x{size[1]}"] if size else []
         options += [f"--max-memory={max_memory}"] if max_memory is not None else []
         options += [f"--theme={theme}"] if theme else []
+        options += ["--cells"] if cells else []
         worst, stopped = run_until_signal(_play_in_processes(formats_of, options))
         sys.exit(128 + stopped if stopped else worst)
     demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
-    captures = Captures(demo.name, demo.title, formats_of[demo.name])
+    captures = Captures(demo.name, demo.title, formats_of[demo.name], cells)
     on_screen = screen or not (no_screen or out or formats or size)
     played = _perform(demo, captures, folder, size, max_memory, on_screen)
     if played.problem:

@@ -1,7 +1,10 @@
 """Where a screen is shown, a terminal or a page of ``concwatch serve``, and the state saved for the next."""
 
 import os
+import re
+import select
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from concwatch.charts.symbols import ASKED, AUTO, BRAILLE, CHOICES, best_symbols
 from concwatch.charts.table import WINDOWS
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.files import write_atomically
@@ -16,12 +20,16 @@ from concwatch.ui.in_page import in_page, pop_page_size
 
 if sys.platform != "win32":
     import termios
+    import tty
 
 if TYPE_CHECKING:
     from concwatch.ui.lanes_app import LanesApp
 
 WITHOUT_CURSOR = ("dumb", "unknown")
 """Values of TERM for terminals that cannot move the cursor, such as an editor's shell window."""
+
+ANSWER_TIMEOUT = 0.5
+"""Seconds that a terminal has to say what it is."""
 
 DEFAULT_SIZE = (24, 80)
 """Lines and columns assumed of a terminal that does not know its size."""
@@ -72,6 +80,8 @@ class ScreenState(msgspec.Struct, frozen=True, omit_defaults=True):
     theme: str = ""
     window: float | None = None
     """Seconds."""
+    symbols: str = ""
+    """One of `concwatch.charts.symbols.CHOICES`."""
 
 
 def state_path() -> Path:
@@ -90,7 +100,8 @@ def load_state() -> ScreenState:
     except (OSError, ValueError):  # msgspec's errors are ValueErrors too
         return ScreenState()
     window = saved.window if saved.window in WINDOWS else None
-    return ScreenState(saved.theme if saved.theme in ALL_THEMES else "", window)
+    symbols = saved.symbols if saved.symbols in CHOICES else ""
+    return ScreenState(saved.theme if saved.theme in ALL_THEMES else "", window, symbols)
 
 
 def save_state(state: ScreenState) -> None:
@@ -99,6 +110,31 @@ def save_state(state: ScreenState) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, msgspec.json.encode(state))
+
+
+def ask_terminal(source: int, target: int) -> str:
+    """Ask a terminal for its name and version (XVERSION); return its answer, empty if there is none in time.
+
+    Every terminal answers the second question, its attributes, so that one that ignores the first costs no
+    time. Keys that are typed meanwhile are lost.
+    """
+    if sys.platform == "win32":
+        return ""
+    before, answer = termios.tcgetattr(source), b""
+    try:
+        tty.setcbreak(source, termios.TCSANOW)
+        os.write(target, b"\x1b[>0q\x1b[c")
+        deadline = time.monotonic() + ANSWER_TIMEOUT
+        while not re.search(rb"\x1b\[\?[\d;]*c", answer):
+            if not select.select([source], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                break
+            answer += os.read(source, 1024)
+    except OSError:
+        return ""
+    finally:
+        termios.tcsetattr(source, termios.TCSANOW, before)
+    found = re.search(rb"\x1bP>\|([^\x1b]*)\x1b", answer)
+    return found[1].decode(errors="replace") if found else ""
 
 
 class Display:
@@ -115,12 +151,21 @@ class Display:
         """Whether it is a page of ``concwatch serve``."""
         self.saved = load_state()
         """What the user chose on the last screen."""
+        self.symbols = self.saved.symbols
+        """The symbols of charts to start with, one of `CHOICES`; empty for the best."""
+        self.picture_cells = False
+        """Whether pictures show the cells of charts, not vectors."""
         self._size = None
+        answer = ""
         if self.is_page:
             exit_with_page(sys.stdin.fileno())
             self._size = pop_page_size()
         else:
-            exit_with_terminal(*take_terminal())
+            terminal = take_terminal()
+            if os.environ.get("TERM", "").startswith(ASKED):
+                answer = ask_terminal(*terminal)
+            exit_with_terminal(*terminal)
+        self._best = BRAILLE if self.is_page else best_symbols(answer, os.environ)
 
     @property
     def theme(self) -> str:
@@ -134,6 +179,8 @@ class Display:
 
     def run(self, app: "LanesApp") -> int:
         """Run an app, then print which files were saved. Return the exit status."""
+        app.picture_cells = self.picture_cells
+        app.use_symbols(self.symbols or AUTO, self._best)
         app.run(size=self._size)
         if not self.is_page:  # a page's standard output carries packets
             for path in (*app.recording.paths, *app.saved):

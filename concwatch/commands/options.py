@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from concwatch.charts.symbols import CHOICES as SYMBOL_CHOICES
 from concwatch.commands.values import (
     CLUSTER,
     ENGINES,
@@ -14,6 +15,7 @@ from concwatch.commands.values import (
     MODE,
     RATE,
     SIZE,
+    SYMBOLS,
     TASKS,
     THEME,
     WINDOW,
@@ -66,6 +68,10 @@ SCREEN: dict[str, dict[str, Any]] = {
         "default": "screenshots",
         "help": "Folder in which the keys s and S save pictures; created when needed.",
     },
+    "--cells": {
+        "is_flag": True,
+        "help": "Save pictures of the screen with charts as the terminal shows them, not as vectors.",
+    },
     "--record": {
         "metavar": "FILE",
         "help": 'Record the session to FILE, a new file; compressed if the name ends in ".gz".',
@@ -95,6 +101,12 @@ SCREEN: dict[str, dict[str, Any]] = {
         "help": 'Longest time that the charts show, such as "30s" or "10min".',
     },
     "--theme": {"type": THEME, "show_default": "the last choice", "help": "Colour theme."},
+    "--symbols": {
+        "type": SYMBOLS,
+        "metavar": "|".join(SYMBOL_CHOICES),
+        "show_default": "the last choice, else auto",
+        "help": "Characters that charts are drawn with; auto: the best that the terminal is known to draw.",
+    },
 }
 """The options of the screen: the arguments of `click.option` by name."""
 
@@ -107,6 +119,7 @@ host_option = click.option("--host", **SCREEN["--host"])
 cluster_option = click.option("--cluster", **SCREEN["--cluster"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
+cells = click.option("--cells", **SCREEN["--cells"])
 record = click.option("--record", **SCREEN["--record"])
 
 

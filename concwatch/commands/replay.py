@@ -7,7 +7,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.display import Display, check_display
-from concwatch.commands.options import screenshots
+from concwatch.commands.options import cells, screenshots
 from concwatch.commands.values import Parsed, number_parser
 from concwatch.console import BAD_INPUT, print_error
 
@@ -25,8 +25,9 @@ _parse_speed = number_parser(0.1, 100, "not a speed: expected a number from 0.1 
     help="Playback speed as a factor, from 0.1 to 100.",
 )
 @screenshots
+@cells
 @click.pass_context
-def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> None:
+def command(ctx: click.Context, file: Path, speed: float, screenshots: Path, cells: bool) -> None:
     """Play a recording on the same screen: pause, step, jump, change the speed.
 
     Needs a terminal. Press ? for the keys.
@@ -40,6 +41,7 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> 
         print_error(str(error))
         ctx.exit(BAD_INPUT)
     display = Display()
+    display.picture_cells = cells
     from concwatch.ui.replay_app import ReplayApp  # imported late: it takes 0.2 s
 
     ctx.exit(display.run(ReplayApp(recording, file.name, speed, screenshots, theme=display.theme)))

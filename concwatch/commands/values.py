@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from concwatch.charts.symbols import CHOICES as SYMBOL_CHOICES
 from concwatch.charts.table import WINDOWS
 from concwatch.commands import completion, configuration
 from concwatch.commands.completion import Complete
@@ -255,6 +256,7 @@ TASKS = Parsed(
     "engine=n,...", _tasks, lambda: [f"{name}=" for name in completion.engine_names()], comma_separated=True
 )
 THEME = _one_of("theme", _themes)
+SYMBOLS = _one_of("set of symbols", lambda: SYMBOL_CHOICES)
 WINDOW = Parsed("time", _window)
 CLUSTER = Parsed("address", _cluster, lambda: ["local:4", "tcp://"])
 PID = Parsed("pid", number_parser(1, 1 << 22, "not a PID: expected the PID of a process", int))

@@ -64,7 +64,7 @@ WAITS_GROUPS = 10
     help='With --json: exit with status 1 unless this holds, such as "live_at_end <= 0". Can be repeated.',
 )
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
-@options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots")})
+@options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots", "--cells")})
 def command(
     arguments: Sequence[str],
     json: str | None,
@@ -77,6 +77,7 @@ def command(
     record: str | None,
     recordings: str,
     screenshots: Path,
+    cells: bool,
 ) -> None:
     """Watch a program."""
     if not arguments:
@@ -96,7 +97,7 @@ def command(
         if json is None:
             session = SessionRecording(Path(recordings), recorder)
             status = _on_screen(
-                arguments, host, session, screenshots, keep=keep, outcomes=outcomes, trace=trace
+                arguments, host, session, screenshots, cells, keep=keep, outcomes=outcomes, trace=trace
             )
         else:
             output = sys.stderr.fileno() if json == "-" else None
@@ -117,10 +118,16 @@ def _check_screen_options() -> None:
 
 
 def _on_screen(
-    command: Sequence[str], host: Host | None, recording: SessionRecording, pictures: Path, **how: bool
+    command: Sequence[str],
+    host: Host | None,
+    recording: SessionRecording,
+    pictures: Path,
+    cells: bool,
+    **how: bool,
 ) -> int:
     """Watch a program on the screen. Return the exit status."""
     display = Display()  # before the program starts, which must not inherit the variables of a page
+    display.picture_cells = cells
     from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
 
     with watched_in_background(command, host=host, **how) as (watching, program, output):

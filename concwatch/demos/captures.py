@@ -8,11 +8,11 @@ from typing import Any
 from textual.app import App
 
 from concwatch.pictures.cast import Cast
-from concwatch.pictures.cells import split_texts
 from concwatch.pictures.film import Frame, make_film
 from concwatch.pictures.png import PicturesUnavailable, to_png
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
+from concwatch.ui.screen_vectors import screen_svg, vector_charts
 
 FRAME_INTERVAL = 0.2
 """Seconds between two frames of a film."""
@@ -44,13 +44,17 @@ def check_formats(formats: Collection[str]) -> None:
 class Captures:
     """Stores the pictures, frames and terminal output of a demo, as far as the formats need them."""
 
-    def __init__(self, name: str, title: str, formats: Collection[str]) -> None:
-        """Prepare pictures with this file name prefix and window title in some of `FORMATS`."""
+    def __init__(self, name: str, title: str, formats: Collection[str], cells: bool = False) -> None:
+        """Prepare pictures with this file name prefix and window title in some of `FORMATS`.
+
+        With ``cells``, charts are drawn as the terminal shows them, not as vectors.
+        """
         self.shots: dict[str, str] = {}
         """The pictures as SVG, by name."""
         self._name = name
         self._title = title
         self._formats = formats
+        self._cells = cells
         self._frames: list[Frame] = []
         self._terminal = RecordedTerminal() if "cast" in formats else None
         self._began: float | None = None
@@ -80,13 +84,14 @@ class Captures:
         """Add a frame to the film, if filming has started."""
         if self._began is None:
             return
-        strips = screen_strips(app)
+        with vector_charts(app, cells=self._cells) as charts:
+            strips = screen_strips(app)
         if strips is not None:
-            self._frames.append(Frame(time.monotonic() - self._began, list(map(list, strips))))
+            self._frames.append(Frame(time.monotonic() - self._began, list(map(list, strips)), charts))
 
     def add_shot(self, name: str, app: App[Any]) -> None:
         """Add a picture of the screen."""
-        self.shots[name] = split_texts(app.export_screenshot(title=self._title))
+        self.shots[name] = screen_svg(app, self._title, cells=self._cells)
 
     def files(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield the name and the content of each file."""

@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 
+from concwatch.charts.symbols import OCTANT_DOTS
 from concwatch.graphemes import graphemes
 from concwatch.pictures.fonts import font_characters, has_glyph
 
@@ -112,10 +113,26 @@ def _split(text: re.Match[str]) -> str:
     for letter, width in _pieces(plain):
         written = html.escape(letter).replace("\N{NO-BREAK SPACE}", "&#160;")
         length = width * CELL_WIDTH
+        if letter in OCTANT_DOTS:
+            path = octant_path(letter, x, float(text[4]) - BASELINE + TOP, CELL_WIDTH, CELL_HEIGHT)
+            parts.append(f'<path class="{text[1]}" d="{path}"/>')
+            x += length
+            continue
         place = f'x="{x:g}" y="{text[4]}"{fit(letter, length)}{text[5]}'
         parts.append(f'<text class="{text[1]}" {place}>{written}</text>')
         x += length
     return "".join(parts)
+
+
+def octant_path(letter: str, x: float, y: float, width: float, height: float) -> str:
+    """Return the SVG path of an octant, which no font of ours has, in a cell whose corner is at ``x, y``."""
+    dots, wide, high = OCTANT_DOTS[letter], width / 2, height / 4
+    return "".join(
+        f"M{x + side * wide:.2f} {y + (3 - row) * high:.2f}h{wide:.2f}v{high:.2f}h{-wide:.2f}z"
+        for side in (0, 1)
+        for row in range(4)
+        if dots >> 4 * side + row & 1
+    )
 
 
 def fit(letter: str, length: float) -> str:

@@ -2,16 +2,19 @@
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from rich.segment import Segment
 
+from concwatch.charts.vector import Vectors
 from concwatch.pictures.cells import Cell, Glyph, Rows, read_cells
+from concwatch.pictures.chart_painter import ChartPainter, chart_pairs
 from concwatch.pictures.glyphs import HEIGHT, WIDTH, draw_masks
 from concwatch.pictures.palette import MAX_COLORS, Palette, make_palette
+from concwatch.pictures.vectors import Run, add_cell
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,8 +31,8 @@ EMPTY = Cell(Glyph(" "))
 Segments = Sequence[Sequence[Segment]]
 """The rows of a terminal from top to bottom, all of the same width."""
 
-Scene = tuple[float, Rows]
-"""The time at which cells appear, and the cells."""
+Scene = tuple[float, Rows, Mapping[str, Vectors]]
+"""The time at which cells appear, the cells, and the charts that are drawn over some of them."""
 
 
 class Frame(Struct, frozen=True):
@@ -38,6 +41,8 @@ class Frame(Struct, frozen=True):
     seconds: float
     """Seconds from the start."""
     rows: Segments
+    charts: Mapping[str, Vectors] = {}
+    """What is drawn over the cells of each character that stands for a chart."""
 
 
 def make_film(frames: Sequence[Frame], kind: str = "gif") -> bytes:
@@ -58,16 +63,19 @@ def make_film(frames: Sequence[Frame], kind: str = "gif") -> bytes:
     if not frames:
         raise ValueError("a film needs at least one frame")
     scenes = read_scenes(frames)
-    cells = Counter(cell for _, rows in scenes for row in rows for cell in row)
+    cells = Counter(cell for _, rows, _ in scenes for row in rows for cell in row)
     masks = draw_masks({cell.glyph for cell in cells})
     pairs = {cell: (cell.foreground, cell.background) for cell in cells}
     used: Counter[tuple[str, str]] = Counter()
     for cell, count in cells.items():
         used[pairs[cell]] += count
+    for _, _, charts in scenes:
+        for chart in charts.values():
+            used.update(chart_pairs(chart))
     palette = make_palette(used)
     tiles = {cell: masks[cell.glyph].point(palette.tables[pair]) for cell, pair in pairs.items()}
-    moments = [*(seconds for seconds, _ in scenes), frames[-1].seconds + LAST_FRAME_SECONDS]
-    return _write(_paint(scenes, tiles), _durations(moments), palette, kind)
+    moments = [*(scene[0] for scene in scenes), frames[-1].seconds + LAST_FRAME_SECONDS]
+    return _write(_paint(scenes, tiles, palette), _durations(moments), palette, kind)
 
 
 def read_scenes(frames: Sequence[Frame]) -> list[Scene]:
@@ -80,8 +88,8 @@ def read_scenes(frames: Sequence[Frame]) -> list[Scene]:
         before = scenes[-1][1] if scenes else rows
         # Equal rows share one list: a long film has tens of thousands.
         rows = [old if old == new else new for old, new in zip(before, rows, strict=True)]
-        if not scenes or rows != before:
-            scenes.append((frame.seconds, rows))
+        if not scenes or rows != before or frame.charts != scenes[-1][2]:
+            scenes.append((frame.seconds, rows, frame.charts))
     return scenes
 
 
@@ -101,20 +109,31 @@ def _durations(moments: Sequence[float]) -> list[int]:
     return [max(MIN_FRAME_MS, after - before) for before, after in pairwise(rounded)]
 
 
-def _paint(scenes: Sequence[Scene], tiles: "dict[Cell, Image]") -> "Iterator[Image]":
-    """Yield a picture of each scene, painting only the cells that have changed."""
+def _paint(scenes: Sequence[Scene], tiles: "dict[Cell, Image]", palette: Palette) -> "Iterator[Image]":
+    """Yield a picture of each scene, painting only the cells and the charts that have changed."""
     from PIL import Image
 
     seen: Rows = []
-    _, first = scenes[0]
+    painted: dict[str, tuple[Vectors, list[Run]]] = {}
+    first = scenes[0][1]
     picture = Image.new("L", (len(first[0]) * WIDTH, len(first) * HEIGHT))
-    for _, rows in scenes:
+    painter = ChartPainter(palette)
+    for _, rows, charts in scenes:
+        runs: dict[str, list[Run]] = {character: [] for character in charts}
         for y, row in enumerate(rows):
             before = seen[y] if seen else [None] * len(row)
             if row != before:
                 for x, (cell, old) in enumerate(zip(row, before, strict=True)):
                     if cell != old:
                         picture.paste(tiles[cell], (x * WIDTH, y * HEIGHT))
+            if charts:
+                for x, cell in enumerate(row):
+                    if cell.glyph.character in runs:
+                        add_cell(runs[cell.glyph.character], y, x)
+        for character, chart in charts.items():
+            if painted.get(character) != (chart, runs[character]):
+                painter.paint(picture, chart, runs[character])
+        painted = {character: (chart, runs[character]) for character, chart in charts.items()}
         seen = rows
         yield picture.copy()
 

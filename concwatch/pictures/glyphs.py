@@ -5,8 +5,9 @@ import io
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from concwatch.charts.symbols import OCTANT_DOTS
 from concwatch.graphemes import graphemes
-from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP, Glyph, fit
+from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP, Glyph, fit, octant_path
 from concwatch.pictures.fonts import FAMILY
 from concwatch.pictures.png import PicturesUnavailable, draw
 
@@ -51,7 +52,9 @@ def _sheet(places: dict[Glyph, tuple[int, int]]) -> str:
     height = (len(places) // COLUMNS + 1) * (HEIGHT + MARGIN)
     baseline = (BASELINE - TOP) / CELL_HEIGHT * HEIGHT
     texts = "".join(
-        f'<text x="{x - glyph.half * WIDTH}" y="{y + baseline}"{_attributes(glyph)}>'
+        f'<path d="{octant_path(glyph.character, x, y, WIDTH, HEIGHT)}"/>'
+        if glyph.character in OCTANT_DOTS
+        else f'<text x="{x - glyph.half * WIDTH}" y="{y + baseline}"{_attributes(glyph)}>'
         f"{html.escape(glyph.character)}</text>"
         for glyph, (x, y) in places.items()
     )

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from concwatch.charts.table import ON_SCREEN, PAIR, WINDOWS, shortest_span
+from concwatch.charts.table import ON_SCREEN, WINDOWS, shortest_span
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import ChartGrid
+from concwatch.ui.widgets.chart_grid import METRICS, ChartGrid
 from concwatch.units import format_seconds
 
 
@@ -50,7 +50,7 @@ class ChartCommands:
         """Show the next chart that has data, where only one or two fit."""
         shown = self._grid.current
         if self._grid.has_class("-row"):
-            shown = max(shown, PAIR - 1)  # the first two are shown together
+            shown = max(shown, self._grid.second)  # the first two are shown together
         self._grid.current = self._from(shown + 1)
 
     def toggle_zoom(self) -> None:
@@ -62,6 +62,12 @@ class ChartCommands:
             grid.current = self._from(wanted)
         grid.single = not grid.single
         grid.call_after_refresh(self._redraw)
+
+    def show_chart(self, metric: str) -> None:
+        """Show one chart alone."""
+        self._grid.current = METRICS.index(metric)
+        self._grid.single = True
+        self._grid.call_after_refresh(self._redraw)
 
     def _from(self, wanted: int) -> int:
         """Return the first chart with data from ``wanted`` on, or of all; ``wanted`` if none has any."""

@@ -12,6 +12,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from concwatch.charts.table import ON_SCREEN
 from concwatch.ui.widgets.key_bar import Key
 from concwatch.ui.widgets.lane_card import STEP
 from concwatch.ui.widgets.text_lines import command
@@ -47,6 +48,8 @@ class Row(NamedTuple):
     """How the key is written, if not as in `SIGNS`."""
     always: bool = False
     """Whether the bar shows it even when there is little room."""
+    about: str = ""
+    """Its description in the palette, if it is not in the help."""
 
     @property
     def shown(self) -> str:
@@ -85,7 +88,8 @@ def palette(rows: Iterable[Row], screen: Screen[object]) -> Iterable[SystemComma
     """Yield the commands that the palette offers on ``screen``."""
     for row in rows:
         if row.title:
-            text = row.help[:1].upper() + row.help[1:]
+            text = row.help or row.about
+            text = text[:1].upper() + text[1:]
             yield SystemCommand(row.title, text, partial(screen.run_action, row.action))
 
 
@@ -114,6 +118,14 @@ CHARTS = (
     Row(
         "", "", "focus a chart and move the cursor, which shows the values of that moment",
         sign="tab ← →",
+    ),
+    Row(
+        "", "app.next_symbols", "draw charts with other symbols: auto, octants, braille, blocks",
+        title="Chart symbols", sign="^p",
+    ),
+    *(
+        Row("", command("show_chart", spec.metric), title=f"Chart: {spec.title}", about=spec.hint)
+        for spec in ON_SCREEN
     ),
 )  # fmt: skip
 

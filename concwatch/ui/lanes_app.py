@@ -18,12 +18,14 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.worker import WorkerCancelled
 
+from concwatch.charts.symbols import AUTO, BRAILLE, CHOICES, Symbols, chosen_symbols
 from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
 from concwatch.ui.palette import ALL_THEMES, THEMES, readable
 from concwatch.ui.screens.base import BaseScreen, SafeCommandPalette
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.session_recording import SessionRecording
+from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.size_notice import SizeNotice, is_large_enough
 from concwatch.units import format_bytes
 from concwatch.worker.collector import trim_heap
@@ -73,6 +75,29 @@ class LanesApp(InputQueue):
         self.recording = SessionRecording(Path("recordings"))
         """The recording of this session."""
         self._lanes: LanesScreen | None = None
+        self.picture_cells = False
+        """Whether pictures show the cells of charts as the terminal does, not vectors."""
+        self._symbols, self._best = AUTO, BRAILLE
+        self.chosen_symbols = ""
+        """The symbols of charts that the user chose; empty if the initial ones are unchanged."""
+
+    def use_symbols(self, choice: str, best: Symbols) -> None:
+        """Draw charts with ``choice``, one of `CHOICES`; ``best`` are the best for the terminal."""
+        self._symbols, self._best = choice, best
+
+    @property
+    def chart_symbols(self) -> Symbols:
+        """The symbols that charts are drawn with."""
+        return chosen_symbols(self._symbols, self._best)
+
+    def action_next_symbols(self) -> None:
+        """Draw charts with the next symbols."""
+        self.chosen_symbols = self._symbols = CHOICES[(CHOICES.index(self._symbols) + 1) % len(CHOICES)]
+        for screen in self.screen_stack:
+            for chart in screen.query(Chart):
+                chart.symbols = self.chart_symbols
+        drawn = f": {self.chart_symbols.name}" if self._symbols == AUTO else ""
+        self.notify(f"charts are drawn with {self._symbols}{drawn}")
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -199,9 +224,9 @@ class LanesApp(InputQueue):
     def action_save_picture(self) -> None:
         """Save a picture of the screen."""
         self.update_now()
-        from concwatch.pictures.cells import split_texts  # as in `_save`
+        from concwatch.ui.screen_vectors import screen_svg  # as in `_save`
 
-        self._save(split_texts(self.export_screenshot(title="concwatch")), "")
+        self._save(screen_svg(self, "concwatch", cells=self.picture_cells), "")
 
     def action_save_chart(self) -> None:
         """Save a picture of the focused chart, or of the first visible one."""

@@ -49,12 +49,12 @@ class MarkView:
             if mark.time >= snapshot.elapsed - seconds
         ]
 
-    def describe(self, snapshot: Snapshot, time: float, span: float) -> str:
-        """Return the cursor's time and the marks of the ``span`` seconds before it."""
+    def describe(self, snapshot: Snapshot, time: float, span: float) -> Sequence[str]:
+        """Return the cursor's time, and the marks of the ``span`` seconds before it."""
         moment = time - (snapshot.time - snapshot.elapsed)
         texts = [mark_text(mark) for mark in self._recent() if moment - span <= mark.time <= moment]
         texts.reverse()  # notes before commands, the newest first
         more = [f"+{len(texts) - DESCRIBED}"] if len(texts) > DESCRIBED else []
         ago = f"−{format_seconds(snapshot.time - time)}" if snapshot.time - time >= 0.05 else "now"
         clock = format_clock(moment) if moment >= 0 else "before the start"
-        return " · ".join([f"{clock} ({ago})", *texts[:DESCRIBED], *more])
+        return [f"{clock} ({ago})", *texts[:DESCRIBED], *more]

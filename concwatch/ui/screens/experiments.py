@@ -8,14 +8,14 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.events import Resize
 from textual.reactive import reactive
 
-from concwatch.charts.colors import series_colors
+from concwatch.charts.colors import lane_colors
 from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.runner import Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.ui import keys
 from concwatch.ui.experiment_runs import ExperimentRuns
-from concwatch.ui.palette import dimmed
+from concwatch.ui.palette import FEW_COLORS, dimmed
 from concwatch.ui.screens.base import DismissOnceScreen, is_exiting
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
@@ -146,8 +146,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
         return {series.name: color for series, color in zip(table.series, colors, strict=True)}
 
     def _engine_colors(self, engines: Sequence[str]) -> list[str]:
-        lanes = [lane.engine.name for lane in self._lab.lanes]
-        return series_colors(engines, lanes, self.app.current_theme.dark)
+        return lane_colors(engines, self.app.current_theme.dark, self.app.theme == FEW_COLORS)
 
     def _show_memory(self, runner: Runner, table: Table, colors: dict[str, str]) -> None:
         """Show the lanes of the current run, else one finished run of each series."""

@@ -16,7 +16,9 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from concwatch.charts.colors import lane_color
+from concwatch.charts.colors import lane_colors
+from concwatch.charts.cost import Trails
+from concwatch.charts.decimation import Memo
 from concwatch.charts.plot import LaneSeries
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
@@ -117,6 +119,8 @@ class LanesScreen(PrestyledScreen[None]):
         self._baseline: Snapshot | None = None
         self._events_shown = 0
         self._live: list[int] = []
+        self._trails = Trails()
+        self._memos: dict[str, dict[str, Memo]] = {}
         self._colors: list[str] = []
         self._rearranging = False
 
@@ -145,6 +149,7 @@ class LanesScreen(PrestyledScreen[None]):
         self._rearranging = True
         await self.query(LaneCard).remove()
         self.snapshot = self._source.snapshot()
+        self._memos.clear()
         self._choose_colors()
         self.set_reactive(LanesScreen.selected, selected)
         *cards, _ = self.side_widgets()
@@ -179,7 +184,7 @@ class LanesScreen(PrestyledScreen[None]):
     def _choose_colors(self) -> None:
         """Choose the colour of each lane, which depends on the theme."""
         dark, few = self.app.current_theme.dark, self.app.theme == FEW_COLORS
-        self._colors = [lane_color(index, dark, few) for index in range(len(self.snapshot.lanes))]
+        self._colors = lane_colors([lane.name for lane in self.snapshot.lanes], dark, few)
 
     def apply_theme(self) -> None:
         """Choose the colours again after the theme has changed."""
@@ -215,24 +220,49 @@ class LanesScreen(PrestyledScreen[None]):
             self.query_one(EventView).show(events, self.colors_of(snapshot))
 
     def _draw_charts(self, snapshot: Snapshot) -> None:
-        """Draw the charts up to a snapshot."""
-        series = self._source.series()
-        names = [
-            f"{lane.name}, median" if samples.band else lane.name
-            for lane, samples in zip(snapshot.lanes, series, strict=True)
-        ]
-        shown = [
-            LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.charted_lanes(snapshot)
-        ]
+        """Draw the charts up to a snapshot, if an update is due."""
+        seconds = self.charts.window(snapshot.time - self._source.began)
+        if not self._grid.is_due(snapshot.time, seconds):
+            return
+        shown = self._lane_series(snapshot)
         theme = self.app.theme_variables
         colors = self.colors_of(snapshot)
-        seconds = self.charts.window(snapshot.time - self._source.began)
         marks = self._marks.annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
         live = [lane.live for lane in snapshot.lanes]
         unchanged, self._live = live == self._live, live
         self._grid.show(
             shown, snapshot.time, seconds, marks, partial(self._marks.describe, snapshot), unchanged
         )
+
+    def _lane_series(self, snapshot: Snapshot) -> list[LaneSeries]:
+        """Return the lanes as the charts draw them."""
+        series = self._source.series()
+        held = {
+            index: card.slider.held for index, card in enumerate(self._cards) if card.slider.held is not None
+        }
+        costs = self._trails.costs(snapshot.lanes, series, snapshot.time, held)
+        names = [
+            f"{lane.name}, median" if samples.band else lane.name
+            for lane, samples in zip(snapshot.lanes, series, strict=True)
+        ]
+        return [
+            LaneSeries(
+                names[lane],
+                series[lane],
+                self._colors[lane],
+                lane + 1 if self._cards else 0,
+                top=bool(self._cards) and lane == self.selected,
+                cost=costs[lane],
+                memos=self._memos.setdefault(names[lane], {}),
+            )
+            for lane in self.charted_lanes(snapshot)
+        ]
+
+    @on(Slider.Dragged)
+    @on(Slider.Cancelled)
+    def _show_ghost(self) -> None:
+        """Show where the lane would be on the chart of the cost."""
+        self._grid.show_cost(self._lane_series(self.snapshot))
 
     def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
         """Return the colour of each lane named in events and marks."""
@@ -265,6 +295,7 @@ class LanesScreen(PrestyledScreen[None]):
         """Mark the selected lane."""
         for index, card in enumerate(self._cards):
             card.selected = index == selected
+        self._grid.redraw()
 
     async def action_command(self, name: str, args: tuple[object, ...]) -> None:
         """Run a method of the lanes' commands, the charts' commands, or the screen."""

@@ -1,6 +1,7 @@
-"""A chart widget: lines over time, with each line's current value in the title."""
+"""A chart widget: lines over time, with each line's current value at its right end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.color import Color
 from rich.segment import Segment
@@ -11,14 +12,17 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from concwatch.charts.captions import LegendEntry, caption, legend
+from concwatch.charts.captions import title
 from concwatch.charts.picture import LABEL_WIDTH, Picture, compose
 from concwatch.charts.plot import Plot
-from concwatch.charts.terminal import paint
+from concwatch.charts.symbols import BRAILLE, Symbols
+from concwatch.charts.terminal import Painter
 from concwatch.charts.ticks import column_of, time_of
+from concwatch.charts.vector import Vectors
 
 TITLE_MARGIN = 4
 """The cells of the content width that a border leaves free around its title."""
@@ -48,7 +52,10 @@ class PictureRow(Strip):
 
 
 class Chart(Widget, can_focus=True):
-    """A line chart that repaints only when a cell changes."""
+    """A line chart that repaints only the rows in which a cell changes."""
+
+    symbols: reactive[Symbols] = reactive(BRAILLE)
+    """The symbols that lines are drawn with."""
 
     COMPONENT_CLASSES = {"chart--axis", "chart--grid"}
     """
@@ -86,9 +93,11 @@ class Chart(Widget, can_focus=True):
         self._rows: list[list[Segment]] = []
         self._framed: list[Strip] = []
         self._end: Strip | None = None
+        self._stale: set[int] = set()
+        self._painter = Painter()
         self._colors: Colors = ("", "", None)
         self._styled: DOMNode | None = None
-        self._caption: list[tuple[str, str]] = []
+        self._title: list[tuple[str, str]] = []
         self.border_title = Content(plot.title)
 
     def show(self, plot: Plot) -> None:
@@ -105,12 +114,36 @@ class Chart(Widget, can_focus=True):
         if not width or not height:
             return
         self._update_title(width - TITLE_MARGIN)
-        picture = compose(self.plot, width, height) if self.plot.lines else None
+        picture = compose(self.plot, width, height, self.symbols) if self.plot.lines else None
         colors = self._axis_colors()
         if (picture, colors) != self._painted:
             self._painted = picture, colors
-            self._rows = paint(picture, *colors) if picture else []
+            self._show_rows(self._painter.paint(picture, *colors) if picture else [])
+
+    def _show_rows(self, rows: list[list[Segment]]) -> None:
+        """Replace the rows of the picture, and refresh those that differ."""
+        before, self._rows = self._rows, rows
+        if len(before) != len(rows):
+            self._end = None
             self.refresh()
+            return
+        changed = [
+            at
+            for at, (old, new) in enumerate(zip(before, rows, strict=True))
+            if old is not new and old != new
+        ]
+        self._stale.update(changed)
+        if changed:
+            width = self.content_size.width
+            self.refresh(*(Region(0, at, width, 1) for at in changed))
+
+    def on_mount(self) -> None:
+        """Draw with the symbols that the app has chosen."""
+        self.set_reactive(Chart.symbols, getattr(self.app, "chart_symbols", self.symbols))
+
+    def watch_symbols(self) -> None:
+        """Draw with other symbols."""
+        self._update()
 
     @property
     def picture(self) -> Picture | None:
@@ -131,14 +164,28 @@ class Chart(Widget, can_focus=True):
         return self._colors
 
     def _update_title(self, width: int) -> None:
-        parts = caption(self.plot.title, self.legend(), width, self.plot.short_title)
-        if parts != self._caption:  # setting it redraws the border
-            self._caption = parts
+        parts = title(self.plot.title, self.plot.short_title, self.title_names(), width)
+        if parts != self._title:  # setting it redraws the border
+            self._title = parts
             self.border_title = Content.assemble(*parts)
 
-    def legend(self) -> list[LegendEntry]:
-        """Return the entries of the title: each line's name and current value."""
-        return legend(self.plot)
+    def title_names(self) -> Sequence[tuple[str, str]]:
+        """Return the names in the title, with their colours: none, as lines have labels at their ends."""
+        return ()
+
+    @contextmanager
+    def as_vectors(self, character: str) -> Iterator[Vectors | None]:
+        """Render the cells of the plot as ``character`` meanwhile; yield what is to be drawn over them."""
+        picture, rows, framed = self.picture, self._rows, self._framed
+        if picture is None or not rows:
+            yield None
+            return
+        axis, grid, background = colors = self._axis_colors()
+        self._rows, self._end = Painter().paint(picture, *colors, vector=character), None
+        try:
+            yield Vectors(self.plot, picture, axis, grid, background)
+        finally:
+            self._rows, self._framed, self._end = rows, framed, None
 
     _on_resize = _update
 
@@ -172,16 +219,23 @@ class Chart(Widget, can_focus=True):
         if not picture or (picture.width, picture.height) != (width - 2, height - 2):
             return super().render_lines(crop)
         ends = super().render_lines(Region(0, height - 2, width, 2))
+        stale: Iterable[int] = self._stale
         if ends[0] is not self._end:  # Textual returns the same strip until something changes
-            self._end = ends[0]
+            self._end, stale = ends[0], range(height - 3)
+            top = super().render_lines(Region(0, 0, width, 1))
+            framed = [*top, *ends[:1] * (height - 3), *ends]
+            self._framed = [PictureRow(row, width) for row in framed]
+        if stale:
             left, *_, right = ends[0]
             _, background = self.background_colors
-            rows = self._rows[:-1]
-            for each in self.get_line_filters():
-                rows = [each.apply(row, background) for row in rows]
-            top = super().render_lines(Region(0, 0, width, 1))
-            rows = [list(top[0]), *([left, *row, right] for row in rows), *map(list, ends)]
-            self._framed = [PictureRow(row, width) for row in rows]
+            filters = self.get_line_filters()
+            for at in stale:
+                if at < height - 3:
+                    row = self._rows[at]
+                    for each in filters:
+                        row = each.apply(row, background)
+                    self._framed[at + 1] = PictureRow([left, *row, right], width)
+            self._stale = set()
         lines = self._framed[crop.y : crop.bottom]
         if crop.column_span != (0, width):
             lines = [line.crop(*crop.column_span) for line in lines]
@@ -208,14 +262,16 @@ class CursorChart(Chart):
     class CursorMoved(Message):
         """Posted when the cursor is moved or removed."""
 
-        def __init__(self, moment: float | None, span: float) -> None:
+        def __init__(self, chart: "CursorChart", moment: float | None, span: float) -> None:
             """Create a message.
 
             Args:
+                chart: the chart whose cursor it is.
                 moment: the cursor's position in seconds on the lines' clock; None if it is removed.
                 span: the seconds before ``moment`` that the cursor's column shows.
             """
             super().__init__()
+            self.chart = chart
             self.moment = moment
             self.span = span
 
@@ -226,14 +282,15 @@ class CursorChart(Chart):
     def _move_cursor(self, column: int) -> None:
         """Move the cursor to a column of cells, or remove it if the column is outside the chart."""
         plot, columns = self.plot, self._columns
-        inside = 0 <= column < columns and bool(plot.lines)
+        inside = 0 <= column < columns and bool(plot.lines) and plot.over_time
         time = time_of(column, plot.end, plot.length, columns) if inside else None
-        self.post_message(self.CursorMoved(time, plot.length / columns))
+        self.post_message(self.CursorMoved(self, time, plot.length / columns))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Move the cursor to the mouse."""
         offset = event.get_content_offset(self)
-        self._move_cursor(-1 if offset is None else offset.x - LABEL_WIDTH - 1)
+        # Over the labels on the right it is in the last column.
+        self._move_cursor(-1 if offset is None else min(offset.x - LABEL_WIDTH - 1, self._columns - 1))
 
     def on_leave(self) -> None:
         """Remove the cursor."""
@@ -248,4 +305,4 @@ class CursorChart(Chart):
 
     def action_remove_cursor(self) -> None:
         """Remove the cursor."""
-        self.post_message(self.CursorMoved(None, 0.0))
+        self.post_message(self.CursorMoved(self, None, 0.0))

@@ -1,6 +1,7 @@
 """The grid of charts on the screen. `concwatch.charts.table` has the charts."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from msgspec import structs
 from textual import on
@@ -11,9 +12,10 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from concwatch.charts.annotations import Annotation
+from concwatch.charts.captions import value_text
 from concwatch.charts.picture import SMALLEST
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
-from concwatch.charts.table import BY_METRIC, FEW, MANY, MOST, ON_SCREEN, PAIR
+from concwatch.charts.table import BY_METRIC, COST, FEW, MANY, MOST, ON_SCREEN, PAIR, SHARED, TRACED
 from concwatch.ui.widgets.chart import Chart, CursorChart
 from concwatch.units import format_clock
 
@@ -26,18 +28,18 @@ LEAST_WIDTH = 48
 FRAMES_A_WINDOW = 300
 """The maximum number of updates of the charts during one time window: about one for each column of dots."""
 
-LEAST_FRAME, CALM_FRAME = 0.2, 0.5
+LEAST_FRAME, CALM_FRAME = 0.25, 0.5
 """The minimum seconds between two updates; and while the number of tasks does not change."""
 
 METRICS = [spec.metric for spec in ON_SCREEN]
 """The metrics of the charts, in their order."""
 
-Describe = Callable[[float, float], str]
-"""Returns the caption for a cursor, given its time and the seconds before it that its column shows."""
+Describe = Callable[[float, float], Sequence[str]]
+"""Returns the moment of a cursor and its marks, given its time and the seconds that its column shows."""
 
 
-def _clock(time: float, span: float) -> str:
-    return format_clock(time)
+def _clock(time: float, span: float) -> Sequence[str]:
+    return (format_clock(time),)
 
 
 class ChartGrid(Container):
@@ -52,10 +54,8 @@ class ChartGrid(Container):
         layers: charts caption;
         & Chart { layer: charts; }
         & .extra, & .more, & .most { display: none; }
-        &.-untraced {
-            & #chart-traced { display: none; }
-            & #chart-rss { column-span: 2; }
-        }
+        &.-untraced #chart-traced { display: none; }
+        &.-traced #chart-cost { display: none; }
         & #caption {
             layer: caption;
             dock: bottom;
@@ -80,12 +80,13 @@ class ChartGrid(Container):
     """The time at which all charts show their values, in seconds on the lab's clock; None for now."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(classes="-untraced")
         self.window = 0.0
         """The time window in seconds."""
         self._due = 0.0
         self._describe: Describe = _clock
         self._span = 0.0
+        self._pointed: Chart | None = None
         self._lanes: Sequence[LaneSeries] = ()
         self._now = 0.0
         self._caption = Static(id="caption")
@@ -93,10 +94,12 @@ class ChartGrid(Container):
 
     def compose(self) -> ComposeResult:
         """Create a chart for each row of the table."""
+        place = -1
         for index, spec in enumerate(ON_SCREEN):
+            place += spec.metric != SHARED[-1]  # the charts that share a place follow each other
             firsts = (("later", PAIR), ("extra", FEW), ("more", MANY), ("most", MOST))
-            places = [name for name, first in firsts if index >= first]
-            if index == PAIR - 1:
+            places = [name for name, first in firsts if place >= first]
+            if place == PAIR - 1:
                 places.append("second")
             current = "-current" if index == self.current else ""
             yield CursorChart(
@@ -111,8 +114,13 @@ class ChartGrid(Container):
         """Select the single chart."""
         for index, chart in enumerate(self.query(Chart)):
             chart.set_class(index == current, "-current")
-        self.set_class(current >= PAIR, "-turned")
+        self.set_class(current not in (0, self.second), "-turned")
         self._due = 0.0
+
+    @property
+    def second(self) -> int:
+        """The index of the chart in the second place."""
+        return METRICS.index(COST if self.has_class("-untraced") else TRACED)
 
     def watch_single(self) -> None:
         """Show a single chart, one row of charts, or the grid."""
@@ -127,7 +135,7 @@ class ChartGrid(Container):
     @on(CursorChart.CursorMoved)
     def _move_cursor(self, event: CursorChart.CursorMoved) -> None:
         event.stop()
-        self._span = event.span
+        self._span, self._pointed = event.span, event.chart
         self.cursor = event.moment
 
     def watch_cursor(self) -> None:
@@ -138,11 +146,27 @@ class ChartGrid(Container):
     def watch_logarithmic(self) -> None:
         """Redraw the charts with the current axis and cursor."""
         for chart in self.query(Chart):
-            chart.show(structs.replace(chart.plot, logarithmic=self.logarithmic, cursor=self.cursor))
+            chart.show(self._adjusted(chart.plot))
+
+    def _adjusted(self, plot: Plot) -> Plot:
+        """Return a plot with the axis and the cursor of all charts, if its x axis is time."""
+        if not plot.over_time:
+            return plot
+        return structs.replace(plot, logarithmic=self.logarithmic, cursor=self.cursor)
+
+    def _cursor_text(self, cursor: float) -> str:
+        """Return the moment of the cursor, the values of the chart that it is moved on, and the marks."""
+        moment, *marks = self._describe(cursor, self._span)
+        values = []
+        if self._pointed is not None:
+            plot = self._pointed.plot
+            values = [f"{line.name} {value_text(line, plot.kind, plot.end, cursor)}" for line in plot.lines]
+            values = [f"{plot.title}: {', '.join(values)}"] if values else []
+        return " · ".join([moment, *values, *marks])
 
     def _update_caption(self) -> None:
         """Show the description of the cursor over the lower edge."""
-        text = "" if self.cursor is None else self._describe(self.cursor, self._span)
+        text = "" if self.cursor is None else self._cursor_text(self.cursor)
         if text != self._caption_text:
             self._caption_text = text
             self._caption.set_class(bool(text), "-shown")
@@ -153,6 +177,10 @@ class ChartGrid(Container):
         plots = (make_plot(spec, self._lanes, self._now, self.window) for spec in ON_SCREEN)
         return [at for at, plot in enumerate(plots) if plot.lines]
 
+    def is_due(self, now: float, window: float) -> bool:
+        """Return whether the charts are to be drawn again at ``now``, with a time window in seconds."""
+        return now >= self._due or window != self.window
+
     def show(
         self,
         lanes: Sequence[LaneSeries],
@@ -162,7 +190,7 @@ class ChartGrid(Container):
         describe: Describe = _clock,
         calm: bool = False,
     ) -> None:
-        """Draw the lanes' series, if an update is due.
+        """Draw the lanes' series.
 
         Args:
             lanes: each lane with its series and colour.
@@ -173,16 +201,13 @@ class ChartGrid(Container):
             calm: whether the number of tasks has not changed since the last update.
         """
         self._describe, self._lanes, self._now = describe, lanes, now
-        if window != self.window:
-            self.window, self._due = window, 0.0
+        self.window = window
         if self.cursor is not None and not now - window <= self.cursor <= now:
             self.cursor = None  # it is outside the window now
-        if now < self._due:
-            return
         self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._update_caption()
         every = dict(zip(METRICS, self.query(Chart), strict=True))
-        self._hide_empty_traced(every)
+        self._choose_second()
         charts = {metric: chart for metric, chart in every.items() if chart.display}
         for metric, chart in charts.items():
             plot = make_plot(BY_METRIC[metric], lanes, now, window)
@@ -190,20 +215,27 @@ class ChartGrid(Container):
             if not plot.lines and fallbacks and len(charts) > 1:
                 fallback = make_plot(BY_METRIC[fallbacks[0]], lanes, now, window)
                 plot = fallback if fallback.lines else plot
-            chart.show(
-                structs.replace(
-                    plot, annotations=annotations, logarithmic=self.logarithmic, cursor=self.cursor
-                )
-            )
+            if plot.over_time:
+                plot = structs.replace(plot, annotations=annotations)
+            chart.show(self._adjusted(plot))
 
-    def _hide_empty_traced(self, charts: Mapping[str, Chart]) -> None:
-        """Widen the first chart over that of traced memory while it is empty and all others are shown."""
-        all_others = all(chart.display for metric, chart in charts.items() if metric != "traced")
+    def show_cost(self, lanes: Sequence[LaneSeries]) -> None:
+        """Draw the chart of the cost again, while a slider is dragged."""
+        chart = self.query_one(f"#chart-{COST}", Chart)
+        if chart.display:
+            chart.show(make_plot(BY_METRIC[COST], lanes, self._now, self.window))
 
-        def drawn(metric: str) -> bool:
-            return bool(make_plot(BY_METRIC[metric], self._lanes, self._now, self.window).lines)
-
-        self.set_class(all_others and drawn("rss") and not drawn("traced"), "-untraced")
+    def _choose_second(self) -> None:
+        """Show traced memory in the second place while anything is traced, else the cost of a task."""
+        traced = any(
+            math.isfinite(values[-1])
+            for lane in self._lanes
+            if (values := lane.series.since(TRACED, self._now)[1])
+        )
+        if traced is not self.has_class("-traced"):
+            self.set_class(traced, "-traced")
+            self.set_class(not traced, "-untraced")
+            self.watch_current(self.current)
 
     def redraw(self) -> None:
         """Draw at the next `show`, whether an update is due or not."""

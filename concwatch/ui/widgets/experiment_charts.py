@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from concwatch.charts.captions import NO_VALUE, LegendEntry
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
 from concwatch.charts.table import shortest_span
@@ -70,11 +69,9 @@ class RunChart(Chart):
         ]
         self.show(Plot("RSS", BYTES, lines, longest, longest, x_ticks=elapsed_ticks))
 
-    def legend(self) -> list[LegendEntry]:
-        """Return the values of running series, or the names of finished ones."""
-        if self.plot.x_ticks is elapsed_ticks:
-            return [LegendEntry(line.name, "", line.color) for line in self.plot.lines]
-        return [entry for entry in super().legend() if entry.value != NO_VALUE]
+    def title_names(self) -> Sequence[tuple[str, str]]:
+        """Return the names of the series, as their lines may end early."""
+        return [(line.name, line.color) for line in self.plot.lines]
 
 
 def _decimal(size: float) -> str:
@@ -99,7 +96,7 @@ class SizeChart(Chart):
 
     def __init__(self) -> None:
         super().__init__(Plot("by size", BYTES), hint="figures by size")
-        self._names: list[LegendEntry] = []
+        self._names: list[tuple[str, str]] = []
 
     def compare(
         self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
@@ -118,7 +115,7 @@ class SizeChart(Chart):
             [line for name, rows in series.items() for line in _line(name, by_name[name], rows, mark)]
             for mark, by_name in ((PUBLISHED, dim), (HERE, colors))
         )
-        self._names = [LegendEntry(name, "", colors[name]) for name in series]
+        self._names = [(name, colors[name]) for name in series]
         kind = kind_of(figures[-1].entry.table.unit) if figures else BYTES
         lines = [*published, *here]
         sizes = [size for line in lines for size in line.times]
@@ -127,10 +124,19 @@ class SizeChart(Chart):
         kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
         self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
         length = high - low + 2 * margin
-        plot = Plot("by size", kind, lines, high + margin, length, logarithmic=True, x_ticks=size_ticks)
+        plot = Plot(
+            "by size",
+            kind,
+            lines,
+            high + margin,
+            length,
+            logarithmic=True,
+            x_ticks=size_ticks,
+            over_time=False,
+        )
         self.show(plot)
 
-    def legend(self) -> list[LegendEntry]:
+    def title_names(self) -> Sequence[tuple[str, str]]:
         """Return the names of the series. The meaning of the marks is in the border."""
         return self._names
 

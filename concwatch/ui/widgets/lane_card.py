@@ -230,7 +230,6 @@ class LaneCard(ClickableLines):
     @on(Slider.Dragged)
     @on(Slider.Cancelled)
     def _show_forecast(self, event: Slider.Moved) -> None:
-        event.stop()
         self._dragging = isinstance(event, Slider.Dragged)
         self.update_lines()
 

@@ -13,6 +13,7 @@ from concwatch.charts.terminal import Painter
 from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png
 from concwatch.ui.screen_strips import screen_strips
+from concwatch.ui.screen_vectors import screen_svg, vector_charts
 from tests.apart import apart
 from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
 
@@ -86,9 +87,10 @@ async def take_frames() -> tuple[list[Frame], str]:
             if number % FILM_HERTZ == 0:
                 screen.lab.set_target(screen.lane(chance.choice(LANES)), chance.choice(TARGETS))
             await screen.run(1 / FILM_HERTZ)
-            rows = list(map(list, screen_strips(screen.app) or ()))
-            frames.append(Frame(number / FILM_HERTZ, rows))
-        return frames, screen.app.export_screenshot(title="concwatch")
+            with vector_charts(screen.app) as charts:
+                rows = list(map(list, screen_strips(screen.app) or ()))
+            frames.append(Frame(number / FILM_HERTZ, rows, charts))
+        return frames, screen_svg(screen.app, "concwatch")
 
 
 def make_pictures() -> dict[str, float]:

@@ -147,7 +147,7 @@ def test_two_runs_are_compared_in_a_table(compare):
         "",
         "asyncio            A         B  difference  ratio",
         "RSS/task       1 KiB  1.25 KiB      +256 B   1.25  worse, spread unknown",
-        "growth        40 k/s    50 k/s     +10 k/s   1.25  better, spread unknown",
+        "created/s     40 k/s    50 k/s     +10 k/s   1.25  better, spread unknown",
         "lag p99        10 ms     10 ms         0 s   1.00  equal",
         "peak RSS      50 MiB    45 MiB      -5 MiB  0.900  better, spread unknown",
         "",
@@ -182,7 +182,7 @@ def test_fail_over_lists_what_got_worse_and_sets_the_exit_status(compare):
     assert done.exit_code == 0
     assert done.stdout.splitlines()[-1].endswith("Nothing is worse by more than 25 %.")
     # In the other direction, the rate falls and the peak rises.
-    assert failing(compare(B_RUN, A_RUN, "--fail-over", "0")) == ["asyncio · growth", "asyncio · peak RSS"]
+    assert failing(compare(B_RUN, A_RUN, "--fail-over", "0")) == ["asyncio · created/s", "asyncio · peak RSS"]
     # A figure that was zero before.
     a, b = run_result(lane(gc_seconds=0.0)), run_result(lane(gc_seconds=0.5))
     done = compare(a, b, "--fail-over", "1000")

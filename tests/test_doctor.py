@@ -312,3 +312,10 @@ def test_a_signal_during_the_test_ends_the_worker():
     finally:
         doctor.kill()
         doctor.wait()
+
+
+def test_no_command_is_wrapped_in_its_middle():
+    command = "pip install --force-reinstall gevent==24.2.1 greenlet==3.0.3"
+    reason = f"broken gevent: the library that was built for another Python; try {command}"
+    found = examined(reasons=[None if row.name != "gevent" else reason for row in CATALOG])
+    assert any(command in line for line in text_of(rows(found)).splitlines())

@@ -245,7 +245,7 @@ def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     assert lane.live == goal.reached.created == goal.reached.target == 200_000
     assert goal.limit is None
     (text,) = bench.texts()[count:]
-    assert text.startswith("200,000 tasks started in ")
+    assert text.startswith("200,000 tasks created in ")
     assert lane.worker.stats.create_rate == pytest.approx(200_000 / goal.reached.seconds)
     grow(lane, bench, 100)
     assert (sent_targets(link)[-1], goal.reached.cancelled) == (100, 199_900)

@@ -361,7 +361,7 @@ def test_reports_about_an_older_target_are_logged_but_not_applied():
     assert lane.worker.goal.reached.cancelled == 100
     assert bench.texts()[-3:] == [
         "memory budget (1 GiB) reached at 300 of 50,000 tasks",
-        "100 tasks started in 10 ms (10 k/s)",
+        "100 tasks created in 10 ms (10 k/s)",
         "100 tasks stopped in 500 ms",
     ]
 
@@ -437,15 +437,16 @@ def test_a_sample_has_the_median_duration_with_tasks_and_retained_memory_without
     stats.add_reading(Reading(5_000, 0.0, 3))
     ticks = [
         (Tick(0.1, 9, 9, 0, 0, 0), None),
-        (Tick(0.2, 9, 6, 3, 0, 0, durations=(5.0, 0.123456, 0.1)), 0.123),
-        (Tick(0.3, 9, 6, 3, 0, 0), 0.123),
-        (Tick(0.4, 9, 0, 9, 0, 0, durations=(5.0,)), None),
+        (Tick(0.15, 12, 9, 3, 0, 0, durations=(0.1,)), None),  # so far, only the shortest have ended
+        (Tick(0.2, 22, 6, 16, 0, 0, durations=(5.0, 0.123456, 0.1)), 0.123),
+        (Tick(0.3, 22, 6, 16, 0, 0), 0.123),
+        (Tick(0.4, 22, 0, 22, 0, 0, durations=(5.0,)), None),
     ]
     for each, duration in ticks:
         assert stats.add_tick(each, each.time, True) is None
         sample = stats.sample(each.time, 0, 0.0)
         assert (sample.duration, sample.retained) == (duration, None if each.live else 5_000)
-    stats.add_tick(Tick(0.5, 19, 9, 10, 0, 0, durations=(1.0,)), 0.5, True)
+    stats.add_tick(Tick(0.5, 31, 9, 22, 0, 0, durations=(1.0,)), 0.5, True)
     stats.reset_workload()
     assert stats.sample(0.5, 0, 0.0).duration is None, "the durations of another workload"
 

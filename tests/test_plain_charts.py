@@ -99,7 +99,7 @@ def test_an_export_is_plain_text_of_80_columns_with_readable_units(path, tmp_pat
     assert "\x1b" not in result.stdout
     assert not [line for line in lines if line != line.rstrip()]
     titles = [line for line in lines if re.search(r"   o asyncio .+   x uvloop .+   \+ threads ", line)]
-    assert [line.split("   ")[0] for line in titles] == ["RSS", "live tasks", "created / s", "completed / s"]
+    assert [line.split("   ")[0] for line in titles] == ["RSS", "live tasks", "created / s", "ended / s"]
     assert "o asyncio 1 k   x uvloop 1 k   + threads 1 k" in titles[1]
     assert "tracemalloc" not in result.stdout  # nothing was traced
     rss = result.stdout.split("\n\n")[0].splitlines()
@@ -133,7 +133,7 @@ def test_a_run_and_its_recording_have_the_same_charts(tmp_path):
     lines = draw(traces_of_labs([bench.lab]))
     assert lines == draw(traces_of_recording(load(path)))
     assert any(line.startswith("tracemalloc   o asyncio ") for line in lines)
-    assert [line for line in lines if line.startswith("completed")] == ["completed / s: always 0"]
+    assert [line for line in lines if line.startswith("completed")] == ["ended / s: always 0"]
 
 
 @pytest.mark.usefixtures("fakes")

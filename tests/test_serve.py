@@ -601,8 +601,8 @@ def switch_on_and_drag(browser, served):
     browser.mouse((column, line), (column + 10, line), (column + 29, line), held=True)
     browser.wait_for("→ about")
     browser.release()
-    browser.wait_for("started in")
-    target = re.search(r"([\d,]+) tasks? started in", "\n".join(browser.lines()))[1]
+    browser.wait_for("created in")
+    target = re.search(r"([\d,]+) tasks? created in", "\n".join(browser.lines()))[1]
     count = int(target.replace(",", ""))
     assert count >= 1_000
     until(lambda: tasks_live(browser) == target, lambda: f"{target} are live: {tasks_live(browser)}")

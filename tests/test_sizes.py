@@ -1,43 +1,92 @@
-"""Five or six lanes fit on the screen, without truncated text, at every terminal size."""
+"""The layout at every size of a terminal, with 1 to 12 lanes, and that no key moves any of it."""
 
 import pytest
 
-from concwatch.lab.catalog import SHOWN, catalog_row
+from concwatch.lab.catalog import CATALOG
 from concwatch.lab.settings import ON_SCREEN, Settings
+from concwatch.ui import keys
+from concwatch.ui.layout import CHART, FRAME, layout
 from concwatch.ui.widgets.chart import Chart
-from tests.screen import stage
+from concwatch.ui.widgets.cost_table import COLUMNS, CostTable
+from concwatch.ui.widgets.lane_card import LaneCard
+from tests.fake import COSTS
+from tests.screen import Stage, stage
 
-SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (160, 45), (200, 60), (250, 70))
-"""The smallest has room for a chart beside at most five lanes."""
+SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (140, 44), (160, 45), (200, 60), (250, 70))
+ENGINES = [engine for engine in CATALOG if engine.name in COSTS]
+TWELVE = [*ENGINES, *(engine for engine in CATALOG if engine not in ENGINES)][:12]
+
+LEFT_OUT = {"c", "z", "h", "s", "S", "r", "q"}
+"""Keys that choose the charts, change the rows, write files, or quit."""
 
 
-@pytest.mark.parametrize(
-    ("trace", "extra", "sizes"),
-    [(False, ["gevent"], SIZES), (True, ["gevent", "sequential"], SIZES[1:])],
-    ids=["five untraced", "six traced"],
-)
-async def test_every_size_shows_all_lanes_settings_and_charts_without_truncated_text(trace, extra, sizes):
-    engines = [*SHOWN, *map(catalog_row, extra)]
-    names = [engine.name for engine in engines]
-    lanes = [f"{number} {name}" for number, name in enumerate(names, 1)]
-    async with stage(engines=engines, settings=Settings(workload=ON_SCREEN, trace=trace)) as s:
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+def test_a_layout_uses_the_rows_of_the_terminal_and_has_a_chart_of_five_rows_or_none(size):
+    width, height = size
+    for lanes in range(1, 33):
+        found = layout(width, height, lanes)
+        events = found.events + FRAME * found.below.framed
+        side = found.lanes * found.card + found.settings + FRAME * found.beside
+        rows = [found.chart] if found.beside else [side, found.chart]
+        assert 2 + sum(rows) + found.table + events == height
+        assert not found.beside or side <= found.chart
+        assert found.chart == 0 or found.chart >= CHART
+        assert found.chart or height < 24, "a chart goes only on the smallest terminals"
+        assert found.lanes == lanes or lanes > 11
+        assert found.below.table or not found.beside, "no cost of a task"
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 5, 8, 12])
+async def test_every_size_shows_lanes_settings_costs_and_charts_without_truncated_text(lanes):
+    engines = TWELVE[:lanes]
+    names = [engine.name for engine in engines if engine.missing() is None and engine.name in COSTS]
+    async with stage(engines=engines, settings=Settings(workload=ON_SCREEN)) as s:
         await s.switch_on(*names, tasks=10_000)
         await s.run(20)
-        for size in sizes:
+        for size in SIZES:
             await s.pilot.resize_terminal(*size)
-            wide = ("g collector", "stop all", "k/s)") if size[0] >= 80 else ()
-            await s.sees(*lanes, "w ", "f refill", "t traced", "? help", "q quit", *wide)
+            found = layout(*size, lanes)
+            await s.sees("w ", "f refill", "t traced", "? help", "q quit")
             assert not [line for line in s.lines() if "…" in line], size
-            assert size[0] < 80 or all(s.row(name) for name in names)
-            await s.sees("0└", "now", within=s.chart("rss"))
-            charts = [chart for chart in s.monitor.query(Chart) if chart.size.height]
-            empty = {chart.plot.title for chart in charts if not chart.picture}
-            assert empty <= {"context switches / s"}, "the fakes report no switches"
-            if size in (SIZES[0], SIZES[-1]):
-                await s.press("question_mark")
-                await s.sees("esc")
-                await s.press("escape")
-        for lane in s.lab.lanes:
-            s.lab.set_target(lane, 0)
+            for number, name in enumerate(names[: found.lanes], 1):
+                card = s.card(name)
+                assert f"{number} {name}" in s.text(card), (size, name)
+                assert "10 k" in s.text(card) or "10,000 live" in s.text(card), (size, name)
+                assert s.slider(name).size.width >= 8, (size, name)
+                cost = s.row(name) if found.below.table else s.text(card)
+                assert "B" in cost or "–" in cost, (size, name)
+            charts = [chart for chart in s.monitor.query(Chart) if chart.display and chart.size.height]
+            assert bool(charts) == bool(found.chart), size
+            assert all(chart.size.height >= CHART - FRAME for chart in charts), size
+
+
+def places(s: Stage) -> dict[str, object]:
+    """Return the regions of cards, sliders and charts, and the columns of the table's headings."""
+    lines = s.monitor.query_one(CostTable).render().plain.splitlines()
+    header = next(line for line in lines if COLUMNS[0].title in line and "/task" in line)
+    return {
+        **{card.id: (card.region, card.slider.region) for card in s.monitor.query(LaneCard)},
+        **{chart.id: chart.region for chart in s.monitor.query(Chart) if chart.display},
+        **{column.title: header.find(column.title) for column in COLUMNS},
+        "header": (s.monitor.query_one(CostTable).region, lines.index(header)),
+    }
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
+async def test_no_key_moves_cards_charts_or_headings(size):
+    async with stage(size, settings=Settings(workload=ON_SCREEN)) as s:
+        await s.switch_on("threads", "asyncio", tasks=10_000)
         await s.run(20)
-        await s.sees("retained", "0└", "now", within=s.chart("retained"))
+        before = places(s)
+        pressed = [key for row in keys.MONITOR for key in row.keys.split(",") if key]
+        for key in pressed:
+            if key in LEFT_OUT:
+                continue
+            await s.press(key)
+            if s.app.screen is not s.monitor:
+                await s.press("escape")
+            await s.run(1)
+            assert places(s) == before, key
+        s.lab.log("", "an event")
+        await s.run(1)
+        assert places(s) == before

@@ -1,7 +1,7 @@
 """Charts for slides: one chart as SVG, with the conditions of its measurement below."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
 
 from msgspec import Struct
@@ -225,12 +225,19 @@ def _wrapped(conditions: Sequence[str], room: int) -> list[str]:
     return rows
 
 
-def conditions(settings: Settings, machine: Mapping[str, object], when: str) -> list[str]:
-    """Return the conditions of a measurement for a slide: settings, machine and date."""
+def conditions(
+    settings: Settings, machine: Mapping[str, object], when: str, changed: Collection[str] = ()
+) -> list[str]:
+    """Return the conditions of a measurement for a slide: settings, machine and date.
+
+    ``changed`` has the settings that were changed within what is shown: ``trace``, ``workload``, ``gc``.
+    """
     memory = machine.get("memory_total")
     return [
         f"each task {describe(settings.workload)}",
-        "traced by tracemalloc" if settings.trace else "untraced",
+        "before: another workload" if "workload" in changed else "",
+        "traced in part" if "trace" in changed else "traced by tracemalloc" if settings.trace else "untraced",
+        f"collector {settings.gc}, after another mode" if "gc" in changed else "",
         str(machine.get("python", "")),
         f"{machine['cores']} cores" if "cores" in machine else "",
         format_bytes(memory) if isinstance(memory, int | float) else "",

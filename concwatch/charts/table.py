@@ -47,15 +47,15 @@ class ChartSpec(Struct, frozen=True):
 
 CHARTS = (
     ChartSpec("rss", "RSS", BYTES, "drag a slider, or press + for 10,000", 1),
-    ChartSpec("live", "live tasks", COUNT, "started and not yet ended", 6, short_title="live"),
-    ChartSpec("created_per_second", "created / s", RATE, "tasks started a second", 4),
+    ChartSpec("live", "live tasks", COUNT, "created and not yet ended", 6, short_title="live"),
+    ChartSpec("created_per_second", "created / s", RATE, "tasks created a second", 4),
     ChartSpec(
         "completed_per_second",
-        "completed / s",
+        "ended / s",
         RATE,
         "tasks a second that ended by themselves",
         5,
-        short_title="done / s",
+        short_title="ended / s",
     ),
     ChartSpec(
         "traced",

@@ -57,10 +57,9 @@ def recorded_conditions(recording: Recording) -> list[str]:
         when = f"{datetime.fromisoformat(header.began).astimezone():%d %b %Y}".lstrip("0")
     except (ValueError, OverflowError, OSError):
         when = header.began[:10]
-    return [
-        plain(text)
-        for text in conditions(recording.snapshot(recording.duration).settings, header.machine, when)
-    ]
+    changed = {mark.kind for mark in recording.marks(math.inf).since(0)}
+    settings = recording.snapshot(recording.duration).settings
+    return [plain(text) for text in conditions(settings, header.machine, when, changed)]
 
 
 def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:

@@ -45,11 +45,26 @@ def why_no_screen(alternative: str) -> str | None:
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         where = "on standard input, standard output and standard error"
         return f'the screen needs a terminal {where}; without one, use "{alternative}"'
+    if not _is_utf8(locale := _locale()):
+        need = f'a UTF-8 locale, such as LC_ALL=C.UTF-8, but this one is "{locale}"'
+        return f'the screen needs {need}; here, use "{alternative}"'
     term = os.environ.get("TERM", "")
     if term in WITHOUT_CURSOR:
         need = "a terminal that can move the cursor, such as TERM=xterm-256color"
         return f'the screen needs {need}, but TERM is "{term}"; here, use "{alternative}"'
     return None
+
+
+def _locale() -> str:
+    """Return the name of the locale that the environment sets for characters; empty if it sets none.
+
+    Python itself writes UTF-8 in the locale C, whatever the terminal expects.
+    """
+    return next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), None) or ""
+
+
+def _is_utf8(locale: str) -> bool:
+    return not locale or sys.platform == "win32" or "utf8" in locale.lower().replace("-", "")
 
 
 def check_display(alternative: str) -> None:

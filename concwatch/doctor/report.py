@@ -1,5 +1,6 @@
 """The text of ``concwatch doctor``: lines of at most 80 columns, as pieces with a tone."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -17,6 +18,20 @@ Pieces = Sequence[tuple[str, str]]
 """Pieces of text, each with its tone: heading, good, doubt, bad, quiet, copy (a command), or nothing."""
 
 
+COMMAND = re.compile(
+    r"(?:sudo|pip install|apt install|brew install|curl|docker run|export) [^;:,]*"
+    r"|concwatch [a-z]+|as in \S+|set \S+"
+)
+"""The commands in a sentence, which are never wrapped in their middle."""
+
+
+def _wrap(text: str, room: int) -> list[str]:
+    """Wrap a sentence, but none of its commands."""
+    kept = COMMAND.sub(lambda command: command[0].replace(" ", "\xa0"), text)
+    lines = textwrap.wrap(kept, room, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
+
+
 def rows(examination: Examination) -> Iterator[Pieces]:
     """Yield the lines about this machine."""
     yield from _machine("Machine", examination.machine)
@@ -26,7 +41,7 @@ def rows(examination: Examination) -> Iterator[Pieces]:
     if not examination.terminal:
         yield (("  shows the screen without restrictions", "good"),)
     for problem in examination.terminal:
-        yield from (((f"  {line}", "doubt"),) for line in textwrap.wrap(problem, WIDTH - 2))
+        yield from (((f"  {line}", "doubt"),) for line in _wrap(problem, WIDTH - 2))
     yield ()
     lacking = ", ".join(f"{name} ({extra})" for name, extra in examination.not_installed.items())
     yield from _facts(
@@ -65,8 +80,8 @@ def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
     for fact in facts:
         label, text, note, tone = (*fact, "", "")[:4]
         beside = f"  {note}" if note and len(text) + 2 + len(note) <= room else ""
-        lines = [(line, tone) for line in textwrap.wrap(text, room)]
-        lines += [(line, "quiet") for line in textwrap.wrap(note, room) if not beside]
+        lines = [(line, tone) for line in _wrap(text, room)]
+        lines += [(line, "quiet") for line in _wrap(note, room) if not beside]
         for number, line in enumerate(lines):
             yield ((f"  {'' if number else label:{LABEL}}", "quiet"), line, (beside, "quiet"))
 
@@ -120,7 +135,7 @@ def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
     for row in engines:
         start = (f"  {_named(row.engine, row.workload):{LABEL}}", "quiet")
         if row.missing:
-            for line in textwrap.wrap(f"cannot: {row.missing}", WIDTH - LABEL - 4):
+            for line in _wrap(f"cannot: {row.missing}", WIDTH - LABEL - 4):
                 yield (start, (f"  {line}", "bad"))
                 start = (" " * (LABEL + 2), "")
             continue

@@ -19,6 +19,12 @@ NEAR_ALL = 0.99
 NEAR_PEAK = 0.95
 """Share of the peak of live tasks below which memory kept from ended tasks falsifies the figure."""
 
+TELLING = 0.05
+"""Share of the peak of live tasks below which memory kept from ended tasks leaves no figure at all."""
+
+MOVING = 0.05
+"""Share by which the medians of the earlier and the later samples may differ in a figure that stands."""
+
 KEPT = 101
 """Samples in the median: the last ten seconds at 10 Hz."""
 
@@ -50,6 +56,8 @@ class Cost(Struct, frozen=True):
     """Whether tracing was on, which about doubles ``rss``."""
     clean: bool
     """False if memory kept from ended tasks may be included."""
+    moves: bool
+    """Whether ``rss`` still grows or shrinks while tasks start and end, or though their number stands."""
 
 
 class CostMeter:
@@ -93,7 +101,7 @@ class CostMeter:
         if not live or self.idle is None or (self._settled and not settled):
             return
         clean = not self._mixed and live >= self._most * NEAR_PEAK
-        if not clean and self.cost is not None and self.cost.clean:
+        if not clean and (live < self._most * TELLING or (self.cost is not None and self.cost.clean)):
             return
         if settled != self._settled or not self._level * NEAR_ALL <= live <= self._level / NEAR_ALL:
             self._values.clear()
@@ -110,7 +118,17 @@ class CostMeter:
             live=live,
             tracing=traced is not None,
             clean=clean,
+            moves=not settled or self._moves(),
         )
+
+    def _moves(self) -> bool:
+        """Return whether the earlier and the later half of the samples differ."""
+        values = [value for value, _ in self._values]
+        half = len(values) // 2
+        if not half:
+            return False
+        earlier, later = statistics.median(values[:half]), statistics.median(values[-half:])
+        return abs(later - earlier) > MOVING * abs(earlier)
 
 
 class CpuMeter:
@@ -133,7 +151,8 @@ class CpuMeter:
         # Time, CPU seconds and tasks created: at the last reading, and before the first task.
         self._last: tuple[float, float, int] | None = None
         self._first: tuple[float, float, int] | None = None
-        self._life_known = False
+        self.life_known = False
+        """Whether the figure is that of a whole life, not of creating a task."""
         self._level = 0  # the number of live tasks since the first of `_ends`
         self._ends: list[tuple[float, float, int]] = []  # time, CPU seconds and tasks ended, since it stands
         # The same when as many had ended as are live: tasks that started together no longer run in step.
@@ -157,7 +176,7 @@ class CpuMeter:
         if self._idle > MOST_IDLE:
             return
         tasks = tick.created - self._first[2]
-        if not self._life_known and tasks > 0:
+        if not self.life_known and tasks > 0:
             self.per_task = self._above_idle(self._first, now, used) / tasks
         self._add_ended(now, used, ended, tick.live)
 
@@ -183,10 +202,10 @@ class CpuMeter:
             self._renewed = now, used, ended
         if self._renewed is not None and ended - self._renewed[2] >= max(LEAST_ENDED, live):
             since = self._renewed
-        self.per_task, self._life_known = self._above_idle(since, now, used) / (ended - since[2]), True
+        self.per_task, self.life_known = self._above_idle(since, now, used) / (ended - since[2]), True
 
     def reset(self) -> None:
         """Discard the figure, since the workload has changed."""
         self.per_task = self._first = self._idle_since = None
-        self._life_known = False
+        self.life_known = False
         self._ends.clear()

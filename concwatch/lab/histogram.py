@@ -1,6 +1,7 @@
 """A histogram of durations of bounded size, which returns quantiles."""
 
 import math
+from bisect import insort
 from collections.abc import Iterable
 
 RATIO = 1.005
@@ -20,6 +21,7 @@ class Histogram:
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
+        self._order: list[int] = []  # the buckets that are not empty, ascending
         self._sums: dict[int, float] = {}
         self.count = 0
         self._known: dict[float, tuple[int, float | None]] = {}  # share → count and quantile at that count
@@ -28,6 +30,8 @@ class Histogram:
         """Add durations."""
         for value in seconds:
             bucket = 0 if value <= LEAST else min(BUCKETS, 1 + int(math.log(value / LEAST) / _LOG))
+            if bucket not in self._counts:
+                insort(self._order, bucket)
             self._counts[bucket] = self._counts.get(bucket, 0) + 1
             self._sums[bucket] = self._sums.get(bucket, 0.0) + value
             self.count += 1
@@ -44,9 +48,9 @@ class Histogram:
         return value
 
     def _quantile(self, share: float) -> float:
-        rank = max(1, math.ceil(share * self.count))
-        for bucket in sorted(self._counts):
-            rank -= self._counts[bucket]
-            if rank <= 0:
+        above = self.count - max(1, math.ceil(share * self.count))  # how many are larger
+        for bucket in reversed(self._order):  # mostly, a high quantile is wanted
+            above -= self._counts[bucket]
+            if above < 0:
                 break
         return self._sums[bucket] / self._counts[bucket] if bucket else 0.0

@@ -185,11 +185,15 @@ class HostLanes:
         found = self.capacity.fit(lane) if self.capacity.budget.known else Fit(0, "")
         # Rounded to three digits, so that it rarely changes while a lane is measured.
         weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
+        status, settings = lane.status, self._settings()
+        # Nothing has been measured yet: what fits is the forecast of a worker with the common settings.
+        forecast = settings.trace and lane.engine.traced_factor > 1 and lane.sample.rss_per_task is None
         status = structs.replace(
-            lane.status,
+            status,
+            tracing=status.tracing or forecast,
             bytes_per_task=weight,
             fits=found.tasks,
             fits_wall=found.wall,
-            most_held=most_held(lane.engine, self._settings()),
+            most_held=most_held(lane.engine, settings),
         )
         return lane.facts, status, lane.sample

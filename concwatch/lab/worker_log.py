@@ -43,7 +43,7 @@ def reached_text(reached: Reached) -> str:
         return f"{counted(reached.cancelled, 'task')} stopped in {took}{left}"
     speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
     live = "" if reached.live >= reached.target else f", {format_count(reached.live)} still live"
-    return f"{counted(reached.created, 'task')} started in {took} ({speed}){live}"
+    return f"{counted(reached.created, 'task')} created in {took} ({speed}){live}"
 
 
 def burst_text(done: BurstDone) -> str:

@@ -12,6 +12,9 @@ from concwatch.links.messages import BurstDone, Reached, Ready, Tick, contradict
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
 
+GENERATION = 1.5
+"""Ends by the most tasks live at once after which even the longest of the first tasks have ended."""
+
 OF_READING = ("rss", "threads", "virtual", "cpu_seconds")
 OF_TICK = (
     "live", "created", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer", "heap",
@@ -63,6 +66,7 @@ class WorkerStats:
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
+        self._ended_before = 0  # tasks of earlier workloads that have ended
         self._duration: float | None = None  # the median in the last tick that reported any
         self._unpaired: Reading | None = None  # since the last tick
 
@@ -121,6 +125,7 @@ class WorkerStats:
         self.meter.reset(not self.untouched)
         self._cpu.reset()
         self.durations, self.delays, self._duration = Histogram(), Histogram(), None
+        self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
 
     def add_creation(
         self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]
@@ -163,8 +168,14 @@ class WorkerStats:
             cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
             cpu_per_task=self._cpu.per_task,
             others=self.others,
-            duration=self._duration,
+            duration=None if self._durations_so_far else self._duration,
         )
+
+    @property
+    def _durations_so_far(self) -> bool:
+        """Whether not all tasks have ended once: the durations known so far are those of the shortest."""
+        ended = self.tick.completed + self.tick.failed - self._ended_before if self.tick else 0
+        return 0 < ended < GENERATION * self.peak_live and self.live > 0
 
     def _cost(self) -> dict[str, Any]:
         cost = self.meter.cost
@@ -189,7 +200,8 @@ class WorkerStats:
             "start_delay_p99": self.delays.quantile(0.99),
             "duration_p50": self.durations.quantile(0.5),
             "duration_p99": self.durations.quantile(0.99),
-            "peak_rss": self.reading.peak_rss if self.reading else None,
+            # The system counts its peak and its present value apart, and not exactly.
+            "peak_rss": max(self.reading.peak_rss, self.reading.rss) if self.reading else None,
             "idle_rss": idle.rss if idle else None,
             "idle_virtual": idle.virtual if idle else None,
             "idle_traced": self.meter.idle_traced,
@@ -198,4 +210,7 @@ class WorkerStats:
             "can": ready.can if ready else (),
             "tracing": cost.tracing if cost else self.tick is not None and self.tick.traced is not None,
             "clean": cost is not None and cost.clean,
+            "rss_moves": cost is not None and cost.moves,
+            "cpu_so_far": self._cpu.per_task is not None and not self._cpu.life_known,
+            "durations_so_far": self._durations_so_far,
         }

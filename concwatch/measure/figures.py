@@ -57,7 +57,22 @@ CROWDED_GROWTH = Doubt(
 CROWDED = Doubt(
     CROWDED_GROWTH.mark, CROWDED_GROWTH.note, CROWDED_GROWTH.brief, lambda lane: _busy(lane.sample.others)
 )
-DOUBTS = (TRACED, KEPT, CROWDED)
+MOVES = Doubt(
+    "~",
+    "still changes",
+    "still changes",
+    lambda lane: lane.status.rss_moves,
+)
+CPU_SO_FAR = Doubt(
+    "°",
+    "so far, until tasks have lived whole lives",
+    "so far",
+    lambda lane: lane.status.cpu_so_far,
+)
+DURATION_SO_FAR = Doubt(
+    CPU_SO_FAR.mark, CPU_SO_FAR.note, CPU_SO_FAR.brief, lambda lane: lane.status.durations_so_far
+)
+DOUBTS = (TRACED, KEPT, CROWDED, MOVES, CPU_SO_FAR)
 """One for each mark."""
 
 
@@ -128,32 +143,33 @@ def _retained(lane: LaneSnapshot) -> float | None:
 
 
 MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
+TIMES = (*NOW, DURATION_SO_FAR)
 
 FIGURES: tuple[Figure, ...] = (
     Figure("rss_per_task", "RSS/task", BYTES, "RSS above that of the idle worker, divided by the live tasks: the median of the samples with the most live tasks.",
-           lambda lane: lane.sample.rss_per_task, MEMORY, UP),
+           lambda lane: lane.sample.rss_per_task, (*MEMORY, MOVES), UP),
     Figure("traced_per_task", "traced/task", BYTES, "Memory traced by tracemalloc above that of the idle worker, divided by the live tasks; computed like RSS/task.",
            _traced_per_task, (KEPT,), UP),
     Figure("cpu_per_task", "CPU/task", SECONDS, "CPU time above that of the idle worker: of a whole life, while the number of live tasks stands; until lives are known, of creating a task. Unknown if the worker is not idle without tasks.",
-           lambda lane: lane.sample.cpu_per_task, (TRACED,), UP),
+           lambda lane: lane.sample.cpu_per_task, (TRACED, CPU_SO_FAR), UP),
     Figure("ratio", "× cheapest", RATIO, "RSS/task divided by that of the cheapest lane.",
            lambda lane: _share(lane.sample.rss_per_task, lane.cheapest), MEMORY, UP),
-    Figure("create_rate", "growth", RATE, "Tasks created a second, from setting the last target until it was reached.",
+    Figure("create_rate", "created/s", RATE, "Tasks created a second, from setting the last target until it was reached.",
            lambda lane: lane.status.create_rate, SPEED, DOWN),
-    Figure("create_seconds", "grown in", SECONDS, "Time from setting the last target until it was reached.",
+    Figure("create_seconds", "created in", SECONDS, "Time from setting the last target until it was reached.",
            lambda lane: lane.status.create_seconds, SPEED, UP),
-    Figure("created_per_second", "created/s", RATE, "Tasks created a second in the last sampling interval.",
+    Figure("created_per_second", "created/s now", RATE, "Tasks created a second in the last sampling interval.",
            lambda lane: lane.sample.created_per_second, NOW),
-    Figure("completed_per_second", "completed/s", RATE, "Tasks that ended by themselves a second in the last sampling interval.",
+    Figure("completed_per_second", "ended/s now", RATE, "Tasks that ended by themselves a second in the last sampling interval.",
            lambda lane: lane.sample.completed_per_second, NOW),
-    Figure("completed_mean", "done/s 10 s", RATE, "Tasks that ended by themselves a second, over the last ten seconds: the sustained rate.",
+    Figure("completed_mean", "ended/s", RATE, "Tasks that ended by themselves a second, over the last ten seconds.",
            lambda lane: lane.sample.completed_mean, NOW, DOWN),
     Figure("completion_rate", "best second", RATE, "The most tasks that ended by themselves in any one second.",
            lambda lane: lane.status.completion_rate, NOW, DOWN, True),
     Figure("duration_p50", "task p50", SECONDS, "Half of the tasks timed so far took no longer than this from start to end.",
-           lambda lane: lane.status.duration_p50, NOW, UP),
+           lambda lane: lane.status.duration_p50, TIMES, UP),
     Figure("duration_p99", "task p99", SECONDS, "99 % of the tasks timed so far took no longer than this from start to end.",
-           lambda lane: lane.status.duration_p99, NOW, UP),
+           lambda lane: lane.status.duration_p99, TIMES, UP),
     Figure("start_delay_p99", "delay p99", SECONDS, "99 % of the tasks timed so far started within this time after they were created.",
            lambda lane: lane.status.start_delay_p99, NOW, UP),
     Figure("wake_lag_p99", "lag p99", SECONDS, "In 99 % of the ticks with live tasks, a sleeper woke no later than this.",
@@ -200,7 +216,7 @@ FIGURES: tuple[Figure, ...] = (
            lambda lane: lane.sample.queued),
     Figure("created", "created", COUNT, "Tasks created.",
            lambda lane: lane.sample.created, at_end=True),
-    Figure("completed", "completed", COUNT, "Tasks that ended by themselves.",
+    Figure("completed", "ended", COUNT, "Tasks that ended by themselves.",
            lambda lane: lane.sample.completed, at_end=True),
     Figure("failed", "failed", COUNT, "Tasks that ended with an error.",
            lambda lane: lane.sample.failed, at_end=True),
@@ -211,7 +227,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("stalled", "stalled", SECONDS, "How long the worker has been silent or overdue.",
            lambda lane: lane.sample.stalled),
     Figure("fits", "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.",
-           lambda lane: lane.status.fits),
+           lambda lane: lane.status.fits, (TRACED,)),
     Figure("burst_seconds", "burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.",
            lambda lane: lane.status.burst.seconds if lane.status.burst else None, (TRACED, CROWDED), UP, burst=True),
     Figure("create_rate_cpu", "created/CPU s", RATE, "Tasks of a burst created, but not started, a second of CPU time.",

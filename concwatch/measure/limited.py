@@ -5,12 +5,22 @@ from collections.abc import Iterator
 from concwatch.lab.snapshot import ACTIVE, LaneSnapshot, Snapshot
 from concwatch.system.memory import BUDGET
 from concwatch.units import format_count, format_percent, format_rate, format_seconds
+from concwatch.worker.workloads import is_function
 
 RELIABLE = 0.9
 """Share of the CPU time up to which the measured share of garbage collection is shown as a number."""
 
 REACHED = 0.98
 """Share of the target above which it counts as reached."""
+
+STEADY = 0.2
+"""Share by which the rates of tasks created and completed may differ while their number stands."""
+
+STUCK = 3.0
+"""Seconds for which an event loop that runs a function of the user is stalled before it is said to block."""
+
+SLEEPING = ("sleep", "churn", "hold", "payload")
+"""Workloads whose tasks only sleep: their threads do not want the interpreter's lock."""
 
 
 def limited_by(lane: LaneSnapshot, lab: Snapshot, reached: bool = False) -> str | None:
@@ -23,7 +33,19 @@ def limited_by(lane: LaneSnapshot, lab: Snapshot, reached: bool = False) -> str 
     # Without refill, tasks end for good once all have been created.
     reached = reached or (not lab.settings.refill and lane.status.peak_live >= lane.status.target)
     short = not reached and lane.live < lane.status.target * REACHED
-    return next(_limits(lane, lab, short), None)
+    return never_yields(lane, lab) or next(_limits(lane, lab, short), None)
+
+
+def never_yields(lane: LaneSnapshot, lab: Snapshot) -> str | None:
+    """Return that the user's function blocks the event loop so that no further task can start, or None."""
+    _, colon, function = lab.settings.workload.rpartition(":")
+    looped = not (lane.engine.threads or lane.engine.queues)
+    blocked = looped and lane.sample.stalled >= STUCK and lane.live < lane.status.target
+    if not (blocked and colon and is_function(lab.settings.workload)):
+        return None
+    return (
+        f"{function}() never yields: {format_count(lane.live)} of {format_count(lane.status.asked)} started"
+    )
 
 
 def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
@@ -49,13 +71,15 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
         yield f"garbage collection: {share} of its CPU time; frozen (g) avoids it"
     python = (status.runtime or "").startswith(("CPython", "PyPy"))
     threaded = (lane.engine.threads or lane.engine.queues) and (sample.threads or 0) > 3
-    if python and threaded and 0.8 <= cpu <= 1.2:
+    sleeping = lab.settings.workload.partition(":")[0] in SLEEPING
+    if python and threaded and not sleeping and 0.8 <= cpu <= 1.2:
         yield "the interpreter's lock: its threads take turns on one core"
     if not lane.engine.threads and lag >= 0.1 and cpu >= 0.5:
         yield f"a blocked event loop: sleepers wake up to {format_seconds(lag)} late"
-    if short and lane.live and sample.completed_mean:
-        life = format_seconds(lane.live / sample.completed_mean)
-        rate = format_rate(sample.completed_mean)
+    created, completed = sample.created_per_second or 0.0, sample.completed_per_second
+    if short and lane.live and completed and abs(created - completed) <= STEADY * completed:
+        life = format_seconds(lane.live / completed)
+        rate = format_rate(completed)
         yield f"Little's law: at {rate} and a mean life of {life}, {live} tasks are live"
 
 

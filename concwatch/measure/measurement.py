@@ -12,7 +12,7 @@ from concwatch.lab.pages import page_problem
 from concwatch.lab.snapshot import PENDING, Sample, Snapshot
 from concwatch.links.messages import Tick
 from concwatch.measure.figures import figure_values
-from concwatch.measure.limited import limited_by
+from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.units import format_count, format_seconds
 from concwatch.worker.burst import Burst
@@ -61,6 +61,7 @@ class Measurement:
         self._poll_interval = 0.1 / lab.hz
         self._stopping = False
         self._limit = ""
+        self._blocked: str | None = None
 
     async def run(self) -> Result:
         """Start the worker, measure, and end the worker. A failure is in the result, not raised."""
@@ -103,7 +104,7 @@ class Measurement:
             for time, rss in zip(times, values, strict=True)
             if math.isfinite(rss)
         ]
-        if plan.stop and not plan.burst and lane.on:
+        if plan.stop and not plan.burst and not self._blocked and lane.on:  # a blocked loop ends nothing
             self._progress("stopping")
             await self._stop()
 
@@ -128,7 +129,7 @@ class Measurement:
         enough: list[str] = []
 
         def over() -> bool:
-            enough[:] = filter(None, [plan.enough(lane)])
+            enough[:] = filter(None, [plan.enough(lane) or self._blocked])
             return bool(enough) or lane.worker.goal.reached is not None or lane.worker.goal.limit is not None
 
         grown = await self._until(over, GROW_LIMIT)
@@ -198,7 +199,11 @@ class Measurement:
         self.result.last = lane
         if not self._stopping:
             reached = lane.status.peak_live >= self._plan.tasks
-            self.result.held, self.result.limited_by = lane, limited_by(lane, snapshot, reached)
+            limit = limited_by(lane, snapshot, reached)
+            self.result.held = lane
+            if limit or reached:  # else what limited it last is why it has not reached its target
+                self.result.limited_by = limit
+            self._blocked = never_yields(lane, snapshot)
 
     async def _next_sample(self) -> None:
         """Wait for two more ticks and samples, so that they include everything reported until now."""

@@ -136,6 +136,9 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``born``            when its worker was started; samples until then are another worker's
     ``tracing``         whether it is traced
     ``clean``           false if bytes per task may include memory that earlier tasks left
+    ``rss_moves``       whether bytes per task still change
+    ``cpu_so_far``      whether ``cpu_per_task`` is that of creating a task, since no whole lives are known
+    ``durations_so_far``  whether not all tasks have ended once, so that durations are those of the shortest
     ``bytes_per_task``  the forecast memory of one more task
     ``fits``, ``fits_wall``  tasks that would fit if nothing else ran, and the limit that they would reach
     ``most_held``       tasks of the workload that can be live at once if each that ends is replaced, or null

@@ -169,5 +169,6 @@ class Recording:
     def largest_target(self, lane: int) -> int:
         """Return the right end of a lane's slider, which includes every recorded target."""
         recorded = self.lanes[lane]
-        largest = max((change.target for change in recorded.changes.entries), default=0)
-        return max(largest, slider_end(recorded.state(0.0).fits if recorded.engine.threads else None))
+        changes = [recorded.state(0.0), *recorded.changes.entries]
+        fits = max(change.fits for change in changes) if recorded.engine.threads else None
+        return max(*(change.target for change in changes), slider_end(fits))

@@ -8,17 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concwatch.lab.catalog import Engine
+from concwatch.lab.forecast import why_too_many
 from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
+from concwatch.lab.settings import LARGEST_TARGET, Settings
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
+from concwatch.ui.widgets.lane_card import STEP
+from concwatch.units import parse_count
 
 if TYPE_CHECKING:
     from concwatch.recordings.recorder import Recordable
     from concwatch.ui.experiment_runs import ExperimentRuns
+    from concwatch.ui.race import Race
 
 
 class InitialState(Struct, frozen=True):
@@ -73,6 +78,8 @@ class ConcwatchApp(LanesApp):
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None
         """The experiments of this session; None until their screen is opened."""
+        self.race: Race | None = None
+        """The last race; None before the first."""
         self.lab: Lab | None = None
         """The lab; None until the app runs."""
         self.recording = recording or self.recording
@@ -109,7 +116,16 @@ class ConcwatchApp(LanesApp):
         from concwatch.system.machine import describe_machine
 
         settings = self.lab.settings if self.lab else Settings()
-        return conditions(settings, describe_machine(), f"{datetime.now():%d %b %Y}".lstrip("0"))
+        when = f"{datetime.now():%d %b %Y}".lstrip("0")
+        return conditions(settings, describe_machine(), when, self._changed())
+
+    def _changed(self) -> set[str]:
+        """Return the commands that changed settings within the time window of the charts."""
+        if self.lab is None or self._lanes is None:
+            return set()
+        shown = self._lanes.snapshot
+        since = shown.elapsed - self._lanes.charts.window(shown.elapsed)
+        return {mark.kind for mark in self.lab.marks.since(0) if mark.time >= since}
 
     def recorded(self) -> "tuple[Recordable, Sequence[Engine]]":
         """Return the lab and the engines of its lanes, for a recording."""
@@ -163,9 +179,59 @@ class ConcwatchApp(LanesApp):
             part.kill()
 
     @property
-    def _parts(self) -> "Sequence[Lab | ExperimentRuns]":
+    def _parts(self) -> "Sequence[Lab | ExperimentRuns | Race]":
         """The parts that have workers."""
-        return [part for part in (self.runs, self.lab) if part is not None]
+        return [part for part in (self.runs, self.race, self.lab) if part is not None]
+
+    def action_race(self) -> None:
+        """Show the race that is running, or ask for the number of tasks and start another."""
+        assert self.lab is not None
+        assert isinstance(self._lanes, MonitorScreen)
+        lab, screen = self.lab, self._lanes
+        if self.race is not None and not self.race.finished:
+            self._show_race()
+            return
+        engines = [
+            engine
+            for engine in dict.fromkeys(lane.engine for lane in lab.lanes)
+            if engine.host is None and engine.missing() is None
+        ]
+        if not engines:
+            self.notify("no engine of this machine can run", severity="warning")
+            return
+
+        def parse(text: str) -> int:
+            tasks = parse_count(text, LARGEST_TARGET)
+            untraced = replace(lab.settings, trace=False)
+            if not tasks:
+                raise ValueError("a race to 0 tasks has no winner: expected a number from 1")
+            if problem := why_too_many(engines, untraced, tasks, together=False, budget=None):
+                raise ValueError(problem.partition(", or --force")[0])
+            return tasks
+
+        def start(tasks: int) -> None:
+            from concwatch.ui.race import Race  # not needed for the first frame
+
+            self.race = Race(self._make_run_lab, engines, lab.settings, tasks)
+            self.race.start(lab)
+            self.call_later(self._show_race)
+
+        most = max((lane.target for lane in lab.lanes), default=0) or STEP
+        names = ", ".join(engine.name for engine in engines)
+        screen.ask(
+            start,
+            "race: number of tasks of each engine",
+            str(most),
+            parse,
+            lambda tasks: f"enter stops all lanes; then {names} run alone, one after another",
+        )
+
+    def _show_race(self) -> None:
+        from concwatch.ui.screens.race import RaceScreen  # not needed for the first frame
+
+        assert self.race is not None
+        assert self._lanes is not None
+        self.push_screen(RaceScreen(self.race, self._lanes.colors_of(self._lanes.snapshot)))
 
     def action_experiments(self) -> None:
         """Show the experiments."""

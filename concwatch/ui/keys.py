@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import Screen
+from textual.style import Style
 
 from concwatch.charts.table import ON_SCREEN
 from concwatch.ui.widgets.key_bar import Key
@@ -78,18 +80,23 @@ def bar(rows: Iterable[Row]) -> list[Key]:
     return [Key(row.shown, row.bar, row.from_anywhere, row.always) for row in shown]
 
 
-def help_lines(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Return the lines of the help: keys and their description."""
+def help_lines(rows: Iterable[Row]) -> list[tuple[Content, str]]:
+    """Return the lines of the help: keys, which run their actions when clicked, and what they do."""
     lines = groupby((row for row in rows if row.help), key=lambda row: row.help)
-    return [(" ".join(row.shown for row in same), text) for text, same in lines]
+    return [(Content(" ").join(map(_clickable, same)), text) for text, same in lines]
+
+
+def _clickable(row: Row) -> Content:
+    text = Content(row.shown)
+    action = f"screen.run({row.action!r})"
+    return text.stylize(Style.from_meta({"@click": action})) if row.action else text
 
 
 def palette(rows: Iterable[Row], screen: Screen[object]) -> Iterable[SystemCommand]:
     """Yield the commands that the palette offers on ``screen``."""
     for row in rows:
         if row.title:
-            text = row.help or row.about
-            text = text[:1].upper() + text[1:]
+            text = f"{row.shown}  {row.help or row.about}".strip()
             yield SystemCommand(row.title, text, partial(screen.run_action, row.action))
 
 
@@ -217,6 +224,10 @@ MONITOR = (
     Row(
         "e", "app.experiments", "experiments: published measurements, repeated on this machine",
         "experiments", 55, "Experiments",
+    ),
+    Row(
+        "R", "app.race", "race: stop all lanes, then measure each engine alone with the same number of tasks",
+        "race", 56, "Race",
     ),
     *PICTURES,
     *GENERAL,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from concwatch.lab.events import Event, Log, Mark
-from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.recordings.format import Header
 from concwatch.recordings.history import RecordedSeries
 from concwatch.recordings.recording import Recording
@@ -58,6 +58,6 @@ class RecordingSource:
         """The commands and notes up to the play head."""
         return self.recording.marks(self.at)
 
-    def largest_target(self, lane: int) -> int:
-        """Return the largest target on a lane's slider."""
+    def largest_target(self, lane: int, view: LaneSnapshot) -> int:
+        """Return the largest target on a lane's slider during the whole recording."""
         return self.recording.largest_target(lane)

@@ -13,7 +13,7 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.lane_row import LaneRow
 from concwatch.lab.series import Series
 from concwatch.lab.settings import slider_end
-from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 
 
 class Source(Protocol):
@@ -42,8 +42,8 @@ class Source(Protocol):
         """Time of the first sample, on the snapshot's clock; infinity before there is one."""
         ...
 
-    def largest_target(self, lane: int) -> int:
-        """Return the largest target on a lane's slider."""
+    def largest_target(self, lane: int, view: LaneSnapshot) -> int:
+        """Return the largest target on the slider of lane number ``lane``, which is ``view`` now."""
         ...
 
 
@@ -141,7 +141,6 @@ class LabSource:
         """Time of the first sample of any worker; infinity before there is one."""
         return min((lane.series.began for lane in self._lab.lanes), default=math.inf)
 
-    def largest_target(self, lane: int) -> int:
-        """Return a million, or what the limits on threads allow on the hosts of a row."""
-        row = self.rows[lane]
-        return slider_end(sum(self.fits(each) or 0 for each in row.lanes) if row.facts.threads else None)
+    def largest_target(self, lane: int, view: LaneSnapshot) -> int:
+        """Return a million, or what the limits on threads allow on the hosts that have answered."""
+        return slider_end(view.status.fits if view.engine.threads and view.status.fits_wall else None)

@@ -184,7 +184,7 @@ class Minimal(App):
 Minimal().run()
 """
 
-PARTS = ("▌1 threads", "4 uvloop", "collector", "─ RSS ", "─ completed / s ", "vm.max_map_count", "quit")
+PARTS = ("▌1 threads", "4 uvloop", "collector", "─ RSS ", "─ ended / s ", "vm.max_map_count", "quit")
 """Texts that are on screen once it is complete, one from each part."""
 
 

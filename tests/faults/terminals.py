@@ -73,3 +73,12 @@ def refuses() -> None:
         assert "needs a terminal that can move the cursor" in line
         assert 'use "concwatch run"' in line
         assert "\x1b" not in line
+
+
+@fault("terminal-no-utf8", "the terminal: a locale without UTF-8", short=True)
+def refuses_other_encodings() -> None:
+    """One line names the requirement and the alternative; exit status 2."""
+    with Terminal("-m", "concwatch", env={"LC_ALL": "en_US.ISO-8859-1"}) as terminal:
+        assert terminal.wait_exit() == 2
+        (line,) = terminal.raw().splitlines()
+        assert 'needs a UTF-8 locale, such as LC_ALL=C.UTF-8, but this one is "en_US.ISO-8859-1"' in line

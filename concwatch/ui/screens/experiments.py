@@ -138,7 +138,10 @@ class ExperimentsScreen(DismissOnceScreen[None]):
             return Item(name, title, "✕ failed", "$error")
         if not runs.has_run(name):
             return Item(name, title, "", "")
-        partial = runs.shown(name).partial
+        runner = runs.shown(name)
+        if not any(outcome.runs for outcome in runner.outcomes.values()):
+            return Item(name, title, "✕ nothing measured", "$warning")
+        partial = runner.partial
         return Item(name, title, "◐ partial" if partial else "✓ done", "$warning" if partial else "$success")
 
     def _colors(self, table: Table) -> dict[str, str]:

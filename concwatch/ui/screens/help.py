@@ -28,6 +28,9 @@ WORDS = (
 
 Rows = Sequence[tuple[str, str]]
 
+KeyRows = Sequence[tuple[Content, str]]
+"""Keys, which run their actions when they are clicked, and what they do."""
+
 
 class ReadDialog(DismissOnceScreen[None], ModalScreen[None]):
     """Shows a text, followed by paragraphs with headings."""
@@ -74,9 +77,19 @@ class ReadDialog(DismissOnceScreen[None], ModalScreen[None]):
 
 
 class HelpScreen(ReadDialog):
-    """Shows what mouse and keys do, and a glossary."""
+    """Shows what mouse and keys do, and a glossary. A click on a key does what it does."""
 
-    def __init__(self, what: str, keys: Rows, words: Rows = WORDS, mouse: str = "") -> None:
+    DEFAULT_CSS = """
+    HelpScreen #keys {
+        link-style: bold;
+        link-color: $accent;
+        link-style-hover: bold;
+        link-background-hover: $foreground 15%;
+        link-color-hover: $accent;
+    }
+    """
+
+    def __init__(self, what: str, keys: KeyRows, words: Rows = WORDS, mouse: str = "") -> None:
         """Create the help of a screen that shows ``what``."""
         super().__init__(f"concwatch: {what}", Content(mouse))
         self._keys = keys
@@ -86,6 +99,12 @@ class HelpScreen(ReadDialog):
         """Yield the text about the mouse, the keys and the glossary."""
         if self._text:
             yield Static(Content.assemble(self._text, "\n"))
-        yield Glossary(self._keys, "bold $accent")
+        yield Glossary(self._keys, "bold $accent", id="keys")
         yield Static()
         yield Glossary(self._words, "bold")
+
+    def action_run(self, action: str) -> None:
+        """Close the help, and run an action of the screen below it."""
+        below = self.app.screen_stack[-2]
+        self.dismiss()
+        below.call_later(below.run_action, action)

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.events import DescendantFocus, Resize
+from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseScrollUp, Resize
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -23,10 +23,13 @@ from concwatch.charts.plot import LaneSeries
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
 from concwatch.ui.chart_commands import ChartCommands
+from concwatch.ui.layout import FRAME as FRAME_ROWS
+from concwatch.ui.layout import Layout, layout
 from concwatch.ui.mark_view import MarkView
 from concwatch.ui.palette import FEW_COLORS
 from concwatch.ui.screens.base import PrestyledScreen, is_exiting
 from concwatch.ui.source import Source
+from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import CostTable
@@ -43,17 +46,13 @@ Result = TypeVar("Result")
 NAME_CELLS = 8
 """Minimum width of the column of lane names, in cells."""
 
-MANY = 6
-"""With more lanes than this, each takes one line, and the table shows only as many as fit."""
-
-TABLE_ROWS = 5
-"""Minimum number of table rows in that case."""
-
-CHART_ROWS, OTHER_ROWS = 22, 10
-"""Rows for the charts in that case, and for status bar, events, key bar and the frame of the table."""
-
 FRAME = 0.1
-"""Seconds between two updates of the screen."""
+"""Seconds between two updates of a replay."""
+
+READING, COVERED = 0.25, 1.0
+"""The minimum seconds between two updates of live figures, so that people can read them; and behind a dialog,
+where Textual draws the whole screen each time. An event, and what the user does, is shown at once.
+"""
 
 
 class LanesScreen(PrestyledScreen[None]):
@@ -85,6 +84,8 @@ class LanesScreen(PrestyledScreen[None]):
     """Maximum number of events shown."""
     EVENT_ROWS: int | None = None
     """Fixed height of the event log in rows; None for as many as it needs."""
+    BARS = 2
+    """Rows of the bars at the top and the bottom."""
 
     selected: reactive[int] = reactive(0)
     """Index of the lane that the keys act on."""
@@ -121,8 +122,11 @@ class LanesScreen(PrestyledScreen[None]):
         self._live: list[int] = []
         self._trails = Trails()
         self._memos: dict[str, dict[str, Memo]] = {}
+        self._due = 0.0
         self._colors: list[str] = []
         self._rearranging = False
+        self._placed: Layout | None = None
+        self._set_layout_classes(self.layout_of(size))  # now, so that no widget is styled twice
 
     def compose(self) -> ComposeResult:
         """Create the widgets."""
@@ -138,9 +142,10 @@ class LanesScreen(PrestyledScreen[None]):
 
     def side_widgets(self) -> Iterable[Widget]:
         """Yield the widgets on the left: the lanes and their common settings."""
-        name_width = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.snapshot.lanes)])
+        lanes = self.snapshot.lanes
+        name_width = max([NAME_CELLS, *(len(lane.name) + 1 + (len(lanes) > 9) for lane in lanes)])
         for index, (lane, color) in enumerate(zip(self.snapshot.lanes, self._colors, strict=True)):
-            maximum = self._source.largest_target(index)
+            maximum = self._source.largest_target(index, lane)
             yield self.CARD(index, lane.name, name_width, maximum, color, index == self.selected)
         yield CommonPanel()
 
@@ -154,7 +159,8 @@ class LanesScreen(PrestyledScreen[None]):
         self.set_reactive(LanesScreen.selected, selected)
         *cards, _ = self.side_widgets()
         await self.query_one(Sidebar).mount_all(cards, before=0)
-        self._rearranging = False
+        self._rearranging, self._placed = False, None
+        self._place_widgets(self.size)
         self._grid.redraw()
         self._events_shown = -1
         self.show_snapshot()
@@ -174,12 +180,62 @@ class LanesScreen(PrestyledScreen[None]):
 
     def on_mount(self) -> None:
         """Show the first snapshot."""
+        self._place_widgets(self.app.size)
         self.show_snapshot()
+
+    def layout_of(self, size: Size) -> Layout:
+        """Return the layout for a terminal of ``size``."""
+        return layout(size.width, size.height, len(self.snapshot.lanes), self.BARS)
+
+    def _place_widgets(self, size: Size) -> None:
+        """Give every widget its place in a terminal of ``size``."""
+        found = self.layout_of(size)
+        if found == self._placed:
+            return
+        self._placed = found
+        below = found.below
+        self._set_layout_classes(found)
+        self.place_side(found)
+        self.place_table(found)
+        self._grid.display = bool(found.chart)
+        events = self.query_one(EventView)
+        events.display = bool(found.events)
+        events.styles.height = found.events + FRAME_ROWS * below.framed
+
+    def _set_layout_classes(self, found: Layout) -> None:
+        self.set_class(not found.beside, "-above")
+        self.set_class(not found.below.framed, "-bare")
+
+    def place_side(self, found: Layout) -> None:
+        """Give the lanes and settings their rows."""
+        side = self.query_one(Sidebar)
+        side.styles.width = found.side
+        side.styles.height = "1fr" if found.beside else found.lanes * found.card + found.settings
+        for card in self._cards:
+            card.place(found.card, found.card_width, found.beside, not found.below.table)
+        self.query_one(CommonPanel).styles.height = found.settings
+
+    def place_table(self, found: Layout) -> None:
+        """Give the table its rows."""
+        self.query_one(CostTable).place(found.table, found.below)
 
     def show_if_visible(self, snapshot: Snapshot) -> None:
         """Show a snapshot, unless another full screen covers this one."""
         if self.is_active or self.app.screen.is_modal:
             self.show_snapshot(snapshot)
+
+    def show_if_due(self, snapshot: Snapshot) -> None:
+        """Show a snapshot of something live, if the last one has been shown long enough to be read."""
+        if self.is_due(snapshot.time):
+            self.show_if_visible(snapshot)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether it is time for an update, ``now`` in seconds on the snapshots' clock."""
+        new = self._events_shown != self._source.events.count
+        if now < self._due and not new:
+            return False
+        self._due = now + (READING if self.is_current else COVERED)
+        return True
 
     def _choose_colors(self) -> None:
         """Choose the colour of each lane, which depends on the theme."""
@@ -208,7 +264,6 @@ class LanesScreen(PrestyledScreen[None]):
         self.snapshot = snapshot = snapshot or self._source.snapshot()
         if len(self._colors) != len(snapshot.lanes):
             self._choose_colors()
-        self.set_class(len(snapshot.lanes) > MANY, "-many")
         self.query_one(StatusBar).show(snapshot, self.charts.paused, self._status_text())
         self.show_lanes(snapshot)
         self.show_table(snapshot)
@@ -274,22 +329,15 @@ class LanesScreen(PrestyledScreen[None]):
 
     def show_lanes(self, snapshot: Snapshot) -> None:
         """Update the widgets on the left."""
-        for card, lane in zip(self.query(LaneCard), snapshot.lanes, strict=True):
-            card.show(lane, snapshot.settings.refill)
+        for index, (card, lane) in enumerate(zip(self._cards, snapshot.lanes, strict=True)):
+            card.show(lane, snapshot.settings.refill, self._source.largest_target(index, lane))
         self.query_one(CommonPanel).show(snapshot)
-        side = self.query_one(Sidebar)
-        side.make_room(len(snapshot.lanes))
-        side.set_subtitle(f"{format_bytes(snapshot.total_rss)} of {format_bytes(snapshot.budget)}")
+        used, allowed = format_bytes(snapshot.total_rss), format_bytes(snapshot.budget)
+        self.query_one(Sidebar).set_subtitle(f"memory: {used} of {allowed} allowed")
 
     def show_table(self, snapshot: Snapshot) -> None:
         """Update the table."""
-        tall = not self.has_class("-short", "-tiny")
-        framed = tall and not self.has_class("-narrow")
-        lanes = len(snapshot.lanes)
-        side = lanes + 3  # with its frame and a row of common settings
-        left = self.size.height - OTHER_ROWS - max(side, CHART_ROWS)
-        most = lanes if lanes <= MANY else max(TABLE_ROWS, left)
-        self.query_one(CostTable).show(snapshot, self._colors, not framed, tall, self._baseline, most)
+        self.query_one(CostTable).show(snapshot, self._colors, self.selected, self._baseline)
 
     def watch_selected(self, selected: int) -> None:
         """Mark the selected lane."""
@@ -308,6 +356,15 @@ class LanesScreen(PrestyledScreen[None]):
     def show_changes(self) -> None:
         """Update the screen after a command."""
         self.show_snapshot()
+
+    @on(MouseScrollUp)
+    @on(MouseScrollDown)
+    def _change_window(self, event: MouseEvent) -> None:
+        """Show a shorter or longer time window when the wheel is turned over a chart."""
+        if isinstance(event.widget, Chart):
+            event.stop()
+            self.charts.change_window(-1 if isinstance(event, MouseScrollUp) else 1)
+            self.show_changes()
 
     @on(DescendantFocus)
     def _follow_focus(self, event: DescendantFocus) -> None:
@@ -375,5 +432,6 @@ class LanesScreen(PrestyledScreen[None]):
     def on_resize(self, _: Resize) -> None:
         """Redraw the charts at the new size."""
         if not is_exiting(self.app):
+            self._place_widgets(self.app.size)
             self._grid.redraw()
             self.call_after_refresh(self.show_snapshot)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from textual.geometry import Size
 
@@ -13,14 +14,16 @@ from concwatch.lab.lane_row import LaneRow
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.user_source import why_not_found
 from concwatch.ui import keys
-from concwatch.ui.screens.lanes import FRAME, LanesScreen
+from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import forecast as target_text
 from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.engines import default_threads
 from concwatch.worker.workloads import FORMS, USER
+from concwatch.worker.workloads import parse as parse_workload
 
 EXAMPLES = {
     "churn": "churn:1k/s",
@@ -172,7 +175,10 @@ class LaneCommands:
         def parse(text: str) -> str:
             if text.strip() == USER:
                 raise ValueError(f'"{USER}" is a pattern: expected your own names, such as "shop:order"')
-            return read_workload(text)
+            spec = read_workload(text)
+            if problem := why_not_found(parse_workload(spec), Path.cwd()):
+                raise ValueError(problem)
+            return spec
 
         def apply(spec: str) -> None:
             try:
@@ -262,7 +268,6 @@ class MonitorScreen(LanesScreen):
         super().__init__(self._rows, size, status_text, partial(lab.log, ""))
         self.commands = LaneCommands(lab, self._rows, self)
         self._lab = lab
-        self._due = 0.0
         self._latest: Snapshot | None = None
 
     def on_mount(self) -> None:
@@ -285,12 +290,12 @@ class MonitorScreen(LanesScreen):
                 self.commands.set_target(targets[row.own_name], index)
 
     def _observe(self, snapshot: Snapshot) -> None:
-        """Show a snapshot of the lab, at most one per frame: during growth the lab steps more often."""
+        """Show a snapshot of the lab, if it is time for one: during growth the lab steps more often."""
         self._rows.record(snapshot)
         if self._latest is not None:  # replaces one that is still waiting to be shown
             self._latest = snapshot
-        elif snapshot.time >= self._due:
-            self._latest, self._due = snapshot, snapshot.time + FRAME * 0.9
+        elif self.is_due(snapshot.time):
+            self._latest = snapshot
             self.call_later(self._show)
 
     async def _show(self) -> None:

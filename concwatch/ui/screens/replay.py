@@ -169,6 +169,7 @@ class ReplayScreen(LanesScreen):
     COSTS = RecordedCosts
     EVENTS = 20  # fewer than on the monitor, so that jumps are fast
     EVENT_ROWS = 40  # fixed, so that jumps need no layout
+    BARS = 3
 
     def __init__(
         self, recording: Recording, name: str, size: Size, clock: Callable[[], float], speed: float = 1.0

@@ -8,9 +8,10 @@ from typing import Any
 from textual.geometry import Size
 from textual.widget import Widget
 
-from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.text import plain
 from concwatch.ui import keys
+from concwatch.ui.layout import BESIDE_HEIGHT, Layout, layout
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.group_table import COLUMNS, MOST, GroupTable
 from concwatch.ui.widgets.process_list import ALL, ProcessList, ProcessSidebar, listed
@@ -22,6 +23,9 @@ from concwatch.watch.watching import Watching
 
 ROWS, FEW_ROWS = 8, 4
 """Rows of the table of groups, and on a low terminal."""
+
+TABLE_HEIGHT = 19
+"""The fewest rows of a terminal with a table of groups."""
 
 WAITS_INTERVAL = 2.0
 """Seconds between two requests for where the tasks of a group wait, while that is shown."""
@@ -52,7 +56,7 @@ class WatchSource:
         """Time of the first sample of any process; infinity before there is one."""
         return min((lane.series.began for lane in self._watching.lanes), default=float("inf"))
 
-    def largest_target(self, lane: int) -> int:
+    def largest_target(self, lane: int, view: LaneSnapshot) -> int:
         """Return 0: a watched process has no target."""
         return 0
 
@@ -225,6 +229,18 @@ class GroupView(LanesScreen):
             return [self.process]
         return sorted(number for number, _ in listed(snapshot)[:DRAWN])
 
+    def layout_of(self, size: Size) -> Layout:
+        """Return the layout for a terminal of ``size``, with room for one line of a lane."""
+        return layout(size.width, size.height, 1, self.BARS)
+
+    def place_side(self, found: Layout) -> None:
+        """Give the list of processes its columns; its rows are in the style sheet."""
+        self.query_one(Sidebar).styles.width = found.side if found.beside else "100%"
+
+    def place_table(self, found: Layout) -> None:
+        """Leave the table as high as its groups, and leave it out on the smallest terminals."""
+        self.query_one(GroupTable).display = self.app.size.height >= TABLE_HEIGHT
+
     def show_lanes(self, snapshot: Snapshot) -> None:
         """Update the list of processes."""
         number = 0 if len(snapshot.lanes) == 1 else self.process
@@ -240,7 +256,7 @@ class GroupView(LanesScreen):
         self.groups = ranked(groups, value, self.filter_text, MOST)
         rows_of = {identity(group): row for row, group in enumerate(self.groups)}
         self.group = rows_of.get(self._selected_group, 0) if self._selected_group else 0
-        rows = FEW_ROWS if self.has_class("-short", "-tiny") else ROWS
+        rows = ROWS if self.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
         note = f'filter "{plain(self.filter_text)}"' if self.filter_text else ""
         if len(self.groups) > rows:
             note = f"{note + ' · ' if note else ''}{format_count(self.group + 1)} of {len(self.groups)}"
@@ -274,7 +290,7 @@ class WatchScreen(GroupView):
 
     def on_mount(self) -> None:
         """Start observing the program."""
-        self._watching.observers.append(self.show_if_visible)
+        self._watching.observers.append(self.show_if_due)
         self.set_interval(WAITS_INTERVAL, self._refresh_waits)
 
     def _refresh_waits(self) -> None:
@@ -283,7 +299,7 @@ class WatchScreen(GroupView):
 
     def on_unmount(self) -> None:
         """Stop observing the program."""
-        self._watching.observers.remove(self.show_if_visible)
+        self._watching.observers.remove(self.show_if_due)
 
     def groups_of(self, lane: int) -> Sequence[GroupStatus]:
         """Return the current groups of a process."""

@@ -13,14 +13,11 @@ from textual.widgets import Static
 
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import value_text
-from concwatch.charts.picture import SMALLEST
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
 from concwatch.charts.table import BY_METRIC, COST, FEW, MANY, MOST, ON_SCREEN, PAIR, SHARED, TRACED
+from concwatch.ui.layout import CHART
 from concwatch.ui.widgets.chart import Chart, CursorChart
 from concwatch.units import format_clock
-
-LEAST_HEIGHT = SMALLEST[1] + 2
-"""The minimum height in cells of a chart with its border."""
 
 LEAST_WIDTH = 48
 """The minimum width in cells of two charts side by side in a single row."""
@@ -124,7 +121,7 @@ class ChartGrid(Container):
 
     def watch_single(self) -> None:
         """Show a single chart, one row of charts, or the grid."""
-        low = 0 < self.size.height < 2 * LEAST_HEIGHT  # 0 until it is laid out
+        low = 0 < self.size.height < 2 * CHART  # 0 until it is laid out
         alone = self.single or (low and self.size.width < 2 * LEAST_WIDTH)
         self.set_class(alone, "-single")
         self.set_class(low and not alone, "-row")

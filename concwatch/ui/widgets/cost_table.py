@@ -6,10 +6,13 @@ from typing import ClassVar
 
 from textual.content import Content
 
+from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.measure.answer import Answer
 from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED
 from concwatch.measure.limited import limited_by
-from concwatch.ui.widgets.table import GAP, Column, Table, columns_for, headings
+from concwatch.ui.layout import FRAME, Below
+from concwatch.ui.widgets.table import Column, Table, columns_for, headings
 from concwatch.ui.widgets.text_lines import Cell
 from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
@@ -21,19 +24,25 @@ FITS_WIDTH, FIT_WIDTH = 25, 8
 LINGER = 3.0
 """Seconds for which a limit is shown after it has ended."""
 
+UNKNOWN_ANSWER = "what a task costs"
+"""Shown until the cost of a task is known."""
+
+MARKS = 2
+"""The maximum number of marks after a figure."""
+
 NAME_WIDTH = 10
 """The minimum width in cells of the engines' names."""
 
 
-def _column(name: str, cells: int, leaves: int = 0, optional: bool = False) -> Column[LaneSnapshot]:
+def _column(name: str, cells: int, leaves: int = 0) -> Column[LaneSnapshot]:
     """Return the column of a figure; see `Column` for the other arguments."""
-    figure, marks = BY_NAME[name], len(BY_NAME[name].doubts)
+    figure, marks = BY_NAME[name], min(MARKS, len(BY_NAME[name].doubts))
 
     def text(lane: LaneSnapshot) -> str:
-        return f"{figure.text(lane)}{figure.marks(lane):{marks}}"
+        return f"{figure.text(lane)}{figure.marks(lane)[:marks]:{marks}}"
 
     about = (figure.title, figure.meaning)
-    return Column(figure.title, cells, text, figure.of, leaves, optional, marks, about)
+    return Column(figure.title, cells, text, figure.of, leaves, False, marks, about)
 
 
 def _fit(lane: LaneSnapshot) -> str:
@@ -41,25 +50,43 @@ def _fit(lane: LaneSnapshot) -> str:
     if not fit.wall:  # its host has not answered yet
         return f"{UNKNOWN:>{FIT_WIDTH}}".ljust(FITS_WIDTH)
     tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
-    return f"{tasks:>{FIT_WIDTH}} {fit.wall:{FITS_WIDTH - FIT_WIDTH - 1}}"
+    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):1}{fit.wall:{FITS_WIDTH - FIT_WIDTH - 1}}"
 
+
+COST, RATIO, FITS_TITLE = BY_NAME["rss_per_task"], BY_NAME["ratio"], "fits, limited by"
 
 COLUMNS = (
     _column("live", 9, 1),
-    _column("failed", 9, 0, True),
     _column("rss_per_task", 12),
-    _column("traced_per_task", 8, 6, True),
+    _column("traced_per_task", 8, 7),
     _column("ratio", 7, 2),
     _column("create_rate", 8, 3),
     _column("completed_mean", 8, 4),
     _column("cpu_per_task", 7, 5),
-    _column("duration_p99", 7, 7, True),
+    _column("duration_p99", 7, 6),
     _column("lag", 7, 8),
     _column("gc_share", 6, 9),
     _column("cpu", 6, 10),
-    Column("fits, limited by", FITS_WIDTH, _fit, FITS.of, about=(FITS.title, FITS.meaning), left=True),
+    Column(FITS_TITLE, FITS_WIDTH, _fit, FITS.of, about=(FITS.title, FITS.meaning), left=True),
 )
 """The columns after the engine's name."""
+
+KEPT_TITLES = (BY_NAME["live"].title, COST.title, FITS_TITLE)
+"""The columns that show their figures also with a baseline."""
+
+
+def _figure(column: Column[LaneSnapshot], lane: LaneSnapshot, old: LaneSnapshot | None) -> tuple[str, bool]:
+    """Return the text of a figure and whether it is its change since the baseline, which has no marks.
+
+    The number of live tasks, the cost of one and how many fit are shown in any case; in place of the ratio to
+    the cheapest lane stands the change of the cost.
+    """
+    text = column.text(lane)
+    if old is None or column.title in KEPT_TITLES or not (old.on or lane.on):
+        return text, False
+    value = COST.of if column.title == RATIO.title else column.value
+    change = "" if text.strip() == UNKNOWN else _change(value(lane), value(old))
+    return change + " " * column.marks, True
 
 
 def _change(now: float | None, before: float | None) -> str:
@@ -78,9 +105,10 @@ def _change(now: float | None, before: float | None) -> str:
 
 
 class CostTable(Table):
-    """Shows what a task of each lane costs."""
+    """Shows what a task of each lane costs, below the answer, and above what limits the lanes.
 
-    BORDER_TITLE = "what a task costs"
+    Its rows and columns depend on the size of the terminal and on the lanes alone, so that nothing moves.
+    """
 
     ADVICE: ClassVar[Mapping[str, str]] = {
         TRACED.mark: "t turns tracing off",
@@ -90,76 +118,118 @@ class CostTable(Table):
 
     sorted_by = ""
     """The title of the column that the lanes are sorted by; empty for the order of the lanes."""
-    _shown: tuple[Snapshot, list[str], bool, Snapshot | None] | None = None
+    _shown: tuple[Snapshot, list[str], int, Snapshot | None] | None = None
     """The arguments of `show`."""
-    _most = 0
-    """The maximum number of lanes to show."""
     _limits: Mapping[str, tuple[str, float]] = {}
     """Lane → its limit, and the time of the last snapshot that had it, in seconds."""
+    _answers: Sequence[str] = ()
+    _settings: Settings | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answer = Answer()
+        self._below = Below(True, False, True, 0, True, 0)
+        self.border_title = UNKNOWN_ANSWER
+
+    def place(self, rows: int, below: Below) -> None:
+        """Use ``rows`` rows, with the parts in ``below``."""
+        self._below = below
+        self.display = bool(rows)
+        self.styles.height = rows
+        self._show_title()
+        self.update_lines()
+
+    def on_resize(self) -> None:
+        """Choose the length of the answer again."""
+        self._show_title()
+
+    def _show_title(self) -> None:
+        """Show the answer in the frame."""
+        if self._below.framed:
+            self.border_title = Content(self._sentence(self.outer_size.width - len("╭─  ─╮")))
+
+    def _sentence(self, width: int) -> str:
+        """Return the answer in a length that fits into ``width`` cells."""
+        return next((text for text in self._answers if len(text) <= width), UNKNOWN_ANSWER)
 
     def show(
-        self,
-        view: Snapshot,
-        colors: list[str],
-        narrow: bool,
-        tall: bool,
-        baseline: Snapshot | None = None,
-        most: int = 1_000,
+        self, view: Snapshot, colors: list[str], selected: int = 0, baseline: Snapshot | None = None
     ) -> None:
         """Show the lanes of a snapshot.
 
         Args:
             view: the snapshot.
             colors: the colour of each lane, ``#rrggbb``.
-            narrow: whether the table has no border, and so no place for a legend.
-            tall: whether to show the limit of a lane on a line of its own.
-            baseline: an earlier snapshot; the changes since then are shown below each lane.
-            most: the maximum number of lanes to show.
+            selected: the index of the lane whose limit is shown first.
+            baseline: an earlier snapshot; the changes since then are shown in place of most figures.
         """
         if baseline is not None and len(baseline.lanes) != len(view.lanes):
             baseline = None  # lanes of several hosts have been folded or unfolded
-        self._most = most
-        self._shown = (view, colors, narrow, baseline)
-        self._limits = dict(self._limits_of(view)) if tall else {}
+        self._shown = (view, colors, selected, baseline)
+        self._limits = dict(self._limits_of(view))
+        if view.settings != self._settings:
+            self._settings = view.settings
+            self._answer.clear()
+        answers = self._answer.update(view)
+        if answers != self._answers:
+            self._answers = answers
+            self._show_title()
         self.update_lines()
         self.set_subtitle(self._legend(baseline, self.outer_size.width - len("╭─  ─╮")))
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the header, and one to three lines for each lane, with the columns that fit."""
+        """Return the answer, the header, a line for each lane, and what limits the lanes."""
         if self._shown is None:
             return ()
-        view, colors, narrow, baseline = self._shown
+        view, colors, selected, baseline = self._shown
+        lines: list[Sequence[Cell]] = []
+        if self._below.answer:
+            lines.append([Cell(width, Content.styled(self._sentence(width), "bold"))])
+        if self._below.table:
+            lines += self._lane_rows(view, colors, baseline, width)
+        if self._below.limits:
+            lines.append([Cell(width, Content.styled(self._limit_line(view, selected, width), "$warning"))])
+        return lines
+
+    def _lane_rows(
+        self, view: Snapshot, colors: list[str], baseline: Snapshot | None, width: int
+    ) -> Iterator[Sequence[Cell]]:
+        """Yield the header, and the line of each lane with the columns that fit."""
         room = self._names(view)
-        columns = columns_for(COLUMNS, width - room, view.lanes)
-        since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
-        lines = [[Cell(room, Content.styled(since, "bold $dim")), *headings(columns, self.sorted_by)]]
-
-        def add(text: str, style: str) -> None:
-            lines.append([Cell(width, Content.styled(text, style))])
-
+        columns = columns_for(COLUMNS, width - room)
+        since = f"Δ {format_clock(baseline.elapsed)}" if baseline else "engine"
+        yield [Cell(room, Content.styled(since, "bold $dim")), *headings(columns, self.sorted_by)]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
         rows = [*zip(view.lanes, colors, before, strict=True)]
         for column in columns:
             if column.title == self.sorted_by:
                 rows.sort(key=lambda row: -(column.value(row[0]) or 0.0))
-        for lane, color, old in rows[: self._most]:
+        most = self._rows_for_lanes
+        shown = rows if len(rows) <= most else rows[: most - 1]
+        for lane, color, old in shown:
             known = lane.on or lane.sample.rss_per_task is not None
-            cells = "".join(f"{column.text(lane):>{column.width}}" for column in columns)
+            cells = [
+                Content.styled(f"{text:>{column.width}}", "$accent" if changed else "" if lane.on else "$dim")
+                for column in columns
+                for text, changed in [_figure(column, lane, old)]
+            ]
             name = Cell(room, Content.styled(lane.name, f"bold {color}" if known else "$dim"))
-            lines.append([name, Cell(width - room, Content.styled(cells, "" if lane.on else "$dim"))])
-            if lane.name in self._limits:
-                add(f"{'  ↳':{room}}{self._limits[lane.name][0]}"[:width], "$warning")
-            if old is not None and (old.on or lane.on):
-                add(self._changes(columns, lane, old, room), "$accent")
-        if len(rows) > self._most:
-            add(f"and {len(rows) - self._most} more: < > sort by another column", "$dim")
-        return lines
+            yield [name, Cell(width - room, Content("").join(cells))]
+        if len(rows) > len(shown):
+            more = f"and {len(rows) - len(shown)} more: < > sort by another column"
+            yield [Cell(width, Content.styled(more, "$dim"))]
+
+    @property
+    def _rows_for_lanes(self) -> int:
+        height = self.styles.height
+        rows = int(height.value) if height is not None else 0
+        return rows - 1 - self._below.answer - self._below.limits - FRAME * self._below.framed
 
     def sort(self, by: int) -> None:
         """Sort by the next column (``by`` 1) or the previous one (-1)."""
         view = self._shown[0] if self._shown else None
         room = self.outer_size.width - self.gutter.width
-        shown = columns_for(COLUMNS, room - self._names(view), view.lanes) if view else []
+        shown = columns_for(COLUMNS, room - self._names(view)) if view else []
         titles = ["", *(column.title for column in shown)]
         at = titles.index(self.sorted_by) if self.sorted_by in titles else 0
         self.sorted_by = titles[(at + by) % len(titles)]
@@ -172,20 +242,25 @@ class CostTable(Table):
             elif lane.on and 0 <= view.time - self._limits.get(lane.name, ("", -math.inf))[1] < LINGER:
                 yield lane.name, self._limits[lane.name]
 
+    def _limit_line(self, view: Snapshot, selected: int, width: int) -> str:
+        """Return what fails or limits the lanes, the selected one first, as many as fit into a line."""
+        notes = []
+        for lane in [*view.lanes[selected : selected + 1], *view.lanes]:
+            failed = f"{format_count(lane.failed)} failed" if lane.on and lane.failed else ""
+            limit = self._limits.get(lane.name, ("", 0.0))[0]
+            if text := " · ".join(filter(None, (failed, limit))):
+                notes.append(f"↳ {lane.name}: {text}")
+        notes = list(dict.fromkeys(notes))
+        line = "   ".join(notes)
+        for kept in range(len(notes) - 1, 0, -1):
+            if len(line) <= width:
+                break
+            line = "   ".join((*notes[:kept], f"+{len(notes) - kept} more"))
+        return line
+
     @staticmethod
     def _names(view: Snapshot) -> int:
         return max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
-
-    @staticmethod
-    def _changes(
-        columns: Sequence[Column[LaneSnapshot]], lane: LaneSnapshot, old: LaneSnapshot, room: int
-    ) -> str:
-        text = f"{'  Δ':{room}}"
-        for column in columns:
-            unknown = column.text(lane).strip() == UNKNOWN  # a figure that is not shown has no change
-            change = "" if unknown else _change(column.value(lane), column.value(old))
-            text += f"{change + ' ' * column.marks:>{GAP + FIT_WIDTH if column.left else column.width}}"
-        return text
 
     def _legend(self, baseline: Snapshot | None, width: int) -> str:
         """Return the meaning of the marks in the table, or a short form if that is too long."""
@@ -197,8 +272,11 @@ class CostTable(Table):
             if doubt.mark in marks:
                 advice = f": {self.ADVICE[doubt.mark]}" if doubt.mark in self.ADVICE else ""
                 notes.append((f"{doubt.mark} {doubt.note}{advice}", f"{doubt.mark} {doubt.brief}"))
-        whole, brief = (" · ".join(note[length] for note in notes) for length in (0, 1))
-        return whole if len(whole) <= width else brief
+        for brief in range(len(notes) + 1):  # the last ones are shortened first
+            text = " · ".join(note[at >= len(notes) - brief] for at, note in enumerate(notes))
+            if len(text) <= width:
+                break
+        return text if notes else ""
 
 
 class RecordedCosts(CostTable):

@@ -12,6 +12,7 @@ from textual.reactive import reactive
 from textual.style import Style
 
 from concwatch.lab.snapshot import LaneSnapshot, State
+from concwatch.measure.figures import BY_NAME
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
@@ -22,11 +23,14 @@ FORECAST_SHOWN = 1.5
 STEP = 10_000
 """The tasks that ``+`` and ``-`` add and remove."""
 
-NUMBER, STATE, SUMMARY = 3, 17, 29
+NUMBER, STATE, SUMMARY, LIVE = 3, 17, 29, 7
 """The widths in cells of the parts of a card of one line; the slider takes the rest."""
 
-COMPACT_SLIDER, COMPACT_LIVE = 8, 6
-"""The widths in cells of the slider and of the number of live tasks in a narrow card of one line."""
+SYMBOL = 2
+"""The width in cells of a state without its word, where there is no room for it."""
+
+LEAST_TRACK = 12
+"""The minimum width in cells of a slider beside the word of the state and a whole summary."""
 
 MARKS: dict[State, tuple[str, str]] = {
     State.OFF: ("○ off", "$dim"),
@@ -65,24 +69,35 @@ def forecast(view: LaneSnapshot, tasks: int, why: bool = False) -> str:
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"
 
 
-def summary(view: LaneSnapshot, hint: str) -> Content:
-    """Return a lane's tasks, why it cannot run or has failed, or ``hint`` if it is off."""
+def _reason(text: str, width: int) -> str:
+    """Return a reason without what follows its first colon, if it does not fit into ``width`` cells."""
+    return text if len(text) <= width else text.partition(": ")[0]
+
+
+def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Content:
+    """Return a lane's tasks, why it cannot run or has failed, or ``hint`` if it is off.
+
+    ``cost`` adds the memory of a task, where there is no table.
+    """
     status, sample = view.status, view.sample
     if status.missing and not view.on:
-        return Content.styled(status.missing, "$dim")
+        return Content.styled(_reason(status.missing, width), "$dim")
     if status.state.broken:
-        return Content.styled(status.reason, "$error")
+        return Content.styled(_reason(status.reason, width), "$error")
     if not view.on:
         return Content.styled(hint, "$dim")
     parts: list[str | tuple[str, str]] = [(f"{format_count(view.live)} live", "bold")]
     if view.failed:
         parts.append((f"  {format_short(view.failed)} failed", "bold $error"))
+    elif cost:
+        figure = BY_NAME["rss_per_task"]
+        parts.append(f"  {figure.text(view)}{figure.marks(view)}/task")
     elif status.wall:
         parts.append((f"  {status.wall}", "$warning"))
     elif view.engine.queues and view.live:
         parts.append((f"  {format_count(sample.queued or 0)} queued", "$dim"))
     elif sample.completed_mean is not None:
-        parts.append((f"  {format_short(sample.completed_mean)}/s done", "$dim"))
+        parts.append((f"  {format_short(sample.completed_mean)}/s ended", "$dim"))
     return Content.assemble(*parts)
 
 
@@ -101,7 +116,6 @@ class LaneCard(ClickableLines):
     LaneCard {
         height: 4;
         padding: 0 0 0 1;
-        & Slider { margin-top: 1; }
     }
     """
 
@@ -137,6 +151,8 @@ class LaneCard(ClickableLines):
         self._view: LaneSnapshot | None = None
         self._forecast, self._forecast_until = "", -math.inf
         self._dragging = False
+        self._rows, self._cost = 3, False
+        self._before, self._after = 0, 0
         self.slider = Slider(maximum=maximum, color=color)
         """The slider, over the cells that `track` returns."""
 
@@ -144,9 +160,37 @@ class LaneCard(ClickableLines):
         """Place the slider over the text."""
         yield self.slider
 
-    def show(self, view: LaneSnapshot, refill: bool = True) -> None:
-        """Show a snapshot of the lane; ``refill``: whether tasks that end are replaced."""
+    def place(self, rows: int, width: int, beside: bool, cost: bool) -> None:
+        """Place the parts of the card.
+
+        Args:
+            rows: its height: 4 with a gap below it, 3, 2, or 1.
+            width: its width in cells, as good as it is known before the first layout.
+            beside: whether it stands beside the charts.
+            cost: whether it shows the memory of a task.
+        """
+        self._rows, self._cost = rows, cost
+        line = rows == 1
+        left, summary_cells = self._name_cells + SYMBOL, LIVE if beside else SUMMARY
+        if not beside and width - self._name_cells - STATE - SUMMARY >= LEAST_TRACK:
+            left = self._name_cells + STATE
+        self._before, self._after = (left, summary_cells + 1) if line else (0, 0)
+        self.styles.height = rows
+        self.styles.padding = (0, 0, 0, 0 if line else 1)
+        self.slider.styles.margin = (min(rows - 1, 1), self._after, 0, self._before)
+        self.update_lines()
+
+    def show(self, view: LaneSnapshot, refill: bool = True, maximum: int | None = None) -> None:
+        """Show a snapshot of the lane.
+
+        Args:
+            view: the snapshot.
+            refill: whether tasks that end are replaced.
+            maximum: the right end of the slider in tasks; None to keep it.
+        """
         self._view = view
+        if maximum is not None and self.slider.held is None:
+            self.slider.maximum = maximum
         self.slider.finished = bool(view.on and view.status.target and not (view.live or refill))
         self.slider.value = view.status.target
         self.slider.live = view.live
@@ -154,43 +198,47 @@ class LaneCard(ClickableLines):
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return three lines with the slider in the middle, or a single line if the card is one line high."""
+        """Return three, two or one lines, over one of which the slider lies."""
         view = self._view
         if view is None:
             return ()
         held = self.slider.held
         forecasting = held is not None or view.sample.time < self._forecast_until
-        line = summary(view, self.HINT)
+        line = summary(view, self.HINT, SUMMARY if self._rows == 1 else width, self._cost)
         if forecasting:
             line = Content.styled(self._forecast if held is None else forecast(view, held), "bold $accent")
         heading, state = self._heading(view), switch_text(view)
-        if self.outer_size.height == 1 and width < self._name_cells + STATE + SUMMARY:
-            # The slider is between the name and the number of tasks.
-            live = Content(format_short(view.live) if view.on else "")
-            return (
-                (
-                    Cell(width - COMPACT_SLIDER - COMPACT_LIVE - 4, heading),
-                    Cell(1),
-                    Cell(2, state[:1], "state"),
-                    self.track(COMPACT_SLIDER),
-                    Cell(1),
-                    Cell(COMPACT_LIVE, live, "summary", right=True),
-                ),
-            )
-        if self.outer_size.height == 1:
+        live = Content(format_short(view.live) if view.on else "")
+        if self._rows == 1:
+            cells = self._before - self._name_cells
             return (
                 (
                     Cell(self._name_cells, heading),
-                    Cell(STATE, state, "state"),
-                    self.track(max(2, width - self._name_cells - STATE - SUMMARY)),
-                    Cell(SUMMARY, line, "summary"),
+                    Cell(cells, state if cells > SYMBOL else state[:1], "state"),
+                    self.track(max(0, width - self._before - self._after)),
+                    Cell(1),
+                    Cell(LIVE, live, "summary", right=True)
+                    if self._after == LIVE + 1
+                    else Cell(SUMMARY, line, "summary"),
                 ),
             )
-        status = view.status
-        explains = bool(status.wall or view.failed) if view.on else bool(status.missing or status.reason)
+        if self._rows == 2:
+            rest = width - self._name_cells
+            if forecasting:
+                return ((Cell(self._name_cells, heading), Cell(rest, line, "summary")), (self.track(width),))
+            return (
+                (
+                    Cell(self._name_cells, heading),
+                    Cell(LIVE, live, "summary", right=True),
+                    Cell(rest - LIVE, state, "state", right=True),
+                ),
+                (self.track(width),),
+            )
         # A forecast or an explanation takes the whole line.
+        whole = forecasting or view.status.state.broken or bool(view.status.missing or view.failed)
+        whole = whole or bool(view.on and view.status.wall)
         last = [Cell(width, line, "summary")]
-        if self.STEPS and not forecasting and not explains:
+        if self.STEPS and not whole:
             last = [Cell(max(0, width - 10), line, "summary")]
             for action, sign in (("less", "−"), ("more", "+")):
                 step = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
@@ -269,7 +317,7 @@ class RecordedCard(LaneCard):
         lane, pending = (
             Style(foreground=background.blend(color, share, alpha=1.0)) for share in (0.75, 0.45)
         )
-        bar = self.slider.bar(width if self.outer_size.height > 1 else width - 1, "┃")
+        bar = self.slider.bar(width, "┃")
         return Cell(width, bar.content(lane, pending, "$dim", "$foreground 20%"))
 
     async def on_click(self, event: Click) -> None:

@@ -81,7 +81,7 @@ class ProcessList(ClickableLines):
         live = format_short(sum(lane.live for lane in running))
         total = (f"total of {len(running)}", "bold")
         lines = [line(ALL, "$accent", live, format_bytes(view.total_rss), total)]
-        low = self.screen.has_class("-narrow", "-short", "-tiny")
+        low = self.screen.has_class("-above")
         for number, lane in listed(view):
             state, style = MARKS[lane.status.state]
             tasks = "" if lane.sample.live is None else format_short(lane.live)

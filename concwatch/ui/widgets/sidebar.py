@@ -12,9 +12,6 @@ from concwatch.units import format_short
 PADDING = 1
 """The cells before a lane's slider."""
 
-CARD_ROWS, SETTING_ROWS = 4, 6
-"""The rows of a lane with the gap below it, and of the settings below all lanes."""
-
 
 class Sidebar(VerticalScroll, can_focus=False):
     """Scrolls the lanes. A new subtitle redraws only the last row of the border."""
@@ -36,12 +33,6 @@ class Sidebar(VerticalScroll, can_focus=False):
             if start > len(line):
                 line += "─" * (start - len(line)) + label
         self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─ "), "$dim"))
-
-    def make_room(self, lanes: int) -> None:
-        """Remove the gaps between ``lanes`` lanes, and then shrink the settings, if not all lanes fit."""
-        rows = self.content_size.height
-        self.set_class(0 < rows < lanes * CARD_ROWS + SETTING_ROWS, "-close")
-        self.set_class(0 < rows < lanes * (CARD_ROWS - 1) + SETTING_ROWS, "-closer")
 
     def set_subtitle(self, text: str) -> None:
         """Show ``text`` in the lower border."""

@@ -167,8 +167,9 @@ class Slider(Widget, can_focus=True):
     @on(events.MouseScrollUp)
     @on(events.MouseScrollDown)
     def _wheel(self, event: events.MouseEvent) -> None:
-        # Textual sends wheel events to disabled widgets, too, so that their container can scroll.
-        if not self.is_disabled:
+        # Only if it is selected: else the wheel scrolls what the slider is in. Textual sends wheel events to
+        # disabled widgets, too, for the same reason.
+        if self.has_focus and not self.is_disabled:
             event.stop()
             event.prevent_default()
             self.action_move("step", 1 if isinstance(event, events.MouseScrollUp) else -1)

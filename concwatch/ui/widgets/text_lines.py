@@ -158,6 +158,10 @@ class TextLines(Widget):
         self._drawn, self._width = rows, width
 
 
+Terms = Sequence[tuple[str | Content, str]]
+"""Terms with their meanings."""
+
+
 class Glossary(TextLines):
     """Shows terms and their meanings in two columns."""
 
@@ -165,20 +169,21 @@ class Glossary(TextLines):
     Glossary { height: auto; }
     """
 
-    def __init__(self, terms: Sequence[tuple[str, str]], style: str, term_width: int = 13) -> None:
+    def __init__(self, terms: Terms, style: str, term_width: int = 13, id: str | None = None) -> None:
         """Create a glossary.
 
         Args:
             terms: each term with its meaning.
             style: the style of the terms.
             term_width: cells of the first column.
+            id: the widget's id.
         """
-        super().__init__()
+        super().__init__(id)
         self._terms = terms
         self._style = style
         self._term_width = term_width
 
-    def set_terms(self, terms: Sequence[tuple[str, str]]) -> None:
+    def set_terms(self, terms: Terms) -> None:
         """Show other terms."""
         self._terms = terms
         self.update_lines()
@@ -190,8 +195,9 @@ class Glossary(TextLines):
     def _wrapped(self, width: int) -> Iterator[Content]:
         for term, meaning in self._terms:
             for number, line in enumerate(Content(meaning).wrap(width)):
-                first = "" if number else term
-                yield Content.assemble((f"{first:{self._term_width}}", self._style), line)
+                first = Content() if number else Content(term) if isinstance(term, str) else term
+                room = max(0, self._term_width - first.cell_length)
+                yield Content.assemble(first.pad_right(room).stylize_before(self._style), line)
 
 
 class Cell(NamedTuple):

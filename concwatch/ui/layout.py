@@ -1,0 +1,141 @@
+"""The rules of the layout: what each size of terminal shows for a number of lanes.
+
+The lanes stand beside the charts, or above them if the terminal is too small for that. `BESIDE`, `ABOVE` and
+`CARDS` say what goes first if there is too little room: events, gaps and frames, the row of the answer, the
+row of what limits the lanes; then the table folds into the lanes' own lines, so that the cost of a task is
+always in sight; last goes the chart.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+BESIDE_WIDTH, BESIDE_HEIGHT = 100, 34
+"""The fewest columns and rows of a terminal with the lanes beside the charts."""
+
+SIDE, WIDE_SIDE = (40, 48)
+"""The columns of the lanes beside the charts, and from `WIDE` columns on."""
+
+WIDE, ROOMY = 160, 50
+"""The columns from which on the lanes are wider, and the rows from which on there are more events."""
+
+FRAME = 2
+"""The rows of a frame."""
+
+CHART = 5 + FRAME
+"""The fewest rows of a chart, with its frame."""
+
+SHOWN = 12
+"""The lanes that a chart may not displace; if there are more, the others scroll."""
+
+TABLE = 5
+"""The fewest lanes in the table if there are more than `SHOWN`; the others are counted below them."""
+
+CARDS = ((4, 6), (3, 6), (3, 3), (2, 6), (2, 3), (1, 6), (1, 3))
+"""The rows of a card and of the settings beside the charts, the best first."""
+
+
+class Below(NamedTuple):
+    """What is shown below the lanes and charts, and the fewest rows that the charts must have then."""
+
+    table: bool
+    """Whether the cost table is shown; else the lanes' own lines have the cost."""
+    answer: bool
+    """Whether there is a row for the answer; a framed table has it in its frame."""
+    limits: bool
+    """Whether there is a row for what limits the lanes."""
+    events: int
+    """Rows of events."""
+    framed: bool
+    chart: int
+    """The fewest rows of all charts, with their frames."""
+
+
+BESIDE = (
+    Below(True, False, True, 4, True, 2 * CHART),
+    Below(True, False, True, 2, True, 2 * CHART),
+    Below(True, True, True, 2, False, CHART),
+    Below(True, True, True, 1, False, CHART),
+)
+ABOVE = (
+    Below(True, True, True, 3, False, CHART + 2),
+    Below(True, True, True, 1, False, CHART + 2),
+    Below(True, True, True, 1, False, CHART),
+    Below(True, False, True, 1, False, CHART),
+    Below(True, False, False, 1, False, CHART),
+    Below(True, False, False, 0, False, CHART),
+    Below(False, True, True, 3, False, CHART),
+    Below(False, True, True, 1, False, CHART),
+    Below(False, False, True, 1, False, CHART),
+    Below(False, False, False, 0, False, CHART),
+    Below(False, False, False, 0, False, 0),
+)
+"""What is below the lanes if they stand beside the charts, and above them; the best first."""
+
+
+class Layout(NamedTuple):
+    """The rows of everything on a screen of lanes."""
+
+    beside: bool
+    """Whether the lanes stand beside the charts."""
+    side: int
+    """Columns of the lanes, with their frame."""
+    lanes: int
+    """How many lanes are in sight; others scroll."""
+    card: int
+    """Rows of a lane: 4 with a gap, 3, 2, or 1."""
+    settings: int
+    """Rows of the settings."""
+    listed: int
+    """Rows of the table for lanes."""
+    below: Below
+    events: int
+    """Rows of events, without their frame."""
+    chart: int
+    """Rows of all charts, with their frames; 0 without."""
+
+    @property
+    def table(self) -> int:
+        """Rows of the cost table, with the answer and the limits; 0 if there is room for none of them."""
+        return table_rows(self.below, self.listed)
+
+    @property
+    def card_width(self) -> int:
+        """Columns of a card."""
+        return self.side - 2 * self.beside - 1  # a scrollbar
+
+
+def table_rows(below: Below, lanes: int) -> int:
+    """Return the rows of the cost table, with those of the answer and the limits, and its frame."""
+    return (1 + lanes) * below.table + below.answer + below.limits + FRAME * below.framed
+
+
+def layout(width: int, height: int, lanes: int, bars: int = 2) -> Layout:
+    """Return the layout of ``lanes`` in a terminal of a size, of which ``bars`` rows are used otherwise."""
+    rows = height - bars
+    return next(_beside(width, rows, lanes, height >= ROOMY), None) or next(_above(width, rows, lanes))
+
+
+def _beside(width: int, rows: int, lanes: int, roomy: bool) -> Iterator[Layout]:
+    """Yield the layouts with the lanes beside the charts that fit, the best first."""
+    side = WIDE_SIDE if width >= WIDE else SIDE
+    if width < BESIDE_WIDTH or rows < BESIDE_HEIGHT - 2:
+        return
+    for shown in range(lanes, min(lanes, SHOWN) - 1, -1):
+        more = [BESIDE[0]._replace(events=8)] if roomy else []
+        for below in (*more, *BESIDE):
+            for listed in range(shown, min(shown, SHOWN if lanes <= SHOWN else TABLE) - 1, -1):
+                rest = rows - table_rows(below, listed) - below.events - FRAME * below.framed
+                for card, settings in CARDS:
+                    if rest >= below.chart and rest >= shown * card + settings + FRAME:
+                        yield Layout(True, side, shown, card, settings, listed, below, below.events, rest)
+
+
+def _above(width: int, rows: int, lanes: int) -> Iterator[Layout]:
+    """Yield the layouts with the lanes above the charts that fit, the best first; there is always one."""
+    rows -= 1  # the settings
+    for below in ABOVE:
+        shown = min(lanes, SHOWN if below.chart else rows)
+        rest = rows - shown - table_rows(below, shown) - below.events
+        if rest >= below.chart:
+            events, chart = (below.events, rest) if below.chart else (rest, 0)
+            yield Layout(False, width, shown, 1, 1, shown, below, events, chart)

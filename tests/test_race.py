@@ -1,0 +1,33 @@
+"""A race on the screen, with fake workers."""
+
+from concwatch.lab.catalog import CATALOG
+from concwatch.lab.lab import Lab
+from concwatch.ui.screens.dialog import TypeDialog
+from concwatch.ui.screens.race import RaceScreen
+from tests.fake import FakeWorkers
+from tests.screen import MEMORY, stage
+from tests.virtual_time import now
+
+PAIR = [engine for engine in CATALOG if engine.name in ("threads", "asyncio")]
+
+
+def run_lab(engines, settings):
+    return Lab(engines, settings=settings, open_link=FakeWorkers(), memory=lambda: MEMORY, clock=now)
+
+
+async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places():
+    async with stage((120, 40), engines=PAIR, make_run_lab=run_lab, by_hand=False) as s:
+        await s.press("2", "plus", "R")
+        assert isinstance(s.app.screen, TypeDialog)
+        await s.enter("0")
+        await s.press("enter")
+        await s.sees("a race to 0 tasks has no winner")
+        await s.enter("1000")
+        await s.sees("enter stops all lanes; then threads, asyncio run alone")
+        await s.press("enter")
+        await s.until(lambda: isinstance(s.app.screen, RaceScreen), "the race")
+        await s.until(lambda: s.app.race.finished, "the end of the race", limit=120)
+        await s.sees("1 asyncio 1.23 KiB", "2 threads 16.2 KiB", "13.2 ×", "R starts another race")
+        assert s.lab.quiet
+        await s.press("escape", "R")
+        assert isinstance(s.app.screen, TypeDialog)

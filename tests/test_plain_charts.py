@@ -133,7 +133,7 @@ def test_a_run_and_its_recording_have_the_same_charts(tmp_path):
     lines = draw(traces_of_labs([bench.lab]))
     assert lines == draw(traces_of_recording(load(path)))
     assert any(line.startswith("tracemalloc   o asyncio ") for line in lines)
-    assert [line for line in lines if line.startswith("completed")] == ["ended / s: always 0"]
+    assert [line for line in lines if line.startswith("ended")] == ["ended / s: always 0"]
 
 
 @pytest.mark.usefixtures("fakes")

@@ -133,15 +133,16 @@ QUICK = ("--tasks", "1000", "--seconds", "0.1")
 def test_a_run_ends_with_a_table_and_shows_its_progress_on_standard_error():
     done = invoke("run", "asyncio", "threads", "--together", *QUICK)
     assert done.exit_code == 0
-    header, first, second = done.stdout.splitlines()
+    header, first, second, note = done.stdout.splitlines()
     assert header.split()[:2] == ["engine", "state"]
     assert (first.split()[:3], "1.23 KiB" in first) == (["asyncio", "done", "1,000"], True)
     assert second.split()[:3] == ["threads", "done", "1,000"]
+    assert note == "° so far, until tasks have lived whole lives"
     assert "threads: holding 1,000 for 100 ms" in done.stderr
     assert all(": " in line for line in done.stderr.splitlines())
     traced = invoke("run", "asyncio", "--trace", *QUICK).stdout
     assert "MiB ᵗ" in traced
-    assert traced.splitlines()[-1] == "ᵗ taken while traced: about twice the memory, a third of the speed"
+    assert traced.splitlines()[-2] == "ᵗ taken while traced: about twice the memory, a third of the speed"
 
 
 def test_options_are_sent_to_the_worker(fakes):

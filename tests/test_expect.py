@@ -139,7 +139,7 @@ RUN = ("run", "asyncio", "--tasks", "1000", "--seconds", "0.1")
 )  # fmt: skip
 def test_verdicts_are_printed_below_the_table_and_a_failure_is_exit_status_1(expectations, status, lines):
     done = invoke(*RUN, *(word for text in expectations for word in ("--expect", text)))
-    assert (done.exit_code, done.stdout.splitlines()[2:]) == (status, lines)
+    assert (done.exit_code, done.stdout.splitlines()[3:]) == (status, lines)
 
 
 @pytest.mark.usefixtures("fakes")

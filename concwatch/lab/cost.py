@@ -56,7 +56,7 @@ class Cost(Struct, frozen=True):
     """Whether tracing was on, which about doubles ``rss``."""
     clean: bool
     """False if memory kept from ended tasks may be included."""
-    moves: bool
+    moves: bool = False
     """Whether ``rss`` still grows or shrinks while tasks start and end, or though their number stands."""
 
 

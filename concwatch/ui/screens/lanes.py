@@ -180,8 +180,9 @@ class LanesScreen(PrestyledScreen[None]):
 
     def on_mount(self) -> None:
         """Show the first snapshot."""
-        self._place_widgets(self.app.size)
-        self.show_snapshot()
+        if not is_exiting(self.app):
+            self._place_widgets(self.app.size)
+            self.show_snapshot()
 
     def layout_of(self, size: Size) -> Layout:
         """Return the layout for a terminal of ``size``."""

@@ -145,8 +145,6 @@ and it exits while the program forks. It uses 1 % of the time, in slices of abou
 an entry. trio gets an instrument. The agent never raises into the program.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
@@ -154,7 +152,7 @@ if TYPE_CHECKING:
 __all__ = ["start", "stop"]
 
 
-def start(address: Optional[str] = None) -> None:
+def start(address: "Optional[str]" = None) -> None:
     """Report this process to a monitor: connect to its socket at ``address``, or listen until one attaches.
 
     Does nothing if the agent runs already. Never raises if the system refuses a socket or a thread.

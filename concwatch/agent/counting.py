@@ -9,10 +9,13 @@ from itertools import count
 from sys import intern
 from time import monotonic
 
+from .names import printable
+from .wrappers import MAX_DEPTH, code_of, is_wrapper, running_code, wrapped_by
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from types import FrameType
+    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 MAX_GROUPS = 1_000
 """Groups that are counted separately; the tasks of all further ones are counted together."""
@@ -26,13 +29,11 @@ MAX_SAMPLES = 8
 MAX_STARTS = 20
 """Distinct creating lines that are recorded per group."""
 
-MAX_NAME_LENGTH = 200
-
 MAX_NAMED_TASKS = 1_000
-"""Task names whose code is remembered."""
+"""Task names whose group is remembered."""
 
-WRAPPERS = ("_run_coro", "_run_wrapped_task")
-"""AnyIO's coroutine functions that run each task's own coroutine."""
+DEFAULT_NAME = "Task-"
+"""The beginning of the names that asyncio gives to tasks."""
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
@@ -52,34 +53,9 @@ def is_own(file: str) -> bool:
     return own
 
 
-def printable(text: object) -> str:
-    """Return a name with at most 200 characters and each unprintable one replaced by ``?``."""
-    text = str(text)[:MAX_NAME_LENGTH]
-    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
-
-
-def code_of(coro: object) -> Optional[CodeType]:
-    """Return the code of a coroutine or generator; None if it has none."""
-    for name in ("cr_code", "gi_code", "ag_code"):
-        code = getattr(coro, name, None)
-        if code is not None and hasattr(code, "co_firstlineno"):
-            return code  # type: ignore[no-any-return]
-    return None
-
-
 def name_of(code: Any) -> str:
     """Return the name of the function with this code, qualified since Python 3.11."""
     return printable(getattr(code, "co_qualname", code.co_name))
-
-
-def _is_wrapper(code: CodeType) -> bool:
-    return code.co_name in WRAPPERS and os.sep + "anyio" + os.sep in code.co_filename
-
-
-def _wrapped_code(coro: Any) -> Optional[CodeType]:
-    """Return the code that a wrapper runs, taken from its arguments; None once it has ended."""
-    arguments = coro.cr_frame.f_locals if coro.cr_frame is not None else {}
-    return code_of(arguments.get("coro") or getattr(arguments.get("self"), "_coro", None))
 
 
 def _creating_line(depth: int) -> str:
@@ -99,18 +75,22 @@ def _creating_line(depth: int) -> str:
     return nearest
 
 
+class Unresolved(Exception):
+    """A wrapper runs just now, and the coroutine that it wraps cannot be found."""
+
+
 class Group:
     """The tasks of one coroutine function: counted at creation, and as of the last scan.
 
     Args:
         number: the number that reports use.
         kind: ``"asyncio"`` or ``"trio"``.
-        key: the code of the function, or a type or string in its place. The group keeps it alive, because
-            dictionaries of groups use its ``id``.
+        key: the code of the function, or a type or string in its place; the group does not keep it alive.
     """
 
     def __init__(self, number: int, kind: str, key: object) -> None:
-        self.key = key
+        self.key = id(key)
+        """The key in dictionaries of groups: the ``id`` of ``key``; that of the group once that is gone."""
         self.number = number
         self.kind = kind
         code: Any = key if hasattr(key, "co_firstlineno") else None
@@ -133,6 +113,11 @@ class Group:
         self.reported: object = None
         """The figures that were reported last."""
 
+    @property
+    def identity(self) -> Tuple[str, str, int]:
+        """The name, file and line of its function."""
+        return self.name, self.file, self.line
+
     def counted(self) -> int:
         """Return how many tasks were counted at creation."""
         return _value(self.counter)
@@ -140,6 +125,19 @@ class Group:
     def created(self) -> int:
         """Return how many tasks are known to have been created since the agent started."""
         return _value(self.counter) + self.direct
+
+    def count_outcome(self, task: Any) -> None:
+        """Count how a task has ended. Never raises."""
+        try:
+            if task.cancelled():
+                self.cancelled += 1
+            # exception() would mark it as retrieved, and asyncio would not log one that was never retrieved.
+            elif getattr(task, "_exception", None) is not None:
+                self.failed += 1
+            else:
+                self.completed += 1
+        except Exception:  # the agent never raises into the program
+            pass
 
     def update_from_endings(self) -> None:
         """Compute ended and live tasks from `endings`."""
@@ -174,69 +172,154 @@ def _value(counter: count[int]) -> int:
 
 
 class Counts:
-    """All groups of this process. Any thread may create tasks; no lock is ever held."""
+    """All groups of this process. Any thread may create tasks; no lock is ever held.
+
+    Codes and types are known by their ``id`` and not kept: a weak reference removes what is known of one that
+    is gone. Its group stays, for its totals and for the next function of that name and line.
+    """
 
     def __init__(self) -> None:
         self.groups: Dict[int, Group] = {}
-        """By ``id`` of their key."""
+        """By `Group.key`."""
         self.fast: Dict[int, Callable[[], int]] = {}
         """By ``id`` of a code: counts one task. A task whose code is missing is counted and sampled."""
         self.loops: Dict[int, Any] = {}
         """By ``id``: a weak reference to each known event loop."""
         self._numbers = count(1)
-        self._wrappers: Dict[int, CodeType] = {}
-        self._named: Dict[str, CodeType] = {}
-        """The code that a wrapper last ran in a task of this name."""
+        self._wrappers: Set[int] = set()
+        self._references: Dict[int, Any] = {}
+        self._retired: Dict[Tuple[str, str, int], Group] = {}
+        """The groups of functions that are gone, by name, file and line."""
+        self._named: Dict[str, Group] = {}
+        """The group of the coroutine that a wrapper last ran in a task of this name."""
 
     def clear(self) -> None:
         """Remove everything, in place: the replaced functions hold these dictionaries."""
-        for known in (self.fast, self.groups, self.loops, self._named):
+        for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
             known.clear()
+        self._wrappers.clear()
         self._numbers = count(1)
 
-    def key_of(self, coro: object, task: Any) -> object:
-        """Return the key of a task's group: normally the code of its coroutine."""
-        code = code_of(coro)
-        if code is None:
-            return type(coro)
-        if id(code) not in self._wrappers:
-            return code
-        wrapped = _wrapped_code(coro)
-        name = str(task.get_name() if hasattr(task, "get_name") else task.name)
-        if wrapped is None:  # the wrapper has ended, but the name of its task is known
-            return self._named.get(name) or intern(name)
-        if name in self._named or len(self._named) < MAX_NAMED_TASKS:
-            self._named[name] = wrapped
-        return wrapped
+    def _refer(self, key: object) -> None:
+        """Forget the ``id`` of an object once the object is gone, since another one may have it then."""
+        number = id(key)
+        if number in self._references:
+            return
+        try:
+            self._references[number] = ref(key, lambda _: self._forget(number))
+        except TypeError:  # a string, or a type without weak references: it is kept
+            self._references[number] = key
+
+    def _forget(self, number: int) -> None:
+        self._references.pop(number, None)
+        self.fast.pop(number, None)
+        self._wrappers.discard(number)
+        group = self.groups.pop(number, None)
+        if group is not None:
+            group.key = id(group)
+            self.groups[group.key] = group
+            self._retired[group.identity] = group
+
+    # Wrappers.
+
+    def _mark_wrapper(self, wrapper: Any) -> None:
+        """Remember that the function of ``wrapper`` runs another coroutine."""
+        key = code_of(wrapper) or type(wrapper)
+        if id(key) in self._wrappers:
+            return
+        self._refer(key)
+        self._wrappers.add(id(key))
+        group = self.groups.get(id(key))
+        if group is not None:  # a scan has found its tasks before
+            group.direct = group.since = group.ended = group.live = group.retained = group.uncounted = 0
+
+    def _is_wrapper(self, key: object) -> bool:
+        return id(key) in self._wrappers
+
+    def key_of(self, coro: Any) -> object:
+        """Return the code of a coroutine's function, or its type if it has none; of a wrapper, what it runs.
+
+        Returns:
+            None for a wrapper that has ended.
+
+        Raises:
+            Unresolved: a wrapper runs just now.
+        """
+        for _ in range(MAX_DEPTH):
+            code = code_of(coro)
+            key = type(coro) if code is None else code
+            if (
+                code is not None
+                and id(key) not in self._wrappers
+                and id(key) not in self.groups
+                and is_wrapper(coro, code)
+            ):
+                self._mark_wrapper(coro)
+            if id(key) not in self._wrappers:
+                return key
+            inner = wrapped_by(coro)
+            if inner is None:
+                if getattr(coro, "cr_frame", None) is None:
+                    return None
+                called = running_code(coro, self._is_wrapper)
+                if called is None:
+                    raise Unresolved
+                return called
+            coro = inner
+        return key
+
+    # Groups.
 
     def group_of(self, coro: Any, task: Any, kind: str = "asyncio") -> Group:
-        """Return the group of a task, creating it if needed."""
-        code = code_of(coro)
-        if (
-            code is not None
-            and id(code) not in self._wrappers
-            and id(code) not in self.groups
-            and _is_wrapper(code)
-        ):
-            self._wrappers[id(code)] = code
-        key = self.key_of(coro, task)
-        group = self.groups.get(id(key))
-        if group is None:
-            if len(self.groups) >= MAX_GROUPS:
-                key = OTHERS
-            # Another thread may do the same: the first group stays.
-            group = self.groups.setdefault(id(key), Group(next(self._numbers), kind, key))
+        """Return the group of a task, creating it if needed; raises `Unresolved`."""
+        code = getattr(coro, "cr_code", None)
+        group = self.groups.get(id(code))
+        if group is not None and id(code) not in self._wrappers:
+            return group
+        key = self.key_of(coro)
+        outer = code_of(coro) or type(coro)
+        if id(outer) not in self._wrappers:
+            return self._group_by(key, kind)
+        name = str(task.get_name() if hasattr(task, "get_name") else task.name)
+        if key is None:  # the wrapper has ended, but the name of its task may be known
+            return self._named.get(name) or self._group_by(
+                outer if name.startswith(DEFAULT_NAME) else intern(name), kind
+            )
+        group = self._group_by(key, kind)
+        if not name.startswith(DEFAULT_NAME) and (name in self._named or len(self._named) < MAX_NAMED_TASKS):
+            self._named[name] = group
         return group
 
-    def count_and_sample(self, coro: object, task: Any) -> None:
+    def _group_by(self, key: Any, kind: str) -> Group:
+        group = self.groups.get(id(key))
+        if group is not None:
+            return group
+        new = Group(next(self._numbers), kind, key)
+        known = self._retired.pop(new.identity, None)
+        if known is not None:  # the function was defined again
+            self.groups.pop(known.key, None)
+            known.key = new.key
+            new = known
+        elif len(self.groups) >= MAX_GROUPS:
+            new.__init__(new.number, kind, OTHERS)  # type: ignore[misc]
+            key = OTHERS
+        self._refer(key)
+        # Another thread may do the same: the first group stays.
+        return self.groups.setdefault(new.key, new)
+
+    def count_and_sample(self, coro: Any, task: Any) -> None:
         """Count and sample an asyncio task whose code is not in `fast`. Never raises."""
         try:
+            made = task.get_coro()
+            # A task factory has wrapped it. An eager task that has ended has no coroutine.
+            if made is not coro and made is not None and code_of(made) is not code_of(coro):
+                self._mark_wrapper(made)
             group = self.group_of(coro, task)
             next(group.counter)
-            if id(group.key) in self.fast:  # inside a wrapper: only the first task is sampled
+            if group.key in self.fast:  # inside a wrapper: only the first task is sampled
                 return
-            if group.key is not OTHERS:
-                self.fast[id(group.key)] = group.counter.__next__
+            if group.name != OTHERS:
+                self.fast[group.key] = group.counter.__next__
             group.add_sample(task, _creating_line(3))
             self.add_loop(task.get_loop())
         except Exception:  # a task type without weak references, or without a loop
@@ -264,7 +347,7 @@ class Counts:
     def sample_next(self, groups: List[Group]) -> None:
         """Sample the next task that is created in each group."""
         for group in groups:
-            self.fast.pop(id(group.key), None)
+            self.fast.pop(group.key, None)
 
     def created(self) -> int:
         """Return how many tasks were created since the agent started."""

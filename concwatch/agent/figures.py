@@ -6,7 +6,8 @@ import gc
 import sys
 from time import monotonic, perf_counter, process_time
 
-from .counting import COUNTS, printable
+from .counting import COUNTS
+from .names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

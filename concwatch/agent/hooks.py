@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .imports import ImportHook
 from .replacements import counting, counting_outcomes, counting_trio
 
 TYPE_CHECKING = False
@@ -60,14 +61,13 @@ class Hooks:
         self.outcomes = False
         """Whether the way that tasks end is counted."""
         self._replaced: Dict[str, Replacement] = {}
-        self._finder = _Finder(self)
+        self._import_hook = ImportHook(POINTS, self.replace)
         self._active = False
 
     def install(self) -> None:
         """Replace the functions of imported modules, and watch for later imports."""
         self._active = True
-        if self._finder not in sys.meta_path:
-            sys.meta_path.insert(0, self._finder)
+        self._import_hook.install()
         self.replace_imported()
 
     def replace_imported(self) -> None:
@@ -77,7 +77,7 @@ class Hooks:
             if module is not None and name not in self._replaced:
                 self.replace(name, module)
 
-    def replace(self, name: str, module: ModuleType) -> None:
+    def replace(self, name: str, module: Optional[ModuleType]) -> None:
         """Replace the function of a module, unless the module is only partly imported."""
         owner_name, attribute = POINTS[name]
         owner = getattr(module, owner_name, None) if owner_name else module
@@ -105,49 +105,8 @@ class Hooks:
         self._active = False
         if self.outcomes:
             self.set_outcomes(False)
-        if self._finder in sys.meta_path:
-            sys.meta_path.remove(self._finder)
+        self._import_hook.remove()
         self._replaced = {name: one for name, one in self._replaced.items() if not one.remove()}
-
-
-class _Finder:
-    """A finder that delegates to the others, and replaces functions once a module has been executed."""
-
-    def __init__(self, hooks: Hooks) -> None:
-        self._hooks = hooks
-
-    def find_spec(self, name: str, path: Any, target: Optional[ModuleType] = None) -> Any:
-        if name not in POINTS:
-            return None
-        for finder in list(sys.meta_path):
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
-            if spec is not None:
-                self._hook_loader(name, spec.loader)
-                return spec
-        return None
-
-    def _hook_loader(self, name: str, loader: Any) -> None:
-        """Make this loader call back once, after it has executed the module."""
-        execute = getattr(loader, "exec_module", None)
-        if execute is None or isinstance(loader, type):  # shared by all modules: see `replace_imported`
-            return
-
-        def exec_module(module: ModuleType) -> None:
-            try:
-                del loader.exec_module
-            except AttributeError:
-                pass
-            execute(module)
-            try:
-                self._hooks.replace(name, module)
-            except Exception:  # the agent never raises into the program
-                pass
-
-        try:
-            loader.exec_module = exec_module
-        except AttributeError:  # it has no settable attributes
-            pass
 
 
 HOOKS = Hooks()

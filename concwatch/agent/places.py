@@ -1,7 +1,5 @@
 """The Unix sockets between agent and monitor, in folders that only one user can access."""
 
-from __future__ import annotations
-
 import _socket  # ``socket`` would import enum and selectors
 import os
 import stat
@@ -9,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Tuple
+    from typing import List, Optional, Tuple
 
 ADDRESS = "CONCWATCH_AGENT"
 """The environment variable that holds the path of the monitor's socket."""
@@ -17,8 +15,14 @@ ADDRESS = "CONCWATCH_AGENT"
 CONNECT_TIMEOUT = 1.0
 """Seconds."""
 
+HIGHEST = 1023
+"""The highest number of a descriptor that is used: larger ones would enlarge the system's table of them."""
 
-def socket_paths(pid: int, uid: int) -> List[str]:
+TRIED = 200
+"""Descriptors that are tried below it."""
+
+
+def socket_paths(pid: int, uid: int) -> "List[str]":
     """Return the paths at which a program that called ``agent.start()`` may listen.
 
     Args:
@@ -56,15 +60,49 @@ def check_peer(sock: _socket.socket) -> None:
         raise PermissionError(f"the peer runs as user {uid}")
 
 
-def connect(path: str) -> _socket.socket:
+def unix_socket() -> _socket.socket:
+    """Return an unconnected socket; raises OSError."""
+    return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+
+
+def moved(sock: _socket.socket) -> _socket.socket:
+    """Move a socket to a high descriptor, so that the program's files have the same ones as without it.
+
+    It stays where it is if there is no free number.
+    """
+    try:
+        highest = min(HIGHEST, os.sysconf("SC_OPEN_MAX") - 1)
+        for number in range(highest, max(highest - TRIED, sock.fileno()), -1):
+            if not _is_open(number):
+                os.dup2(sock.fileno(), number, inheritable=False)
+                sock.close()
+                return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=number)
+    except (OSError, ValueError, AttributeError):
+        pass
+    return sock
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def connect(path: str, sock: "Optional[_socket.socket]" = None) -> _socket.socket:
     """Connect to the monitor that listens at ``path``; return a non-blocking socket.
+
+    Args:
+        path: the monitor's socket.
+        sock: an unconnected socket, which is closed if an error is raised; None for a new one.
 
     Raises:
         OSError: nothing listens there, or a process of another user does.
     """
-    check_folder(os.path.dirname(path))
-    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    sock = sock or unix_socket()
     try:
+        check_folder(os.path.dirname(path))
         sock.settimeout(CONNECT_TIMEOUT)
         sock.connect(path)
         check_peer(sock)
@@ -75,7 +113,7 @@ def connect(path: str) -> _socket.socket:
     return sock
 
 
-def listen() -> Tuple[_socket.socket, str]:
+def listen() -> "Tuple[_socket.socket, str]":
     """Listen at the first path that can be bound; return the non-blocking socket and the path.
 
     Raises:
@@ -84,7 +122,7 @@ def listen() -> Tuple[_socket.socket, str]:
     error: OSError = FileNotFoundError("no folder for a socket")
     for path in socket_paths(os.getpid(), os.geteuid()):
         folder = os.path.dirname(path)
-        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        sock = moved(unix_socket())
         try:
             if not os.path.isdir(folder):
                 os.mkdir(folder, 0o700)
@@ -109,7 +147,7 @@ def accept(listener: _socket.socket) -> _socket.socket:
         OSError: its peer is another user.
     """
     number, _ = listener._accept()  # type: ignore[attr-defined]  # socket.accept calls it
-    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=number)
+    sock = moved(_socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=number))
     try:
         check_peer(sock)
         sock.setblocking(False)

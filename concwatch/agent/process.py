@@ -1,11 +1,9 @@
 """The identity of this process: name, interpreter, loaded frameworks."""
 
-from __future__ import annotations
-
 import os
 import sys
 
-from .counting import printable
+from .names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +15,7 @@ OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 """The interpreter's options whose value is the next argument."""
 
 
-def _command_line() -> List[str]:
+def _command_line() -> "List[str]":
     arguments = getattr(sys, "orig_argv", None)
     if arguments:
         return list(arguments)
@@ -41,7 +39,7 @@ def name() -> str:
     return printable(script)
 
 
-def script_name(arguments: List[str]) -> str:
+def script_name(arguments: "List[str]") -> str:
     """Return the name of the script or module that a Python with this command line runs."""
     at = 1
     while at < len(arguments):
@@ -70,7 +68,7 @@ def runtime() -> str:
     return f"{known.get(implementation.name, implementation.name)} {version}"
 
 
-def flags() -> List[str]:
+def flags() -> "List[str]":
     """Return the loaded frameworks that affect the figures, with their versions."""
     found = []
     for module in ("asyncio", "uvloop", "trio", "anyio", "gevent"):
@@ -83,7 +81,7 @@ def flags() -> List[str]:
     return found
 
 
-def identity() -> Dict[str, Any]:
+def identity() -> "Dict[str, Any]":
     """Return the fields of ``ready`` that never change."""
     return {
         "protocol": PROTOCOL,

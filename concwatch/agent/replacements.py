@@ -75,26 +75,12 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
     def create_task(self: Any, coro: Any, **kw: Any) -> Any:
         task = create(self, coro, **kw)
         try:
-            task.add_done_callback(_count_outcome)
+            task.add_done_callback(COUNTS.group_of(coro, task).count_outcome)
         except Exception:  # the agent never raises into the program
             pass
         return task
 
     return _named_like(original, create_task)
-
-
-def _count_outcome(task: Any) -> None:
-    try:
-        group = COUNTS.group_of(task.get_coro(), task)
-        if task.cancelled():
-            group.cancelled += 1
-        # exception() would mark it as retrieved, and asyncio would not log one that was never retrieved.
-        elif getattr(task, "_exception", None) is not None:
-            group.failed += 1
-        else:
-            group.completed += 1
-    except Exception:  # the agent never raises into the program
-        pass
 
 
 class _Instrument:

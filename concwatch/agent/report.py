@@ -67,6 +67,8 @@ class Groups:
         changed: List[Dict[str, Any]] = []
         for group in shown:
             figures = {name: getattr(group, name) for name in names}
+            if group.reported is None and not any(figures.values()):  # a wrapper's, or counted but not found
+                continue
             if last or group.reported != figures:
                 changed.append(_group_fields(group, figures))
                 group.reported = figures

@@ -45,6 +45,8 @@ class Reporter:
         """The socket of another monitor, to connect to when the current one has gone."""
         self._listener: Any = None
         self._listens_at = ""
+        self._socket: Any = None
+        """Created before it is connected, while the program opens no files."""
         self._connection: Optional[Connection] = None
         self._session: Optional[Session] = None
         self._native_id = 0
@@ -74,8 +76,18 @@ class Reporter:
             self._ended.release()
         self.on = True
         self._address = address
-        if address is not None:  # count at once, since the program creates tasks before the monitor answers
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start the thread, and count from now on if it connects to a monitor."""
+        if (
+            self._address is not None
+        ):  # the program creates tasks, and opens files, before the monitor answers
             self._session = Session()
+            try:
+                self._socket = places.moved(places.unix_socket())
+            except OSError:  # no more descriptors: `_connect` tries again
+                pass
         self._start_thread()
 
     def stop(self) -> None:
@@ -166,7 +178,8 @@ class Reporter:
             if attempt and (self._wake.acquire(True, 0.1 * attempt) or self._quit):
                 return None
             try:
-                return Connection(places.connect(self._address))
+                sock, self._socket = self._socket or places.moved(places.unix_socket()), None
+                return Connection(places.connect(self._address, sock))
             except BlockingIOError:  # its backlog is full
                 continue
             except OSError:
@@ -185,6 +198,9 @@ class Reporter:
 
     def _disconnect(self) -> None:
         """Remove all hooks and close the connection."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -239,9 +255,7 @@ class Reporter:
             self._listener = None
         self._create_locks()
         if self.on:
-            if self._address is not None:
-                self._session = Session()
-            self._start_thread()
+            self._begin()
 
     def finish(self) -> None:
         """Send the last figures when the process exits."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from time import monotonic, perf_counter, thread_time
 
-from .counting import COUNTS
+from .counting import COUNTS, Unresolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ CHUNK = 200
 
 MANY = 50_000
 """Tasks above which the time to list them is measured."""
+
+MAX_DROPPED = 5
+"""Scans in a row that are dropped because a task's group could not be found."""
 
 MAX_THREADS = 1_000
 """Threads above which their frames are not searched for event loops."""
@@ -113,6 +116,7 @@ class Scan:
         self.pause = 0.0
         """Seconds that the program was stopped at the start of the last scan."""
         self._loops_due = 0.0
+        self._dropped = 0
 
     def count_existing(self, tasks: Tasks) -> Iterator[None]:
         """Count the tasks that existed when the agent started. A generator: one time slice per step."""
@@ -136,6 +140,7 @@ class Scan:
         self.pause = tasks.pause
         live: Dict[int, int] = {}
         retained: Dict[int, int] = {}
+        unresolved = 0
         slice_ends = perf_counter() + TIME_SLICE
         while tasks:
             for task in tasks.pop_chunk():
@@ -149,13 +154,17 @@ class Scan:
                         if live[key] < 64 or not live[key] % 64:
                             COUNTS.add_loop(task.get_loop())
                 except Exception:
-                    _count_other(task, live, retained)
+                    unresolved += not _count_other(task, live, retained)
             task = coro = None
             if perf_counter() >= slice_ends:
                 self.urgent = tasks.holds
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
         self.urgent = False
+        # A task that is not found would count as ended for good, so that such a scan is repeated.
+        self._dropped = self._dropped + 1 if unresolved and counted is not None else 0
+        if 0 < self._dropped <= MAX_DROPPED:
+            return
         self._update_groups(began, counted, live, retained)
 
     def _update_groups(
@@ -186,12 +195,22 @@ class Scan:
         self.scan_created = max(0, self.live + self.ended - self.since)
 
 
-def _count_other(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> None:
-    """Count a task whose group is new to this scan, or whose coroutine is not a native one."""
+def _count_other(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
+    """Count a task whose group is new to this scan, or whose coroutine is a wrapper or not a native one.
+
+    Return False if its group cannot be found just now.
+    """
     try:
-        key = id(COUNTS.group_of(task.get_coro(), task).key)
+        done = task.done()
+        coro = task.get_coro()
+        if coro is None and done:  # an eager task that has ended
+            return True
+        key = COUNTS.group_of(coro, task).key
         COUNTS.add_loop(task.get_loop())
-        counts = retained if task.done() else live
+        counts = retained if done else live
         counts[key] = counts.get(key, 0) + 1
+    except Unresolved:
+        return False
     except Exception:  # a custom task class without these methods
         pass
+    return True

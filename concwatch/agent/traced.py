@@ -58,18 +58,20 @@ class Tracing:
 
     def set(self, on: bool) -> None:
         """Start or stop tracing. Tracing that the program has started is not stopped."""
+        if on == self._started:  # nothing is imported at exit: up to Python 3.12 that loses a Ctrl-C's status
+            return
         import tracemalloc  # it imports pickle and linecache
 
         if on and not tracemalloc.is_tracing():
             tracemalloc.start()
             self._started = True
-        elif not on and self._started:
+        elif not on:
             tracemalloc.stop()
             self._started = False
             self._lines.reset()
 
     def lines(self) -> List[Dict[str, Any]]:
         """Return what `TracedLines.read` does, with printable names."""
-        from .counting import printable  # not needed by a worker, which uses only `TracedLines`
+        from .names import printable  # not needed by a worker, which uses only `TracedLines`
 
         return [dict(line, file=printable(line["file"])) for line in self._lines.read()]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from time import monotonic, perf_counter
 
-from .counting import COUNTS, is_own, name_of, printable
+from .counting import COUNTS, is_own, name_of
+from .names import printable
 from .scan import TIME_SLICE, Tasks
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator
         for task in tasks.pop_chunk():
             try:
                 coro = task.get_coro()
-                if COUNTS.key_of(coro, task) is not group.key or task.done():
+                if id(COUNTS.key_of(coro)) != group.key or task.done():
                     continue
                 examined += 1
                 key = place(coro)

@@ -1,4 +1,4 @@
-"""Starts the agent in every Python process below ``concwatch watch``, then imports the next sitecustomize.
+"""Prepares the agent in every Python process below ``concwatch watch``, then imports the next sitecustomize.
 
 It runs in any Python: it must not use syntax that an old one does not have.
 """
@@ -7,21 +7,47 @@ import os
 import sys
 
 
-def _start(folder):
+class _Compiled(object):
+    """A context in which imported modules are compiled once for all processes, into the monitor's folder.
+
+    It does nothing if the agent was compiled when it was installed. Compiling takes longer than to load.
+    """
+
+    def __init__(self, package, folder):
+        from _frozen_importlib_external import cache_from_source
+
+        self._needed = not os.path.exists(cache_from_source(os.path.join(package, "lazy.py")))
+        self._folder = folder
+        self._previous = None
+
+    def __enter__(self):
+        self._previous = sys.pycache_prefix, sys.dont_write_bytecode
+        if self._needed:
+            sys.pycache_prefix, sys.dont_write_bytecode = self._folder, False
+
+    def __exit__(self, *_):
+        sys.pycache_prefix, sys.dont_write_bytecode = self._previous
+
+
+def _prepare(folder):
     address = os.environ.get("CONCWATCH_AGENT")
     if not address or sys.version_info < (3, 9) or "_concwatch_agent" in sys.modules:
         return
-    from importlib._bootstrap import module_from_spec
-    from importlib.machinery import ModuleSpec, SourceFileLoader
+    # The parts of ``importlib`` that are loaded already.
+    from _frozen_importlib import ModuleSpec, module_from_spec
+    from _frozen_importlib_external import SourceFileLoader
 
     package = os.path.dirname(folder)
+    compiled = _Compiled(package, os.path.join(os.path.dirname(address), "compiled"))
     loader = SourceFileLoader("_concwatch_agent", os.path.join(package, "__init__.py"))
     spec = ModuleSpec("_concwatch_agent", loader, origin=loader.path, is_package=True)
     spec.submodule_search_locations = [package]
     agent = module_from_spec(spec)
     sys.modules["_concwatch_agent"] = agent
-    loader.exec_module(agent)
-    agent.start(address)
+    with compiled:
+        loader.exec_module(agent)
+        from _concwatch_agent.lazy import LazyStart
+    LazyStart(address, compiled).install()
 
 
 def _import_next(folder):
@@ -40,7 +66,7 @@ def _import_next(folder):
 
 _folder = os.path.dirname(os.path.abspath(__file__))
 try:
-    _start(_folder)
+    _prepare(_folder)
 except Exception:  # the agent never raises into the program
     pass
 _import_next(_folder)

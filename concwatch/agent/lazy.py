@@ -1,0 +1,134 @@
+"""Starts the agent in a process once there is something to report; most processes never have tasks.
+
+The rest of the agent is loaded when the program imports a framework, when it starts its first thread, or at
+the first garbage collection after `PATIENCE`. A process that ends before reports at its exit that there was
+nothing.
+
+Here and in the modules that this one imports, annotations are strings, since loading ``__future__`` takes as
+long as any of them.
+"""
+
+import atexit
+import gc
+import os
+import sys
+from time import monotonic, process_time
+
+from .imports import ImportHook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, ContextManager, Dict, Optional
+
+FRAMEWORKS = ("asyncio", "trio", "gevent")
+"""Modules whose import starts the agent."""
+
+START_FUNCTIONS = ("_start_joinable_thread", "_start_new_thread")
+"""The names by which ``threading`` knows the function that starts a thread: since Python 3.13, and before."""
+
+PATIENCE = 1.0
+"""Seconds after which a process without tasks gets an agent, too: for its collections and allocations."""
+
+
+_EMPTY_REPORT = """\
+{{"type":"ready","protocol":{protocol},"engine":"agent","name":"{name}","pid":{pid},"ppid":{ppid},\
+"runtime":"{runtime}","flags":[],"can":[],"workloads":[]}}
+{{"type":"tick","time":{time},"number":1,"created":0,"live":0,"ended":0,"since":0,"scan_created":0,\
+"scan_time":{time},"cpu":{cpu}}}
+{{"type":"end"}}
+"""
+"""The reports of a process that has never had anything to report."""
+
+
+class LazyStart:
+    """Starts the agent later.
+
+    Args:
+        address: the monitor's socket.
+        compiled: a context for imports of the agent's modules.
+    """
+
+    def __init__(self, address: str, compiled: "ContextManager[None]") -> None:
+        self._address = address
+        self._compiled = compiled
+        self._due = monotonic() + PATIENCE
+        self._waiting = True
+        self._hook = ImportHook((*FRAMEWORKS, "threading"), self._imported)
+
+    def install(self) -> None:
+        """Start the agent now if the process needs it already, or else once it does."""
+        if not set(FRAMEWORKS).isdisjoint(sys.modules):
+            self.start()
+            return
+        self._hook.install()
+        getattr(gc, "callbacks", []).append(self._collected)  # PyPy has none
+        atexit.register(self._exit)
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            self._imported("threading", threading)
+
+    def start(self) -> None:
+        """Start the agent, and remove everything that waited for a reason."""
+        if not self._waiting:
+            return
+        self._waiting = False
+        self._hook.remove()
+        callbacks = getattr(gc, "callbacks", [])
+        if self._collected in callbacks:
+            callbacks.remove(self._collected)
+        atexit.unregister(self._exit)
+        with self._compiled:
+            from .reporter import start
+        start(self._address)
+
+    def _imported(self, name: str, module: "Optional[ModuleType]") -> None:
+        found = [one for one in START_FUNCTIONS if hasattr(module, one)]
+        if name != "threading" or not found:
+            self.start()
+            return
+        function, original = found[0], getattr(module, found[0])
+
+        def start_thread(*args: "Any", **kw: "Any") -> "Any":
+            if getattr(module, function) is start_thread:
+                setattr(module, function, original)
+            try:
+                self.start()
+            except Exception:  # the agent never raises into the program
+                pass
+            return original(*args, **kw)
+
+        setattr(module, function, start_thread)
+
+    def _collected(self, phase: str, info: "Dict[str, int]") -> None:
+        if phase == "stop" and monotonic() >= self._due:
+            try:
+                self.start()
+            except Exception:  # the agent never raises into the program
+                pass
+
+    def _exit(self) -> None:
+        """Report that the process had no tasks and no threads."""
+        self._waiting = False
+        self._hook.remove()
+        try:
+            with self._compiled:
+                from .places import connect
+                from .process import PROTOCOL, name, runtime
+
+            # Written by hand: loading the encoder takes longer than everything else here.
+            connection = connect(self._address)
+            connection.send(
+                _EMPTY_REPORT.format(
+                    protocol=PROTOCOL,
+                    name=name().replace("\\", "\\\\").replace('"', '\\"'),
+                    pid=os.getpid(),
+                    ppid=os.getppid(),
+                    runtime=runtime(),
+                    time=monotonic(),
+                    cpu=process_time(),
+                ).encode(errors="replace")
+            )
+            connection.close()
+        except Exception:  # the monitor has gone
+            pass

@@ -1,0 +1,9 @@
+"""Names as reports have them."""
+
+MAX_NAME_LENGTH = 200
+
+
+def printable(text: object) -> str:
+    """Return a name with at most 200 characters and each unprintable one replaced by ``?``."""
+    text = str(text)[:MAX_NAME_LENGTH]
+    return text if text.isprintable() else "".join([char if char.isprintable() else "?" for char in text])

@@ -1,0 +1,135 @@
+"""Wrappers: coroutines that run another one, as task factories, AnyIO and subclasses of a loop create them.
+
+The tasks of a wrapper are those of the function that it wraps. Nothing here reads ``f_locals``: up to Python
+3.12 that leaves a copy of the locals in the frame, which keeps alive everything that a failing task held.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from opcode import opname
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, Callable, List, Optional
+
+ANYIO = ("_run_coro", "_run_wrapped_task")
+"""AnyIO's coroutine functions that run each task's own coroutine."""
+
+INLINE_FRAMES = sys.version_info >= (3, 11)
+"""Whether a coroutine refers to its variables, rather than to a frame that does."""
+
+MAX_DEPTH = 10
+"""Wrappers around wrappers that are followed."""
+
+
+async def _coroutine() -> None:
+    pass
+
+
+_example = _coroutine()
+CoroutineType = type(_example)
+_example.close()
+CellType = type((lambda cell: lambda: cell)(0).__closure__[0])  # type: ignore[index]
+
+_GET_AWAITABLE = opname.index("GET_AWAITABLE")
+
+
+def code_of(coro: object) -> Optional[CodeType]:
+    """Return the code of a coroutine or generator; None if it has none."""
+    for name in ("cr_code", "gi_code", "ag_code"):
+        code = getattr(coro, name, None)
+        if code is not None and hasattr(code, "co_firstlineno"):
+            return code  # type: ignore[no-any-return]
+    return None
+
+
+def is_wrapper(coro: Any, code: CodeType) -> bool:
+    """Return whether a coroutine awaits one that was handed to it, as an argument or in its closure."""
+    if code.co_name in ANYIO and os.sep + "anyio" + os.sep in code.co_filename:
+        return True
+    return _awaits_parameter(code) and wrapped_by(coro) is not None
+
+
+def _awaits_parameter(code: CodeType) -> bool:
+    """Return whether a function contains ``await NAME`` for one of its parameters or free variables."""
+    units = code.co_code[::2]
+    at = units.find(_GET_AWAITABLE)
+    while at > 0:
+        before = at - 1
+        while before and not units[before]:  # an inline cache
+            before -= 1
+        name, value = opname[units[before]], code.co_code[2 * before + 1]
+        if "LOAD_FAST" in name:
+            number = value & 15 if name.count("_FAST") > 1 else value  # two instructions in one
+            if number < code.co_argcount + code.co_kwonlyargcount:
+                return True
+        elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF") and value >= _first_free(code):
+            return True
+        at = units.find(_GET_AWAITABLE, at + 1)
+    return False
+
+
+def _first_free(code: CodeType) -> int:
+    """Return the number of the first free variable, as instructions have it."""
+    cells = [name for name in code.co_cellvars if not INLINE_FRAMES or name not in code.co_varnames]
+    return len(cells) + (code.co_nlocals if INLINE_FRAMES else 0)
+
+
+def wrapped_by(coro: Any) -> Any:
+    """Return the coroutine that a wrapper was given; None if it has ended, or is running just now."""
+    own = isinstance(coro, CoroutineType)
+    referents = gc.get_referents(coro.cr_frame if own and not INLINE_FRAMES else coro)
+    for look in (_direct, _in_cell, _in_handle if own else _in_attributes):
+        for one in referents:
+            found = look(one)
+            if found is not None and found is not coro:
+                return found
+    awaited = getattr(coro, "cr_await", None)
+    return awaited if isinstance(awaited, CoroutineType) else None
+
+
+def _direct(one: Any) -> Any:
+    return one if type(one) is CoroutineType else None
+
+
+def _in_cell(one: Any) -> Any:
+    try:
+        return _direct(one.cell_contents) if type(one) is CellType else None
+    except ValueError:  # it is empty
+        return None
+
+
+def _in_handle(one: Any) -> Any:
+    """Return the coroutine of AnyIO's handle of a task."""
+    return _direct(getattr(one, "_coro", None)) if type(one).__module__.startswith("anyio") else None
+
+
+def _in_attributes(one: Any) -> Any:
+    values: List[Any] = list(one.values()) if type(one) is dict else [one]
+    return next((value for value in values if type(value) is CoroutineType), None)
+
+
+def running_code(coro: Any, is_known: Callable[[CodeType], bool]) -> Optional[CodeType]:
+    """Return the code that a running wrapper has called; None unless it runs now, in some thread.
+
+    Args:
+        coro: the wrapper.
+        is_known: whether a code is that of a wrapper.
+    """
+    own = getattr(coro, "cr_frame", None)
+    if own is None or not coro.cr_running:
+        return None
+    for frame in sys._current_frames().values():
+        called: Optional[CodeType] = None
+        at: Any = frame
+        while at is not None and at is not own:
+            if not is_known(at.f_code):
+                called = at.f_code
+            at = at.f_back
+        if at is own:
+            return called
+    return None

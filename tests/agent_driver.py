@@ -78,6 +78,11 @@ class Process:
         return [message for message in list(self.messages) if message["type"] == type_]
 
     @property
+    def reports(self):
+        """Whether the process has something to report; False before it is known."""
+        return bool(self.messages) and bool(self.messages[0].get("can"))
+
+    @property
     def name(self):
         """The name that the process last reported."""
         return ["", *(message["name"] for message in list(self.messages) if "name" in message)][-1]
@@ -139,7 +144,8 @@ class Monitor:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self.address)
         self._listener.listen(64)
-        self.processes = []
+        self.announced = []
+        """All connections, including those of processes that have nothing to report so far."""
         self.programs = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -149,7 +155,12 @@ class Monitor:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            self.processes.append(Process(sock))
+            self.announced.append(Process(sock))
+
+    @property
+    def processes(self):
+        """The connections of processes with something to report."""
+        return [process for process in list(self.announced) if process.reports]
 
     def __enter__(self):
         return self
@@ -164,7 +175,7 @@ class Monitor:
             program.wait()
             for pipe in (program.stdin, program.stdout, program.stderr):
                 pipe.close()
-        eventually(lambda: all(process.closed for process in self.processes), "end of every connection")
+        eventually(lambda: all(process.closed for process in self.announced), "end of every connection")
         shutil.rmtree(self.folder)
 
     def start(self, text, *arguments, python=sys.executable, watched=True, **variables):
@@ -188,7 +199,7 @@ class Monitor:
         """Wait for the ``number``-th process to connect."""
         return eventually(
             lambda: len(self.processes) > number and self.processes[number],
-            f"process {number}: {[program.poll() for program in self.programs]}",
+            f"process {number}: {[program.poll() for program in self.programs]}, {len(self.announced)} announced",
         )
 
     def by_name(self, name):

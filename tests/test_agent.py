@@ -173,8 +173,16 @@ def test_reports_have_groups_waits_and_outcomes_but_no_secrets(monitor, python):
 
 @oldest_and_newest
 def test_the_agent_imports_no_large_modules(monitor, python):
-    program = monitor.start("import sys\nprint(*sys.modules)\nsys.stdin.read()\n", python=python)
+    program = monitor.start(
+        "import gc, sys, time\n"
+        "time.sleep(1.1)\n"  # longer than the agent waits before it starts in a program without tasks
+        "gc.collect()\n"
+        "sys.stdin.readline()\n"
+        "print(*sys.modules)\n",
+        python=python,
+    )
     monitor.process().wait("tick")
+    assert monitor.announced[0].all("waiting")
     plain = subprocess.run(
         [python, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )

@@ -101,8 +101,10 @@ def test_a_child_process_is_watched_once_with_and_without_a_preexec_fn(monitor):
     )
     assert program.stdout.readline() == "done\n"
     assert finish(program) == ""
-    names = sorted(process.ready["name"] for process in monitor.processes)
+    names = sorted(process.ready["name"] for process in monitor.announced)
     assert names == ["program.py", "python -c", "python -c"]
+    for process in monitor.announced:
+        process.wait("waiting")
 
 
 SERVICE = """
@@ -178,17 +180,21 @@ def test_the_users_sitecustomize_is_imported_if_there_is_one(monitor, tmp_path):
     assert file == str(tmp_path / "sitecustomize.py")
     assert not any("agent/site" in entry for entry in on_path)
     assert path.split(os.pathsep)[1:] == [str(tmp_path)]
-    monitor.process(1).wait("end")
+    monitor.announced[1].wait("waiting")
 
 
 def test_the_agent_reconnects_when_the_program_closes_all_files_and_writes_to_none(monitor, tmp_path):
     program = monitor.start(
         SERVICE + "import os\n"
-        "os.closerange(3, 64)\n"
+        "sys.stdin.readline()\n"
+        "os.closerange(3, 2_000)\n"
         f"files = [open({str(tmp_path)!r} + f'/{{at}}', 'wb') for at in range(20)]\n"
         "asyncio.run(main())\n"
         "for file in files: file.close()\n"
     )
+    monitor.process().wait("tick")
+    program.stdin.write("\n")
+    program.stdin.flush()
     monitor.process(1).group("stays", live=5)
     assert hooks(program) == 3
     finish(program)

@@ -18,7 +18,9 @@ otherwise.
 ``watch``   The monitor listens, and starts the program with the path of its socket in the environment
             variable ``CONCWATCH_AGENT`` and the folder ``concwatch/agent/site`` first on ``PYTHONPATH``. Each
             Python process that the program starts connects by itself, one connection per process. A forked
-            process opens a connection of its own.
+            process opens a connection of its own. A process that has imported no framework and started no
+            thread so far sends ``ready``, a tick of zeros and ``waiting``, and closes the connection; it
+            connects again once it has, or when it collects garbage after a second.
 ``attach``  The monitor listens, and makes the process run `concwatch.agent.inject.script` (through
             ``sys.remote_exec``, or gdb): the process connects to that path.
 ``start``   The process listens at the first of the `concwatch.agent.places.socket_paths` of its pid that it
@@ -124,6 +126,8 @@ were among them in the report before; `rest` sums up all but the first 200.
 ``applied``: as in `concwatch.wire`: a command has taken effect, and how long that took.
 ``error``: as in `concwatch.wire`: a command was refused (``command``), or the agent reports a limitation of
 this process (``command`` is null), each once.
+``waiting``: the process has no tasks and no threads so far. It closes the connection, and connects again once
+there is something to report; if it ends before, there was nothing.
 ``end``: the process exits normally; the last report, after a last tick and last groups. Without it the
 process was killed, or called ``os._exit`` as the children of ``multiprocessing`` do.
 

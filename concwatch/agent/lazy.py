@@ -1,14 +1,12 @@
 """Starts the agent in a process once there is something to report; most processes never have tasks.
 
 The rest of the agent is loaded when the program imports a framework, when it starts its first thread, or at
-the first garbage collection after `PATIENCE`. A process that ends before reports at its exit that there was
-nothing.
+the first garbage collection after `PATIENCE`. Until then the monitor knows that the process waits for that.
 
 Here and in the modules that this one imports, annotations are strings, since loading ``__future__`` takes as
 long as any of them.
 """
 
-import atexit
 import gc
 import os
 import sys
@@ -36,9 +34,9 @@ _EMPTY_REPORT = """\
 "runtime":"{runtime}","flags":[],"can":[],"workloads":[]}}
 {{"type":"tick","time":{time},"number":1,"created":0,"live":0,"ended":0,"since":0,"scan_created":0,\
 "scan_time":{time},"cpu":{cpu}}}
-{{"type":"end"}}
+{{"type":"waiting"}}
 """
-"""The reports of a process that has never had anything to report."""
+"""The reports of a process that has nothing to report so far."""
 
 
 class LazyStart:
@@ -63,7 +61,9 @@ class LazyStart:
             return
         self._hook.install()
         getattr(gc, "callbacks", []).append(self._collected)  # PyPy has none
-        atexit.register(self._exit)
+        self._announce()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._announce_child)
         threading = sys.modules.get("threading")
         if threading is not None:
             self._imported("threading", threading)
@@ -77,7 +77,6 @@ class LazyStart:
         callbacks = getattr(gc, "callbacks", [])
         if self._collected in callbacks:
             callbacks.remove(self._collected)
-        atexit.unregister(self._exit)
         with self._compiled:
             from .reporter import start
         start(self._address)
@@ -107,10 +106,8 @@ class LazyStart:
             except Exception:  # the agent never raises into the program
                 pass
 
-    def _exit(self) -> None:
-        """Report that the process had no tasks and no threads."""
-        self._waiting = False
-        self._hook.remove()
+    def _announce(self) -> None:
+        """Report that the process has no tasks and no threads so far, over a connection of its own."""
         try:
             with self._compiled:
                 from .places import connect
@@ -130,5 +127,10 @@ class LazyStart:
                 ).encode(errors="replace")
             )
             connection.close()
-        except Exception:  # the monitor has gone
+        except Exception:  # the monitor has gone, or is busy
             pass
+
+    def _announce_child(self) -> None:
+        """Report a forked process, unless `subprocess` is about to execute another program in it."""
+        if self._waiting and sys._getframe(1).f_globals.get("__name__") != "subprocess":
+            self._announce()

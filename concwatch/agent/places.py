@@ -4,6 +4,7 @@ import _socket  # ``socket`` would import enum and selectors
 import os
 import stat
 import sys
+from errno import EBADF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ def connect(path: str, sock: "Optional[_socket.socket]" = None) -> _socket.socke
         sock.connect(path)
         check_peer(sock)
         sock.setblocking(False)
-    except BaseException:
+    except OSError as error:
+        if error.errno == EBADF:  # the program has closed it; its number may be another file's by now
+            sock.detach()
         sock.close()
         raise
     return sock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from errno import EBADF
 from time import monotonic
 
 from . import places
@@ -177,13 +178,15 @@ class Reporter:
         for attempt in range(MAX_ATTEMPTS):
             if attempt and (self._wake.acquire(True, 0.1 * attempt) or self._quit):
                 return None
+            prepared, self._socket = self._socket, None
             try:
-                sock, self._socket = self._socket or places.moved(places.unix_socket()), None
+                sock = prepared or places.moved(places.unix_socket())
                 return Connection(places.connect(self._address, sock))
             except BlockingIOError:  # its backlog is full
                 continue
-            except OSError:
-                return None
+            except OSError as error:
+                if prepared is None or error.errno != EBADF:
+                    return None
         return None
 
     def _accept(self) -> Optional[Connection]:

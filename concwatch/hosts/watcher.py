@@ -68,7 +68,7 @@ class Watcher:
         self._address = os.path.join(self._folder, "monitor")
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self._address)
-        self._listener.listen(128)
+        self._listener.listen(1024)
         self._program: subprocess.Popen[bytes] | None = None
         self._known: set[int] = set()
         self._attached: dict[int, str] = {}

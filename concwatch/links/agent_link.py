@@ -16,7 +16,7 @@ from concwatch.links.link import Ended, Garbage
 from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
 
 SOCKET = "agent.sock"
-BACKLOG = 128
+BACKLOG = 1024
 """Connections that may wait to be accepted."""
 
 BLOCK = 1 << 16

@@ -168,7 +168,13 @@ class AgentEnd(Struct, tag="end", frozen=True):
     """The process is about to exit."""
 
 
-AgentReport = AgentReady | AgentTick | Groups | Waits | TracedLines | Applied | Error | AgentEnd
+class AgentWaiting(Struct, tag="waiting", frozen=True):
+    """The process has no tasks and no threads so far; its agent connects again once it has."""
+
+
+AgentReport = (
+    AgentReady | AgentWaiting | AgentTick | Groups | Waits | TracedLines | Applied | Error | AgentEnd
+)
 
 decode_report: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")
 """Decode one line from an agent; see `line_decoder`."""

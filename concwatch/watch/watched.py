@@ -12,7 +12,7 @@ from concwatch.lab.series import Series
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, State, blank_sample
 from concwatch.lab.worker_log import WorkerLog
 from concwatch.links.agent_link import Agent
-from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Groups, Waits
+from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, AgentWaiting, Groups, Waits
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading
@@ -66,6 +66,8 @@ class WatchedProcess:
         """The numbers of the groups that `new_leaks` has returned."""
         self.exited_normally = False
         """Whether its agent has reported the exit."""
+        self.waiting = False
+        """Whether it has had no tasks and no threads so far, so that its agent is not connected."""
         self.lags = Histogram()
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
@@ -103,8 +105,10 @@ class WatchedProcess:
         self._link, self.ready, self._tick_at = link, ready, now
         self.how, self.reason, self.state = "agent", "", State.RUNNING
         self.process_name, self.ppid = name or ready.name, ready.ppid
-        flags = "".join(f" · {flag}" for flag in ready.flags)
-        self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info")
+        if not self.waiting:
+            flags = "".join(f" · {flag}" for flag in ready.flags)
+            self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info")
+        self.waiting = False
 
     def observe_from_outside(self, reason: str) -> None:
         """Observe the process without an agent, for this ``reason``."""
@@ -116,6 +120,7 @@ class WatchedProcess:
         if not self.alive:
             return
         self.step(now)
+        self.exited_normally |= self.waiting
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
         self._disconnect()
         self._reader = None
@@ -156,13 +161,15 @@ class WatchedProcess:
                     self._memory.add_lines(arrival)
                 case Error():
                     self._agent_log.add(now, arrival.message, "warning")
+                case AgentWaiting():
+                    self.waiting = True
                 case AgentEnd():
                     self.exited_normally = True
                 case Garbage():
                     self._agent_log.add_garbage(arrival.message)
                 case Ended():
                     self._link = None
-                    if not self.exited_normally:
+                    if not self.exited_normally and not self.waiting:
                         self.how, self.reason = "outside", "its agent's connection ended"
         self._agent_log.summarize(now)
         self._add_sample(now)

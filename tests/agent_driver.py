@@ -199,7 +199,7 @@ class Monitor:
         """Wait for the ``number``-th process to connect."""
         return eventually(
             lambda: len(self.processes) > number and self.processes[number],
-            f"process {number}: {[program.poll() for program in self.programs]}, {len(self.announced)} announced",
+            f"process {number}: {[program.poll() for program in self.programs]}",
         )
 
     def by_name(self, name):

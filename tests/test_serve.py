@@ -15,10 +15,12 @@ import socket
 import subprocess
 import sys
 import time
+from urllib.parse import urlencode
 
 import aiohttp
 import psutil
 import pytest
+import yarl
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from PIL import Image
@@ -31,7 +33,7 @@ from concwatch.ui.in_page import page_environment
 from concwatch.web import session
 from concwatch.web.listening import listen, url
 from concwatch.web.page_input import InputFilter, clamp_size
-from concwatch.web.site import Site, is_allowed
+from concwatch.web.site import PAGE, Site, is_allowed
 from tests.browser import MISSING, PATIENCE, Browser, until
 from tests.command_line import PROGRAM, invoke, refused
 from tests.host_driver import eventually
@@ -128,6 +130,77 @@ def test_input_with_invalid_code_points_or_terminal_sizes_is_filtered(pieces, ac
     keys = InputFilter()
     assert ("".join(map(keys.filter, pieces)) == "".join(pieces)) is accepted
     assert keys.filter("q") == "q"
+
+
+# The token.
+
+
+@pytest.fixture
+async def guarded():
+    """Yield the URL of a site whose token is "secret", which offers a file for download."""
+    site = Site([sys.executable, "-c", IDLE], names=(), heartbeat=10.0, token="secret")
+    site._downloads["picture"] = PAGE
+    runner = web.AppRunner(site.app(), access_log=None)
+    await runner.setup()
+    listening = listen("127.0.0.1", 0)
+    await web.SockSite(runner, listening).start()
+    yield url(*listening.getsockname()[:2])
+    await runner.cleanup()
+
+
+PATHS = ("/", "/ws", "/static/js/textual.js", "/download/picture", "/nothing")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("token", [None, "", "Secret", "secret ", "secre", "secrets", "é", "\udc80"])
+async def test_nothing_is_answered_without_the_token(guarded, token):
+    query = "" if token is None else "?" + urlencode({"token": token}, errors="surrogatepass")
+    port = guarded.rpartition(":")[2]
+    cookie = {"Cookie": f"concwatch-{port}=x{token or ''}".encode(errors="replace").decode("latin-1")}
+    async with aiohttp.ClientSession() as client:
+        for path in PATHS:
+            for headers in ({}, cookie):
+                address = yarl.URL(guarded + path + query, encoded=True)
+                async with client.get(address, headers=headers, allow_redirects=False) as answer:
+                    assert answer.status == 403
+                    assert "token" in await answer.text()
+                    assert "secret" not in await answer.text()
+
+
+@pytest.mark.real
+async def test_the_token_becomes_a_cookie_and_leaves_the_address(guarded):
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+        async with client.get(f"{guarded}/?fontsize=9&token=secret", allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (303, "?fontsize=9")
+            (cookie,) = answer.cookies.values()
+            assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+            assert "secret" not in cookie.value
+        async with client.get(f"{guarded}/?token=secret&token=other") as answer:
+            assert (answer.status, str(answer.url)) == (200, f"{guarded}/")
+        for path in ("/static/js/textual.js", "/download/picture"):
+            async with client.get(guarded + path) as answer:
+                assert answer.status == 200
+        async with client.ws_connect(f"{guarded}/ws") as page:
+            assert not page.closed
+        headers = {"Origin": "http://other.example"}
+        async with client.get(guarded, headers=headers) as answer:
+            assert answer.status == 403
+
+
+def test_the_token_can_be_given_or_left_out_and_is_not_shown(monkeypatch):
+    tokens = []
+    monkeypatch.setattr(serve, "_serve", lambda *arguments: tokens.append(arguments[-1]))
+    monkeypatch.setattr(serve, "run_until_signal", lambda work: (None, 2))
+    for options in (("--token", "a-b"), ("--token", "none"), (), ()):
+        invoke("serve", "--port", "0", *options)
+    given, none, first, second = tokens
+    assert (given, none) == ("a-b", None)
+    assert first != second
+    assert min(len(first), len(second)) > 40
+    assert "letters" in refused("serve", "--token", "a b")
+    monkeypatch.setenv("CONCWATCH_SERVE_TOKEN", "a-b-c")
+    for options in ((), ("--json",)):
+        assert "a-b-c" not in invoke("settings", *options).output
 
 
 # Sessions with programs that misbehave.
@@ -333,9 +406,9 @@ class Served:
         )
         self.tree = psutil.Process(self.process.pid)
         self.line = self.process.stdout.readline()
-        found = re.search(r"http://\S+", self.line)
+        found = re.search(r"(http://\S+)/\?token=(\S+)", self.line)
         assert found, self.process.communicate(timeout=PATIENCE)
-        self.url = found[0]
+        self.address, self.url, self.token = found[0], found[1], found[2]
 
     def __enter__(self):
         return self
@@ -373,7 +446,9 @@ async def page_of(served):
                 received.extend(message.data)
 
     async with aiohttp.ClientSession() as client:
-        page = await client.ws_connect(f"{served.url}/ws?width=120&height=40", max_msg_size=0)
+        page = await client.ws_connect(
+            f"{served.url}/ws?width=120&height=40&token={served.token}", max_msg_size=0
+        )
         reading = asyncio.create_task(read(page))
         try:
             yield received, lambda keys: page.send_str(json.dumps(["stdin", keys]))
@@ -482,12 +557,13 @@ def test_the_names_of_the_host_are_allowed_and_other_interfaces_cause_a_warning(
     options, names, warns, monkeypatch
 ):
     allowed = []
-    monkeypatch.setattr(serve, "_serve", lambda listening, command, names, url: allowed.append(names))
+    monkeypatch.setattr(serve, "_serve", lambda listening, command, names, url, token: allowed.append(names))
     monkeypatch.setattr(serve, "run_until_signal", lambda work: (None, 2))
     done = invoke("serve", "--port", "0", *options)
     assert (allowed, done.exit_code) == ([names], 130)
     warning = (
-        r"concwatch: warning: anyone who can reach 0\.0\.0\.0, port \d+, can start tasks on this machine\n"
+        r"concwatch: warning: anyone with the token who can reach 0\.0\.0\.0, port \d+, "
+        r"can start tasks on this machine\n"
     )
     assert re.fullmatch(warning if warns else "", done.stderr)
 
@@ -503,7 +579,7 @@ def test_listening_on_all_ipv6_addresses_includes_ipv4():
 def test_bad_requests_and_too_many_open_files_are_logged_once_a_minute():
     def status(headers):
         with socket.create_connection(address, PATIENCE) as client:
-            client.sendall(f"GET / HTTP/1.1\r\n{headers}\r\n".encode())
+            client.sendall(f"GET /?token={served.token} HTTP/1.1\r\n{headers}\r\n".encode())
             return client.recv(1 << 12)[9:12]
 
     bad = ("", "Host: a\r\nHost: b\r\n", "Host: 127.0.0.1\r\nContent-Length: x\r\n")
@@ -518,7 +594,7 @@ def test_bad_requests_and_too_many_open_files_are_logged_once_a_minute():
             lines.append(served.process.stderr.readline())
         for client in clients:
             client.close()
-        assert status("Host: 127.0.0.1\r\n") == b"200"
+        assert status("Host: 127.0.0.1\r\n") == b"303"
         served.process.terminate()
         _, errors = served.process.communicate(timeout=PATIENCE)
     assert len(lines) <= len(bad) + 2
@@ -552,7 +628,7 @@ def test_in_a_browser_the_screen_can_be_used_resized_and_downloads_files(tmp_pat
     pictures, recordings = tmp_path / "pictures", tmp_path / "recordings"
     options = ("--screenshots", str(pictures), "--recordings", str(recordings))
     with contextlib.closing(Browser(tmp_path)) as browser, Served(*options) as served:
-        browser.open(served.url)
+        browser.open(served.address)
         browser.wait_for("RSS", "live tasks", "what a task costs", "drag the slider", "○ off", "1 asyncio")
         assert browser.run("return document.fonts.check(\"16px 'Roboto Mono'\")")
         (screen,) = served.screens()
@@ -570,7 +646,7 @@ def test_in_a_browser_the_screen_can_be_used_resized_and_downloads_files(tmp_pat
 
         # A page shows why its program failed.
         with Served("replay", str(tmp_path / "<b>none"), screen=()) as failing:
-            browser.open(failing.url)
+            browser.open(failing.address)
             text = until(
                 lambda: "gone" in (text := browser.run("return words.innerText")) and text, "the message"
             )
@@ -579,7 +655,7 @@ def test_in_a_browser_the_screen_can_be_used_resized_and_downloads_files(tmp_pat
             assert '/<b>none": No such file' in last
 
         # Another visit starts another session, which ends with the browser.
-        browser.open(served.url)
+        browser.open(served.address)
         browser.wait_for("drag the slider")
         browser.type("+")
         until(lambda: tasks_live(browser) == "10,000", "10,000 are live")

@@ -18,6 +18,9 @@ from concwatch.console import print_error
 from concwatch.system.child import concwatch_command
 from concwatch.text import unknown_name
 
+NO_TOKEN = "none"
+"""The value of ``--token`` that lets everybody in."""
+
 SHUTDOWN_TIMEOUT = 8.0
 """Seconds that open sessions get to end when the server ends."""
 
@@ -27,6 +30,12 @@ def _name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
         expected = "expected the host name of an address, without scheme and port, such as box.example.org"
         raise ValueError(f'"{text[:40]}" is not a host name: {expected}')
+    return text
+
+
+def _token(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._~-]+", text):
+        raise ValueError("not a token: expected letters, digits and . _ ~ - only, or none")
     return text
 
 
@@ -70,6 +79,13 @@ OTHER_SCREENS = ("watch", "attach", "replay")
     default="8000",
     help="Port to listen on; 0 for any free port.",
 )
+@click.option(
+    "--token",
+    type=Parsed("text|none", _token),
+    metavar="TEXT|none",
+    help="The token that the address must have; by default a new one at each start. With none, any user of "
+    "this machine can open the screen. Other users can read command lines: put it into the settings instead.",
+)
 @options(PAGE)
 @click.argument(
     "arguments", metavar="[-- OPTION...|watch|attach|replay ...]", nargs=-1, type=click.UNPROCESSED
@@ -81,6 +97,7 @@ def command(
     host: str,
     port: int,
     name: tuple[str, ...],
+    token: str | None,
     arguments: tuple[str, ...],
     **screen: str | bool | None,
 ) -> None:
@@ -94,8 +111,8 @@ def command(
     concwatch serve --port 80 -- --host web1. To show the screen of another command, put that command last:
     concwatch serve attach PID.
 
-    Anyone who can reach the address can start tasks on this machine. Without --host, only this machine can
-    reach it.
+    Who opens the address can start tasks on this machine. It has a token, without which nothing is answered;
+    the browser then keeps a cookie. Without --host, only this machine can reach it.
     """
     problem = _missing()
     if problem:
@@ -111,6 +128,7 @@ def command(
             f'{options[0]} is not an option of "{command}": expected only options of "{command}", after it'
         )
     # Imported late: this loads aiohttp.
+    from concwatch.web.door import new_token
     from concwatch.web.listening import listen, own_names, read_address, url
 
     try:
@@ -121,10 +139,13 @@ def command(
         here, port = listening.getsockname()[:2]
         found = read_address(here)
         only_here = found is not None and found.is_loopback
+        secret = None if token == NO_TOKEN else token or new_token()
         if not only_here:
-            print_error(f"warning: anyone who can reach {here}, port {port}, can start tasks on this machine")
+            who = "anyone" if secret is None else "anyone with the token"
+            print_error(f"warning: {who} who can reach {here}, port {port}, can start tasks on this machine")
         known = {host, *name, *(() if only_here else own_names())}
-        _, stopped = run_until_signal(_serve(listening, [*options, *arguments], known, url(here, port)))
+        served = _serve(listening, [*options, *arguments], known, url(here, port), secret)
+        _, stopped = run_until_signal(served)
     sys.exit(128 + stopped)
 
 
@@ -156,20 +177,24 @@ def _missing() -> str | None:
     return None
 
 
-async def _serve(listening: socket.socket, options: list[str], names: set[str], where: str) -> None:
+async def _serve(
+    listening: socket.socket, options: list[str], names: set[str], where: str, token: str | None
+) -> None:
     """Serve pages until cancelled."""
     from aiohttp import web
 
+    from concwatch.web.door import with_token
     from concwatch.web.log import log_in_one_line
     from concwatch.web.site import HEARTBEAT, Site
 
     log_in_one_line()
-    site = Site(concwatch_command(*options), names, HEARTBEAT)
+    site = Site(concwatch_command(*options), names, HEARTBEAT, token)
     runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await runner.setup()
     try:
         await web.SockSite(runner, listening).start()
-        click.echo(f"concwatch: open {where} in a browser; Ctrl-C ends it and all of its tasks")
+        address = with_token(where, token)
+        click.echo(f"concwatch: open {address} in a browser; Ctrl-C ends it and all of its tasks")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

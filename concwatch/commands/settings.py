@@ -21,6 +21,12 @@ from concwatch.units import UNKNOWN
 SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP: "file"}
 
 
+SECRET = ("token",)
+"""Options whose values are not shown."""
+
+HIDDEN = "(hidden)"
+
+
 @click.command(
     "settings",
     help="Print the value of every option of every command, and where it comes from.\n\n"
@@ -86,6 +92,8 @@ def _rows(name: str, ctx: click.Context) -> Iterator[dict[str, object]]:
         value, source = option.consume_value(ctx, {})
         if option.is_flag:
             value = ctx.params.get(option.name or "")
+        if key in SECRET and source is not ParameterSource.DEFAULT:
+            value = HIDDEN
         words = option.show_default if source is ParameterSource.DEFAULT else None
         yield {
             "command": name,

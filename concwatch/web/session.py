@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Awaitable, MutableMapping, Sequence
+from collections.abc import Awaitable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 from aiohttp import WSMsgType, web
@@ -50,7 +50,14 @@ MISSED_PINGS = 3
 MAX_BUFFERED = 1 << 14
 """Bytes of output buffered for a page; beyond that its program blocks, so the page shows recent frames."""
 
+TOKEN_VARIABLE = "CONCWATCH_SERVE_TOKEN"
+"""The setting of the token, which the programs of pages must not have."""
+
 log = logging.getLogger(__name__)
+
+
+def _without_token(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name != TOKEN_VARIABLE}
 
 
 class Session(AppService):
@@ -206,7 +213,7 @@ class Session(AppService):
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             limit=READ_AHEAD,
-            env={**os.environ, **page_environment(width, height)},
+            env={**_without_token(os.environ), **page_environment(width, height)},
             start_new_session=True,  # so that Ctrl-C and SIGHUP of the terminal reach the server only
         )
         loop = asyncio.get_running_loop()

@@ -9,6 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from textual_serve.server import Server
 
+from concwatch.web.door import Door
 from concwatch.web.listening import read_address
 from concwatch.web.session import Session
 
@@ -21,6 +22,8 @@ REFUSED = (
     "concwatch: refused: expected a request of its own page, opened at the address that was printed at start "
     "or at a name given with --name\n"
 )
+
+NO_TOKEN = "concwatch: refused: expected the address with the token that was printed at start\n"
 
 HEADERS = {
     "Cache-Control": "no-cache",
@@ -59,9 +62,13 @@ class Site:
         command: the program to run for each page, and its arguments.
         names: this server's names, besides IP addresses and "localhost".
         heartbeat: seconds between two pings of a page.
+        token: what a browser must know; None for no token.
     """
 
-    def __init__(self, command: Sequence[str], names: Collection[str], heartbeat: float) -> None:
+    def __init__(
+        self, command: Sequence[str], names: Collection[str], heartbeat: float, token: str | None = None
+    ) -> None:
+        self._door = Door(token)
         self._command = command
         self._names = frozenset(name.lower().rstrip(".") for name in names)
         self._heartbeat = heartbeat
@@ -75,6 +82,8 @@ class Site:
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not is_allowed(request, self._names):
                 raise web.HTTPForbidden(text=REFUSED)
+            if not self._door.admits(request):
+                raise web.HTTPForbidden(text=NO_TOKEN)
             return await handler(request)
 
         app = web.Application(middlewares=[guard])
@@ -90,8 +99,8 @@ class Site:
         app.on_shutdown.append(self._close_sessions)
         return app
 
-    async def _show_page(self, _: web.Request) -> web.FileResponse:
-        return web.FileResponse(PAGE, headers=HEADERS)
+    async def _show_page(self, request: web.Request) -> web.StreamResponse:
+        return self._door.cookie_for(request) or web.FileResponse(PAGE, headers=HEADERS)
 
     async def _send_file(self, request: web.Request) -> web.FileResponse:
         path = self._downloads.get(request.match_info["key"])

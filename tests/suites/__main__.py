@@ -1,0 +1,105 @@
+"""Run suites bare and wrapped, and print a table of tests, differences and seconds."""
+
+import argparse
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from tests.suites.running import Place, Run, prepare
+from tests.suites.suites import BARE, CI, KNOWN, SUITES, WATCH, WRAPPERS
+
+REPEATS = 5
+"""Times that tests with different outcomes are run again."""
+
+
+def differences(place: Place, wrapper: str, bare: Run, wrapped: Run) -> dict[str, str]:
+    """Return each test whose outcome is never the same bare and wrapped, with both outcomes."""
+    names = {*bare.outcomes, *wrapped.outcomes}
+    found = {name for name in names if bare.outcomes.get(name) != wrapped.outcomes.get(name)}
+    seen = {name: ({bare.outcomes.get(name)}, {wrapped.outcomes.get(name)}) for name in found}
+    for _ in range(REPEATS):
+        found = {name for name in found if not seen[name][0] & seen[name][1]}
+        if not found:
+            break
+        for which, column in enumerate((BARE, wrapper)):
+            again = place.run(column, sorted(found))
+            for name in found:
+                seen[name][which].add(again.outcomes.get(name))
+    return {name: " ".join(f"{_words(one)}" for one in seen[name]) for name in sorted(found)}
+
+
+def _words(outcomes: set[str | None]) -> str:
+    return "/".join(sorted(one or "missing" for one in outcomes))
+
+
+def is_known(suite: str, test: str) -> str:
+    """Return why a test is known to differ; empty if it is not."""
+    return next((why for (name, end), why in KNOWN.items() if name == suite and test.endswith(end)), "")
+
+
+def compare(place: Place, wrappers: Sequence[str]) -> tuple[list[str], bool]:
+    """Run one suite. Return its row of the table, and whether `WATCH` has an unexplained difference."""
+    bare = place.run(BARE)
+    row = [place.suite.name, str(len(bare.outcomes)), f"{bare.seconds:.0f} s"]
+    bad = not bare.outcomes
+    for wrapper in wrappers:
+        wrapped = place.run(wrapper)
+        found = differences(place, wrapper, bare, wrapped)
+        row += [str(len(found)), f"{wrapped.seconds:.0f} s"]
+        for name, outcomes in found.items():
+            why = is_known(place.suite.name, name)
+            print(
+                f"{place.suite.name}, {wrapper}: {name}: {outcomes}{f' ({why})' if why else ''}", flush=True
+            )
+            bad |= wrapper == WATCH and not why
+    return row, bad
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser("python -m tests.suites", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(suite.name for suite in SUITES))
+    parser.add_argument("--python", action="append", type=Path, help="an interpreter; can be repeated")
+    parser.add_argument(
+        "--wrapper", action="append", choices=[*WRAPPERS][1:], help="by default concwatch watch"
+    )
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/concwatch-suites")
+    arguments = parser.parse_args()
+    names = arguments.names or CI
+    chosen = [suite for suite in SUITES if suite.name in names]
+    unknown = set(names) - {suite.name for suite in chosen}
+    if unknown:
+        parser.error(f"unknown suite {', '.join(sorted(unknown))}")
+    wrappers = arguments.wrapper or [WATCH]
+    rows, failed = [], False
+    for python in arguments.python or [Path(sys.executable)]:
+        version = subprocess.run(
+            [str(python), "-c", "import platform; print(platform.python_version())"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for suite in chosen:
+            row, bad = compare(prepare(suite, python, wrappers, arguments.cache), wrappers)
+            rows.append([version, *row])
+            failed |= bad
+            print(" · ".join(rows[-1]), flush=True)
+    heads = [
+        "CPython",
+        "suite",
+        "tests",
+        "bare",
+        *(part for name in wrappers for part in (f"{name}: differ", "took")),
+    ]
+    print(f"\n{date.today()}, {platform.system()} {platform.machine()}\n")
+    print("| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

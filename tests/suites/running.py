@@ -1,0 +1,156 @@
+"""Installing a suite, and running it bare or wrapped."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.suites.suites import WRAPPERS, Suite
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+
+CONCWATCH = (
+    sys.executable,
+    "-c",
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from concwatch.cli import main; main()",
+)
+"""The command of this concwatch, without anything in the environment that the suite would see."""
+
+LIMIT = 1800.0
+"""Seconds that one run of a suite may take."""
+
+
+@dataclass
+class Run:
+    """The result of one run: the outcome of each test, the seconds that it took, its exit status."""
+
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    status: int = 0
+
+
+def _pip(python: Path, *arguments: str) -> None:
+    subprocess.run(
+        [str(python), "-m", "pip", "-q", "--disable-pip-version-check", *arguments],
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@dataclass
+class Place:
+    """A suite that is ready to run: its interpreter and the folder of its tests."""
+
+    suite: Suite
+    python: Path
+    folder: Path
+
+    def run(self, wrapper: str, tests: Sequence[str] = ()) -> Run:
+        """Run the suite, or some of its ``tests`` by name."""
+        suite = self.suite
+        with tempfile.TemporaryDirectory(prefix="suites-") as scratch:
+            outcomes = Path(scratch) / "outcomes.json"
+            if suite.is_unittest:
+                arguments = [str(HERE / "outcomes.py"), *(tests or suite.tests)]
+                folder = Path(scratch)
+            else:
+                arguments = [
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-p",
+                    "outcomes",
+                    "-p",
+                    "no:cacheprovider",
+                    "--timeout=300",
+                ]
+                arguments += [*suite.options, *(tests or suite.tests)]
+                folder = self.folder
+            where = {
+                "{python}": [str(self.python)],
+                "{concwatch}": CONCWATCH,
+                "{report}": [str(Path(scratch) / "report.json")],
+            }
+            command: list[str] = []
+            for part in WRAPPERS[wrapper].prefix:
+                command += where.get(part) or [part.format(bin=self.python.parent)]
+            environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+            environment["OUTCOMES"] = str(outcomes)
+            environment["PYTHONPATH"] = str(HERE)
+            began = time.monotonic()
+            with open(Path(scratch) / "output", "w") as output:
+                try:
+                    status = subprocess.run(
+                        [*command, *arguments],
+                        cwd=folder,
+                        env=environment,
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        timeout=LIMIT,
+                        check=False,
+                    ).returncode
+                except subprocess.TimeoutExpired:
+                    status = -1
+            seconds = time.monotonic() - began
+            if not outcomes.exists():
+                tail = (Path(scratch) / "output").read_text(errors="replace")[-2_000:]
+                print(f"{suite.name}, {wrapper}: no outcomes, exit status {status}:\n{tail}", file=sys.stderr)
+                return Run({}, seconds, status)
+            return Run(json.loads(outcomes.read_text()), seconds, status)
+
+
+def prepare(suite: Suite, python: Path, wrappers: Sequence[str], cache: Path) -> Place:
+    """Install a suite into a virtual environment of its own, unless that was done before."""
+    needed = [part for name in wrappers for part in WRAPPERS[name].requirements]
+    if suite.is_unittest and not needed:
+        return Place(suite, python, Path())
+    version = subprocess.run(
+        [str(python), "-c", "import sys; print('{}.{}'.format(*sys.version_info))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    folder = cache / f"{suite.name}-{version}"
+    own = folder / "venv" / "bin" / "python"
+    if not own.exists():
+        subprocess.run([str(python), "-m", "venv", str(folder / "venv")], check=True)
+        if suite.requirements:
+            _pip(own, "install", *suite.requirements)
+    if needed:
+        _pip(own, "install", *needed)
+    if not suite.source:
+        return Place(suite, own, folder)
+    sources = folder / "source"
+    if not sources.exists():
+        # The tests of the version that is installed.
+        installed = subprocess.run(
+            [str(own), "-c", f"from importlib.metadata import version; print(version({suite.source!r}))"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        exact = f"{suite.source}=={installed}"
+        _pip(
+            own,
+            "download",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-binary",
+            ":all:",
+            exact,
+            "-d",
+            str(sources),
+        )
+        (archive,) = sources.glob("*.tar.gz")
+        with tarfile.open(archive) as packed:
+            packed.extractall(sources, filter="data")
+    (unpacked,) = (path for path in sources.iterdir() if path.is_dir())
+    return Place(suite, own, unpacked)

@@ -1,0 +1,104 @@
+"""The suites, as data: where their tests come from, and how they are run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+PYTEST = ("pytest", "pytest-timeout")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The tests of one project."""
+
+    name: str
+    requirements: Sequence[str] = ()
+    """What pip installs, with the project; nothing for CPython's own tests."""
+    source: str = ""
+    """The project whose source distribution has the tests; empty if they are installed with it."""
+    tests: Sequence[str] = ("tests",)
+    """What pytest or unittest is given."""
+    options: Sequence[str] = ()
+    """Further arguments of pytest."""
+
+    @property
+    def is_unittest(self) -> bool:
+        """Whether it is run by unittest, in the interpreter itself."""
+        return not self.requirements
+
+
+def _of_cpython(name: str) -> Suite:
+    return Suite(name, tests=(f"test.{name}",))
+
+
+SUITES = (
+    *map(_of_cpython, ("test_asyncio", "test_signal", "test_subprocess", "test_threading")),
+    Suite(
+        "trio",
+        (*PYTEST, "trio", "trustme", "pyOpenSSL"),
+        tests=("--pyargs", "trio"),
+        options=("-p", "trio._tests.pytest_plugin", "--skip-optional-imports"),
+    ),
+    Suite(
+        "anyio",
+        (*PYTEST, "anyio[trio]", "trustme", "psutil", "exceptiongroup", "hypothesis", "uvloop"),
+        source="anyio",
+    ),
+    Suite("async-lru", (*PYTEST, "async-lru", "pytest-asyncio"), source="async-lru"),
+    Suite(
+        "starlette",
+        (*PYTEST, "starlette[full]", "anyio", "trio", "httpx", "typing_extensions", "python-multipart"),
+        source="starlette",
+    ),
+    Suite(
+        "uvicorn",
+        (*PYTEST, "uvicorn[standard]", "a2wsgi", "wsproto", "httpx", "trustme", "pytest-mock"),
+        source="uvicorn",
+    ),
+    Suite(
+        "aiohttp",
+        (*PYTEST, "aiohttp[speedups]", "pytest-mock", "pytest-xdist", "trustme", "re-assert", "freezegun",
+         "proxy.py", "time-machine", "blockbuster", "pytest-aiohttp", "python-on-whales", "setuptools-git"),
+        source="aiohttp",
+        options=("-n", "2"),
+    ),
+)  # fmt: skip
+
+CI = ("test_asyncio", "test_signal", "test_subprocess", "test_threading", "trio")
+"""The suites that CI runs."""
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A program that runs another one."""
+
+    prefix: Sequence[str]
+    """What is written before the interpreter's arguments; ``{python}`` is the interpreter."""
+    requirements: Sequence[str] = ()
+
+
+BARE = "bare"
+WATCH = "concwatch watch"
+
+WRAPPERS: Mapping[str, Wrapper] = {
+    BARE: Wrapper(("{python}",)),
+    WATCH: Wrapper(("{concwatch}", "watch", "--json", "{report}", "--", "{python}")),
+    "coverage run": Wrapper(("{python}", "-m", "coverage", "run"), ("coverage",)),
+    "opentelemetry-instrument": Wrapper(
+        (
+            "{bin}/opentelemetry-instrument",
+            "--traces_exporter",
+            "none",
+            "--metrics_exporter",
+            "none",
+            "{python}",
+        ),
+        (
+            "opentelemetry-distro",
+            "opentelemetry-instrumentation-asyncio",
+            "opentelemetry-instrumentation-threading",
+        ),
+    ),
+}
+
+KNOWN: Mapping[tuple[str, str], str] = {}
+"""Suite and the end of a test's name → why its outcome differs under `WATCH` and cannot be the same."""

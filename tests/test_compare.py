@@ -416,7 +416,7 @@ def test_figures_of_a_recording_match_those_computed_by_hand(compare):
     # A factor of 1.1 is significant; with 1.01, 1,010..1,030.2 and 1,000..1,020 overlap.
     a = recording(*session())
     for factor, expected in ((1.1, ["asyncio · RSS/task"]), (1.01, [])):
-        assert failing(compare(a, recording(*session(factor)), "--fail-over", "0.5")) == expected
+        assert failing(compare(a, recording(*session(factor)), "--fail-over", "0.5%")) == expected
 
 
 def test_recordings_cut_off_damaged_or_of_other_conditions_get_a_caution(compare):
@@ -475,6 +475,9 @@ def test_fail_over_accepts_percentages_from_0(tmp_path):
     (tmp_path / "a").write_text(json.dumps(RUN))
     for valid in ("0", "5%", " 5 % ", "2.5", ".5%", "100."):
         assert invoke("compare", tmp_path / "a", tmp_path / "a", "--fail-over", valid).exit_code == 0
+    assert 'expected "0.05%" or "5%"' in refused(
+        "compare", tmp_path / "a", tmp_path / "a", "--fail-over", "0.05"
+    )
     for invalid in ("", "five", "-1", "nan", "inf", "1e3", "5%%", "5 percent"):
         line = refused("compare", tmp_path / "a", tmp_path / "a", f"--fail-over={invalid}")
         assert 'is not a percentage: expected 0 or more, such as "5" or "2.5%"' in line

@@ -17,7 +17,7 @@ _ABSENT: Any = object()
 POINTS: Dict[str, Tuple[Optional[str], str]] = {
     "asyncio.base_events": ("BaseEventLoop", "create_task"),
     "uvloop": ("Loop", "create_task"),
-    "trio": (None, "run"),
+    "trio._core._run": (None, "setup_runner"),
 }
 """Module → class, or None for the module itself, and the attribute to replace."""
 
@@ -92,7 +92,7 @@ class Hooks:
             del self._replaced[name]
 
     def _wrap(self, name: str) -> Callable[[Any], Any]:
-        return counting_trio if name == "trio" else counting_outcomes if self.outcomes else counting
+        return counting_trio if name.startswith("trio") else counting_outcomes if self.outcomes else counting
 
     def set_outcomes(self, on: bool) -> None:
         """Start or stop counting how tasks end."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from .places import ADDRESS
+from .places import ADDRESS, OPTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, List, Mapping
+    from typing import Dict, Iterable, List, Mapping
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 SITE = os.path.join(PACKAGE, "site")
@@ -59,13 +59,16 @@ def gdb_command(pid: int, file: str) -> List[str]:
     return ["gdb", "-nx", "-q", "-batch", "-p", str(pid), *[part for step in steps for part in ("-ex", step)]]
 
 
-def environment(address: str, base: Mapping[str, str], site: str = SITE) -> Dict[str, str]:
+def environment(
+    address: str, base: Mapping[str, str], site: str = SITE, options: Iterable[str] = ()
+) -> Dict[str, str]:
     """Return the environment variables that start the agent in a program and in all its children.
 
     Args:
         address: the monitor's socket.
         base: its other variables.
         site: the folder to put first on ``PYTHONPATH``.
+        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``.
     """
     paths = [site, *filter(None, [base.get("PYTHONPATH")])]
-    return {**base, "PYTHONPATH": os.pathsep.join(paths), ADDRESS: address}
+    return {**base, "PYTHONPATH": os.pathsep.join(paths), ADDRESS: address, OPTIONS: " ".join(options)}

@@ -14,6 +14,8 @@ from time import monotonic, process_time
 
 from .imports import ImportHook
 
+OPTIONS = "CONCWATCH_AGENT_OPTIONS"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -56,7 +58,7 @@ class LazyStart:
 
     def install(self) -> None:
         """Start the agent now if the process needs it already, or else once it does."""
-        if not set(FRAMEWORKS).isdisjoint(sys.modules):
+        if not set(FRAMEWORKS).isdisjoint(sys.modules) or "trace" in os.environ.get(OPTIONS, ""):
             self.start()
             return
         self._hook.install()

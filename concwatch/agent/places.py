@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 ADDRESS = "CONCWATCH_AGENT"
 """The environment variable that holds the path of the monitor's socket."""
 
+OPTIONS = "CONCWATCH_AGENT_OPTIONS"
+"""The environment variable that holds the names of the commands that are in effect from the beginning."""
+
 CONNECT_TIMEOUT = 1.0
 """Seconds."""
 

@@ -105,16 +105,16 @@ class _Instrument:
 
 
 def counting_trio(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``trio.run`` whose tasks are counted."""
+    """Return a ``setup_runner``, which all ways of running trio call, whose tasks are counted."""
 
-    def run(*args: Any, **kw: Any) -> Any:
+    def setup_runner(clock: Any, instruments: Any, *args: Any, **kw: Any) -> Any:
         try:
-            kw = {**kw, "instruments": [*kw.get("instruments", ()), _Instrument()]}
+            instruments = [*instruments, _Instrument()]
         except Exception:  # the agent never raises into the program
             pass
-        return original(*args, **kw)
+        return original(clock, instruments, *args, **kw)
 
-    return _named_like(original, run)
+    return _named_like(original, setup_runner)
 
 
 def _named_like(original: Any, function: Any) -> Callable[..., Any]:

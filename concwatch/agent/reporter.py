@@ -84,7 +84,7 @@ class Reporter:
         if (
             self._address is not None
         ):  # the program creates tasks, and opens files, before the monitor answers
-            self._session = Session()
+            self._session = Session(os.environ.get(places.OPTIONS, "").split())
             try:
                 self._socket = places.moved(places.unix_socket())
             except OSError:  # no more descriptors: `_connect` tries again

@@ -16,7 +16,7 @@ from .waits import find_waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional
+    from typing import Any, Callable, Collection, Dict, Iterator, List, Optional
 
     from .connection import Connection
 
@@ -47,14 +47,21 @@ FINISH_TIMEOUT = 1.0
 
 
 class Session:
-    """Counts for one monitor, over one connection or, if the program closes it, several in turn."""
+    """Counts for one monitor, over one connection or, if the program closes it, several in turn.
 
-    def __init__(self) -> None:
+    Args:
+        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``.
+    """
+
+    def __init__(self, options: Collection[str] = ()) -> None:
         COUNTS.clear()
         add_running_loops()
         existing = Tasks()
+        HOOKS.outcomes = "outcomes" in options
         HOOKS.install()
         self._figures, self._tracing = Figures(), Tracing()
+        if "trace" in options:
+            self._tracing.set(True)
         self._figures.collector.install()
         self._scan = Scan()
         self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
@@ -83,8 +90,8 @@ class Session:
 
     def step(self) -> float:
         """Do what is due, and return the seconds until the next step; raises `Lost`."""
+        self._handle_commands()  # which take time that is not the scans': a snapshot of all traced memory
         began, now = thread_time(), monotonic()
-        self._handle_commands()
         if now >= self._slice_due or self._urgent:
             self._run_slice(now)
         if now >= self._tick_due:

@@ -16,7 +16,12 @@ def _percent(text: str) -> float:
         raise ValueError(
             f'--fail-over: "{text[:40]}" is not a percentage: expected 0 or more, such as "5" or "2.5%"'
         )
-    return float(found[1])
+    value = float(found[1])
+    if 0 < value < 1 and "%" not in text:  # it may be meant as a share
+        raise ValueError(
+            f'--fail-over: "{text[:40]}" has no unit: expected "{found[1]}%" or "{100 * value:g}%"'
+        )
+    return value
 
 
 @click.command(

@@ -3,15 +3,16 @@
 import asyncio
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
+from concwatch.commands.passing import signals_passed_on
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import HOST, SECONDS, Parsed
 from concwatch.console import print_error, print_json
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 WAITS_BEFORE_END = 0.5
 """Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait."""
+
+SAVE_INTERVAL = 10.0
+"""Seconds between two reports that are written while the program runs."""
 
 WAITS_GROUPS = 10
 """The number of groups of each process for which they are asked."""
@@ -149,9 +153,19 @@ def _without_screen(
     record = WatchRecord(watching)
     if recorder is not None:
         recorder.observe(watching)
-    _, stopped = run_until_signal(_follow(watching, program, seconds))
+
+    def save() -> None:
+        """Write the report so far, of which little is lost if concwatch is killed."""
+        if json != "-":
+            _write(json, record.as_json(program.command, None, watching.clock() - watching.began))
+
+    stopped = 0
     if isinstance(program, Program):
-        terminate(watching, program)
+        with signals_passed_on(program.send_signal):
+            asyncio.run(_follow(watching, program, seconds, save))
+            terminate(watching, program)
+    else:
+        _, stopped = run_until_signal(_follow(watching, program, seconds, save))
     if watching.host.problem and not watching.lanes:
         raise ValueError(watching.host.problem)
     if recorder is not None:
@@ -165,9 +179,7 @@ def _without_screen(
     if json == "-":
         print_json(report)
     else:
-        from json import dumps  # imported late: the screen does not need it
-
-        write_atomically(Path(json), dumps(report, indent=2) + "\n")
+        _write(json, report)
     for verdict in verdicts:
         if not verdict.holds:
             print_error(verdict.sentence())
@@ -175,8 +187,17 @@ def _without_screen(
     return 128 + stopped if stopped else int(failed) or program.exit_status
 
 
-async def _follow(watching: Watching, program: StartedProgram, seconds: float | None) -> None:
-    """Follow a program until it ends, or for ``seconds``."""
+def _write(file: str, report: Mapping[str, Any]) -> None:
+    from json import dumps  # imported late: the screen does not need it
+
+    write_atomically(Path(file), dumps(report, indent=2) + "\n")
+
+
+async def _follow(
+    watching: Watching, program: StartedProgram, seconds: float | None, save: Callable[[], None]
+) -> None:
+    """Follow a program until it ends, or for ``seconds``; save the report every `SAVE_INTERVAL`."""
+    save_due = watching.began + SAVE_INTERVAL
     ends = math.inf if seconds is None else watching.began + seconds
     requested = False
     try:
@@ -185,6 +206,9 @@ async def _follow(watching: Watching, program: StartedProgram, seconds: float | 
             if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
                 requested = True
                 watching.request_waits(WAITS_GROUPS)
+            if watching.clock() >= save_due:
+                save_due = watching.clock() + SAVE_INTERVAL
+                save()
             await asyncio.sleep(1 / HZ)
     finally:
         await watching.host.finish()

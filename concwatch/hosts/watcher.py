@@ -88,7 +88,12 @@ class Watcher:
         try:
             self._program = subprocess.Popen(
                 command,
-                env=environment(self._address, os.environ, os.path.join(self._package, "site")),
+                env=environment(
+                    self._address,
+                    os.environ,
+                    os.path.join(self._package, "site"),
+                    fields.get("options") or (),
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

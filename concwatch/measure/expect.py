@@ -23,7 +23,10 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
 }
 
-_PARTS = re.compile(r"(?P<left>[^<>=!]*)(?P<op>[<>=!]+)(?P<value>.*)", re.DOTALL)
+_PARTS = re.compile(
+    r"(?P<left>(?:.*[^<>=!])?)(?P<op>[<>=!]+)(?P<value>[^<>=!]*)",
+    re.DOTALL,  # the last operator: the left side may be "outer.<locals>.inner.live"
+)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,13 @@ def _parse_number(text: str) -> float:
     return float(number) / (100 if text.strip().endswith("%") else 1)
 
 
+def _parse_share(text: str) -> float:
+    share = _parse_number(text)
+    if share and not text.strip().endswith("%"):  # 5 and 0.05 might both mean 5 %
+        raise ValueError(f'"{text[:40]}" has no unit: expected a percentage such as "5%"')
+    return share
+
+
 class Unit(Struct, frozen=True):
     """The unit of a figure."""
 
@@ -46,7 +53,7 @@ BYTES = Unit("bytes", parse_bytes, format_bytes, "2KiB, 1.5MB, 800")
 RATE = Unit("tasks a second", parse_rate, format_rate, "50k/s, 1.5M, 800")
 SECONDS = Unit("seconds", parse_seconds, format_seconds, "200ms, 1.5s, 0.2")
 COUNT = Unit("tasks", parse_count, format_count, "10k, 10,000, 0")
-SHARE = Unit("share", _parse_number, format_percent, "5%, 0.05")
+SHARE = Unit("share", _parse_share, format_percent, "5%")
 RATIO = Unit("times", _parse_number, lambda ratio: f"{format_figure(ratio, 2)} ×", "2.5")
 
 KINDS = (BYTES, RATE, SECONDS, COUNT, SHARE, RATIO)

@@ -80,6 +80,9 @@ class Group:
         """The growth of live tasks, and of done tasks that something still references."""
         self._memory = GroupMemory()
         self._created, self._ended = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
+        self.now = time
+        """The agent's clock when it was last heard."""
+        self._reported = time
         self._time = time
         self._live_seconds = 0.0
         self._first_ended = report.ended
@@ -93,7 +96,10 @@ class Group:
             rss: bytes of RSS of the process.
         """
         self._live_seconds += self.report.live * max(0.0, time - self._time)
+        if report is not self.report:
+            self._reported = time
         self.report, self._time = report, time
+        self.now = max(self.now, time)
         self.live_peak = max(self.live_peak, report.live)
         self._created.add(time, report.created)
         self._ended.add(time, report.ended)
@@ -124,7 +130,8 @@ class Group:
             failed=report.failed,
             retained=report.retained,
             mean_life=self._live_seconds / ended if ended > 0 else None,
-            oldest=report.oldest,
+            # It has aged since, unless it has ended, which would have been reported.
+            oldest=None if report.oldest is None else report.oldest + max(0.0, self.now - self._reported),
             growth=self.meter.growth,
             rss=self._memory.at(report.live),
             leak=self.leak,

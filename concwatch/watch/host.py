@@ -153,9 +153,7 @@ class LocalHost(WatchedHost):
         return Sampler(pid)
 
     def exists(self, pid: int) -> bool:
-        """Return whether a process exists; a zombie does."""
-        if os.path.isdir("/proc/self"):
-            return os.path.exists(f"/proc/{pid}")
+        """Return whether a process is running; one that waits to be reaped has ended."""
         return find_process(pid) is not None
 
     def close(self) -> None:

@@ -111,12 +111,16 @@ class Program(StartedProgram):
                 self._known[pid] = process
         return self._known.keys()
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal to its main process."""
+        if self.status is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
     def terminate(self) -> None:
         """Send SIGTERM to its main process."""
-        if self.status is None:
-            self.family()  # orphans are found only if they are known before
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGTERM)
+        self.family()  # orphans are found only if they are known before
+        self.send_signal(signal.SIGTERM)
 
     def orphans(self) -> Collection[int]:
         """Return the pids of other processes in its process group. A leader of its own group is a daemon."""

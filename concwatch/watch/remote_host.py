@@ -159,9 +159,16 @@ class RemoteHost(WatchedHost):
         host: the host to connect to.
         command: the program to start there and its arguments; empty to only attach to processes.
         write: called with the program's output.
+        options: the commands of agents that are in effect from the beginning.
     """
 
-    def __init__(self, host: Host, command: Sequence[str] = (), write: Callable[[str], object] = str) -> None:
+    def __init__(
+        self,
+        host: Host,
+        command: Sequence[str] = (),
+        write: Callable[[str], object] = str,
+        options: Sequence[str] = (),
+    ) -> None:
         self.host, self.name = host, host.name
         self.program = RemoteProgram(command) if command else None
         self.problem = ""
@@ -170,7 +177,7 @@ class RemoteHost(WatchedHost):
         self._link: HostLink | None = None
         self._unsent: list[tuple[str, dict[str, object]]] = []
         if command:
-            self._unsent.append(("watch", {"command": list(command)}))
+            self._unsent.append(("watch", {"command": list(command), "options": list(options)}))
         self._machine = RemoteMachine()
         self._agents: dict[int, RelayedAgent] = {}
         self._new: list[RelayedAgent] = []

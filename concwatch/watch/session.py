@@ -51,8 +51,9 @@ def watched(
     Raises:
         ValueError: it could not be started; the message is one line.
     """
+    options = [name for name, on in (("outcomes", outcomes), ("trace", trace)) if on]
     if host is not None:
-        remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()))
+        remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()), options)
         assert remote.program is not None
         watching = Watching(remote, remote.program, outcomes=outcomes, trace=trace)
         try:
@@ -62,7 +63,7 @@ def watched(
         return
     listener = AgentListener()
     try:
-        variables = environment(str(listener.path), os.environ)
+        variables = environment(str(listener.path), os.environ, options=options)
         errors = output if background else None
         program = Program(command, variables, output=output, errors=errors, background=background, keep=keep)
         watching = Watching(LocalHost(listener, program), program, outcomes=outcomes, trace=trace)

@@ -23,6 +23,12 @@ from concwatch.watch.host import ProcessReader, WatchedHost
 STALL = 1.0
 """Seconds without a report after which a process is stalled; its agent has a thread of its own."""
 
+UNCHANGED = 0.75
+"""Seconds after which groups without a new report have not changed; agents report twice a second."""
+
+LOST_TIMEOUT = 2.0
+"""Seconds after which the figures of a process without its agent are unknown; if it ends before, its last."""
+
 MAX_LEAKS = 20
 """Groups per process whose leak is logged."""
 
@@ -77,6 +83,8 @@ class WatchedProcess:
         self._link: Agent | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._tick_at = now
+        self._groups_time = -math.inf
+        self._lost_at = math.inf
         try:
             self._reader: ProcessReader | None = host.reader(pid)
         except LookupError:
@@ -103,6 +111,7 @@ class WatchedProcess:
     def connect(self, link: Agent, ready: AgentReady, now: float, name: str = "") -> None:
         """Observe the process through its agent; ``name`` replaces the name that the agent reports."""
         self._link, self.ready, self._tick_at = link, ready, now
+        self._lost_at = math.inf
         self.how, self.reason, self.state = "agent", "", State.RUNNING
         self.process_name, self.ppid = name or ready.name, ready.ppid
         if not self.waiting:
@@ -171,11 +180,20 @@ class WatchedProcess:
                     self._link = None
                     if not self.exited_normally and not self.waiting:
                         self.how, self.reason = "outside", "its agent's connection ended"
+                        self._lost_at = now
+        if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
+            self._lost_at = math.inf
+            self.tick, self.groups = None, {}
         self._agent_log.summarize(now)
         self._add_sample(now)
 
     def _handle_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
+        for group in self.groups.values():
+            group.now = tick.time
+        # Groups that have not changed are not reported again: their rates and their growth go on to today.
+        if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
+            self._update_groups(Groups(tick.scan_time, ()))
         self.process_name = tick.name or self.process_name
         self._created.add(tick.time, tick.created)
         if tick.ended is not None and tick.scan_time is not None:
@@ -184,6 +202,7 @@ class WatchedProcess:
             self.lags.add((tick.lag,))
 
     def _update_groups(self, groups: Groups) -> None:
+        self._groups_time = groups.time
         reports = {report.group: report for report in groups.groups}
         rss = self.reading.rss if self.reading else None
         for number, report in reports.items():
@@ -194,7 +213,7 @@ class WatchedProcess:
 
     def _add_sample(self, now: float) -> None:
         reading = self._reader.read() if self._reader else None
-        if reading is None:
+        if reading is None or not reading.rss:  # it has ended, and waits to be reaped
             return
         self.reading = reading
         self.rss_first = self.rss_first or reading.rss

@@ -67,6 +67,7 @@ class Watching(Observable):
         self.missed = 0
         """Processes found beyond `MAX_LANES`."""
         self._options = {"outcomes": outcomes, "trace": trace}
+        self._started_with = dict(self._options)  # the agents of started processes
         self._budget = MemoryBudget(None, host.memory)
         self._unidentified: list[Agent] = []  # connections whose ``ready`` has not arrived
         self._by_pid: dict[int, WatchedProcess] = {}
@@ -149,8 +150,8 @@ class Watching(Observable):
                     lane.connect(link, first, now, name)
                     lane.send("rate", hz=self.hz)
                     for command, on in self._options.items():
-                        if on:
-                            lane.send(command, on=True)
+                        if on or self._started_with[command]:
+                            lane.send(command, on=on)
                     continue
             elif first is None:
                 waiting.append(link)

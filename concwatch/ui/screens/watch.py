@@ -250,7 +250,8 @@ class GroupView(LanesScreen):
 
     def show_table(self, snapshot: Snapshot) -> None:
         """Update the table with the groups of the selected process, or of all."""
-        lanes = range(len(snapshot.lanes)) if self.process == ALL else [self.process]
+        running = [number for number, lane in enumerate(snapshot.lanes) if lane.on]
+        lanes = running if self.process == ALL else [self.process]
         value = next(column.value for column in COLUMNS if column.title == self.sorted_by)
         groups = merge_groups(group for lane in lanes for group in self.groups_of(lane))
         self.groups = ranked(groups, value, self.filter_text, MOST)

@@ -52,6 +52,7 @@ Reports, agent to monitor
                    ``"trio 0.30.0"``, ``"free-threaded"``. Also in ``applied``
     ``can``        list of strings, which of the commands below it supports; never ``"target"``
     ``workloads``  an empty list
+    ``started``    when the agent started, on its clock: another program of the same pid has another one
 
 ``tick``: the whole process, 10 times a second unless ``rate`` changes it. Figures that are not available are
 absent.

@@ -55,6 +55,7 @@ class Session:
 
     def __init__(self, options: Collection[str] = ()) -> None:
         COUNTS.clear()
+        self._started = monotonic()
         add_running_loops()
         existing = Tasks()
         HOOKS.outcomes = "outcomes" in options
@@ -86,7 +87,14 @@ class Session:
         self._groups = Groups()
         self._reported = {"name": name(), "flags": flags()}
         self._tick_due = monotonic()
-        connection.send("ready", **identity(), **self._reported, can=list(self._commands), workloads=[])
+        connection.send(
+            "ready",
+            **identity(),
+            **self._reported,
+            started=self._started,
+            can=list(self._commands),
+            workloads=[],
+        )
 
     def step(self) -> float:
         """Do what is due, and return the seconds until the next step; raises `Lost`."""

@@ -73,6 +73,7 @@ class Watcher:
         self._known: set[int] = set()
         self._attached: dict[int, str] = {}
         self._agents: dict[int, socket.socket] = {}
+        self._connections = 0
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
         threading.Thread(target=self._report, daemon=True).start()
@@ -208,7 +209,8 @@ class Watcher:
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         pid = int.from_bytes(credentials[:4], sys.byteorder)
         with self._lock:
-            number = 1 + max(self._agents, default=0)
+            self._connections += 1
+            number = self._connections
             self._agents[number] = connection
         threading.Thread(target=self._relay, args=(number, connection, pid), daemon=True).start()
 
@@ -224,6 +226,8 @@ class Watcher:
             except OSError:
                 pass
         self._out.write(head + b"null}\n")
+        with self._lock:
+            self._agents.pop(number, None)
         connection.close()
 
     def _relay_output(self, program: subprocess.Popen[bytes]) -> None:

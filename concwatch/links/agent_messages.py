@@ -32,6 +32,7 @@ class AgentReady(Struct, tag="ready", frozen=True):
     protocol: Count = 1
     flags: TextList = ()
     can: TextList = ()
+    started: Clock | None = None
 
 
 class LoopLag(Struct, frozen=True):

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 from concwatch.agent.inject import gdb_command
+from concwatch.agent.names import printable
 from concwatch.agent.places import ADDRESS
 from concwatch.agent.process import script_name
 from concwatch.system.processes import command_of, find_process, mapped_files, program_of, variable_of
@@ -36,7 +37,11 @@ def socket_folder() -> str:
 
 
 def process_name(pid: int) -> str:
-    """Return a short name of a process, from its command line."""
+    """Return a short name of a process, from its command line, without control characters."""
+    return printable(_name(pid))
+
+
+def _name(pid: int) -> str:
     parts = command_of(pid)
     program = os.path.basename(parts[0])[:60] if parts else ""
     if program.startswith(("python", "pypy")):
@@ -63,7 +68,7 @@ def why_no_agent(pid: int, address: str) -> str:
     except OSError:
         return "no permission to inspect it: expected a process of this user"
     if "python" not in program and "pypy" not in program:
-        return f"{program} is not Python"
+        return f"{printable(program)} is not Python"
     if any(
         option.startswith("-") and set(option[1:]) & set("IES") for option in _interpreter_options(options)
     ):
@@ -117,7 +122,7 @@ def inject(pid: int, file: str, gdb: bool) -> str | None:
     except OSError as error:
         return f"no permission to inspect it: {error}"
     if not re.match(r"(python|pypy)", os.path.basename(program)):
-        return f"{os.path.basename(program)} is not Python"
+        return f"{printable(os.path.basename(program))} is not Python"
     if found is not None and found.state == "T":
         return "it is stopped: send it SIGCONT, then attach again"
     version = python_version(pid)

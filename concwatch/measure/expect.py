@@ -23,10 +23,8 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
 }
 
-_PARTS = re.compile(
-    r"(?P<left>(?:.*[^<>=!])?)(?P<op>[<>=!]+)(?P<value>[^<>=!]*)",
-    re.DOTALL,  # the last operator: the left side may be "outer.<locals>.inner.live"
-)
+_PARTS = re.compile(r"(?P<left>(?:[^<>=!]|<[a-z]+>)*)(?P<op>[<>=!]+)(?P<value>.*)", re.DOTALL)
+"""The left side may have a name such as ``outer.<locals>.inner``."""
 
 
 @dataclass(frozen=True)

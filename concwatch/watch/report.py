@@ -49,6 +49,7 @@ FIGURES: Mapping[str, WatchFigure] = {
 class ProcessRecord(Struct):
     """Figures of one process that its lane does not keep."""
 
+    born: float | None = None
     rss_last: int | None = None
     rss_peak: int = 0
     cpu_seconds: float = 0.0
@@ -66,7 +67,9 @@ class WatchRecord:
 
     def _update(self, snapshot: Snapshot) -> None:
         for number, lane in enumerate(snapshot.lanes):
-            record, sample = self._records.setdefault(number, ProcessRecord()), lane.sample
+            record, sample = self._records.setdefault(number, ProcessRecord(lane.status.born)), lane.sample
+            if record.born != lane.status.born:  # the lane is another process's now
+                record = self._records[number] = ProcessRecord(lane.status.born)
             if sample.rss is None:
                 continue
             record.rss_last = sample.rss
@@ -81,6 +84,7 @@ class WatchRecord:
             "command": list(command),
             "exit": exit_status,
             "seconds": round(seconds, 3),
+            "left_out": self._watching.left_out,
             "processes": [
                 self._process(lane, self._records.get(lane.number, ProcessRecord()))
                 for lane in self._watching.lanes

@@ -119,6 +119,11 @@ class WatchedProcess:
             self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info")
         self.waiting = False
 
+    def was_replaced_by(self, ready: AgentReady) -> bool:
+        """Return whether another program, executed by this process, has sent ``ready``."""
+        before = self.ready.started if self.ready and self.alive and not self.waiting else None
+        return before is not None and ready.started != before
+
     def observe_from_outside(self, reason: str) -> None:
         """Observe the process without an agent, for this ``reason``."""
         self.how, self.reason, self.state = "outside", reason, State.RUNNING

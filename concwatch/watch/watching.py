@@ -31,7 +31,7 @@ MAX_GROUPS = 50
 """Groups of a process that are recorded: the largest."""
 
 MAX_LANES = 1_000
-"""Processes that are observed; further ones are only counted."""
+"""Lanes: further processes get those of processes that have ended."""
 
 UNNAMED = "python -c"
 """The name that an agent reports for a program given as text, as ``multiprocessing`` does."""
@@ -64,8 +64,8 @@ class Watching(Observable):
         self.lanes: list[WatchedProcess] = []
         self.settings = Settings()
         self.machine = MachineMeter(host.load)
-        self.missed = 0
-        """Processes found beyond `MAX_LANES`."""
+        self.left_out = 0
+        """Processes that have ended, and whose lanes are now those of others."""
         self._options = {"outcomes": outcomes, "trace": trace}
         self._started_with = dict(self._options)  # the agents of started processes
         self._budget = MemoryBudget(None, host.memory)
@@ -108,13 +108,22 @@ class Watching(Observable):
         lane = self._by_pid.get(pid)
         if lane is not None and lane.alive:
             return lane
-        if len(self.lanes) >= MAX_LANES:
-            self.missed += 1
-            return None
-        lane = WatchedProcess(len(self.lanes), pid, ppid, name, self.host, self.log, now)
-        self.lanes.append(lane)
+        number = len(self.lanes)
+        if number >= MAX_LANES:
+            ended = next((one for one in self._oldest_ended() if not one.alive), None)
+            if ended is None:
+                return None
+            number = ended.number
+            self._by_pid.pop(ended.pid, None) if self._by_pid.get(ended.pid) is ended else None
+            self.left_out += 1
+        lane = WatchedProcess(number, pid, ppid, name, self.host, self.log, now)
+        self.lanes[number : number + 1] = [lane]
         self._by_pid[pid] = lane
         return lane
+
+    def _oldest_ended(self) -> Iterator[WatchedProcess]:
+        """Yield the lanes, longest ended first: those that began first."""
+        return iter(sorted(self.lanes[1:], key=lambda lane: lane.began))
 
     def step(self, now: float | None = None) -> None:
         """Process received messages, read each process's figures, search for processes and leaks."""
@@ -142,7 +151,11 @@ class Watching(Observable):
         for link in self._unidentified:
             first = next(iter(link.arrivals(1)), None)
             if isinstance(first, AgentReady):
-                lane = self._lane(link.pid or first.pid, first.ppid, first.name, now)
+                pid = link.pid or first.pid
+                known = self._by_pid.get(pid)
+                if known is not None and known.was_replaced_by(first):
+                    known.end("it executed another program", now)
+                lane = self._lane(pid, first.ppid, first.name, now)
                 if lane is not None:
                     parent = self._by_pid.get(first.ppid)
                     unnamed_child = first.name == UNNAMED and parent is not None

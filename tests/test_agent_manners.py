@@ -1,0 +1,254 @@
+"""What the agent must not change in a program: its memory, its exit status, its files, how fast it starts."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from concwatch.agent.inject import environment
+from tests.agent_driver import EVERY, Monitor, eventually, finish, oldest_and_newest
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def monitor():
+    with Monitor() as monitor:
+        yield monitor
+
+
+KEEPS_NOTHING = """
+import asyncio, gc, sys, time, weakref
+blocks, count = [], 0
+class Block: pass
+def block():
+    found = Block()
+    blocks.append(weakref.ref(found))
+    return found
+async def fails(block): await asyncio.sleep(0.01); raise ValueError("no")
+async def is_cancelled(block): await asyncio.sleep(600)
+async def is_forgotten(block): await asyncio.sleep(0.01)
+FUNCTIONS = fails, is_cancelled, is_forgotten
+def wrapping(loop, coro, **kw):
+    async def traced():
+        return await coro
+    return asyncio.Task(traced(), loop=loop, **kw)
+async def in_asyncio():
+    for function in FUNCTIONS:
+        task = asyncio.create_task(function(block()))
+        await asyncio.sleep(0.03)
+        task.cancel()
+        await asyncio.wait([task])
+        task.cancelled() or task.exception()
+        del task
+async def in_anyio():
+    import anyio
+    for function in FUNCTIONS:
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(function, block())
+                await anyio.sleep(0.03)
+                group.cancel_scope.cancel()
+        except BaseException as error:
+            pass
+async def main():
+    loop = asyncio.get_running_loop()
+    if sys.argv[1] == "factory": loop.set_task_factory(wrapping)
+    if sys.argv[1] == "eager": loop.set_task_factory(asyncio.eager_task_factory)
+    for _ in range(15):  # scans find some of them
+        await (in_anyio() if sys.argv[1] == "anyio" else in_asyncio())
+    await asyncio.sleep(0.3)
+    print(sum(one() is not None for one in blocks), "of", len(blocks), flush=True)
+gc.disable()
+if sys.argv[1] == "uvloop":
+    import uvloop
+    uvloop.run(main())
+elif sys.argv[1] == "trio":
+    import trio, anyio
+    FUNCTIONS = [function for function in FUNCTIONS if function]
+    async def sleeps(block, seconds): await trio.sleep(seconds)
+    async def trio_fails(block): await trio.sleep(0.01); raise ValueError("no")
+    async def trio_main():
+        for _ in range(15):
+            for function in (trio_fails, sleeps):
+                try:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(*([function, block()] + [600] * (function is sleeps)))
+                        await trio.sleep(0.03)
+                        nursery.cancel_scope.cancel()
+                except BaseException as error:
+                    pass
+        await trio.sleep(0.3)
+        print(sum(one() is not None for one in blocks), "of", len(blocks), flush=True)
+    trio.run(trio_main)
+else:
+    asyncio.run(main())
+"""
+"""Tasks that fail, are cancelled and are forgotten, each with a block; the collector is off."""
+
+INSTALLED = ("anyio", "uvloop", "trio")
+
+
+@pytest.mark.parametrize("way", ["plain", "factory", "anyio", "uvloop", "trio"])
+def test_the_agent_keeps_no_object_of_a_task_alive(monitor, way):
+    if way in INSTALLED:
+        pytest.importorskip(way)
+    bare = subprocess.run(
+        [sys.executable, "-c", KEEPS_NOTHING, way], capture_output=True, text=True, timeout=60, check=True
+    )
+    program = monitor.start(KEEPS_NOTHING, way)
+    assert finish(program) == bare.stdout
+    monitor.process().wait("groups")
+
+
+@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("way", ["plain", "factory", "eager"])
+def test_the_agent_keeps_no_object_of_a_task_alive_in_any_python(monitor, python, way):
+    version = next(name for name, path in EVERY.items() if path == python)
+    if way == "eager" and int(version.split(".")[1]) < 12:
+        pytest.skip("eager tasks came with Python 3.12")
+    program = monitor.start(KEEPS_NOTHING, way, python=python)
+    assert finish(program).startswith("0 of ")
+    monitor.process().wait("groups")
+
+
+DYNAMIC = """
+import asyncio, gc, weakref
+codes = []
+async def main():
+    for number in range(300):
+        space = {}
+        exec(compile("async def cell(): pass", f"<cell {number}>", "exec"), space)
+        codes.append(weakref.ref(space["cell"].__code__))
+        await asyncio.create_task(space["cell"]())
+        if not number % 30: await asyncio.sleep(0.05)
+    space = None
+    await asyncio.sleep(0.1)
+    gc.collect()  # a function and its globals are a cycle
+    print(sum(code() is not None for code in codes), flush=True)
+asyncio.run(main())
+"""
+
+
+@oldest_and_newest
+def test_the_agent_keeps_no_code_alive_and_the_groups_keep_their_totals(monitor, python):
+    assert int(finish(monitor.start(DYNAMIC, python=python))) <= 1
+    process = monitor.process()
+    process.wait("end")
+    others = sum(group["created"] for group in process.groups.values() if group["name"] != "cell")
+    last = process.all("tick")[-1]
+    assert last["created"] == last["ended"] == 300 + others
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+for module in sys.argv[1:]: __import__(module)
+if sys.argv[1:] == ["threading"]: threading.Thread(target=lambda: None).start()
+os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("module", [(), ("asyncio",), ("threading",)], ids=str)
+def test_a_program_that_is_interrupted_dies_of_it(monitor, python, module):
+    program = monitor.start(INTERRUPTED, *module, python=python)
+    assert "KeyboardInterrupt" in program.communicate(timeout=60)[1]
+    assert program.returncode == -signal.SIGINT
+    if module:
+        monitor.process().wait("end")
+
+
+FILES = """
+import asyncio, os
+first = open(os.devnull)
+async def main():
+    second = open(os.devnull)
+    await asyncio.get_running_loop().run_in_executor(None, input)
+    third = open(os.devnull)
+    print(first.fileno(), second.fileno(), third.fileno(), flush=True)
+asyncio.run(main())
+"""
+
+
+@oldest_and_newest
+def test_the_programs_files_have_the_numbers_that_they_have_without_it(monitor, python):
+    bare = monitor.start(FILES, python=python, watched=False)
+    numbers = bare.communicate("\n", timeout=60)
+    program = monitor.start(FILES, python=python)
+    monitor.process().wait("tick")
+    assert program.communicate("\n", timeout=60) == numbers
+
+
+@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+def test_a_process_without_tasks_and_threads_loads_only_a_few_modules(monitor, python):
+    program = monitor.start("import sys, threading, subprocess\nprint(*sys.modules)\n", python=python)
+    loaded = {name for name in finish(program).split() if name.startswith("_concwatch_agent.")}
+    assert loaded <= {
+        f"_concwatch_agent.{name}" for name in ("lazy", "imports", "places", "process", "names")
+    }
+    process = eventually(lambda: monitor.announced and monitor.announced[0], "announcement")
+    process.wait("waiting")
+    assert (process.ready["name"], process.ready["pid"]) == ("program.py", program.pid)
+    (tick,) = process.all("tick")
+    assert (tick["created"], tick["live"]) == (0, 0)
+    assert not monitor.processes
+
+
+@oldest_and_newest
+def test_outcomes_are_counted_from_the_first_task_on(monitor, python):
+    text = (
+        "import asyncio\n"
+        "async def fails(): raise ValueError\n"
+        "async def main():\n"
+        "    await asyncio.gather(*[fails() for _ in range(20)], return_exceptions=True)\n"
+        "asyncio.run(main())\n"
+    )
+    options = environment("", {}, options=["outcomes"])["CONCWATCH_AGENT_OPTIONS"]
+    program = subprocess.Popen(
+        [python, "-c", text], env=environment(monitor.address, {}, options=options.split())
+    )
+    program.wait(60)
+    process = monitor.process()
+    process.wait("end")
+    process.group("fails", created=20, failed=20)
+
+
+WRAPPED = """
+import asyncio, collections.abc, sys
+async def work(seconds): await asyncio.sleep(seconds)
+def closure(loop, coro, **kw):
+    async def traced(): return await coro
+    return asyncio.Task(traced(), loop=loop, **kw)
+async def span(name, coro): return await coro
+def argument(loop, coro, **kw): return asyncio.Task(span("x", coro), loop=loop, **kw)
+class Traced(collections.abc.Coroutine):
+    def __init__(self, coro): self.coro = coro
+    def send(self, value): return self.coro.send(value)
+    def throw(self, *args): return self.coro.throw(*args)
+    def close(self): return self.coro.close()
+    def __await__(self): return self.coro.__await__()
+def instance(loop, coro, **kw): return asyncio.Task(Traced(coro), loop=loop, **kw)
+class Loop(asyncio.SelectorEventLoop):
+    def create_task(self, coro, **kw):
+        async def observed(): return await coro
+        return super().create_task(observed(), **kw)
+async def main():
+    if sys.argv[1] != "subclass": asyncio.get_running_loop().set_task_factory(globals()[sys.argv[1]])
+    keep = [asyncio.create_task(work(600)) for _ in range(50)]
+    for _ in range(4):
+        await asyncio.gather(*[asyncio.create_task(work(0.15)) for _ in range(50)])
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+loop = Loop() if sys.argv[1] == "subclass" else asyncio.new_event_loop()
+loop.run_until_complete(loop.create_task(main()))
+"""
+
+
+@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("way", ["closure", "argument", "instance", "subclass"])
+def test_a_wrapped_coroutine_is_counted_once_under_its_own_name(monitor, python, way):
+    monitor.start(WRAPPED, way, python=python)
+    process = monitor.process()
+    process.group("work", created=250, live=50, ended=200, since=0)
+    names = {group["name"].rpartition(".")[2] for group in process.groups.values()}
+    assert not names & {"traced", "span", "observed", "Traced"}

@@ -1,18 +1,23 @@
 """``concwatch watch`` and ``attach`` with real programs."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 import psutil
 import pytest
 
 from concwatch.links.agent_link import AgentListener
+from concwatch.links.injection import process_name
 from concwatch.system.child import concwatch_command
+from concwatch.watch.report import parse_watch_expectation
 from tests.command_line import refused
 
 pytestmark = pytest.mark.real
@@ -131,6 +136,121 @@ def test_killing_the_monitor_ends_the_program_unless_keep_is_given(keep, app, tm
     finally:
         if program.is_running():
             program.kill()
+
+
+CLEANS_UP = """
+    import asyncio, signal, sys
+    async def main():
+        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+        for name in sys.argv[1:]:
+            loop.add_signal_handler(getattr(signal, name), lambda name=name: (print(name), asked.set()))
+        print("ready", flush=True)
+        try:
+            await asked.wait()
+        finally:
+            await asyncio.sleep(0.3)
+            print("cleaned up", flush=True)
+        sys.exit(5)
+    asyncio.run(main())
+"""
+"""Exits with status 5 after a signal that it handles; prints each that it gets."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="the system does not tell who sent a signal")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1"])
+@pytest.mark.parametrize("handled", [True, False], ids=["handled", "not handled"])
+def test_a_signal_is_passed_on_once_and_the_status_is_the_programs(name, handled, app, tmp_path):
+    out = tmp_path / "out.json"
+    program = [sys.executable, app(textwrap.dedent(CLEANS_UP)), *([name] if handled else [])]
+
+    def run(*prefix):
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen([*prefix, *program], text=True, **streams) as one:
+            assert one.stdout.readline() == "ready\n"
+            one.send_signal(getattr(signal, name))
+            return one.communicate(timeout=LIMIT)[0], one.returncode
+
+    bare, status = run()
+    assert run(*concwatch_command("watch", "--json", str(out), "--")) == (
+        bare,
+        128 - status if status < 0 else status,
+    )
+    assert json.loads(out.read_text())["exit"] == (128 - status if status < 0 else status)
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="the system does not tell who sent a signal")
+def test_ctrl_c_in_a_terminal_reaches_the_program_once(app, tmp_path):
+    program = [sys.executable, app(textwrap.dedent(CLEANS_UP)), "SIGINT", "SIGTERM"]
+    pid, terminal = pty.fork()
+    if not pid:
+        command = concwatch_command("watch", "--json", str(tmp_path / "out.json"), "--", *program)
+        os.execv(command[0], command)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is closed when all have ended
+        while data := os.read(terminal, 1000):
+            if b"ready" not in shown and b"ready" in shown + data:
+                os.write(terminal, b"\x03")
+            shown += data
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+    assert shown.replace(b"^C", b"").split() == [b"ready", b"SIGINT", b"cleaned", b"up"]
+
+
+EXECUTES = """
+    import asyncio, os, sys
+    async def first(): await asyncio.sleep(600)
+    async def second(): await asyncio.sleep(600)
+    async def main():
+        again = len(sys.argv) > 1
+        kept = [asyncio.create_task((second if again else first)()) for _ in range(3 if again else 50)]
+        await asyncio.sleep(1.5)
+        if not again: os.execv(sys.executable, [sys.executable, *sys.argv, "again"])
+    asyncio.run(main())
+"""
+
+
+def test_a_program_that_executes_another_one_is_two_processes(app):
+    report = json.loads(watch("--json", "-", "--", sys.executable, app(textwrap.dedent(EXECUTES))).stdout)
+    groups = [
+        {group["name"]: group["created"] for group in row["groups"] if group["name"] in ("first", "second")}
+        for row in report["processes"]
+    ]
+    assert groups == [{"first": 50}, {"second": 3}]
+    assert report["processes"][0]["reason"] == "it executed another program"
+    assert [row["pid"] for row in report["processes"]] == [report["processes"][0]["pid"]] * 2
+
+
+UNREAPED = """
+    import asyncio, os, sys
+    if not os.fork():
+        held = b"x" * (40 << 20)
+        async def job(): await asyncio.sleep(1.5)
+        asyncio.run(job())
+        sys.exit()
+    import time
+    time.sleep(4)
+"""
+
+
+def test_a_process_that_is_not_reaped_has_ended_and_keeps_its_last_memory(app):
+    report = json.loads(watch("--json", "-", "--", sys.executable, app(textwrap.dedent(UNREAPED))).stdout)
+    child = next(row for row in report["processes"] if any(group["name"] == "job" for group in row["groups"]))
+    assert (child["reason"], child["live_at_end"]) == ("ended", 0)
+    assert child["rss_last"] > 30 << 20
+
+
+def test_a_name_with_control_characters_is_made_safe(app, tmp_path):
+    program = tmp_path / "a\x1b]0;title\x07\u202e\nb.py"
+    program.write_text("print('ran')\n")
+    report = json.loads(watch("--json", "-", "--", sys.executable, program).stdout)
+    assert all(row["name"].isprintable() for row in report["processes"])
+    assert process_name(os.getpid()).isprintable()
+
+
+def test_what_the_report_prints_can_be_expected():
+    expectation = parse_watch_expectation("outer.<locals>.inner.live_peak < 100")
+    assert (expectation.subject, expectation.figure) == ("outer.<locals>.inner", "live_peak")
+    assert parse_watch_expectation("<lambda>.created<=5").subject == "<lambda>"
 
 
 @pytest.mark.parametrize(

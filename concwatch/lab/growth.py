@@ -160,6 +160,7 @@ class GrowthMeter:
         self._sum = self._count = 0
         self._created: int | None = None
         self._confirmed = 0
+        self._growth: Growth | None = None
 
     def add(self, time: float, live: int, created: int) -> None:
         """Add a reading: how many tasks are live, and how many have been created so far."""
@@ -173,6 +174,7 @@ class GrowthMeter:
             self._windows.append(window)
             rises = any(self._rises(merged) for merged in MERGED)
             self._confirmed = self._confirmed + 1 if rises else 0
+            self._growth = self._measured()
             self._begin(time, live, created)
             return
         self._fewest = min(self._fewest, live)
@@ -188,6 +190,9 @@ class GrowthMeter:
     @property
     def growth(self) -> Growth | None:
         """The growth of the live tasks over the last two minutes; None while there are too few points."""
+        return self._growth
+
+    def _measured(self) -> Growth | None:
         points = list(self._windows)[self._warm_up :]
         if len(points) < LEAST_POINTS:
             return None

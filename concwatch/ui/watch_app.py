@@ -1,5 +1,6 @@
 """The app that shows a watched program."""
 
+import signal
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -9,10 +10,19 @@ from concwatch.lab.catalog import Engine
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.screens.watch import WatchScreen
 from concwatch.ui.session_recording import SessionRecording
+from concwatch.watch.program import Program
 from concwatch.watch.watching import HZ, Watching
 
 if TYPE_CHECKING:
     from concwatch.recordings.recorder import Recordable
+
+
+STOPS = (
+    (signal.SIGINT, signal.SIGTERM),
+    (signal.SIGTERM, signal.SIGKILL),
+    (signal.SIGKILL, None),
+)
+"""What the program gets each time that it is asked to stop, and what it gets the next time."""
 
 
 class WatchApp(LanesApp):
@@ -40,6 +50,8 @@ class WatchApp(LanesApp):
         self.lab = self._watching = watching
         """The watched program."""
         self._output = output
+        self._asked = 0
+        self._stopping = ""
 
     def make_screen(self) -> WatchScreen:
         """Create the screen of the program."""
@@ -48,7 +60,28 @@ class WatchApp(LanesApp):
 
     def _status_text(self) -> str:
         """Return how the program exited and what is recorded, for the status bar."""
-        return "  ".join(filter(None, (self.recording.status, self._watching.ended)))
+        return "  ".join(filter(None, (self.recording.status, self._watching.ended or self._stopping)))
+
+    async def action_quit(self) -> None:
+        """Ask a program that was started here to stop, as Ctrl-C does, and leave once it has.
+
+        Asked again it gets SIGTERM, then SIGKILL.
+        """
+        program = self._watching.program
+        if not isinstance(program, Program) or program.status is not None:
+            await super().action_quit()
+            return
+        number, following = STOPS[min(self._asked, len(STOPS) - 1)]
+        self._asked += 1
+        program.send_signal(number)
+        again = f": q again sends {following.name}" if following else ""
+        self._stopping = f"{number.name} sent, waits for the program{again}"
+        self._watching.log("", self._stopping)
+
+    async def _step(self) -> None:
+        self._watching.step()
+        if self._asked and self._watching.program and self._watching.program.status is not None:
+            await super().action_quit()
 
     def recorded(self) -> "tuple[Recordable, Sequence[Engine]]":
         """Return the program, which adds its lanes itself, for a recording."""
@@ -61,7 +94,7 @@ class WatchApp(LanesApp):
 
     def on_mount(self) -> None:
         """Start stepping."""
-        self.set_interval(1 / HZ, self._watching.step)
+        self.set_interval(1 / HZ, self._step)
 
     def conditions(self) -> Sequence[str]:
         """Return the program's command and the date."""

@@ -195,7 +195,9 @@ class Watching(Observable):
             elif late:
                 lane.reason = "waits for the program to wake up"
         for lane in self.alive:
-            if lane.pid not in self._found and not self.host.exists(lane.pid):
+            # Another host's processes are reported later than they announce themselves.
+            new = lane.waiting and self.host.name and now < lane.began + AGENT_TIMEOUT
+            if not new and lane.pid not in self._found and not self.host.exists(lane.pid):
                 self._end(lane, now)
         if self.program is not None and self.program.status is not None:
             root = self._by_pid.get(self.program.pid)

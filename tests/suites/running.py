@@ -142,7 +142,6 @@ def prepare(suite: Suite, python: Path, wrappers: Sequence[str], cache: Path) ->
             own,
             "download",
             "--no-deps",
-            "--no-build-isolation",
             "--no-binary",
             ":all:",
             exact,

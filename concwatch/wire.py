@@ -137,6 +137,7 @@ terminates the program; ``end`` ends the bridge and kills all processes that the
     ``memory_group``      the folder of the control group with the lowest limit, or null
     ``busy``       CPU seconds used by all programs
     ``own``        CPU seconds used by the bridge
+    ``boot_id``    identifies the start of the machine: hosts that have the same one share a memory budget
     ``walls``      the limits on threads, in the first report: list of ``name``, ``value``, ``used`` and
                    ``a_thread``, what one more thread uses of it
 ``process``: figures of the worker's process from the system, as often as it ticks, more often while it grows.

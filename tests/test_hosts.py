@@ -20,6 +20,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
@@ -200,6 +201,21 @@ def test_each_host_has_its_own_budget_and_walls():
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
     assert [wall.name for wall in small.lab.host_of(web1).capacity.walls] == ["pid_max"]
     assert small.lab.host_of(web1).capacity.fit(web1).tasks < 80_000
+
+
+def test_hosts_that_are_the_same_machine_share_one_budget():
+    same = structs.replace(figures(), boot_id="e2d5")
+    other = structs.replace(figures(), boot_id="77aa")
+    two = bench(WEB1, WEB2, Host("web3", ("x",)), reports={"web1": same, "web2": same, "web3": other})
+    for lane in two.lab.lanes:
+        two.lab.set_target(lane, 10_000)
+    two.until(lambda: all(lane.live == 10_000 for lane in two.lab.lanes))
+    two.until(lambda: two.lab.hosts[2].shares)
+    _, first, second, third = two.lab.hosts
+    assert (first.shares, second.shares, third.shares) == (False, True, False)
+    assert two.lab.budget == first.capacity.budget.size + third.capacity.budget.size
+    assert two.lab.total_rss == sum(lane.rss for lane in two.lab.lanes)
+    assert first.guard is second.guard is not third.guard
 
 
 def test_no_tasks_are_granted_before_the_host_has_reported():

@@ -7,7 +7,7 @@ import platform
 from time import monotonic, process_time
 
 from concwatch.system.proc import available_memory, busy_seconds, machine_memory
-from concwatch.system.walls import thread_walls
+from concwatch.system.walls import boot_id, thread_walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def host_report() -> Dict[str, Any]:
         "memory_group": group,
         "busy": busy_seconds(),
         "own": process_time(),
+        "boot_id": boot_id(),
     }
 
 

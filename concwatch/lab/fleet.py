@@ -61,7 +61,15 @@ class Fleet:
             self.hosts.append(lanes)
         lane = self._make_lane(engine, lanes.machine.load, len(self.lanes))
         self.lanes.append(lane)
-        lanes.lanes.append(lane)
+        lanes.add(lane)
+
+    def share_budgets(self) -> None:
+        """Let hosts that turn out to be the same machine share the budget of the first."""
+        firsts: dict[tuple[str, int], HostLanes] = {}
+        for host in self.hosts:
+            identity = None if host.shares or not host.lanes else host.identity
+            if identity is not None and firsts.setdefault(identity, host) is not host:
+                host.share(firsts[identity])
 
     def host_of(self, lane: Lane) -> HostLanes:
         """Return the host that a lane runs on."""

@@ -16,7 +16,7 @@ from concwatch.links.messages import HostFigures
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory, MemoryBudget, bound_memory
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.walls import Wall
+from concwatch.system.walls import Wall, boot_id
 
 INTERVAL = 1.0
 """Seconds between two readings of a machine's load."""
@@ -51,6 +51,11 @@ class RemoteMachine:
         self.rss = 0
         """Bytes of RSS that its lanes use."""
         self._limit = limit
+
+    @property
+    def limited(self) -> bool:
+        """Whether its lanes have a memory limit of their own, as those of a Dask worker."""
+        return self._limit is not None
 
     def update(self, figures: HostFigures) -> None:
         """Store a report, unless it is older than the last one."""
@@ -151,11 +156,39 @@ class HostLanes:
         self.machine = machine
         self.present = True
         """False while a host of a cluster has left it."""
+        self.guarded: list[Lane] = []
+        """The lanes that share its memory budget: its own, and those of hosts that are the same machine."""
         self.capacity = Capacity(
-            self.lanes, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
+            self.guarded, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
         )
-        self.guard = Guard(self.lanes, self.capacity, partial(log, host.name if host else ""))
+        self.guard = Guard(self.guarded, self.capacity, partial(log, host.name if host else ""))
+        self.shares = False
+        """Whether its lanes share the budget of another host, which is the same machine."""
         self.meter = MachineMeter(machine.load)
+
+    def add(self, lane: Lane) -> None:
+        """Add one of its lanes."""
+        self.lanes.append(lane)
+        self.guarded.append(lane)
+
+    @property
+    def identity(self) -> tuple[str, int] | None:
+        """What its machine has in common with other hosts on it; None if that is unknown."""
+        if isinstance(self.machine, LocalMachine):
+            found = boot_id()
+            return (found, self.capacity.budget.now.total) if found else None
+        figures = None if self.machine.limited else self.machine.figures
+        return (figures.boot_id, figures.memory_total) if figures and figures.boot_id else None
+
+    def share(self, other: "HostLanes") -> None:
+        """Share the memory budget of another host, since it is the same machine."""
+        other.guarded.extend(self.lanes)
+        self.guarded, self.capacity, self.guard, self.shares = (
+            other.guarded,
+            other.capacity,
+            other.guard,
+            True,
+        )
 
     def step(self, now: float) -> None:
         """Update the machine from the reports of the bridges, and run the guard."""
@@ -168,9 +201,10 @@ class HostLanes:
                     machine.update(lane.worker.host)
             if machine.figures is None:
                 return
-            if not known:
+            if not known and not self.shares:
                 self.capacity.budget.update(0)
-        self.guard.step(now)
+        if not self.shares:
+            self.guard.step(now)
 
     @property
     def status(self) -> HostStatus | None:

@@ -208,6 +208,7 @@ class Lab(Observable):
             self._update_due = now + INTERVAL
             self.pages.check()
             self.fleet.update_members()
+            self.fleet.share_budgets()
             for host in self.hosts:
                 host.meter.update(host.lanes)
         self.publish(now)
@@ -237,12 +238,13 @@ class Lab(Observable):
     @property
     def total_rss(self) -> int:
         """Bytes of RSS of all workers together."""
-        return sum(host.capacity.rss for host in self.hosts)
+        return sum(host.capacity.rss for host in self.hosts if not host.shares)
 
     @property
     def budget(self) -> int:
         """Bytes of RSS that all workers may use together."""
-        return sum(host.capacity.budget.size for host in self.hosts if host.lanes and host.present)
+        counted = (host for host in self.hosts if host.lanes and host.present and not host.shares)
+        return sum(host.capacity.budget.size for host in counted)
 
     async def run(self) -> None:
         """Step at the lab's rate, or faster while the guard needs it, until cancelled; never catches up."""

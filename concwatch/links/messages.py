@@ -165,6 +165,7 @@ class HostFigures(msgspec.Struct, tag="host", frozen=True):
     busy: Seconds
     own: Seconds
     memory_group: ShortText | None = None
+    boot_id: ShortText | None = None
     walls: Annotated[tuple[WallFigures, ...], Meta(max_length=100)] = ()
 
 

@@ -78,7 +78,8 @@ def _known(lane: LaneSnapshot) -> Known | None:
     grain = COST.grain(lane)
     if grain is not None and grain > value:
         return None
-    return value, lane.status.fits if lane.status.fits_wall else 0, COST.marks(lane), not lane.engine.host
+    here = not lane.engine.host and _own_name(lane) == lane.name  # not folded over several hosts
+    return value, lane.status.fits if lane.status.fits_wall else 0, COST.marks(lane), here
 
 
 def _differs(now: Known, before: Known | None) -> bool:

@@ -72,6 +72,11 @@ class Wall:
         return self.free // self.per_thread
 
 
+def boot_id() -> Optional[str]:
+    """Return what identifies this start of this machine, also to its containers; None if it is unknown."""
+    return read_text("/proc/sys/kernel/random/boot_id") or None
+
+
 def read_text(path: str) -> str:
     """Return the stripped text of a small file; empty if it cannot be read."""
     try:

@@ -512,7 +512,7 @@ async def test_the_monitor_is_updated_behind_a_dialog_but_not_behind_a_screen(mo
 async def test_the_memory_budget_stops_growth_and_is_named_in_card_table_and_log():
     async with stage(budget=60 * MIB, engines=PAIR) as s:
         table = s.monitor.query_one("CostTable")
-        await s.sees("of 60 MiB allowed", within=s.monitor.query_one("#body"))
+        await s.sees("memory: 0 B of 60 MiB", within=s.monitor.query_one("#body"))
         await s.press("1", "end", "down", "enter")
         await s.run(5)
         lane = s.lane("asyncio")

@@ -334,7 +334,7 @@ class LanesScreen(PrestyledScreen[None]):
             card.show(lane, snapshot.settings.refill, self._source.largest_target(index, lane))
         self.query_one(CommonPanel).show(snapshot)
         used, allowed = format_bytes(snapshot.total_rss), format_bytes(snapshot.budget)
-        self.query_one(Sidebar).set_subtitle(f"memory: {used} of {allowed} allowed")
+        self.query_one(Sidebar).set_subtitle(f"memory: {used} of {allowed}")
 
     def show_table(self, snapshot: Snapshot) -> None:
         """Update the table."""

@@ -180,6 +180,7 @@ def test_the_users_sitecustomize_is_imported_if_there_is_one(monitor, tmp_path):
     assert file == str(tmp_path / "sitecustomize.py")
     assert not any("agent/site" in entry for entry in on_path)
     assert path.split(os.pathsep)[1:] == [str(tmp_path)]
+    eventually(lambda: len(monitor.announced) > 1, "the second process")
     monitor.announced[1].wait("waiting")
 
 

@@ -95,6 +95,11 @@ class Goal:
         self._due += again
 
     @property
+    def pending(self) -> bool:
+        """Whether the target has not been reported as met yet."""
+        return self._arrived is not None
+
+    @property
     def replacing(self) -> bool:
         """Whether all live tasks are of the previous workload, and are being cancelled."""
         return self._replacing
@@ -144,7 +149,7 @@ class Goal:
             return None
         fields: Dict[str, object] = {
             "target": self.target,
-            "live": counts.live,
+            "live": counts.report()["live"],
             "created": counts.created - self._created,
             "cancelled": counts.cancelled - self._cancelled,
             "seconds": now - self._arrived,

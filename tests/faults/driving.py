@@ -58,6 +58,8 @@ async def heartbeat(what: str = "", judge_time: bool = True) -> AsyncIterator[No
     beating = asyncio.create_task(beat())
     try:
         yield
+        while not busy:  # noqa: ASYNC110  # what was to be checked took less than a heartbeat
+            await asyncio.sleep(INTERVAL)
     finally:
         beating.cancel()
     grown = max(sizes) - sizes[0]

@@ -302,7 +302,7 @@ class Engine:
 
     def stop_growing(self, wall: str, value: Optional[int], detail: str) -> None:
         """Make the live tasks the target, and report what prevents more."""
-        wanted, standing = self.goal.target, self.counts.live
+        wanted, standing = self.goal.target, self.counts.report()["live"]
         self.goal.settle(standing)
         self.report_limit(standing, wanted, wall, value, detail)
 

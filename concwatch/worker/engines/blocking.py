@@ -245,7 +245,7 @@ class BlockingEngine(Engine):
                 self.replacements -= 1
                 self._starting += 1
                 created = self.timing.choose()
-        if replaced and self._replace(created):
+        if replaced and self._replace(created) and not self.goal.pending:
             return
         if wanted < 0:
             self._baton.release()

@@ -683,7 +683,7 @@ def switch_on_and_drag(browser, served):
     assert count >= 1_000
     until(lambda: tasks_live(browser) == target, lambda: f"{target} are live: {tasks_live(browser)}")
     until(lambda: worker.memory_info().rss > idle + 500 * count, "its RSS grows")
-    browser.wait_for("MiB┤", "┴", "now", "KiBᵗ")
+    browser.wait_for("M┤", "┴", "now", "KiBᵗ")
     assert any("\u2800" < char < "\u2900" for row in browser.lines() for char in row), "no chart"
     return worker
 

@@ -296,3 +296,21 @@ def test_a_folder_that_other_users_can_access_is_rejected(tmp_path):
     with pytest.raises(PermissionError):
         places.check_folder(str(tmp_path / "link"))
     places.check_folder(str(tmp_path))
+
+
+def test_a_collection_while_asyncio_is_imported_does_not_start_the_agent_too_early(monitor):
+    # The class whose method is replaced does not exist yet when the collection happens.
+    text = (
+        "import gc, sys, time\ntime.sleep(1.1)\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'asyncio.protocols': gc.collect()\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "import asyncio\n"
+        "async def job(): await asyncio.sleep(0)\n"
+        "async def main(): await asyncio.gather(*[asyncio.create_task(job()) for _ in range(7)])\n"
+        "asyncio.run(main())\n"
+    )
+    finish(monitor.start(text))
+    found = [one.last_report("job") for one in monitor.announced]
+    assert [report["created"] for report in found if report] == [7]

@@ -102,7 +102,9 @@ class LazyStart:
         setattr(module, function, start_thread)
 
     def _collected(self, phase: str, info: "Dict[str, int]") -> None:
-        if phase == "stop" and monotonic() >= self._due:
+        # A framework that is in `sys.modules` by now is being imported, and starts the agent at its end: in
+        # the middle, its functions could not be replaced yet.
+        if phase == "stop" and monotonic() >= self._due and set(FRAMEWORKS).isdisjoint(sys.modules):
             try:
                 self.start()
             except Exception:  # the agent never raises into the program

@@ -219,7 +219,14 @@ def test_a_listening_program_can_be_attached_to_repeatedly(monitor, python):
     )
     paths = places.socket_paths(program.pid, os.geteuid())
     path = eventually(lambda: next(filter(os.path.exists, paths), None), "socket of the program")
-    connect(path).close()  # a monitor that disconnects at once
+
+    def connected():
+        try:
+            return connect(path)
+        except ConnectionRefusedError:  # it is bound, and does not listen yet
+            return None
+
+    eventually(connected, "a listening socket").close()  # a monitor that disconnects at once
     sock = connect(path)
     places.check_peer(sock)
     process = Process(sock)

@@ -8,6 +8,7 @@ from concwatch.lab.growth import WINDOW
 from concwatch.lab.snapshot import State
 from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
 from concwatch.links.link import Garbage
+from concwatch.watch import host
 from concwatch.watch.group import GroupMemory
 from concwatch.watch.ranking import merge_groups, ranked
 from concwatch.watch.report import WatchRecord
@@ -136,3 +137,9 @@ def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():
         unrelated.add(at * WINDOW, noise.randrange(1_000), 64 << 20)
     assert following.at(1_000) == pytest.approx(4_096_000, rel=0.01)
     assert unrelated.at(1_000) is None
+
+
+def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
+    monkeypatch.setattr(host, "find_process", lambda pid: object())  # it was there a moment ago
+    with pytest.raises(LookupError):
+        host.LocalHost(None).reader(1 << 22)

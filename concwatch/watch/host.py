@@ -150,7 +150,10 @@ class LocalHost(WatchedHost):
         """Return a reader of a process's figures; raises LookupError."""
         if find_process(pid) is None:
             raise LookupError(pid)
-        return Sampler(pid)
+        try:
+            return Sampler(pid)
+        except OSError:  # it has ended meanwhile
+            raise LookupError(pid) from None
 
     def exists(self, pid: int) -> bool:
         """Return whether a process is running; one that waits to be reaped has ended."""

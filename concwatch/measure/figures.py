@@ -72,6 +72,13 @@ CPU_SO_FAR = Doubt(
 DURATION_SO_FAR = Doubt(
     CPU_SO_FAR.mark, CPU_SO_FAR.note, CPU_SO_FAR.brief, lambda lane: lane.status.durations_so_far
 )
+# Limits other than memory do not depend on tracing.
+FITS_TRACED = Doubt(
+    TRACED.mark,
+    TRACED.note,
+    TRACED.brief,
+    lambda lane: lane.status.tracing and "memory" in lane.status.fits_wall,
+)
 DOUBTS = (TRACED, KEPT, CROWDED, MOVES, CPU_SO_FAR)
 """One for each mark."""
 
@@ -227,7 +234,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("stalled", "stalled", SECONDS, "How long the worker has been silent or overdue.",
            lambda lane: lane.sample.stalled),
     Figure("fits", "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.",
-           lambda lane: lane.status.fits, (TRACED,)),
+           lambda lane: lane.status.fits, (FITS_TRACED,)),
     Figure("burst_seconds", "burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.",
            lambda lane: lane.status.burst.seconds if lane.status.burst else None, (TRACED, CROWDED), UP, burst=True),
     Figure("create_rate_cpu", "created/CPU s", RATE, "Tasks of a burst created, but not started, a second of CPU time.",

@@ -170,18 +170,39 @@ def test_a_program_runs_normally_without_the_monitor(python, tmp_path):
         assert (done.stdout.split()[1], done.stderr) == ("5", "")
 
 
-def test_the_users_sitecustomize_is_imported_if_there_is_one(monitor, tmp_path):
-    text = (
-        "import os, sys, sitecustomize\nprint(sitecustomize.__file__, sys.path, os.environ['PYTHONPATH'])\n"
-    )
-    assert "agent/site/sitecustomize.py" in finish(monitor.start(text)).split()[0]
+SITECUSTOMIZE = """\
+import sys
+try: import sitecustomize
+except ImportError: print("none")
+else: print(sitecustomize.__file__)
+print(sys.path)
+"""
+
+
+@oldest_and_newest
+def test_the_users_sitecustomize_is_imported_if_there_is_one(monitor, python, tmp_path):
+    bare = finish(monitor.start(SITECUSTOMIZE, python=python, watched=False))
+    assert finish(monitor.start(SITECUSTOMIZE, python=python)) == bare
     (tmp_path / "sitecustomize.py").write_text("")
-    file, *on_path, path = finish(monitor.start(text, PYTHONPATH=str(tmp_path))).split()
-    assert file == str(tmp_path / "sitecustomize.py")
-    assert not any("agent/site" in entry for entry in on_path)
-    assert path.split(os.pathsep)[1:] == [str(tmp_path)]
+    both = [
+        finish(monitor.start(SITECUSTOMIZE, python=python, watched=watched, PYTHONPATH=str(tmp_path)))
+        for watched in (False, True)
+    ]
+    assert both[0] == both[1]
+    assert both[0].split()[0] == str(tmp_path / "sitecustomize.py")
     eventually(lambda: len(monitor.announced) > 1, "the second process")
     monitor.announced[1].wait("waiting")
+
+
+@oldest_and_newest
+def test_what_every_process_imports_is_compiled_once_but_not_into_the_users_folders(
+    monitor, python, tmp_path
+):
+    for _ in range(2):
+        finish(monitor.start("pass", python=python, PYTHONDONTWRITEBYTECODE="1"))
+    assert len(list(Path(monitor.folder).glob("site/__pycache__/sitecustomize.*.pyc"))) == 1
+    finish(monitor.start("pass", python=python, PYTHONPYCACHEPREFIX=str(tmp_path)))
+    assert not list(tmp_path.rglob(f"*{Path(monitor.folder).name}*"))
 
 
 def test_the_agent_reconnects_when_the_program_closes_all_files_and_writes_to_none(monitor, tmp_path):

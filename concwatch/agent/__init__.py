@@ -16,11 +16,11 @@ where the system has it, to check that its peer runs as the same user or as root
 otherwise.
 
 ``watch``   The monitor listens, and starts the program with the path of its socket in the environment
-            variable ``CONCWATCH_AGENT`` and the folder ``concwatch/agent/site`` first on ``PYTHONPATH``. Each
-            Python process that the program starts connects by itself, one connection per process. A forked
-            process opens a connection of its own. A process that has imported no framework and started no
-            thread so far sends ``ready``, a tick of zeros and ``waiting``, and closes the connection; it
-            connects again once it has, or when it collects garbage after a second.
+            variable ``CONCWATCH_AGENT``, and a folder with the agent's ``sitecustomize`` first on
+            ``PYTHONPATH``. Each Python process that the program starts connects by itself, one connection per
+            process. A forked process opens a connection of its own. A process that has imported no framework
+            and started no thread so far sends ``ready``, a tick of zeros and ``waiting``, and closes the
+            connection; it connects again once it has, or when it collects garbage after a second.
 ``attach``  The monitor listens, and makes the process run `concwatch.agent.inject.script` (through
             ``sys.remote_exec``, or gdb): the process connects to that path.
 ``start``   The process listens at the first of the `concwatch.agent.places.socket_paths` of its pid that it

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Dict, Iterable, List, Mapping
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
-SITE = os.path.join(PACKAGE, "site")
-"""The folder to put first on ``PYTHONPATH``."""
+SITECUSTOMIZE = os.path.join("site", "sitecustomize.py")
+"""The file, in the package, that every Python process imports at its start."""
 
 _SCRIPT = """\
 import sys
@@ -60,15 +60,28 @@ def gdb_command(pid: int, file: str) -> List[str]:
 
 
 def environment(
-    address: str, base: Mapping[str, str], site: str = SITE, options: Iterable[str] = ()
+    address: str, base: Mapping[str, str], package: str = PACKAGE, options: Iterable[str] = ()
 ) -> Dict[str, str]:
     """Return the environment variables that start the agent in a program and in all its children.
+
+    The first folder on ``PYTHONPATH`` is created beside the socket, and has a link to `SITECUSTOMIZE`: there
+    it can be compiled.
 
     Args:
         address: the monitor's socket.
         base: its other variables.
-        site: the folder to put first on ``PYTHONPATH``.
+        package: the folder that the agent is imported from.
         options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``.
+
+    Raises:
+        OSError: the folder or the link cannot be created.
     """
+    file = os.path.join(package, SITECUSTOMIZE)
+    site = os.path.dirname(file)
+    if "PYTHONPYCACHEPREFIX" not in base:  # Python would leave the compiled file of a temporary one there
+        site = os.path.join(os.path.dirname(address), "site")
+        os.makedirs(site, exist_ok=True)
+        if not os.path.exists(os.path.join(site, os.path.basename(file))):
+            os.symlink(file, os.path.join(site, os.path.basename(file)))
     paths = [site, *filter(None, [base.get("PYTHONPATH")])]
     return {**base, "PYTHONPATH": os.pathsep.join(paths), ADDRESS: address, OPTIONS: " ".join(options)}

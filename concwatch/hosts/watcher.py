@@ -89,12 +89,7 @@ class Watcher:
         try:
             self._program = subprocess.Popen(
                 command,
-                env=environment(
-                    self._address,
-                    os.environ,
-                    os.path.join(self._package, "site"),
-                    fields.get("options") or (),
-                ),
+                env=environment(self._address, os.environ, self._package, fields.get("options") or ()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

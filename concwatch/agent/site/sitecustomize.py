@@ -1,6 +1,7 @@
 """Prepares the agent in every Python process below ``concwatch watch``, then imports the next sitecustomize.
 
-It runs in any Python: it must not use syntax that an old one does not have.
+It runs in any Python: it must not use syntax that an old one does not have. The monitor's folder has a link
+to this file: there it is compiled once for all processes, also for those that do not write compiled files.
 """
 
 import os
@@ -29,7 +30,7 @@ class _Compiled(object):
         sys.pycache_prefix, sys.dont_write_bytecode = self._previous
 
 
-def _prepare(folder):
+def _prepare():
     address = os.environ.get("CONCWATCH_AGENT")
     if not address or sys.version_info < (3, 9) or "_concwatch_agent" in sys.modules:
         return
@@ -37,7 +38,7 @@ def _prepare(folder):
     from _frozen_importlib import ModuleSpec, module_from_spec
     from _frozen_importlib_external import SourceFileLoader
 
-    package = os.path.dirname(folder)
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     compiled = _Compiled(package, os.path.join(os.path.dirname(address), "compiled"))
     loader = SourceFileLoader("_concwatch_agent", os.path.join(package, "__init__.py"))
     spec = ModuleSpec("_concwatch_agent", loader, origin=loader.path, is_package=True)
@@ -48,25 +49,31 @@ def _prepare(folder):
         loader.exec_module(agent)
         from _concwatch_agent.lazy import LazyStart
     LazyStart(address, compiled).install()
+    if sys.dont_write_bytecode and os.path.islink(__file__) and not os.path.exists(__spec__.cached):
+        sys.dont_write_bytecode = False
+        try:
+            __spec__.loader.get_code(__spec__.name)  # writes it
+        finally:
+            sys.dont_write_bytecode = True
 
 
 def _import_next(folder):
-    """Remove this folder from ``sys.path`` and import the sitecustomize that it has hidden, if any."""
+    """Remove this folder from ``sys.path`` and import the sitecustomize that it has hidden.
+
+    Raises:
+        ImportError: there is none. ``site`` ignores that, and no module ``sitecustomize`` remains, as without
+            the agent.
+    """
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
     this = sys.modules.pop("sitecustomize", None)
-    try:
-        import sitecustomize  # noqa: F401
-    except ImportError as error:
-        if getattr(error, "name", None) != "sitecustomize":
-            raise
-    finally:
-        if this is not None:  # the import system reads it from there afterwards
-            sys.modules.setdefault("sitecustomize", this)
+    import sitecustomize  # noqa: F401
+
+    if this is not None:  # the import system reads it from there afterwards
+        sys.modules.setdefault("sitecustomize", this)
 
 
-_folder = os.path.dirname(os.path.abspath(__file__))
 try:
-    _prepare(_folder)
+    _prepare()
 except Exception:  # the agent never raises into the program
     pass
-_import_next(_folder)
+_import_next(os.path.dirname(os.path.abspath(__file__)))

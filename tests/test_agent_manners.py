@@ -203,9 +203,8 @@ def test_outcomes_are_counted_from_the_first_task_on(monitor, python):
         "    await asyncio.gather(*[fails() for _ in range(20)], return_exceptions=True)\n"
         "asyncio.run(main())\n"
     )
-    options = environment(monitor.address, {}, options=["outcomes"])["CONCWATCH_AGENT_OPTIONS"]
     program = subprocess.Popen(
-        [python, "-c", text], env=environment(monitor.address, {}, options=options.split())
+        [python, "-c", text], env=environment(monitor.address, {}, options=["outcomes"])
     )
     program.wait(60)
     process = monitor.process()

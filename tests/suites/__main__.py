@@ -2,17 +2,23 @@
 
 import argparse
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
-from tests.suites.running import Place, Run, prepare
+from tests.suites.running import Place, Run, prepare, version_of
 from tests.suites.suites import BARE, CI, KNOWN, SUITES, WATCH, WRAPPERS
 
 REPEATS = 5
 """Times that tests with different outcomes are run again."""
+
+
+def run_all(place: Place, wrappers: Sequence[str], tests: Sequence[str] = ()) -> list[Run]:
+    """Run a suite, or some of its tests, with each wrapper, all at the same time: most tests wait."""
+    with ThreadPoolExecutor(len(wrappers)) as pool:
+        return list(pool.map(lambda wrapper: place.run(wrapper, tests), wrappers))
 
 
 def differences(place: Place, wrapper: str, bare: Run, wrapped: Run) -> dict[str, str]:
@@ -24,10 +30,12 @@ def differences(place: Place, wrapper: str, bare: Run, wrapped: Run) -> dict[str
         found = {name for name in found if not seen[name][0] & seen[name][1]}
         if not found:
             break
-        for which, column in enumerate((BARE, wrapper)):
-            again = place.run(column, sorted(found))
-            for name in found:
-                seen[name][which].add(again.outcomes.get(name))
+        again = run_all(place, (BARE, wrapper), sorted(found))
+        for name in found:
+            outcomes = [run.outcomes.get(name) for run in again]
+            if any(outcomes):  # or else this test cannot be run alone
+                for which, outcome in enumerate(outcomes):
+                    seen[name][which].add(outcome)
     return {name: " ".join(f"{_words(one)}" for one in seen[name]) for name in sorted(found)}
 
 
@@ -42,11 +50,10 @@ def is_known(suite: str, test: str) -> str:
 
 def compare(place: Place, wrappers: Sequence[str]) -> tuple[list[str], bool]:
     """Run one suite. Return its row of the table, and whether `WATCH` has an unexplained difference."""
-    bare = place.run(BARE)
+    bare, *others = run_all(place, (BARE, *wrappers))
     row = [place.suite.name, str(len(bare.outcomes)), f"{bare.seconds:.0f} s"]
     bad = not bare.outcomes
-    for wrapper in wrappers:
-        wrapped = place.run(wrapper)
+    for wrapper, wrapped in zip(wrappers, others, strict=True):
         found = differences(place, wrapper, bare, wrapped)
         row += [str(len(found)), f"{wrapped.seconds:.0f} s"]
         for name, outcomes in found.items():
@@ -76,12 +83,7 @@ def main() -> None:
     wrappers = arguments.wrapper or [WATCH]
     rows, failed = [], False
     for python in arguments.python or [Path(sys.executable)]:
-        version = subprocess.run(
-            [str(python), "-c", "import platform; print(platform.python_version())"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        version = version_of(python)
         for suite in chosen:
             row, bad = compare(prepare(suite, python, wrappers, arguments.cache), wrappers)
             rows.append([version, *row])

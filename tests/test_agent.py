@@ -224,29 +224,6 @@ def test_asyncio_debug_mode_still_reports_unretrieved_errors_and_creation_lines(
     process.group("fails", failed=1)
 
 
-EAGER = """
-import asyncio, gc, sys, weakref
-async def fails(): raise ValueError
-async def main():
-    sys.stdin.readline()
-    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
-    task = asyncio.create_task(fails())
-    task.exception()
-    reference = weakref.ref(task)
-    del task
-    print(reference())
-gc.disable()
-asyncio.run(main())
-"""
-
-
-@pytest.mark.skipif("CPython 3.14" not in EVERY, reason="Python 3.14 is not installed")
-def test_a_failed_eager_task_is_freed_immediately(monitor):
-    program = monitor.start(EAGER, python=EVERY["CPython 3.14"])
-    monitor.process().wait("tick")
-    assert program.communicate("\n", timeout=60) == ("None\n", "")
-
-
 def test_threads_executors_and_loop_lag_are_reported(monitor):
     monitor.start(
         "import asyncio, sys, threading, time\n"

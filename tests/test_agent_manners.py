@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -27,9 +26,10 @@ def block():
     blocks.append(weakref.ref(found))
     return found
 async def fails(block): await asyncio.sleep(0.01); raise ValueError("no")
+async def fails_at_once(block): raise ValueError("no")
 async def is_cancelled(block): await asyncio.sleep(600)
 async def is_forgotten(block): await asyncio.sleep(0.01)
-FUNCTIONS = fails, is_cancelled, is_forgotten
+FUNCTIONS = fails, fails_at_once, is_cancelled, is_forgotten
 def wrapping(loop, coro, **kw):
     async def traced():
         return await coro
@@ -66,7 +66,6 @@ if sys.argv[1] == "uvloop":
     uvloop.run(main())
 elif sys.argv[1] == "trio":
     import trio, anyio
-    FUNCTIONS = [function for function in FUNCTIONS if function]
     async def sleeps(block, seconds): await trio.sleep(seconds)
     async def trio_fails(block): await trio.sleep(0.01); raise ValueError("no")
     async def trio_main():
@@ -87,29 +86,23 @@ else:
 """
 """Tasks that fail, are cancelled and are forgotten, each with a block; the collector is off."""
 
-INSTALLED = ("anyio", "uvloop", "trio")
 
-
-@pytest.mark.parametrize("way", ["plain", "factory", "anyio", "uvloop", "trio"])
-def test_the_agent_keeps_no_object_of_a_task_alive(monitor, way):
-    if way in INSTALLED:
+@pytest.mark.parametrize(
+    ("way", "version"),
+    [
+        *((way, version) for version in EVERY for way in ("plain", "factory", "eager")),
+        *((way, next(iter(EVERY))) for way in ("anyio", "uvloop", "trio")),
+    ],
+)
+def test_the_agent_keeps_no_object_of_a_task_alive(monitor, way, version):
+    if way in ("anyio", "uvloop", "trio"):
         pytest.importorskip(way)
-    bare = subprocess.run(
-        [sys.executable, "-c", KEEPS_NOTHING, way], capture_output=True, text=True, timeout=60, check=True
-    )
-    program = monitor.start(KEEPS_NOTHING, way)
-    assert finish(program) == bare.stdout
-    monitor.process().wait("groups")
-
-
-@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
-@pytest.mark.parametrize("way", ["plain", "factory", "eager"])
-def test_the_agent_keeps_no_object_of_a_task_alive_in_any_python(monitor, python, way):
-    version = next(name for name, path in EVERY.items() if path == python)
     if way == "eager" and int(version.split(".")[1]) < 12:
         pytest.skip("eager tasks came with Python 3.12")
-    program = monitor.start(KEEPS_NOTHING, way, python=python)
-    assert finish(program).startswith("0 of ")
+    bare, watched = (
+        monitor.start(KEEPS_NOTHING, way, python=EVERY[version], watched=watched) for watched in (False, True)
+    )
+    assert finish(watched) == finish(bare)
     monitor.process().wait("groups")
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
+EAGER_CRASHES = (3, 12) <= sys.version_info < (3, 12, 5)
+"""Whether ``get_coro`` of an eager task that has ended crashes the process (python/cpython#122332)."""
+
 MAX_GROUPS = 1_000
 """Groups that are counted separately; the tasks of all further ones are counted together."""
 
@@ -310,7 +313,7 @@ class Counts:
     def count_and_sample(self, coro: Any, task: Any) -> None:
         """Count and sample an asyncio task whose code is not in `fast`. Never raises."""
         try:
-            made = task.get_coro()
+            made = None if EAGER_CRASHES and task.done() else task.get_coro()
             # A task factory has wrapped it. An eager task that has ended has no coroutine.
             if made is not coro and made is not None and code_of(made) is not code_of(coro):
                 self._mark_wrapper(made)

@@ -19,7 +19,7 @@ def create_task(self, coro, {signature}):
         if task._source_traceback is not None:
             trim(task)
         fast[id(coro.cr_code)]()
-    except Exception:
+    except Exception:  # the function is new, or the coroutine is not a native one
         count_and_sample(coro, task)
     try:
         return task

@@ -153,7 +153,7 @@ class Scan:
                         live[key] += 1
                         if live[key] < 64 or not live[key] % 64:
                             COUNTS.add_loop(task.get_loop())
-                except Exception:
+                except Exception:  # a group that is new to this scan, or another kind of task or coroutine
                     unresolved += not _count_other(task, live, retained)
             task = coro = None
             if perf_counter() >= slice_ends:

@@ -185,7 +185,7 @@ class Session:
                     self._connection.send("applied", command=command, seconds=seconds, flags=flags())
             except Lost:
                 raise
-            except Exception as error:
+            except Exception as error:  # whatever is wrong with a command, the monitor is told
                 self._send_error(command, " ".join(str(error).split())[:1000] or type(error).__name__)
 
     # Each command returns whether its own report answers it.

@@ -106,6 +106,6 @@ def _oldest(group: Group) -> Any:
     task, created, start = oldest
     try:
         where = place(task.get_coro() if hasattr(task, "get_coro") else task.coro)[0]
-    except Exception:
+    except Exception:  # it has just ended
         where = ""
     return {"age": round(monotonic() - created, 3), "where": where, "start": start or None}

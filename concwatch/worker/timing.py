@@ -6,13 +6,13 @@ from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Deque, Dict, List, Optional
+    from typing import Callable, Deque, Dict, List, Optional
 
 RATE, BUCKET = 900, 100
 """Tasks timed per second in the long run, and at once: together at most a thousand in any second."""
 
 MIN_STRIDE = 3
-"""At most one task in three is timed: the 32 to 48 bytes more that a timed task takes stay near 1 %."""
+"""At most one task in three is timed: the 50 to 100 bytes more that a timed task takes stay near 2 %."""
 
 MAX_TIMES = 10_000
 
@@ -83,18 +83,3 @@ class Timing:
 def _drained(times: Deque[float]) -> List[float]:
     # In seconds, to four digits and whole microseconds. One by one: other threads append meanwhile.
     return [round(float(f"{times.popleft():.4g}"), 6) for _ in range(len(times))]
-
-
-class StartTime(float):
-    """The time when a task began (seconds, monotonic), which is also the callback for its end.
-
-    One object of 32 bytes for both; a callback with an argument would take 150 for each timed task.
-    """
-
-    __slots__ = ()
-    on_end: Callable[[StartTime, Any], None]
-    """Called with the start time and the task; set by the engine."""
-
-    def __call__(self, task: Any) -> None:
-        """Handle the end of the task."""
-        StartTime.on_end(self, task)

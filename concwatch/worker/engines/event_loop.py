@@ -8,7 +8,6 @@ from functools import partial
 from time import monotonic, thread_time
 
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.worker.timing import StartTime
 from concwatch.worker.workloads import SLEEPS, load_callable
 
 TYPE_CHECKING = False
@@ -132,9 +131,9 @@ class EventLoopEngine(LoopEngine):
             else:
                 await asyncio.sleep(wait)
 
-    def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
+    def call_soon(self, call: Callable[[], None]) -> None:
         """Call ``call`` on the loop before anything that becomes ready later."""
-        self.loop.call_soon(call, argument, context=self._context)
+        self.loop.call_soon(call, context=self._context)
 
     def create(self, count: int) -> Optional[asyncio.Task[object]]:
         """Create and count ``count`` tasks; return the last one."""
@@ -170,20 +169,9 @@ class EventLoopEngine(LoopEngine):
         """Return whether a task has not ended."""
         return not task.done()
 
-    def time_end(self, task: asyncio.Task[object], begun: float) -> None:
-        """Record the duration of a live task that began at ``begun`` when it completes."""
-        ended = StartTime(begun)  # first: a MemoryError must not leave the task without a callback
-        task.remove_done_callback(self.end_callback)
-        task.add_done_callback(ended, context=self._context)
-
-    def handle_timed_end(self, begun: float, task: asyncio.Task[object]) -> None:
-        """Count a timed task that has ended, and record its duration if it completed."""
-        self.handle_end(task)
-        if not task.cancelled() and task.exception() is None:
-            self.timing.record_completion(begun, monotonic())
-
     def handle_end(self, task: asyncio.Task[object]) -> None:
-        """Count a task that has ended."""
+        """Count a task that has ended, and record its duration if it was timed and has completed."""
+        begun = self.timed.pop(task, None)
         if self._keep or self.kept:
             self.kept.discard(task)
         if self.cancelling:
@@ -194,6 +182,8 @@ class EventLoopEngine(LoopEngine):
             error = task.exception()
             if error is None:
                 self.counts.completed += 1
+                if begun is not None:
+                    self.timing.record_completion(begun, monotonic())
                 if self.replacements:
                     self.replace()
                     return
@@ -243,6 +233,6 @@ class EagerEngine(EventLoopEngine):
         assert task is not None
         self.timing.record_start(created, begun)
         if not task.done():
-            self.time_end(task, begun)
+            self.timed[task] = begun
         elif not task.cancelled() and task.exception() is None:
             self.timing.record_completion(begun, monotonic())

@@ -9,7 +9,6 @@ from gevent.event import Event
 
 from concwatch.worker.engines.bodies import BODIES
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.worker.timing import StartTime
 from concwatch.worker.workloads import HTTP, SLEEPS, load_callable
 
 TYPE_CHECKING = False
@@ -111,9 +110,9 @@ class GeventEngine(LoopEngine):
             else:
                 gevent.sleep(wait)
 
-    def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
+    def call_soon(self, call: Callable[[], None]) -> None:
         """Call ``call`` on the hub before anything that becomes ready later."""
-        gevent.get_hub().loop.run_callback(call, argument)
+        gevent.get_hub().loop.run_callback(call)
 
     def create(self, count: int) -> Optional[gevent.Greenlet]:
         """Create and count ``count`` greenlets; return the last one."""
@@ -132,10 +131,6 @@ class GeventEngine(LoopEngine):
             self.goal.created(made)
         return greenlet
 
-    def time_end(self, task: gevent.Greenlet, begun: float) -> None:
-        """Record the duration of a greenlet that began at ``begun`` when it completes."""
-        task.rawlink(StartTime(begun))
-
     def create_list(self, count: int, older: List[gevent.Greenlet]) -> List[gevent.Greenlet]:
         """Create and count ``count`` greenlets without a pause, up to a wall; none has a callback."""
         spawn, call, durations = Task.spawn, self._call, self._durations
@@ -148,19 +143,17 @@ class GeventEngine(LoopEngine):
         self.counts.created += len(tasks)
         return tasks
 
-    def handle_timed_end(self, begun: float, task: gevent.Greenlet) -> None:
-        """Record the duration of a timed greenlet that has ended, if it completed."""
-        if task.exception is None and not isinstance(task.value, gevent.GreenletExit):
-            self.timing.record_completion(begun, monotonic())
-
     def handle_end(self, task: gevent.Greenlet) -> None:
-        """Count a greenlet that has ended."""
+        """Count a greenlet that has ended, and record its duration if it was timed and has completed."""
+        begun = self.timed.pop(task, None)
         self.kept.discard(task)
         self.cancelling.discard(task)
         if isinstance(task.value, gevent.GreenletExit):
             self.counts.cancelled += 1
         elif task.exception is None:
             self.counts.completed += 1
+            if begun is not None:
+                self.timing.record_completion(begun, monotonic())
             if self.replacements:
                 self.replace()
                 return

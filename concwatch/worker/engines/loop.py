@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from time import monotonic
 
 from concwatch.worker.engines.base import SLICE, Engine
-from concwatch.worker.timing import StartTime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, List, Set
+    from typing import Any, Callable, Deque, Dict, Iterable, List, Set
 
     from concwatch.worker.collector import Collector
     from concwatch.worker.engines.base import Waits
@@ -66,11 +66,17 @@ class LoopEngine(Engine):
         self.lateness = Lateness()
         # Bound once, so that tasks share it: a bound method per task would take 64 bytes more.
         self.end_callback = self.handle_end
-        StartTime.on_end = self.handle_timed_end
         self.kept: Set[Any] = set()
         """Tasks to keep references to, or to find when they are cancelled."""
         self.cancelling: Set[Any] = set()
         """Tasks being cancelled that have not ended yet."""
+        self.start_callback = self._record_start
+        # Neither takes objects that the garbage collector counts: hundreds more of those bring a loop that
+        # replaces its tasks nearer to the threshold at which it collects.
+        self._starting: Deque[Any] = deque()
+        """For each timed task about to begin, when it was created, and the task."""
+        self.timed: Dict[Any, float] = {}
+        """Timed tasks that have begun and not ended → when they began (seconds, monotonic)."""
 
     def lag(self, reporter_lag: float) -> float:
         """Return by how many seconds the loop woke up late, at worst since the last call."""
@@ -158,34 +164,30 @@ class LoopEngine(Engine):
 
     def create_timed(self, created: float) -> None:
         """Create a timed task, chosen at ``created``."""
-        timed: List[Any] = [created, None]
         # Callbacks run in order: this one just before the task's first step.
-        self.call_soon(self._record_start, timed)
-        timed[1] = self.create(1)
+        self.call_soon(self.start_callback)
+        self._starting.append(created)
+        task = None
+        try:
+            task = self.create(1)
+        finally:
+            self._starting.append(task)
 
-    def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
+    def call_soon(self, call: Callable[[], None]) -> None:
         """Call ``call`` on the loop before anything that becomes ready later."""
         raise NotImplementedError
 
-    def _record_start(self, timed: List[Any]) -> None:
-        """Record the start of a timed task; ``timed`` is when it was created, and the task."""
-        created, task = timed
+    def _record_start(self) -> None:
+        """Record the start of the next timed task."""
+        created, task = self._starting.popleft(), self._starting.popleft()
         if task is None:  # out of memory: it was not created
             return
         now = monotonic()
         self.timing.record_start(created, now)
-        self.time_end(task, now)
-
-    def time_end(self, task: Any, begun: float) -> None:
-        """Record the duration of a live task that began at ``begun`` when it completes."""
-        raise NotImplementedError
+        self.timed[task] = now
 
     def handle_end(self, task: Any) -> None:
-        """Count a task that has ended."""
-        raise NotImplementedError
-
-    def handle_timed_end(self, begun: float, task: Any) -> None:
-        """Handle the end of a timed task."""
+        """Count a task that has ended, and record its duration if it was timed and has completed."""
         raise NotImplementedError
 
     def excess(self) -> int:

@@ -108,7 +108,7 @@ BEAM_FLAGS = ("+P", "1048576", "+MMmcs", "0", "+sbwt", "none", "+sbwtdcpu", "non
 
 BARE: dict[str, Bare] = {
     "threads": _python("threads", sizes=(TEN_K,), lives=1_500),
-    "pool": _python("pool", "500", sizes=(TEN_K, MANY), lives=5_000),
+    "pool": _python("pool", "500", sizes=(TEN_K, MANY), lives=1_000),
     "asyncio": _python("loop", "asyncio", sizes=ALL),
     "uvloop": _python("loop", "uvloop", sizes=ALL),
     "gevent": _python("greenlets", sizes=(TEN_K, MANY), lives=8_000),

@@ -16,27 +16,36 @@ REPEATS = 5
 
 
 def run_all(place: Place, wrappers: Sequence[str], tests: Sequence[str] = ()) -> list[Run]:
-    """Run a suite, or some of its tests, with each wrapper, all at the same time: most tests wait."""
+    """Run a suite, or some of its tests, with each wrapper, all at the same time: most tests wait.
+
+    A run that crashes, or hangs and is killed, is repeated once.
+    """
+
+    def run(wrapper: str) -> Run:
+        found = place.run(wrapper, tests)
+        return found if found.outcomes else place.run(wrapper, tests)
+
     with ThreadPoolExecutor(len(wrappers)) as pool:
-        return list(pool.map(lambda wrapper: place.run(wrapper, tests), wrappers))
+        return list(pool.map(run, wrappers))
 
 
 def differences(place: Place, wrapper: str, bare: Run, wrapped: Run) -> dict[str, str]:
     """Return each test whose outcome is never the same bare and wrapped, with both outcomes."""
-    names = {*bare.outcomes, *wrapped.outcomes}
-    found = {name for name in names if bare.outcomes.get(name) != wrapped.outcomes.get(name)}
-    seen = {name: ({bare.outcomes.get(name)}, {wrapped.outcomes.get(name)}) for name in found}
-    for _ in range(REPEATS):
-        found = {name for name in found if not seen[name][0] & seen[name][1]}
-        if not found:
+    seen = {
+        name: ({bare.outcomes.get(name)}, {wrapped.outcomes.get(name)})
+        for name in sorted({*bare.outcomes, *wrapped.outcomes})
+    }
+    for repeat in range(REPEATS + 1):
+        seen = {name: both for name, both in seen.items() if not both[0] & both[1]}
+        if repeat == REPEATS or not seen or not wrapped.outcomes:
             break
-        again = run_all(place, (BARE, wrapper), sorted(found))
-        for name in found:
+        again = run_all(place, (BARE, wrapper), [*seen])
+        for name, both in seen.items():
             outcomes = [run.outcomes.get(name) for run in again]
             if any(outcomes):  # or else this test cannot be run alone
-                for which, outcome in enumerate(outcomes):
-                    seen[name][which].add(outcome)
-    return {name: " ".join(f"{_words(one)}" for one in seen[name]) for name in sorted(found)}
+                for outcome, before in zip(outcomes, both, strict=True):
+                    before.add(outcome)
+    return {name: " ".join(map(_words, both)) for name, both in seen.items()}
 
 
 def _words(outcomes: set[str | None]) -> str:

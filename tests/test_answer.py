@@ -48,6 +48,17 @@ def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
     assert answer.update(lab(threads, time=0.5))[-1] == "1 thread takes 15.6 KiB", "a replay that went back"
 
 
+def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
+    traced = [
+        structs.replace(each, status=structs.replace(each.status, tracing=True, fits_wall=wall))
+        for each, wall in (
+            (lane("threads", fits=21_700, rss_per_task=16_000.0), "vm.max_map_count"),
+            (lane("asyncio", fits=6_000_000, rss_per_task=2_600.0), "memory budget"),
+        )
+    ]
+    assert Answer().update(lab(*traced))[1].endswith("tasksᵗ · 21,700 threads, 6 Mᵗ asyncio tasks fit")
+
+
 def test_littles_law_is_told_only_while_as_many_tasks_start_as_end():
     known = {"created_per_second": 1_000.0, "completed_mean": 5.0}
     growing = lane(live=5_000, completed_per_second=5.0, **known)

@@ -33,6 +33,7 @@ from concwatch.system.walls import Wall
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke
 from tests.fake import Costs, FakeWorkers, Fault
+from tests.lab_driver import Bench
 from tests.low_walls import low_pid_max, low_user_limit
 from tests.processes import assert_ended
 from tests.virtual_time import fast, now
@@ -196,7 +197,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
 @pytest.mark.parametrize(
     ("walls", "command", "tasks", "then"),
     [
-        ([MAPS, PIDS], "sudo sysctl -w vm.max_map_count=131072", 32_368, "pid_max"),
+        ([MAPS, PIDS], "sudo sysctl -w vm.max_map_count=131072", 32_300, "pid_max"),
         ([PIDS], "sudo sysctl -w kernel.pid_max=524288", None, BUDGET),
         ([GROUP, MAPS], "echo 32768 | sudo tee /sys/fs/cgroup/app/pids.max", 21_800, "vm.max_map_count"),
         ([SCOPE, MAPS], "systemd-run --user --scope -p TasksMax=32768 concwatch", 21_800, "vm.max_map_count"),
@@ -319,3 +320,13 @@ def test_no_command_is_wrapped_in_its_middle():
     reason = f"broken gevent: the library that was built for another Python; try {command}"
     found = examined(reasons=[None if row.name != "gevent" else reason for row in CATALOG])
     assert any(command in line for line in text_of(rows(found)).splitlines())
+
+
+def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
+    bench = Bench("threads", "asyncio", "go", walls=(MAPS, PIDS))
+    room = bench.lab.local.capacity.budget.room
+    rows = {
+        row.engine: row for row in engine_forecasts(room, (MAPS, PIDS), ALL_RUN) if row.workload != "http"
+    }
+    for lane in bench.lab.snapshot(bench.now).lanes:
+        assert (lane.status.fits, lane.status.fits_wall) == (rows[lane.name].tasks, rows[lane.name].wall)

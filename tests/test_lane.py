@@ -13,7 +13,7 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
 from concwatch.lab.worker import START_LIMIT, STOP_LIMIT
-from concwatch.lab.worker_log import MOST_GARBAGE
+from concwatch.lab.worker_log import MOST_GARBAGE, reached_text
 from concwatch.lab.worker_stats import WorkerStats
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
@@ -275,6 +275,17 @@ def test_switching_off_sends_one_stop_and_kills_the_worker_after_the_time_limit(
     assert bench.texts()[-1] == "off"
 
 
+def test_the_memory_of_a_stopping_worker_is_not_that_of_its_tasks():
+    bench, lane, link = running_lane()
+    bench.lab.set_target(lane, 1_000)
+    bench.receive(tick(0.3, 1_000))
+    assert lane.sample.live == 1_000
+    bench.lab.switch(lane, False)
+    link.rss //= 2
+    bench.pass_(0.2)
+    assert (lane.sample.rss, lane.sample.live) == (link.rss, None)
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_a_lane_switched_on_while_stopping_restarts_unless_switched_off_again(on):
     bench, lane, link = running_lane()
@@ -361,9 +372,21 @@ def test_reports_about_an_older_target_are_logged_but_not_applied():
     assert lane.worker.goal.reached.cancelled == 100
     assert bench.texts()[-3:] == [
         "memory budget (1 GiB) reached at 300 of 50,000 tasks",
-        "100 tasks created in 10 ms (10 k/s)",
+        "100 tasks live after 10 ms (10 k/s)",
         "100 tasks stopped in 500 ms",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reached", "text"),
+    [
+        (Reached(10_000, 10_000, 10_350, 0, 5.0), "10,000 tasks live after 5 s (2.07 k/s)"),
+        (Reached(100, 99, 103, 0, 0.5), "99 of 100 tasks live after 500 ms (103 created, 206/s)"),
+        (Reached(1, 1, 1, 0, 0.0), "1 task live after 0 s (at once)"),
+    ],
+)
+def test_a_reached_target_is_logged_in_the_words_of_who_asked_for_it(reached, text):
+    assert reached_text(reached) == text
 
 
 @pytest.mark.parametrize(

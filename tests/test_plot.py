@@ -305,6 +305,16 @@ def test_labels_have_names_where_there_is_room_else_numbers_and_never_overlap():
     assert set(texts_of(compose(plot(*lines[:2], ended), 44, 16))) == {"3 10M", "4 11M"}
 
 
+def test_lines_that_have_no_row_of_their_own_share_a_label():
+    lines = [
+        structs.replace(line([level * MIB] * 61, name=f"engine {number}"), number=number)
+        for number, level in enumerate((10, 12, 100, 150, 152, 200), 1)
+    ]
+    narrow, wide = (list(texts_of(compose(plot(*lines), width, 5))) for width in (44, 90))
+    assert narrow == ["1,2 12M", "3 100M", "4,5", "6 200M"]
+    assert wide == ["1,2 12M", "engine 3  100M", "4,5 152M", "engine 6  200M"]
+
+
 def test_the_room_for_labels_does_not_depend_on_which_lanes_have_lines():
     names = ["threads", "pool", "asyncio", "uvloop"]
     margins = {

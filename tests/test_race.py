@@ -1,9 +1,12 @@
 """A race on the screen, with fake workers."""
 
+import pytest
+
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.lab import Lab
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.race import RaceScreen
+from concwatch.ui.widgets.chart import Chart
 from tests.fake import FakeWorkers
 from tests.screen import MEMORY, stage
 from tests.virtual_time import now
@@ -29,5 +32,26 @@ async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places
         await s.until(lambda: s.app.race.finished, "the end of the race", limit=120)
         await s.sees("1 asyncio 1.23 KiB", "2 threads 16.2 KiB", "13.2 ×", "R starts another race")
         assert s.lab.quiet
+        chart = s.app.screen.query_one(Chart)
+        trails = {line.name: line for line in chart.plot.lines if line.name}
+        assert set(trails) == {"threads", "asyncio"}
+        assert {line.mark for line in chart.plot.lines} >= {"●"}, "where each was with all tasks"
+        assert [line.value for line in trails.values()] == ["+16.2 KiB", "+1.23 KiB"]
         await s.press("escape", "R")
-        assert isinstance(s.app.screen, TypeDialog)
+        assert isinstance(s.app.screen, RaceScreen), "the result stays"
+        await s.sees("1 asyncio 1.23 KiB")
+        await s.press("R")
+        await s.until(lambda: isinstance(s.app.screen, TypeDialog), "the number of tasks of another race")
+
+
+@pytest.mark.parametrize("size", [(60, 14), (80, 24), (120, 40), (250, 70)])
+async def test_a_race_fits_every_terminal(size):
+    async with stage(size, engines=PAIR, make_run_lab=run_lab, by_hand=False) as s:
+        await s.press("R")
+        await s.enter("100")
+        await s.press("enter")
+        await s.until(lambda: isinstance(s.app.screen, RaceScreen), "the race")
+        await s.until(lambda: s.app.race.finished, "the end of the race", limit=120)
+        await s.sees("1 asyncio", "2 threads", "R starts another race")
+        chart = s.app.screen.query_one(Chart)
+        assert not chart.display or chart.content_size.height >= 5

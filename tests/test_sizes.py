@@ -1,23 +1,29 @@
 """The layout at every size of a terminal, with 1 to 12 lanes, and that no key moves any of it."""
 
 import pytest
+from msgspec import structs
 
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.ui import keys
 from concwatch.ui.layout import CHART, FRAME, layout
 from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import COLUMNS, CostTable
+from concwatch.ui.widgets.event_view import EventView
+from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from tests.fake import COSTS
+from tests.lab_driver import ENGINES as ENGINES_BY_NAME
 from tests.screen import Stage, stage
+from tests.test_hosts_screen import HostWorkers, hosts
 
 SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (140, 44), (160, 45), (200, 60), (250, 70))
 ENGINES = [engine for engine in CATALOG if engine.name in COSTS]
 TWELVE = [*ENGINES, *(engine for engine in CATALOG if engine not in ENGINES)][:12]
 
-LEFT_OUT = {"c", "z", "h", "s", "S", "r", "q"}
-"""Keys that choose the charts, change the rows, write files, or quit."""
+LEFT_OUT = {"c", "z", "s", "S", "r", "q"}
+"""Keys that choose the charts, write files, or quit."""
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
@@ -60,26 +66,50 @@ async def test_every_size_shows_lanes_settings_costs_and_charts_without_truncate
             assert all(chart.size.height >= CHART - FRAME for chart in charts), size
 
 
+async def test_a_card_shows_a_million_tasks_at_every_size():
+    async with stage(settings=Settings(workload=ON_SCREEN)) as s:
+        await s.switch_on("asyncio", "pool", tasks=1_000_000)
+        await s.run(30)
+        for size in SIZES:
+            await s.pilot.resize_terminal(*size)
+            await s.sees("? help")
+            for name in ("asyncio", "pool"):
+                text = s.text(s.card(name))
+                assert "…" not in text, size
+                assert "1,000,000 live" in text or "1 M" in text, (size, text)
+
+
+async def test_a_log_of_one_row_shows_the_beginning_of_the_last_event():
+    async with stage((60, 14), engines=TWELVE[:1]) as s:
+        for text in ("10,000 tasks live after 27.7 ms (1,150,000 a second)", "a long text " * 9):
+            s.lab.log("asyncio", text)
+            await s.run(1)
+            row = s.text(s.monitor.query_one(EventView))
+            assert f"asyncio {text[:24]}" in row
+            assert "(" not in row
+
+
 def places(s: Stage) -> dict[str, object]:
-    """Return the regions of cards, sliders and charts, and the columns of the table's headings."""
+    """Return the regions of everything on the screen, and the columns of the table's headings."""
     lines = s.monitor.query_one(CostTable).render().plain.splitlines()
     header = next(line for line in lines if COLUMNS[0].title in line and "/task" in line)
+    charts = [chart.region for chart in s.monitor.query(Chart) if chart.display and chart.size]
     return {
         **{card.id: (card.region, card.slider.region) for card in s.monitor.query(LaneCard)},
-        **{chart.id: chart.region for chart in s.monitor.query(Chart) if chart.display},
+        **{f"chart {number}": region for number, region in enumerate(charts, 1)},
+        **{kind.__name__: s.monitor.query_one(kind).region for kind in (CommonPanel, EventView, KeyBar)},
         **{column.title: header.find(column.title) for column in COLUMNS},
         "header": (s.monitor.query_one(CostTable).region, lines.index(header)),
     }
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
-async def test_no_key_moves_cards_charts_or_headings(size):
+@pytest.mark.parametrize("size", [(80, 24), (120, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
+async def test_nothing_moves_whatever_key_is_pressed_or_lane_switched_on(size):
     async with stage(size, settings=Settings(workload=ON_SCREEN)) as s:
-        await s.switch_on("threads", "asyncio", tasks=10_000)
-        await s.run(20)
         before = places(s)
+        lanes = [str(number) for number in range(1, len(s.lab.lanes) + 1)]
         pressed = [key for row in keys.MONITOR for key in row.keys.split(",") if key]
-        for key in pressed:
+        for key in [*(key for lane in lanes for key in (lane, "plus")), *pressed]:
             if key in LEFT_OUT:
                 continue
             await s.press(key)
@@ -87,6 +117,34 @@ async def test_no_key_moves_cards_charts_or_headings(size):
                 await s.press("escape")
             await s.run(1)
             assert places(s) == before, key
-        s.lab.log("", "an event")
+        for number in range(30):
+            s.lab.log("", f"event {number}")
+        await s.run(1)
+        assert places(s) == before, "a scrollbar"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
+async def test_unfolding_hosts_moves_only_what_more_lanes_need_and_folding_moves_it_back(size):
+    """A lane that is added needs a row in the list and in the table, which the charts have until then."""
+    members = [structs.replace(host, opener=print) for host in hosts(4)]
+    present = members[:2]
+    engines = [ENGINES_BY_NAME["asyncio"].on(host) for host in present]
+    async with stage(size, engines=engines, workers=HostWorkers(), cluster=lambda: present) as s:
+        await s.press("1", "plus")
+        await s.run(3)
+        before = places(s)
+        present.extend(members[2:])
+        await s.run(2)
+        await s.sees("asyncio × 4")
+        assert places(s) == before, "hosts that join an engine's row"
+        await s.press("h")
+        await s.run(1)
+        after = places(s)
+        kept = [name for name in before if name.startswith("chart ")]
+        assert [(before[name].x, before[name].width) for name in kept] == [
+            (after[name].x, after[name].width) for name in kept
+        ]
+        assert after["KeyBar"] == before["KeyBar"]
+        await s.press("h")
         await s.run(1)
         assert places(s) == before

@@ -95,6 +95,7 @@ def test_memory_and_walls_of_this_machine_are_plausible():
             (Fit(21_800, "vm.max_map_count"),),
         ),
         ("threads", [("pid_max", 32_768, 768), ("threads-max", 190_000, 768)], (Fit(32_000, "pid_max"),)),
+        ("threads", [("vm.max_map_count", 65_530, 245)], (Fit(21_700, "vm.max_map_count"),)),
         ("threads", [("cgroup pids.max", 100, 120)], (Fit(0, "cgroup pids.max"),)),
         ("asyncio", [("pid_max", 32_768, 768)], ()),
     ],

@@ -243,35 +243,47 @@ class LabelNames:
         if width and columns >= LABELLED_FROM and (lines or plot.names):
             self.margin = 1 + width + 1 + VALUE_WIDTH
 
-    def _label(self, same: Sequence[DecimatedLine], value: str) -> tuple[tuple[str, str], ...]:
-        """Return the label of equal lines: the names of all that fit, and the value."""
-        line = same[0].line
+    def _label(self, groups: Sequence[Sequence[DecimatedLine]], value: str) -> tuple[tuple[str, str], ...]:
+        """Return the label of several groups of equal lines: the names or numbers that fit, and the value."""
         value = "" if value == NO_VALUE else value.strip()
+        color, room = groups[-1][0].line.color, self.margin - 1
         parts: list[tuple[str, str]] = []
-        room = self.margin - 1
-        for equal, texts in ((" = ", self._texts), ("=", {})) if self._texts else (("=", {}),):
+        forms = ((" = ", ", ", self._texts), ("=", ",", {})) if self._texts else (("=", ",", {}),)
+        for equal, close, texts in forms:
             parts = []
-            for each in same:
-                name = texts.get(each.line.name) or str(each.line.number or each.line.name)
-                parts += [(equal, each.line.color)] if parts else []
-                parts.append((name, each.line.color))
+            for same in groups:
+                for at, each in enumerate(same):
+                    name = texts.get(each.line.name) or str(each.line.number or each.line.name)
+                    parts += [(equal if at else close, each.line.color)] if parts else []
+                    parts.append((name, each.line.color))
             used = sum(cell_len(text) for text, _ in parts)
             if used + 1 + cell_len(value) <= room:
-                return (*parts, (value.rjust(room - used) if texts else f" {value}", line.color))
+                return (*parts, (value.rjust(room - used) if texts else f" {value}", color))
         return _truncated(parts, room)
 
     def place(self, groups: Groups, grid: Grid) -> tuple[Label, ...]:
-        """Return the labels of lines that reach the right edge, moved apart where they collide."""
+        """Return the labels of lines that reach the right edge, moved apart where they collide.
+
+        If there are more than rows, those that are closest share a label, with the value of the upper one.
+        """
         plot, wanted = self._plot, []
         for (dots, value), same in groups.items():
             line = same[0].line
             if line.name and (any(dots[-2:]) or not plot.over_time):
                 last = value_at(line, plot.end) if plot.over_time else line.values[-1]
                 end = next(filter(None, grid.path([(0, last)])), (0, dots[-1].bit_length() - 1))
-                wanted.append((end[1], last, self._label(same, value)))
-        wanted = sorted(wanted[: grid.rows], key=lambda label: label[:2])  # those on top, if too many
-        placed = apart([end // grid.cell for end, _, _ in wanted], grid.rows)
-        return tuple((row, label) for row, (_, _, label) in zip(placed, wanted, strict=True))
+                wanted.append((end[1], last, [same], value))
+        wanted.sort(key=lambda label: label[:2])
+        while len(wanted) > grid.rows:
+            at = min(
+                range(len(wanted) - 1), key=lambda at: (wanted[at + 1][0] - wanted[at][0], len(wanted[at][2]))
+            )
+            lower, (top, most, upper, value) = wanted[at : at + 2]
+            wanted[at : at + 2] = [(top, most, [*lower[2], *upper], value)]
+        placed = apart([end // grid.cell for end, *_ in wanted], grid.rows)
+        return tuple(
+            (row, self._label(same, value)) for row, (_, _, same, value) in zip(placed, wanted, strict=True)
+        )
 
 
 def apart(wanted: Sequence[int], rows: int) -> list[int]:

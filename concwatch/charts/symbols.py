@@ -92,6 +92,10 @@ _WITHOUT_BRAILLE = ("linux", "cygwin", "ansi")
 def best_symbols(answer: str, environment: Mapping[str, str]) -> Symbols:
     """Return the best symbols that a terminal is known to draw.
 
+    Looked at beside btop 1.2 and bottom 0.15 in tmux 3.3 at 80×24, 120×40 and 200×60: lines of braille are as
+    thin as theirs; those of blocks are twice as thick, so that close lines merge; and tmux, which does not
+    know how wide octants are, shifts all that follows one.
+
     Args:
         answer: what it says it is (XTVERSION), such as ``kitty(0.40.1)`` or ``ghostty 1.2.0``; may be empty.
         environment: the environment, in which some terminals name themselves.

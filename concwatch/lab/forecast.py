@@ -100,10 +100,11 @@ def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) ->
 def wall_fits(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
     """Return how many tasks the tightest limit on threads and the limit on open files allow.
 
-    ``walls`` are the limits on threads with no task live.
+    ``walls`` are the limits on threads with no task live. How many they allow is rounded down to three
+    digits, as the others depend on what else runs, and on the process that reads the limits.
     """
     first = min(engine.bound_by(walls), key=lambda wall: wall.threads, default=None)
-    found = [Fit(first.threads, first.name)] if first else []
+    found = [Fit(_round_down(first.threads), first.name)] if first else []
     if fetches(settings.workload) and not engine.queues:
         found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
     return tuple(found)
@@ -216,7 +217,7 @@ def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
 
 
 def _round_down(tasks: int, digits: int = 3) -> int:
-    """Round down to three digits, the precision of a forecast of memory."""
+    """Round down to three digits, the precision of a forecast."""
     grain = int(10 ** max(0, len(str(tasks)) - digits))
     return max(0, tasks // grain * grain)
 

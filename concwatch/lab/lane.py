@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from msgspec import structs
+
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Severity
 from concwatch.lab.series import Series
@@ -231,6 +233,8 @@ class Lane:
         self._sample_due = max(self._sample_due + 1 / self._hz, now)
         stalled = self.worker.stalled_for(now)
         self.sample = self.worker.stats.sample(now, self.number, stalled)
+        if self.state is State.STOPPING:  # its tasks are ending; memory must not be attributed to them
+            self.sample = structs.replace(self.sample, live=None)
         self.series.append(self.sample)
 
     @property

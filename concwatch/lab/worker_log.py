@@ -41,9 +41,12 @@ def reached_text(reached: Reached) -> str:
     if not reached.created:
         left = f", {format_count(reached.target)} left" if reached.target else ""
         return f"{counted(reached.cancelled, 'task')} stopped in {took}{left}"
-    speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
-    live = "" if reached.live >= reached.target else f", {format_count(reached.live)} still live"
-    return f"{counted(reached.created, 'task')} created in {took} ({speed}){live}"
+    how = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
+    tasks = counted(reached.target, "task")
+    if reached.live < reached.target:  # as tasks have ended meanwhile
+        tasks = f"{format_count(reached.live)} of {tasks}"
+        how = f"{format_count(reached.created)} created, {how}"
+    return f"{tasks} live after {took} ({how})"
 
 
 def burst_text(done: BurstDone) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
-from concwatch.measure.figures import BY_NAME, KEPT, TRACED
+from concwatch.measure.figures import BY_NAME, KEPT
 from concwatch.units import format_bytes, format_count, format_short
 
 LEAST = 100
@@ -31,8 +31,8 @@ NOUNS = {
 
 COST, FITS = BY_NAME["rss_per_task"], BY_NAME["fits"]
 
-Known = tuple[float, int, str, bool]
-"""The bytes of a task, how many fit, the marks of these figures, and whether it is a lane of this machine."""
+Known = tuple[float, int, str, str, bool]
+"""The bytes of a task, how many fit, the marks of each, and whether it is a lane of this machine."""
 
 
 def noun(engine: str) -> str:
@@ -79,7 +79,8 @@ def _known(lane: LaneSnapshot) -> Known | None:
     if grain is not None and grain > value:
         return None
     here = not lane.engine.host and _own_name(lane) == lane.name  # not folded over several hosts
-    return value, lane.status.fits if lane.status.fits_wall else 0, COST.marks(lane), here
+    fits = lane.status.fits if lane.status.fits_wall else 0
+    return value, fits, COST.marks(lane), FITS.marks(lane), here
 
 
 def _differs(now: Known, before: Known | None) -> bool:
@@ -104,9 +105,9 @@ def sentences(known: Mapping[str, Known]) -> Sequence[str]:
         number = f"{times:.1f}" if times < 99.95 else format_count(round(times))
         ratio = f"1 {noun(dear)} = {number} {noun(cheap)}s{marks}"
     fitting = ", ".join(
-        f"{_number(known[name][1])}{TRACED.mark if TRACED.mark in known[name][2] else ''} {noun(name)}s"
+        f"{_number(known[name][1])}{known[name][3]} {noun(name)}s"
         for name in dict.fromkeys((dear, cheap))
-        if known[name][1] and known[name][3]
+        if known[name][1] and known[name][4]
     )
     if not fitting:
         return (ratio,)

@@ -183,12 +183,12 @@ class ConcwatchApp(LanesApp):
         """The parts that have workers."""
         return [part for part in (self.runs, self.race, self.lab) if part is not None]
 
-    def action_race(self) -> None:
-        """Show the race that is running, or ask for the number of tasks and start another."""
+    def action_race(self, another: bool = False) -> None:
+        """Show the last race, or ask for the number of tasks of ``another`` and start it."""
         assert self.lab is not None
         assert isinstance(self._lanes, MonitorScreen)
         lab, screen = self.lab, self._lanes
-        if self.race is not None and not self.race.finished:
+        if self.race is not None and not another:
             self._show_race()
             return
         engines = [

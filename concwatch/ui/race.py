@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
+from concwatch.charts.cost import LaneCost, Trails, lane_cost, trail
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
+from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
 from concwatch.measure.measurement import measure
@@ -34,16 +36,27 @@ class Race:
         """The results so far, in the order of the engines."""
         self.running: str | None = None
         """The engine that is measured."""
+        self.progress = ""
+        """What it is doing."""
         self.problem = ""
         """Why the race broke off."""
         self._make_lab = make_lab
         self._lab: Lab | None = None
+        self._trails = Trails()
+        self._costs: dict[str, LaneCost] = {}
         self._task: asyncio.Task[None] | None = None
 
     @property
     def finished(self) -> bool:
         """Whether it is over."""
         return self._task is not None and self._task.done()
+
+    def costs(self) -> dict[str, LaneCost]:
+        """Return what the chart of the cost draws of each engine so far."""
+        if self.running is None or self._lab is None:
+            return self._costs
+        [lane], series = self._lab.snapshot().lanes, self._lab.lanes[0].series
+        return {**self._costs, lane.name: self._trails.costs([lane], [series], lane.sample.time)[0]}
 
     def start(self, monitor: Lab) -> None:
         """Start it in the background, once the lanes of the screen have been stopped."""
@@ -53,14 +66,26 @@ class Race:
         try:
             await _stop_all(monitor)
             for engine in self.engines:
-                self.running = engine.name
                 self._lab = self._make_lab([engine], self.settings)
-                [result] = await measure(self._lab, [Plan(self.tasks, HOLD)])
+                self.running, self.progress = engine.name, "starting"
+                [result] = await measure(self._lab, [Plan(self.tasks, HOLD)], self._report)
                 self.results.append(result)
+                self._keep_cost(result, self._lab.lanes[0].series)
         except Exception as error:  # shown, as it does not concern the monitor
             self.problem = " ".join(str(error).split()) or type(error).__name__
         finally:
             self.running = None
+
+    def _report(self, _: str, text: str) -> None:
+        self.progress = text
+
+    def _keep_cost(self, result: Result, series: Series) -> None:
+        """Keep the trail of an engine that has been measured, with its most tasks as where it is."""
+        held = result.held
+        if held is not None and held.status.idle_rss is not None:
+            found = trail(series, held.status.idle_rss)
+            found.now = found.points[-1] if found.points else None
+            self._costs[result.engine] = lane_cost(held, found)
 
     async def close(self) -> None:
         """Stop it, and wait until its worker has exited."""

@@ -264,7 +264,7 @@ def screen_without_files() -> None:
         terminal.type("2 ")
         terminal.wait_for_text("could not be started: Too many open files: ulimit -n (")
         terminal.type("1+")
-        terminal.wait_for_text("10,000 tasks created in")
+        terminal.wait_for_text("10,000 tasks live after")
         terminal.monitor.rlimit(psutil.RLIMIT_NOFILE, usual)
         terminal.type("2 ")
         terminal.wait_for_text("on: CPython", 2)

@@ -1,35 +1,28 @@
-"""10,000 threads beside 10,000 asyncio and 10,000 uvloop tasks
+"""10,000 threads beside 10,000 asyncio tasks
 
-Each lane holds 10,000 sleeping tasks, untraced, and replaces those that end; the cost table says what one takes.
+One drag each, untraced; the curve draws what the tasks cost, and the sentence above the table says it.
 """
 
 from concwatch.demos.stage import Stage
 
-ENGINES = ("asyncio", "uvloop", "threads")
+ENGINES = ("threads", "asyncio")
 
 
 async def play(stage: Stage) -> None:
-    await stage.caption(
-        "What does one more task cost? Each lane is a process of its own, measured from outside"
-    )
     await stage.press("t")
     for engine in ENGINES:
         await stage.switch(engine)
-    await stage.until(lambda lab: all(stage.lane(engine).on for engine in ENGINES), text="three lanes on")
-    await stage.film()
-    await stage.caption("10,000 asyncio tasks")
-    await stage.drag("asyncio", "10k")
-    await stage.until(lambda lab: stage.lane("asyncio").settled)
-    await stage.until(lambda lab: stage.lane("asyncio").held(1))
-    await stage.caption("10,000 asyncio tasks on uvloop: another loop, the same tasks")
-    await stage.drag("uvloop", "10k")
-    await stage.until(lambda lab: stage.lane("uvloop").settled)
-    await stage.until(lambda lab: stage.lane("uvloop").held(1))
-    await stage.caption("10,000 threads")
+    await stage.until(lambda lab: all(stage.lane(engine).on for engine in ENGINES), text="two lanes on")
+    await stage.caption("Drag a slider: 10,000 threads start")
+    await stage.film(keys=True)
     await stage.drag("threads", "10k")
     await stage.until(lambda lab: stage.lane("threads").settled, limit=90)
+    await stage.caption("The same for 10,000 asyncio tasks")
+    await stage.drag("asyncio", "10k")
+    await stage.until(lambda lab: stage.lane("asyncio").settled)
+    await stage.until(lambda lab: stage.sees("1 thread ="), text="the sentence above the table")
     await stage.caption(
-        "RSS per task, and how many times the cheapest: a thread weighs as much as many tasks on a loop"
+        "On the curve, the higher line is the dearer task. Above the table: what one is worth in the other"
     )
-    await stage.until(lambda lab: stage.lane("threads").held(3))
+    await stage.until(lambda lab: stage.lane("asyncio").held(4))
     await stage.shot("held")

@@ -189,7 +189,7 @@ class LanesScreen(PrestyledScreen[None]):
         return layout(size.width, size.height, len(self.snapshot.lanes), self.BARS)
 
     def _place_widgets(self, size: Size) -> None:
-        """Give every widget its place in a terminal of ``size``."""
+        """Place every widget in a terminal of ``size``."""
         found = self.layout_of(size)
         if found == self._placed:
             return
@@ -208,7 +208,7 @@ class LanesScreen(PrestyledScreen[None]):
         self.set_class(not found.below.framed, "-bare")
 
     def place_side(self, found: Layout) -> None:
-        """Give the lanes and settings their rows."""
+        """Set the rows of the lanes and settings."""
         side = self.query_one(Sidebar)
         side.styles.width = found.side
         side.styles.height = "1fr" if found.beside else found.lanes * found.card + found.settings
@@ -217,7 +217,7 @@ class LanesScreen(PrestyledScreen[None]):
         self.query_one(CommonPanel).styles.height = found.settings
 
     def place_table(self, found: Layout) -> None:
-        """Give the table its rows."""
+        """Set the rows of the table."""
         self.query_one(CostTable).place(found.table, found.below)
 
     def show_if_visible(self, snapshot: Snapshot) -> None:

@@ -1,26 +1,40 @@
-"""The dialog of a race: a table with places, which stays until the next race."""
+"""The dialog of a race: the trail of each engine as it comes, and a table with places."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from textual.content import Content
+from textual.events import Resize
 from textual.widget import Widget
 
+from concwatch.charts.plot import LaneSeries, make_plot
+from concwatch.charts.table import BY_METRIC, COST
+from concwatch.lab.series import Series
 from concwatch.lab.settings import describe
-from concwatch.measure.figures import BY_NAME
+from concwatch.measure.figures import BY_NAME, DOUBTS
 from concwatch.measure.result import Outcome, Result
+from concwatch.ui.keys import READING, Row, bindings
+from concwatch.ui.layout import CHART
 from concwatch.ui.race import Race
 from concwatch.ui.screens.help import ReadDialog
+from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count
 
 FIGURES = ("rss_per_task", "create_rate", "cpu_per_task", "peak_rss")
 """The figures in the table; the first decides the places."""
 
-CELLS = 13
-"""The width in cells of a figure."""
+PLACE, CELLS, RATIO = 4, 13, 9
+"""The width in cells of a place, of a figure, and of the ratio to the best."""
+
+MOST_ROWS, OTHER_ROWS = 20, 10
+"""The maximum height of the chart in rows with its frame, and the rows of the dialog and the screen without
+chart and engines."""
 
 INTERVAL = 0.25
 """Seconds between two updates."""
+
+NO_SAMPLES = Series()
+"""The chart of the cost needs no samples."""
 
 
 def ranked(results: Sequence[Result]) -> list[Result]:
@@ -37,55 +51,88 @@ class RaceTable(TextLines):
 
     def show(self, race: Race, colors: Mapping[str, str]) -> None:
         """Show the state of a race; ``colors`` has the colour of each engine."""
-        name_width = max(len(engine.name) for engine in race.engines) + 2
-        heads = "".join(f"{BY_NAME[name].title:>{CELLS}}" for name in FIGURES)
-        best = next((value for result in ranked(race.results) if (value := _cost(result))), None)
-        lines = [Content.styled(f"    {'engine':{name_width}}{heads}{'× best':>9}", "bold $dim")]
-        for place, result in enumerate(ranked(race.results), 1):
-            lines.append(_row(result, place, name_width, best, colors.get(result.engine, "")))
-        for engine in race.engines[len(race.results) :]:
+        room = max(len(engine.name) for engine in race.engines) + 1
+        shown = FIGURES[: max(1, (self.size.width - PLACE - room - RATIO) // CELLS)]
+        heads = "".join(f"{BY_NAME[name].title:>{CELLS}}" for name in shown)
+        lines = [Content.styled(f"{'':{PLACE}}{'engine':{room}}{heads}{'× best':>{RATIO}}", "bold $dim")]
+        results = ranked(race.results)
+        best = next(filter(None, map(_cost, results)), None)
+        for place, result in enumerate(results, 1):
+            name = f"{result.engine:{room}}", f"bold {colors.get(result.engine, '')}".strip()
+            lines.append(Content.assemble(*_result(result, place, name, shown, best)))
+        for engine in race.engines[len(results) :]:
             running = engine.name == race.running
-            text = "running …" if running else "not run" if race.finished else "waits"
-            mark = "  ▸ " if running else "    "
-            lines.append(Content.assemble(f"{mark}{engine.name:{name_width}}", (text, "$dim")))
-        note = "escape closes this; the race goes on"
+            text = race.progress if running else "not run" if race.finished else "waits"
+            mark = "  ▸ " if running else " " * PLACE
+            lines.append(Content.assemble(f"{mark}{engine.name:{room}} ", (text, "$dim")))
+        marks = {letter for line in lines for letter in line.plain}
+        notes = [f"{doubt.mark} {doubt.brief}" for doubt in DOUBTS if doubt.mark in marks]
+        todo = "escape closes this; the race goes on"
         if race.finished:
-            note = race.problem or "R starts another race · s saves a picture"
-        self.set_lines(*lines, Content(), Content.styled(note, "$dim"))
+            todo = race.problem or "R starts another race · s saves a picture"
+        lines += [Content(), Content.styled(" · ".join((todo, *notes)), "$dim")]
+        self.set_lines(*lines)
 
 
 def _cost(result: Result) -> float | None:
     return result.figures.get(FIGURES[0]) if result.outcome in (Outcome.DONE, Outcome.SHORT) else None
 
 
-def _row(result: Result, place: int, name_width: int, best: float | None, color: str) -> Content:
-    name = (f"{result.engine:{name_width}}", f"bold {color}".strip())
-    if not (result.held and _cost(result)):
-        return Content.assemble("  – ", name, (result.reason or "not measured", "$warning"))
-    held = result.held
-    figures = "".join(f"{BY_NAME[name].text(held) + BY_NAME[name].marks(held):>{CELLS}}" for name in FIGURES)
-    ratio = f"{(_cost(result) or 0.0) / best:.1f} ×" if best else ""
-    return Content.assemble((f"{place:>3} ", "bold $accent"), name, figures, f"{ratio:>9}")
+def _result(
+    result: Result, place: int, name: tuple[str, str], shown: Sequence[str], best: float | None
+) -> list[str | tuple[str, str]]:
+    """Return the parts of the line of an engine that has been measured."""
+    held, cost = result.held, _cost(result)
+    if held is None or not cost or not best:
+        return ["  – ", name, " ", (result.reason or "not measured", "$warning")]
+    figures = "".join(f"{BY_NAME[each].text(held) + BY_NAME[each].marks(held):>{CELLS}}" for each in shown)
+    return [(f"{place:>3} ", "bold $accent"), name, figures, f"{cost / best:.1f} ×".rjust(RATIO)]
 
 
 class RaceScreen(ReadDialog):
     """Shows a race while it runs, and its result."""
 
+    BINDINGS = bindings((*READING, Row("R", "start_another")))
+
     def __init__(self, race: Race, colors: Mapping[str, str]) -> None:
-        """Create the dialog of ``race``."""
-        what = f"each alone to {format_count(race.tasks)} tasks, each {describe(race.settings.workload)}"
-        super().__init__(f"race: {what}", Content())
+        """Create the dialog of ``race``; ``colors`` has the colour of each engine."""
+        tasks, what = format_count(race.tasks), describe(race.settings.workload)
+        super().__init__(f"race to {tasks} tasks, untraced; each {what}", Content())
         self._race = race
         self._colors = colors
 
     def body(self) -> Iterable[Widget]:
-        """Yield the table."""
+        """Yield the chart and the table."""
+        spec = BY_METRIC[COST]
+        yield Chart(make_plot(spec, (), 0.0, 0.0), hint="the first trail starts with the first tasks")
         yield RaceTable()
 
     def on_mount(self) -> None:
-        """Update the table until the race is over."""
-        self._show()
+        """Update the chart and the table until the race is over."""
+        self.on_resize()
         self.set_interval(INTERVAL, self._show)
+
+    def on_resize(self, _: Resize | None = None) -> None:
+        """Give the chart the rows that the table leaves, if they are enough."""
+        chart = self.query_one(Chart)
+        rows = min(MOST_ROWS, self.app.size.height - OTHER_ROWS - len(self._race.engines))
+        chart.display = rows >= CHART
+        chart.styles.height = rows
+        self.call_after_refresh(self._show)
 
     def _show(self) -> None:
         self.query_one(RaceTable).show(self._race, self._colors)
+        costs = self._race.costs()
+        lanes = [
+            LaneSeries(
+                engine.name, NO_SAMPLES, self._colors.get(engine.name, ""), cost=costs.get(engine.name)
+            )
+            for engine in self._race.engines
+        ]
+        self.query_one(Chart).show(make_plot(BY_METRIC[COST], lanes, 0.0, 0.0))
+
+    def action_start_another(self) -> None:
+        """Close this, and ask for the tasks of another race, unless this one is still running."""
+        if self._race.finished:
+            self.dismiss()
+            self.app.call_later(self.app.run_action, "race(True)")

@@ -234,7 +234,7 @@ class GroupView(LanesScreen):
         return layout(size.width, size.height, 1, self.BARS)
 
     def place_side(self, found: Layout) -> None:
-        """Give the list of processes its columns; its rows are in the style sheet."""
+        """Set the columns of the list of processes; its rows are in the style sheet."""
         self.query_one(Sidebar).styles.width = found.side if found.beside else "100%"
 
     def place_table(self, found: Layout) -> None:

@@ -18,7 +18,7 @@ from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
 FITS = BY_NAME["fits"]
 
-FITS_WIDTH, FIT_WIDTH = 25, 8
+FITS_WIDTH, FIT_WIDTH = 25, 7
 """The width in cells of the last column, and of its number, before the wall."""
 
 LINGER = 3.0
@@ -50,7 +50,7 @@ def _fit(lane: LaneSnapshot) -> str:
     if not fit.wall:  # its host has not answered yet
         return f"{UNKNOWN:>{FIT_WIDTH}}".ljust(FITS_WIDTH)
     tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
-    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):1}{fit.wall:{FITS_WIDTH - FIT_WIDTH - 1}}"
+    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):1} {fit.wall:{FITS_WIDTH - FIT_WIDTH - 2}}"
 
 
 COST, RATIO, FITS_TITLE = BY_NAME["rss_per_task"], BY_NAME["ratio"], "fits, limited by"

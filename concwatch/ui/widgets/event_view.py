@@ -49,6 +49,13 @@ def _wrap(line: Content, width: int) -> Iterator[tuple[int, Content]]:
         start += len(row.plain)
 
 
+def _shortened(line: Content, width: int) -> Content:
+    """Return a line without its last parenthesis or its end, as far as that does not fit."""
+    cut = line.plain.rfind(" (")
+    fits = 0 < cut <= width < line.cell_length
+    return line[:cut] if fits else next(row for _, row in _wrap(line, width))
+
+
 class EventLines(TextLines):
     """The lines of all events, of which only those in view are drawn."""
 
@@ -74,10 +81,13 @@ class EventLines(TextLines):
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the wrapped lines; a fixed number of rows has the last ones, after blank rows."""
-        wrapped = [(y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width)]
+        view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
+        if view == 1:  # the end of a wrapped line would say nothing
+            wrapped = [(y, 0, _shortened(line, width)) for y, line in enumerate(self._lines)]
+        else:
+            wrapped = [(y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width)]
         wrapped = wrapped[-self._count :]
         # The view is scrolled to the end; if it is higher than the rows, it starts with the first one.
-        view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
         blank = max(0, self._count - max(len(wrapped), view))
         self._origins = [(-1, 0)] * blank + [(y, start) for y, start, _ in wrapped]
         return [Content()] * blank + [row for _, _, row in wrapped]

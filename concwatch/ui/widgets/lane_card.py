@@ -26,6 +26,12 @@ STEP = 10_000
 NUMBER, STATE, SUMMARY, LIVE = 3, 17, 29, 7
 """The widths in cells of the parts of a card of one line; the slider takes the rest."""
 
+STEPS = 10
+"""The width in cells of the texts that add and remove tasks, with the spaces before them."""
+
+LONGEST = len("1.05 k")
+"""The width in cells of the longest number with three significant digits."""
+
 SYMBOL = 2
 """The width in cells of a state without its word, where there is no room for it."""
 
@@ -86,19 +92,27 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
         return Content.styled(_reason(status.reason, width), "$error")
     if not view.on:
         return Content.styled(hint, "$dim")
-    parts: list[str | tuple[str, str]] = [(f"{format_count(view.live)} live", "bold")]
+    live, more, style = f"{format_count(view.live)} live ", "", "$dim"
+    room = width - len(live)
     if view.failed:
-        parts.append((f"  {format_short(view.failed)} failed", "bold $error"))
+        more, style = f" {format_short(view.failed)} failed", "bold $error"
     elif cost:
         figure = BY_NAME["rss_per_task"]
-        parts.append(f"  {figure.text(view)}{figure.marks(view)}/task")
+        more, style = f" {figure.text(view)}{figure.marks(view)}/task", ""
+        if len(more) > room:
+            live = f"{format_short(view.live)} live "
     elif status.wall:
-        parts.append((f"  {status.wall}", "$warning"))
+        more, style = f" {status.wall}", "$warning"
     elif view.engine.queues and view.live:
-        parts.append((f"  {format_count(sample.queued or 0)} queued", "$dim"))
+        more = _changing(sample.queued or 0, " queued", room)
     elif sample.completed_mean is not None:
-        parts.append((f"  {format_short(sample.completed_mean)}/s ended", "$dim"))
-    return Content.assemble(*parts)
+        more = _changing(sample.completed_mean, "/s ended", room)
+    return Content.assemble((live, "bold"), (more, style) if style else more)
+
+
+def _changing(number: float, unit: str, room: int) -> str:
+    """Return a number that changes often, or nothing if its longest form does not fit into ``room`` cells."""
+    return f"{format_short(number)}{unit}" if LONGEST + len(unit) <= room else ""
 
 
 def switch_text(view: LaneSnapshot) -> Content:
@@ -121,7 +135,7 @@ class LaneCard(ClickableLines):
 
     HINT = "drag the slider"
     """The text of a lane that is off."""
-    STEPS = True
+    HAS_STEPS = True
     """Whether there are texts to click that add and remove tasks."""
 
     selected: reactive[bool] = reactive(False)
@@ -204,7 +218,11 @@ class LaneCard(ClickableLines):
             return ()
         held = self.slider.held
         forecasting = held is not None or view.sample.time < self._forecast_until
-        line = summary(view, self.HINT, SUMMARY if self._rows == 1 else width, self._cost)
+        # A forecast or an explanation takes the whole line.
+        whole = forecasting or view.status.state.broken or bool(view.status.missing or view.failed)
+        whole = whole or bool(view.on and view.status.wall) or not self.HAS_STEPS
+        room = SUMMARY if self._rows == 1 else width if whole else max(0, width - STEPS)
+        line = summary(view, self.HINT, room, self._cost)
         if forecasting:
             line = Content.styled(self._forecast if held is None else forecast(view, held), "bold $accent")
         heading, state = self._heading(view), switch_text(view)
@@ -234,12 +252,8 @@ class LaneCard(ClickableLines):
                 ),
                 (self.track(width),),
             )
-        # A forecast or an explanation takes the whole line.
-        whole = forecasting or view.status.state.broken or bool(view.status.missing or view.failed)
-        whole = whole or bool(view.on and view.status.wall)
-        last = [Cell(width, line, "summary")]
-        if self.STEPS and not whole:
-            last = [Cell(max(0, width - 10), line, "summary")]
+        last = [Cell(room, line, "summary")]
+        if not whole:
             for action, sign in (("less", "−"), ("more", "+")):
                 step = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
                 last += [Cell(1), Cell(4, step, action)]
@@ -300,7 +314,7 @@ class RecordedCard(LaneCard):
     """
 
     HINT = ""
-    STEPS = False
+    HAS_STEPS = False
 
     def compose(self) -> ComposeResult:
         """Mount no slider."""

@@ -41,6 +41,8 @@ def result(runner: Runner) -> tuple[str, str]:
     ]
     quick = " (quick)" if runner.selection.quick else ""
     counted = ", ".join([f"{done} of {len(states)} cells measured", *rest])
+    if not done:
+        return f"nothing measured{quick}: {', '.join(rest) or 'stopped'}", "$warning"
     if runner.partial:
         return f"partial{quick}: {counted}; stopped after {format_seconds(runner.seconds)}", "$warning"
     style = "$warning" if rest else "$success"

@@ -36,7 +36,7 @@ def answer() -> None:
 
 
 def idle() -> float:
-    """Say that nothing has been created; return the time at which to begin."""
+    """Report that nothing has been created; return the time at which to begin."""
     gc.callbacks.append(_on_collection)
     print("idle", flush=True)
     sys.stdin.readline()
@@ -44,5 +44,5 @@ def idle() -> float:
 
 
 def live(began: float) -> None:
-    """Say how long creating all tasks took."""
+    """Report how long creating all tasks took."""
     print("live", time.monotonic() - began, flush=True)

@@ -60,11 +60,15 @@ def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
 
 
 def test_littles_law_is_told_only_while_as_many_tasks_start_as_end():
-    known = {"created_per_second": 1_000.0, "completed_mean": 5.0}
-    growing = lane(live=5_000, completed_per_second=5.0, **known)
-    assert limited_by(growing, lab(growing)) is None
-    steady = lane(live=5_000, completed_per_second=990.0, **known)
-    assert limited_by(steady, lab(steady)).startswith("Little's law: at 990/s and a mean life of 5.05 s")
+    def told(created, completed, workload="shop:order"):
+        rates = {"created_per_second": created, "completed_per_second": completed, "completed_mean": 5.0}
+        view = lane(live=5_000, **rates)
+        return limited_by(view, lab(view, workload=workload))
+
+    assert told(1_000.0, 5.0) is None, "it grows"
+    assert told(1_000.0, 990.0).startswith("Little's law: at 990/s and a mean life of 5.05 s")
+    assert told(1_000.0, 990.0, "sleep:5") == told(1_000.0, 990.0)
+    assert told(2_500.0, 2_400.0, "sleep:5") is None, "a wave of tasks that end together"
 
 
 @pytest.mark.parametrize(("workload", "told"), [("sleep:10", False), ("ticks:10x0.1", True)])

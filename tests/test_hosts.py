@@ -36,6 +36,7 @@ from concwatch.runtimes.recipe import recipe
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 from concwatch.system.proc import busy_seconds, process_figures
+from concwatch.ui.source import LabSource
 from tests.command_line import invoke, refused
 from tests.fake import FakeLink
 from tests.host_driver import (
@@ -216,6 +217,9 @@ def test_hosts_that_are_the_same_machine_share_one_budget():
     assert two.lab.budget == first.capacity.budget.size + third.capacity.budget.size
     assert two.lab.total_rss == sum(lane.rss for lane in two.lab.lanes)
     assert first.guard is second.guard is not third.guard
+    web1, web2, web3 = (lane.status.fits for lane in two.lab.snapshot().lanes)
+    (row,) = LabSource(two.lab).snapshot().lanes
+    assert row.status.fits == web1 + web3 < web1 + web2 + web3
 
 
 def test_no_tasks_are_granted_before_the_host_has_reported():

@@ -91,7 +91,8 @@ def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) ->
     held += HTTP_BYTES if fetches(settings.workload) else 0
     # The mean over jobs that hold something and jobs that wait does not predict more of them.
     mixed = bool(held) and engine.queues
-    if cost is not None and cost.clean and cost.tracing == settings.trace and not mixed:
+    known = cost is not None and cost.rss * cost.live >= engine.grain  # the unit in which memory is taken
+    if cost is not None and known and cost.clean and cost.tracing == settings.trace and not mixed:
         return Demand(max(1.0, cost.rss), measured=True)
     begun = (settings.threads or default_threads()) if engine.queues else None
     return Demand(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)

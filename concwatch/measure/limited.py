@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from concwatch.lab.forecast import mean_life
 from concwatch.lab.snapshot import ACTIVE, LaneSnapshot, Snapshot
 from concwatch.system.memory import BUDGET
 from concwatch.units import format_count, format_percent, format_rate, format_seconds
-from concwatch.worker.workloads import is_function
+from concwatch.worker.workloads import is_function, parse
 
 RELIABLE = 0.9
 """Share of the CPU time up to which the measured share of garbage collection is shown as a number."""
@@ -14,7 +15,8 @@ REACHED = 0.98
 """Share of the target above which it counts as reached."""
 
 STEADY = 0.2
-"""Share by which the rates of tasks created and completed may differ while their number stands."""
+"""Share by which the rates of tasks created and completed may differ while their number stands, and by which
+the mean life that follows may differ from that of the workload."""
 
 STUCK = 3.0
 """Seconds for which an event loop that runs a function of the user is stalled before it is said to block."""
@@ -78,9 +80,10 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
         yield f"a blocked event loop: sleepers wake up to {format_seconds(lag)} late"
     created, completed = sample.created_per_second or 0.0, sample.completed_per_second
     if short and lane.live and completed and abs(created - completed) <= STEADY * completed:
-        life = format_seconds(lane.live / completed)
-        rate = format_rate(completed)
-        yield f"Little's law: at {rate} and a mean life of {life}, {live} tasks are live"
+        life, expected = lane.live / completed, mean_life(parse(lab.settings.workload))
+        if expected is None or abs(life - expected) <= STEADY * expected:  # else tasks end in waves
+            rate, lived = format_rate(completed), format_seconds(life)
+            yield f"Little's law: at {rate} and a mean life of {lived}, {live} tasks are live"
 
 
 def _collecting(lane: LaneSnapshot) -> float:

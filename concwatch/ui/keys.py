@@ -205,7 +205,7 @@ MONITOR = (
         title="Split evenly",
     ),
     Row(
-        "d", command("toggle_band"), "charts of folded hosts: the sum, or the median and the range",
+        "d", command("toggle_band"), "charts of hosts in one row: their sum, or their median and range",
         title="Distribution over hosts",
     ),
     *pair(

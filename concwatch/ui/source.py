@@ -1,13 +1,14 @@
 """The data behind a screen of lanes: live lanes or recorded ones."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import structs
 
 from concwatch.charts.plot import Samples
 from concwatch.lab.events import Event, Log, Mark
+from concwatch.lab.guard import Capacity
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_row import LaneRow
@@ -121,10 +122,23 @@ class LabSource:
         return structs.replace(
             snapshot,
             lanes=tuple(
-                row.snapshot([by_lane[lane] for lane in row.lanes], number)
+                row.snapshot(self._counted_once(row.lanes, by_lane), number)
                 for number, row in enumerate(self.rows)
             ),
         )
+
+    def _counted_once(
+        self, lanes: Sequence[Lane], by_lane: Mapping[Lane, LaneSnapshot]
+    ) -> list[LaneSnapshot]:
+        """Return the lanes of a row, of which only the first on each machine has tasks that fit."""
+        parts, machines = [], set[Capacity]()
+        for lane in lanes:
+            part, capacity = by_lane[lane], self._lab.host_of(lane).capacity
+            if capacity in machines:
+                part = structs.replace(part, status=structs.replace(part.status, fits=0))
+            machines.add(capacity)
+            parts.append(part)
+        return parts
 
     def record(self, snapshot: Snapshot) -> None:
         """Add a snapshot of the lab to the series of the folded rows."""

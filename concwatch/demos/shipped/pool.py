@@ -25,7 +25,7 @@ async def play(stage: Stage) -> None:
     await stage.until(lambda lab: stage.lane("pool").figure("queued") > 1_000)
     await stage.until(lambda lab: stage.lane("pool").settled)
     await stage.caption(
-        "A job costs a fraction of a thread, but fewer are done a second with 200 threads than with 2,000"
+        "A job costs a fraction of a thread, but fewer end a second with 200 threads than with 2,000"
     )
     await stage.until(lambda lab: stage.lane("pool").held(12), limit=60)
     await stage.until(lambda lab: pool_is_slower("completed_mean"))

@@ -19,7 +19,7 @@ def _consequence(forecast: Forecast) -> str:
     """Return what happens if tasks that will not fit are started anyway."""
     if forecast.memory and forecast.wall != BUDGET:
         return f"the lane is stopped at {format_percent(1 - RESERVED)} of the memory"
-    return "growth stops there; nothing dies"
+    return "growth stops at the limit; nothing ends"
 
 
 class FitDialog(Dialog[int]):

@@ -147,12 +147,12 @@ class LaneCommands:
         return self._source.folds
 
     def toggle_band(self) -> None:
-        """Switch the charts of folded hosts between sum and median with range."""
+        """Switch the charts of the hosts in a row between sum and median with range."""
         if not self._check_several_hosts():
             return
         self._source.show_range = not self._source.show_range
         shown = "median and range" if self._source.show_range else "sum"
-        self._lab.log("", f"charts of folded hosts show: {shown}")
+        self._lab.log("", f"charts show the {shown} of the hosts in a row")
         self._screen.update_now()
 
     def toggle_even(self) -> None:

@@ -349,3 +349,55 @@ def test_a_group_that_leaves_the_first_200_is_reported_once_more(monitor):
     program.stdin.write("\n")
     program.stdin.flush()
     process.group("large", live=0, ended=5)
+
+
+DIRECT = """
+import asyncio
+async def job(): await asyncio.sleep(0)
+async def main():
+    await asyncio.create_task(asyncio.sleep(0.3))
+    for _ in range(500):
+        await asyncio.Task(job())
+    await asyncio.create_task(asyncio.sleep(0.3))
+    stays = asyncio.Task(job_that_stays(), name=None)
+    await asyncio.sleep(1)
+    stays.cancel()
+async def job_that_stays(): await asyncio.sleep(100)
+asyncio.run(main())
+"""
+
+
+@oldest_and_newest
+def test_tasks_that_nothing_has_counted_are_reported_as_missed(monitor, python):
+    program = monitor.start(DIRECT, python=python)
+    process = monitor.process()
+    finish(program)
+    last = process.all("tick")[-1]
+    assert last["missed"] + last["created"] == 506  # with two of asyncio.run
+    assert last["live_peak"] >= 2
+
+
+TIMERS = """
+import asyncio, sys
+async def sleeps(): await asyncio.sleep(50)
+async def has_a_limit(): await asyncio.wait_for(asyncio.Event().wait(), 70)
+async def stuck(): await asyncio.Event().wait()
+async def main():
+    tasks = [asyncio.create_task(kind()) for kind in (sleeps, has_a_limit, stuck) for _ in range(3)]
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+asyncio.run(main())
+"""
+
+
+@oldest_and_newest
+def test_waits_say_when_a_timer_ends_them(monitor, python):
+    program = monitor.start(TIMERS, python=python)
+    process = monitor.process()
+    for name, longest in (("sleeps", 50), ("has_a_limit", 70), ("stuck", None)):
+        number = process.group(name, live=3)["group"]
+        process.send("waits", group=number)
+        waits = process.wait("waits", lambda report, number=number: report["group"] == number)
+        assert waits.get("timed", 0) == (3 if longest else 0)
+        if longest:
+            assert 0 < waits["until"] <= longest
+    finish(program)

@@ -6,7 +6,15 @@ import pytest
 
 from concwatch.lab.growth import WINDOW
 from concwatch.lab.snapshot import State
-from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
+from concwatch.links.agent_messages import (
+    AgentEnd,
+    AgentTick,
+    GroupReport,
+    Groups,
+    ThreadCount,
+    WaitPlace,
+    Waits,
+)
 from concwatch.links.link import Garbage
 from concwatch.watch import host
 from concwatch.watch.group import GroupMemory
@@ -143,3 +151,128 @@ def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
     monkeypatch.setattr(host, "find_process", lambda pid: object())  # it was there a moment ago
     with pytest.raises(LookupError):
         host.LocalHost(None).reader(1 << 22)
+
+
+def only_group(bench):
+    (group,) = bench.watching.lanes[0].groups.values()
+    return group.status
+
+
+def report_group(bench, agent, at, **figures):
+    agent.report(
+        AgentTick(at, created=figures["created"], live=0, ended=0, scan_time=at, live_peak=50),
+        Groups(at, (GroupReport(1, "job", "/srv/app.py", 1, **figures),)),
+    )
+    bench.advance()
+
+
+def test_mean_life_and_peak_are_those_of_all_scans_and_not_only_of_those_reported():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    for second in range(1, 21):  # fifty jobs a second, each for 0.1 s, between the reports
+        counts = {"created": 50 * second, "ended": 50 * second, "live": 0}
+        report_group(bench, agent, float(second), **counts, live_peak=50, task_seconds=5.0 * second)
+    status = only_group(bench)
+    assert (status.live_peak, status.at_least) == (50, ())
+    assert status.mean_life == pytest.approx(0.1)
+    assert bench.watching.lanes[0].live_peak == 50
+
+
+def test_a_mean_life_longer_than_the_time_observed_is_marked():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    report_group(bench, agent, 0.0, created=50, live=50)
+    report_group(bench, agent, 10.0, created=50, live=49, ended=1, live_peak=50, task_seconds=500.0)
+    status = only_group(bench)
+    assert (status.mean_life, status.at_least) == (10.0, ("mean_life",))
+
+
+def test_tasks_that_no_scan_has_found_have_no_peak_and_no_mean_life():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    report_group(bench, agent, 1.0, created=20, ended=20, live_peak=0, task_seconds=0.0)
+    assert (only_group(bench).live_peak, only_group(bench).mean_life) == (None, None)
+
+
+def test_figures_of_tasks_that_only_scans_find_are_marked():
+    bench = WatchBench()
+    record = WatchRecord(bench.watching)
+    agent = bench.agent(40)
+    report_group(bench, agent, 1.0, created=60, ended=60, live_peak=10, task_seconds=60.0, direct=60)
+    agent.report(AgentTick(2.0, created=60, live=0, ended=60, missed=1490, queued=3))
+    bench.advance()
+    agent.report(AgentTick(3.0, created=60, live=0, ended=60, missed=1490, queued=0))
+    bench.advance()
+    assert only_group(bench).mean_life is None
+    (process,) = record.as_json(["app.py"], 0, 3.0)["processes"]
+    assert process["missed"] == 1490
+    assert "created" in process["at_least"]
+    assert "created" in process["groups"][0]["at_least"]
+    assert (process["queued"], process["queued_peak"]) == (0, 3)
+
+
+def test_threads_by_target_stay_between_their_reports():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report(AgentTick(1.0, threads=(ThreadCount("app.waiter", 7),)))
+    bench.advance()
+    agent.report(AgentTick(1.1))
+    bench.advance()
+    assert ("app.waiter", "7 threads") in bench.watching.lanes[0].details()
+
+
+def watch_a_group(seconds, live, created=None, ended=None, until=None):
+    """Return the bench after a group has had ``live(second)`` tasks; its agent knows timers of ``until``."""
+    bench = WatchBench()
+    agent = bench.agent(40)
+    for second in (half / 2 for half in range(2 * seconds)):
+        count = int(live(second))
+        total = int(created(second)) if created else count
+        figures = {
+            "live": count,
+            "created": total,
+            "ended": total - count,
+            "oldest": min(second, ended or second),
+        }
+        agent.report(
+            AgentTick(float(second), created=total, live=count, ended=total - count, scan_time=float(second)),
+            Groups(float(second), (GroupReport(1, "session", "/srv/app.py", 1, **figures),)),
+        )
+        asked = [sent for sent in agent.sent if sent[0] == "waits"]
+        agent.sent.clear()
+        bench.advance(0.5)
+        if asked and until is not None:
+            agent.report(Waits(1, count, count, timed=count, until=until))
+    return bench
+
+
+def leak_events(bench):
+    return [text for text in bench.texts() if "grows" in text]
+
+
+def test_growth_beyond_doubt_is_called_a_leak_within_twenty_seconds():
+    assert len(leak_events(watch_a_group(20, lambda second: second))) == 1
+    assert len(leak_events(watch_a_group(20, lambda second: 40 * second))) == 1
+
+
+def test_sessions_that_a_timer_ends_in_a_minute_are_not_called_a_leak_in_ten():
+    bench = watch_a_group(
+        600, lambda second: 4 * min(second, 60), lambda second: 4 * second, ended=60, until=60.0
+    )
+    assert leak_events(bench) == []
+
+
+def test_tasks_far_older_than_their_timers_are_called_a_leak():
+    assert len(leak_events(watch_a_group(140, lambda second: second, until=1.0))) == 1
+
+
+def test_a_leak_is_withdrawn_once_and_not_called_again_if_the_group_stays_level():
+    bench = watch_a_group(600, lambda second: 4 * min(second, 50))
+    called, withdrawn = leak_events(bench)
+    assert "grows by 240 a minute" in called
+    assert withdrawn == "app.py 40: session no longer grows: not called a leak any more"
+    assert not bench.watching.lanes[0].groups[1].leak
+
+
+def test_a_burst_of_ten_seconds_is_not_called_a_leak():
+    assert leak_events(watch_a_group(120, lambda second: 40 * min(second, 10))) == []

@@ -61,6 +61,9 @@ absent.
     ``created``    tasks created since the agent started. Those created by calling ``asyncio.Task(coro)``
                    are not intercepted: they are included once a scan has found them alive
     ``live``       tasks that are not done, as of the last complete scan
+    ``live_peak``  the highest ``live`` of all scans
+    ``missed``     tasks, at least, that were created by calling ``asyncio.Task(coro)`` and that no scan has
+                   found: by the number in asyncio's default names, ``"Task-12"``; absent if 0
     ``ended``      tasks that had ended by that scan. ``scan_created + since = live + ended``
     ``since``      tasks that already existed when the agent started
     ``scan_created``  ``created`` when that scan started
@@ -101,6 +104,10 @@ were among them in the report before; `rest` sums up all but the first 200.
         ``own``        whether it is the program's own code, neither the standard library's nor an installed
                        package's
         ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, at that scan
+        ``live_peak``  the highest ``live`` of all scans
+        ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans are
+                       jittered, so that they are not in step with the program
+        ``direct``     how many of ``created`` were found by a scan only: as many again may have been missed
         ``completed``, ``failed``, ``cancelled``  absent without ``outcomes``
         ``oldest``     seconds since the oldest live sampled task was created; absent without one. One task
                        per group and half a second is sampled, so that tasks that stay long are among them.
@@ -114,6 +121,8 @@ were among them in the report before; `rest` sums up all but the first 200.
     ``group``      the requested number
     ``looked``     tasks examined, at most 20,000 of a group
     ``live``       tasks of the group that were live at the last scan
+    ``timed``, ``until``  how many of them wait for something that a timer ends, and the seconds until the
+                   last of these timers; absent without one
     ``waits``      list of objects, the most frequent first: ``where``: ``"/app/crawl.py:52"``, the innermost
                    line in the program's own code, or in any code if there is none; ``in``: the function of
                    that line; ``on``: the innermost awaited coroutine, or what it awaits; ``tasks``: how many

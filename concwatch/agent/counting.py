@@ -106,7 +106,9 @@ class Group:
         self.counter = count()
         self.endings = count()
         """Counts the tasks that have ended, for trio."""
-        self.direct = self.since = self.ended = self.live = self.retained = 0
+        self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
+        self.task_seconds = 0.0
+        """The integral of live tasks over time, by the trapezoidal rule over the scans."""
         self.uncounted = 0
         """Live tasks that the last scan was the first to find in excess of all counted ones."""
         self.completed = self.failed = self.cancelled = 0
@@ -195,6 +197,9 @@ class Counts:
         """The groups of functions that are gone, by name, file and line."""
         self._named: Dict[str, Group] = {}
         """The group of the coroutine that a wrapper last ran in a task of this name."""
+        self._unseen_before: Optional[int] = None
+        """How far asyncio's own number of tasks was ahead of ours when the first task was counted."""
+        self._unseen = 0
 
     def clear(self) -> None:
         """Remove everything, in place: the replaced functions hold these dictionaries."""
@@ -202,6 +207,7 @@ class Counts:
             known.clear()
         self._wrappers.clear()
         self._numbers = count(1)
+        self._unseen_before, self._unseen = None, 0
 
     def _refer(self, key: object) -> None:
         """Forget the ``id`` of an object once the object is gone, since another one may have it then."""
@@ -235,6 +241,7 @@ class Counts:
         group = self.groups.get(id(key))
         if group is not None:  # a scan has found its tasks before
             group.direct = group.since = group.ended = group.live = group.retained = group.uncounted = 0
+            group.live_peak, group.task_seconds = 0, 0.0
 
     def _is_wrapper(self, key: object) -> bool:
         return id(key) in self._wrappers
@@ -325,8 +332,23 @@ class Counts:
                 self.fast[group.key] = group.counter.__next__
             group.add_sample(task, _creating_line(3))
             self.add_loop(task.get_loop())
+            self.compare_number(task)
         except Exception:  # a task type without weak references, or without a loop
             pass
+
+    def compare_number(self, task: Any) -> None:
+        """Compare the number in the default name of a task, which counts all tasks, with those counted."""
+        name = task.get_name()
+        if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
+            counted = sum([group.counted() for group in list(self.groups.values()) if group.kind != "trio"])
+            ahead = int(name[len(DEFAULT_NAME) :]) - counted
+            if self._unseen_before is None:
+                self._unseen_before = ahead
+            self._unseen = max(self._unseen, ahead - self._unseen_before)
+
+    def missed(self) -> int:
+        """Return how many tasks, at least, were neither counted at creation nor found by a scan."""
+        return max(0, self._unseen - sum([group.direct for group in list(self.groups.values())]))
 
     def add_loop(self, loop: Any) -> None:
         """Add an event loop to the known ones."""

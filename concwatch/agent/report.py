@@ -40,7 +40,11 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
         fields["existing"] = objects
     if scan.began is not None:
         names = FIGURES if objects is not None else FIGURES[:3]
-        fields.update({name: getattr(scan, name) for name in (*names, "scan_created")}, scan_time=scan.began)
+        fields.update({name: getattr(scan, name) for name in (*names, "scan_created", "live_peak")})
+        fields["scan_time"] = scan.began
+    missed = COUNTS.missed()
+    if missed:
+        fields["missed"] = missed
     if outcomes:
         fields.update(_sums(COUNTS.groups.values(), OUTCOMES))
     fields.update(figures.read(), agent_cpu=round(thread_time(), 6))
@@ -92,6 +96,9 @@ def _group_fields(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
         "group": group.number,
         **{name: getattr(group, name) for name in ("name", "file", "line", "kind", "own")},
         "created": max(0, group.live + group.ended - group.since),
+        "live_peak": group.live_peak,
+        "task_seconds": round(group.task_seconds, 3),
+        "direct": group.direct,
         **figures,
     }
     oldest = group.oldest()

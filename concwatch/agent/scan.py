@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Optional, Set
 
+    from .counting import Group
+
 TIME_SLICE = 0.002
 """Seconds: less than the interpreter's switch interval, so that nothing changes during a slice."""
 
@@ -24,6 +26,9 @@ CHUNK = 200
 
 MANY = 50_000
 """Tasks above which the time to list them is measured."""
+
+MAX_COMPARED = 8
+"""Tasks of a group whose names are compared with its counts, in each scan."""
 
 MAX_DROPPED = 5
 """Scans in a row that are dropped because a task's group could not be found."""
@@ -110,7 +115,7 @@ class Scan:
     def __init__(self) -> None:
         self.began: Optional[float] = None
         """When the last complete scan started; None before."""
-        self.live = self.ended = self.since = self.retained = self.scan_created = 0
+        self.live = self.ended = self.since = self.retained = self.scan_created = self.live_peak = 0
         self.urgent = False
         """Whether the next slice should follow soon."""
         self.pause = 0.0
@@ -153,6 +158,8 @@ class Scan:
                         live[key] += 1
                         if live[key] < 64 or not live[key] % 64:
                             COUNTS.add_loop(task.get_loop())
+                            if live[key] <= MAX_COMPARED and COUNTS.groups[key].direct:
+                                COUNTS.compare_number(task)
                 except Exception:  # a group that is new to this scan, or another kind of task or coroutine
                     unresolved += not _count_other(task, live, retained)
             task = coro = None
@@ -172,10 +179,29 @@ class Scan:
     ) -> None:
         """Compute the ended tasks from those ``counted`` before the scan and those that it found."""
         groups = list(COUNTS.groups.items())
+        seconds = 0.0 if self.began is None else began - self.began
         for key, group in groups:
-            if group.kind == "trio":
-                group.update_from_endings()
-                continue
+            before = group.live
+            self._update_group(group, key, counted, live, retained)
+            group.live_peak = max(group.live_peak, group.live)
+            group.task_seconds += seconds * (before + group.live) / 2
+        self.began = began
+        for name in ("live", "ended", "since", "retained"):
+            setattr(self, name, sum([getattr(group, name) for _, group in groups]))
+        self.live_peak = max(self.live_peak, self.live)
+        self.scan_created = max(0, self.live + self.ended - self.since)
+
+    @staticmethod
+    def _update_group(
+        group: Group,
+        key: int,
+        counted: Optional[Dict[int, int]],
+        live: Dict[int, int],
+        retained: Dict[int, int],
+    ) -> None:
+        if group.kind == "trio":
+            group.update_from_endings()
+        else:
             found = live.get(key, 0)
             if counted is None:
                 group.since += found
@@ -189,10 +215,6 @@ class Scan:
             group.retained = retained.get(key, 0)
             known = (counted or {}).get(key, 0) + group.direct + group.since
             group.ended = max(group.ended, known - found)
-        self.began = began
-        for name in ("live", "ended", "since", "retained"):
-            setattr(self, name, sum([getattr(group, name) for _, group in groups]))
-        self.scan_created = max(0, self.live + self.ended - self.since)
 
 
 def _count_other(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:

@@ -39,6 +39,11 @@ MAX_PAUSE = 0.015
 
 LONG_SCAN_INTERVAL = 60.0
 
+GOLDEN = 0.6180339887
+
+JITTER = 0.3
+"""The range of the time between two scans, as a share of its mean."""
+
 COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
 
@@ -71,6 +76,7 @@ class Session:
         self._number = 0
         self._tick_due = self._scan_due = self._slice_due = monotonic()
         self._tick_cost = 0.0
+        self._jitter = 0.0
         self._pause_reported = False
         self._commands: Dict[str, Callable[[Dict[str, Any]], Optional[bool]]] = {
             "rate": self._set_rate,
@@ -115,6 +121,8 @@ class Session:
             due = monotonic() + URGENT_DELAY
         elif self._slices is not None or self._requests:
             due = min(due, self._slice_due)
+        else:
+            due = min(due, max(self._scan_due, self._slice_due))
         return min(COMMAND_INTERVAL, max(0.0005, due - monotonic()))
 
     @property
@@ -129,7 +137,9 @@ class Session:
             return
         if self._slices is None and now >= self._scan_due:
             HOOKS.replace_imported()
-            self._scan_due = now + self._interval
+            # Never in step with a program that works every second: by the golden ratio, which no period fits.
+            self._jitter = (self._jitter + GOLDEN) % 1
+            self._scan_due = now + self._interval * (1 - JITTER / 2 + JITTER * self._jitter)
             self._slices = self._scan.run()
         if self._slices is not None and _is_exhausted(self._slices):
             self._slices = None

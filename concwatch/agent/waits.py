@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 from time import monotonic, perf_counter
 
 from .counting import COUNTS, is_own, name_of
 from .names import printable
 from .scan import TIME_SLICE, Tasks
+from .wrappers import INLINE_FRAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, Tuple
+    from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
     from .counting import Group
 
@@ -59,16 +61,54 @@ def place(coro: Any) -> Tuple[str, str, str]:
     return printable(f"{code.co_filename}:{line}"), name_of(code), on
 
 
+TIMERS = ("TimerHandle", "Timeout")
+"""The classes, of asyncio and uvloop, of the variables that say when `asyncio.sleep` and others end."""
+
+MAX_SECONDS = 1e9
+
+
+def timer(coro: Any, loop: Any) -> Optional[float]:
+    """Return the seconds until a timer ends what a coroutine waits for; None if there is none."""
+    found: Optional[float] = None
+    for _ in range(MAX_DEPTH):
+        if getattr(coro, "cr_code", None) is None:
+            break
+        for value in gc.get_referents(coro if INLINE_FRAMES else coro.cr_frame):
+            if type(value).__name__ == "method":  # the ``__aexit__`` of a context manager that is entered
+                value = value.__self__
+            if type(value).__name__ in TIMERS:
+                when = value.when()
+                if when is not None:
+                    left = min(MAX_SECONDS, max(0.0, when - loop.time()))
+                    found = left if found is None else min(found, left)
+        coro = coro.cr_await
+    return found
+
+
+def _sampled(group: Group) -> Iterator[Any]:
+    """Yield the coroutines of the sampled tasks of trio, which has no list of all."""
+    for reference, _, _ in list(group.samples):
+        task = reference()
+        if task is not None:
+            yield task.coro
+
+
 def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
     """Find where the tasks of ``group`` wait, and call ``send`` with the fields of the report.
 
     A generator: one time slice per step.
     """
     places: Dict[Tuple[str, str, str], int] = {}
-    examined = 0
+    examined = timed = 0
+    until = 0.0
     slice_ends = perf_counter() + TIME_SLICE
+    for coro in _sampled(group) if group.kind == "trio" else ():
+        if getattr(coro, "cr_frame", None) is not None:
+            examined += 1
+            key = place(coro)
+            places[key] = places.get(key, 0) + 1
     tasks = Tasks()
-    while tasks and examined < MAX_TASKS:
+    while tasks and group.kind != "trio" and examined < MAX_TASKS:
         for task in tasks.pop_chunk():
             try:
                 coro = task.get_coro()
@@ -76,6 +116,9 @@ def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator
                     continue
                 examined += 1
                 key = place(coro)
+                left = timer(coro, task.get_loop())
+                if left is not None:
+                    timed, until = timed + 1, max(until, left)
             except Exception:  # it has just ended
                 continue
             if key in places or len(places) < MAX_DISTINCT:
@@ -90,6 +133,7 @@ def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator
             "group": group.number,
             "looked": examined,
             "live": group.live,
+            **({"timed": timed, "until": round(until, 3)} if timed else {}),
             "waits": [
                 {"where": where, "in": inside, "on": on, "tasks": count}
                 for (where, inside, on), count in ranked

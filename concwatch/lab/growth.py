@@ -53,6 +53,12 @@ LEAST_ENDED = 0.1
 LEAST_DEVIATIONS = 0.5
 """The same as a multiple of the highest mark's square root, the noise of tasks that start at random."""
 
+PLAIN = 5
+"""Consecutive windows that each rise although no task ends: growth beyond doubt."""
+
+LEVEL = 24
+"""Windows without a rise that take a verdict back: a minute."""
+
 CONFIRMED = 2
 """Consecutive windows that must each confirm a leak."""
 
@@ -86,6 +92,8 @@ class Window(Struct, frozen=True):
     """Mean of the live tasks."""
     created: int
     """Tasks created in it."""
+    ended: int = 0
+    """Tasks that ended in it."""
 
 
 def _solve(
@@ -152,13 +160,16 @@ def trend(positions: Sequence[float], values: Sequence[float]) -> tuple[float, f
 class GrowthMeter:
     """Measures the growth of the live tasks of one group; time is passed in, in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, least_span: float = LEAST_SPAN) -> None:
+        """Create a meter whose low-water marks must span ``least_span`` seconds before they show a leak."""
+        self._least_span = least_span
         self._windows: deque[Window] = deque(maxlen=KEPT)
         self._warm_up = WARM_UP  # kept windows that belong to the start
         self._until: float | None = None
         self._fewest = 0
         self._sum = self._count = 0
         self._created: int | None = None
+        self._first = 0
         self._confirmed = 0
         self._growth: Growth | None = None
 
@@ -168,7 +179,9 @@ class GrowthMeter:
             self._begin(time, live, created)
             return
         if time >= self._until:
-            window = Window(time, self._fewest, self._sum / self._count, created - self._created)
+            fresh = created - self._created
+            ended = fresh - (live - self._first)
+            window = Window(time, self._fewest, self._sum / self._count, fresh, ended)
             if len(self._windows) == KEPT:
                 self._warm_up = max(0, self._warm_up - 1)
             self._windows.append(window)
@@ -183,7 +196,7 @@ class GrowthMeter:
 
     def _begin(self, time: float, live: int, created: int) -> None:
         self._until = time + WINDOW
-        self._fewest = self._sum = live
+        self._fewest = self._sum = self._first = live
         self._count = 1
         self._created = created
 
@@ -194,6 +207,8 @@ class GrowthMeter:
 
     def _measured(self) -> Growth | None:
         points = list(self._windows)[self._warm_up :]
+        if len(points) < LEAST_POINTS and self.is_plain:
+            points = list(self._windows)[-LEAST_POINTS:]
         if len(points) < LEAST_POINTS:
             return None
         found = trend([each.time - points[0].time for each in points], [each.live for each in points])
@@ -207,9 +222,32 @@ class GrowthMeter:
         """Whether the low-water mark rises significantly and without explanation."""
         return self._confirmed >= CONFIRMED
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the tasks have grown evenly, without one that has ended, for `PLAIN` windows."""
+        windows = list(self._windows)[-PLAIN - 1 :]
+        if len(windows) <= PLAIN or any(each.ended for each in windows[1:]):
+            return False
+        steps = [after.fewest - before.fewest for before, after in pairwise(windows)]
+        half = PLAIN // 2
+        steady = sum(steps[-half:]) >= STEADY * sum(steps[:half])
+        return min(steps) > 0 and sum(steps) >= LEAST_RISE and steady
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the low-water mark has not risen in the last minute."""
+        lows = [each.fewest for each in list(self._windows)[-LEVEL:]]
+        third = LEVEL // 3
+        return len(lows) == LEVEL and min(lows[-third:]) <= max(lows[:third])
+
+    @property
+    def is_level_or_empty(self) -> bool:
+        """The same, or whether there is nothing to measure."""
+        return not self._windows or self.is_level
+
     def _rises(self, merged: int) -> bool:
         marks = self._marks(merged)
-        if len(marks) < LEAST_POINTS or marks[-1].time - marks[0].time < LEAST_SPAN:
+        if len(marks) < LEAST_POINTS or marks[-1].time - marks[0].time < self._least_span:
             return False
         lows = [each.fewest for each in marks]
         third, half = len(marks) // 3, len(marks) // 2

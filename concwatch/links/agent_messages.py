@@ -76,6 +76,8 @@ class AgentTick(Struct, tag="tick", frozen=True):
     ended: Count | None = None
     since: Count | None = None
     scan_created: Count | None = None
+    live_peak: Count | None = None
+    missed: Count = 0
     scan_time: Clock | None = None
     existing: Count | None = None
     retained: Count | None = None
@@ -115,6 +117,9 @@ class GroupReport(Struct, frozen=True):
     completed: Count | None = None
     failed: Count | None = None
     cancelled: Count | None = None
+    live_peak: Count | None = None
+    task_seconds: Clock | None = None
+    direct: Count = 0
     oldest: Seconds | None = None
     starts: TextList = ()
 
@@ -163,6 +168,8 @@ class Waits(Struct, tag="waits", frozen=True):
     live: Count = 0
     waits: tuple[WaitPlace, ...] = ()
     oldest: OldestTask | None = None
+    timed: Count = 0
+    until: Seconds | None = None
 
 
 class AgentEnd(Struct, tag="end", frozen=True):

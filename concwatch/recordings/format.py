@@ -105,7 +105,8 @@ changes; the last one holds for the whole recording.
                    ``live``, ``live_peak``, ``created``, ``ended``, ``since``, ``failed``, ``retained`` as the
                    agent reports them; ``created_per_second``, ``ended_per_second``; ``mean_life``, ``oldest``
                    in seconds; ``growth``: tasks a minute with the 95 % interval, or null; ``leak``;
-                   ``waits``: where they wait
+                   ``waits``: where they wait; ``waits_known``: whether they were asked for; ``at_least``: the
+                   names of the figures that may be higher
 
 ``lane``: when its lab begins, and after each change of one of these. A key that is left out has the value of
 a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_per_task``.

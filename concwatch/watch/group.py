@@ -7,12 +7,31 @@ from msgspec import Struct
 
 from concwatch.lab.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
 from concwatch.lab.rates import Trailing
-from concwatch.links.agent_messages import GroupReport, WaitPlace
+from concwatch.links.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.text import short_place
 from concwatch.units import format_count
 
+RETAINED_SPAN = 90.0
+"""Seconds that finished tasks must grow before they are called a leak: a cache may be filling."""
+
+TIMED = 0.9
+"""Share of the tasks that wait for a timer, above which the timers bound the lifetime."""
+
+FOR_EVER = 600.0
+"""Seconds of a timer that is no bound."""
+
+LEAST_AGE = 120.0
+"""Seconds that tasks with timers must have lived before they are called a leak."""
+
+LIFETIMES = 4.0
+"""The same as a multiple of the longest timer."""
+
 RATE_SECONDS = 5.0
 """Seconds over which tasks created and ended per second are averaged."""
+
+
+MISSED = ("created", "ended", "live_peak", "created_per_second", "ended_per_second")
+"""The figures of a group to which tasks belong that only scans find."""
 
 
 class GroupStatus(Struct, frozen=True, omit_defaults=True):
@@ -24,7 +43,8 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     line: int
     own: bool
     live: int
-    live_peak: int
+    live_peak: int | None
+    """The most live tasks of all scans; None if no scan has found one."""
     created: int
     ended: int
     since: int
@@ -33,13 +53,17 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     failed: int | None = None
     retained: int | None = None
     mean_life: float | None = None
-    """By Little's law: live tasks divided by tasks that end per second, over the whole time."""
+    """By Little's law: live tasks divided by tasks that end per second, over the whole time; at most that."""
     oldest: float | None = None
     growth: Growth | None = None
     rss: float | None = None
     """Bytes of RSS that grow and shrink with its live tasks, at their current number; None if uncertain."""
     leak: bool = False
     waits: tuple[WaitPlace, ...] = ()
+    at_least: tuple[str, ...] = ()
+    """The figures that may be higher, since some tasks were missed or have not ended."""
+    waits_known: bool = False
+    """Whether the agent has answered where its tasks wait."""
 
 
 class GroupMemory:
@@ -72,14 +96,20 @@ class GroupMemory:
 class Group:
     """The figures of one group over time, which is on the agent's clock, in seconds."""
 
-    def __init__(self, report: GroupReport, time: float) -> None:
+    def __init__(self, report: GroupReport, time: float, began: float | None = None) -> None:
         self.report = report
-        self.waits: tuple[WaitPlace, ...] = ()
-        """Where its tasks waited when the agent was last asked."""
+        self.waits: tuple[WaitPlace, ...] | None = None
+        """Where its tasks waited when the agent was last asked; None before."""
         self.leak = False
         """Whether it was found to grow without an explanation."""
+        self.asked_at: float | None = None
+        """When the agent was asked where its tasks wait, since it may leak."""
+        self.answered = False
+        """Whether it has answered that."""
+        self._timer: float | None = None
+        self._withdrawn = False
         self.live_peak = 0
-        self.meter, self.retained_meter = GrowthMeter(), GrowthMeter()
+        self.meter, self.retained_meter = GrowthMeter(), GrowthMeter(RETAINED_SPAN)
         """The growth of live tasks, and of done tasks that something still references."""
         self._memory = GroupMemory()
         self._created, self._ended = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
@@ -87,7 +117,8 @@ class Group:
         """The agent's clock when it was last heard."""
         self._reported = time
         self._time = time
-        self._live_seconds = 0.0
+        self._began = time if began is None else began
+        self._live_seconds = 0.0  # for agents that do not report `task_seconds`
         self._first_ended = report.ended
 
     def update(self, report: GroupReport, time: float, rss: int | None) -> None:
@@ -103,7 +134,7 @@ class Group:
             self._reported = time
         self.report, self._time = report, time
         self.now = max(self.now, time)
-        self.live_peak = max(self.live_peak, report.live)
+        self.live_peak = max(self.live_peak, report.live, report.live_peak or 0)
         self._created.add(time, report.created)
         self._ended.add(time, report.ended)
         self.meter.add(time, report.live, report.created)
@@ -112,11 +143,27 @@ class Group:
         if report.retained is not None:
             self.retained_meter.add(time, report.retained, 0)
 
+    def _mean_life(self) -> tuple[float | None, bool]:
+        """Return the mean life, and whether it is only known to be longer than the time it was observed."""
+        report = self.report
+        if report.direct:  # an unknown number of them has ended without being counted
+            return None, False
+        if report.task_seconds is None:
+            seconds, ended = self._live_seconds, report.ended - self._first_ended
+        else:
+            seconds = report.task_seconds + report.live * max(0.0, self._time - self._reported)
+            ended = report.ended
+        if ended <= 0 or seconds <= 0:  # none has ended, or no scan has found one alive
+            return None, False
+        observed = self._time - self._began
+        longer = seconds > observed * ended > 0
+        return (observed if longer else seconds / ended), longer
+
     @property
     def status(self) -> GroupStatus:
         """Its current figures."""
         report = self.report
-        ended = report.ended - self._first_ended
+        mean_life, longer = self._mean_life()
         return GroupStatus(
             group=report.group,
             name=report.name,
@@ -124,7 +171,7 @@ class Group:
             line=report.line,
             own=report.own,
             live=report.live,
-            live_peak=self.live_peak,
+            live_peak=self.live_peak or (None if report.created or report.ended else 0),
             created=report.created,
             ended=report.ended,
             since=report.since,
@@ -132,23 +179,46 @@ class Group:
             ended_per_second=finite_rate(self._ended),
             failed=report.failed,
             retained=report.retained,
-            mean_life=self._live_seconds / ended if ended > 0 else None,
+            mean_life=mean_life,
             # It has aged since, unless it has ended, which would have been reported.
             oldest=None if report.oldest is None else report.oldest + max(0.0, self.now - self._reported),
             growth=self.meter.growth,
             rss=self._memory.at(report.live),
             leak=self.leak,
-            waits=self.waits,
+            waits=self.waits or (),
+            waits_known=self.waits is not None,
+            at_least=(("mean_life",) if longer else ()) + (MISSED if report.direct else ()),
         )
 
     @property
     def grows(self) -> bool:
         """Whether its live tasks, or the done ones still referenced, grow without an explanation."""
-        return self.meter.leaks or self.retained_meter.leaks
+        plain = self.meter.is_plain and not self._withdrawn
+        return plain or self.meter.leaks or self.retained_meter.leaks
+
+    def add_waits(self, waits: Waits) -> None:
+        """Record where its tasks wait, and until when."""
+        self.waits, self.answered = waits.waits, True
+        self._timer = waits.until if waits.looked and waits.timed >= TIMED * waits.looked else None
+
+    @property
+    def too_early(self) -> bool:
+        """Whether timers will end its tasks, and none is much older than these timers."""
+        if self._timer is None or self._timer >= FOR_EVER or self.retained_meter.leaks:
+            return False
+        age = self.status.oldest or 0.0
+        return age < max(LEAST_AGE, LIFETIMES * self._timer)
+
+    def withdraw(self) -> bool:
+        """Take the verdict of a leak back if it no longer grows. Return whether that happened."""
+        if not self.leak or self.grows or not (self.meter.is_level and self.retained_meter.is_level_or_empty):
+            return False
+        self.leak, self._withdrawn, self.asked_at = False, True, None
+        return True
 
     def leak_text(self) -> str:
         """Return what grows, how fast, and where most of its tasks wait."""
-        report, live_grows = self.report, self.meter.leaks
+        report, live_grows = self.report, self.meter.leaks or not self.retained_meter.leaks
         growth = (self.meter if live_grows else self.retained_meter).growth
         where = f" ({short_place(report.file)}:{report.line})" if report.file else ""
         what = "grows" if live_grows else "has finished tasks that are still referenced: grows"

@@ -37,7 +37,7 @@ def merged(groups: Sequence[GroupStatus]) -> GroupStatus:
     return structs.replace(
         first,
         live=live,
-        live_peak=sum(group.live_peak for group in groups),
+        live_peak=_whole(_sum(group.live_peak for group in groups)),
         created=sum(group.created for group in groups),
         ended=ended,
         since=sum(group.since for group in groups),
@@ -53,6 +53,8 @@ def merged(groups: Sequence[GroupStatus]) -> GroupStatus:
         rss=_sum(group.rss for group in groups),
         leak=any(group.leak for group in groups),
         waits=tuple(WaitPlace(where, tasks, in_, on) for (where, in_, on), tasks in places),
+        waits_known=all(group.waits_known for group in groups),
+        at_least=tuple(sorted({name for group in groups for name in group.at_least})),
     )
 
 

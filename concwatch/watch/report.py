@@ -36,6 +36,7 @@ FIGURES: Mapping[str, WatchFigure] = {
     "retained": WatchFigure(COUNT, sum, True),
     "leaks": WatchFigure(COUNT, sum, True),
     "queued": WatchFigure(COUNT, sum),
+    "queued_peak": WatchFigure(COUNT, sum),
     "threads": WatchFigure(COUNT, sum),
     "rss_peak": WatchFigure(BYTES, max),
     "rss_last": WatchFigure(BYTES, sum),
@@ -54,7 +55,6 @@ class ProcessRecord(Struct):
     rss_peak: int = 0
     cpu_seconds: float = 0.0
     threads: int = 0
-    live_peak: int = 0
 
 
 class WatchRecord:
@@ -76,7 +76,6 @@ class WatchRecord:
             record.rss_peak = max(record.rss_peak, sample.rss, lane.status.peak_rss or 0)
             record.cpu_seconds = max(record.cpu_seconds, sample.cpu_seconds or 0.0)
             record.threads = max(record.threads, sample.threads or 0)
-            record.live_peak = max(record.live_peak, sample.live or 0)
 
     def as_json(self, command: Sequence[str], exit_status: int | None, seconds: float) -> dict[str, Any]:
         """Return the report, in bytes and seconds."""
@@ -105,10 +104,14 @@ class WatchRecord:
             "rss_peak": record.rss_peak or None,
             "cpu_seconds": round(record.cpu_seconds, 3),
             "threads": record.threads,
-            **{name: getattr(tick, name, None) for name in ("queued", "created", "live")},
-            "live_peak": record.live_peak if tick else None,
+            "queued": getattr(tick, "queued", None),
+            "queued_peak": lane.queued_peak,
+            **{name: getattr(tick, name, None) for name in ("created", "live")},
+            "live_peak": lane.live_peak,
             "live_at_end": tick.live if tick and lane.exited_normally else None,
             **{name: getattr(tick, name, None) for name in ("ended", "failed", "retained")},
+            "missed": tick.missed if tick else None,
+            "at_least": ["created", "ended", "live_peak"] if tick and _misses(lane) else [],
             "lag_p99": lane.lags.quantile(0.99),
             "gc_seconds": tick.gc if tick else None,
             "leaks": sum(group.leak for group in lane.groups.values()),
@@ -119,6 +122,12 @@ class WatchRecord:
         }
 
 
+def _misses(lane: WatchedProcess) -> bool:
+    """Return whether tasks that only scans find may have been missed."""
+    missed = lane.tick is not None and lane.tick.missed > 0
+    return missed or any(group.report.direct for group in lane.groups.values())
+
+
 def _group(status: GroupStatus, ended: bool) -> dict[str, Any]:
     return {
         **{name: getattr(status, name) for name in ("name", "file", "line", "created", "live", "live_peak")},
@@ -127,6 +136,7 @@ def _group(status: GroupStatus, ended: bool) -> dict[str, Any]:
         "growth": structs.asdict(status.growth) if status.growth else None,
         "rss": None if status.rss is None else round(status.rss),
         "waits": [{"where": place.where, "tasks": place.tasks} for place in status.waits],
+        "at_least": list(status.at_least),
         "leak": status.leak,
         "leaks": int(status.leak),
     }

@@ -12,7 +12,15 @@ from concwatch.lab.series import Series
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, State, blank_sample
 from concwatch.lab.worker_log import WorkerLog
 from concwatch.links.agent_link import Agent
-from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, AgentWaiting, Groups, Waits
+from concwatch.links.agent_messages import (
+    AgentEnd,
+    AgentReady,
+    AgentTick,
+    AgentWaiting,
+    Groups,
+    ThreadCount,
+    Waits,
+)
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading
@@ -28,6 +36,9 @@ UNCHANGED = 0.75
 
 LOST_TIMEOUT = 2.0
 """Seconds after which the figures of a process without its agent are unknown; if it ends before, its last."""
+
+ANSWER_TIME = 2.0
+"""Seconds after which an agent is not expected to answer where the tasks of a group wait."""
 
 MAX_LEAKS = 20
 """Groups per process whose leak is logged."""
@@ -65,6 +76,10 @@ class WatchedProcess:
         self.tick: AgentTick | None = None
         self.groups: dict[int, Group] = {}
         """By the agent's number of the group."""
+        self.threads: tuple[ThreadCount, ...] = ()
+        """The live threads by target, as last reported: about once a second."""
+        self.queued_peak: int | None = None
+        self.live_peak: int | None = None
         self.lines: TracedLines | None = None
         self.reading: Reading | None = None
         self.rss_first: int | None = None
@@ -169,7 +184,7 @@ class WatchedProcess:
                     self._update_groups(arrival)
                 case Waits():
                     if arrival.group in self.groups:
-                        self.groups[arrival.group].waits = arrival.waits
+                        self.groups[arrival.group].add_waits(arrival)
                 case TracedLines():
                     self.lines = arrival
                     self._memory.add_lines(arrival)
@@ -188,7 +203,7 @@ class WatchedProcess:
                         self._lost_at = now
         if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
             self._lost_at = math.inf
-            self.tick, self.groups = None, {}
+            self.tick, self.groups, self.threads = None, {}, ()
         self._agent_log.summarize(now)
         self._add_sample(now)
 
@@ -199,6 +214,11 @@ class WatchedProcess:
         # Groups that have not changed are not reported again: their rates and their growth go on to today.
         if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
             self._update_groups(Groups(tick.scan_time, ()))
+        self.threads = tick.threads or self.threads
+        if tick.queued is not None:
+            self.queued_peak = max(self.queued_peak or 0, tick.queued)
+        if tick.live is not None:
+            self.live_peak = max(self.live_peak or 0, tick.live, tick.live_peak or 0)
         self.process_name = tick.name or self.process_name
         self._created.add(tick.time, tick.created)
         if tick.ended is not None and tick.scan_time is not None:
@@ -212,7 +232,7 @@ class WatchedProcess:
         rss = self.reading.rss if self.reading else None
         for number, report in reports.items():
             if number not in self.groups:
-                self.groups[number] = Group(report, groups.time)
+                self.groups[number] = Group(report, groups.time, self.ready.started if self.ready else None)
         for number, group in self.groups.items():
             group.update(reports.get(number, group.report), groups.time, rss)
 
@@ -261,13 +281,23 @@ class WatchedProcess:
             **reported,
         )
 
-    def detect_leaks(self) -> None:
-        """Mark the groups that leak, and ask the agent where their tasks wait."""
+    def detect_leaks(self, now: float) -> None:
+        """Mark the groups that leak, once the agent has answered where their tasks wait."""
+        leaks = sum(group.leak for group in self.groups.values())
         for number, group in self.groups.items():
-            leaks = sum(one.leak for one in self.groups.values())
-            if not group.leak and leaks < MAX_LEAKS and group.grows:
-                group.leak = True
+            if group.withdraw():
+                self.reported_leaks.discard(number)
+                self._log_event(f"{group.report.name} no longer grows: not called a leak any more", "info")
+            elif group.leak or leaks >= MAX_LEAKS or not group.grows:
+                continue
+            elif group.asked_at is None:
+                group.asked_at, group.answered = now, False
                 self.send("waits", group=number)
+            elif group.answered or now >= group.asked_at + ANSWER_TIME:
+                group.asked_at = None
+                if not group.too_early:
+                    group.leak = True
+                    leaks += 1
 
     def new_leaks(self) -> list[Group]:
         """Return the marked groups that it has not returned before."""
@@ -312,7 +342,7 @@ class WatchedProcess:
             if tick.limiter is not None:
                 used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
                 rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
-            rows += [(thread.name, counted(thread.count, "thread")) for thread in tick.threads[:4]]
+            rows += [(thread.name, counted(thread.count, "thread")) for thread in self.threads[:4]]
             rows += [
                 (
                     "retained",

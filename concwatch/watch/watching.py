@@ -137,7 +137,7 @@ class Watching(Observable):
             lane.step(now)
         if now >= self._leaks_due:
             self._leaks_due = now + LEAK_INTERVAL
-            self._log_leaks()
+            self._log_leaks(now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
             self.machine.update(())
@@ -211,12 +211,12 @@ class Watching(Observable):
         else:
             lane.end("ended", now)
 
-    def _log_leaks(self) -> None:
-        """Log each leak once, a call after its detection: by then the agent has sent where tasks wait."""
+    def _log_leaks(self, now: float) -> None:
+        """Log each leak once."""
         for lane in self.alive:
+            lane.detect_leaks(now)
             for group in lane.new_leaks():
                 self.log(lane.name, group.leak_text(), "warning")
-            lane.detect_leaks()
 
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a snapshot of all processes."""

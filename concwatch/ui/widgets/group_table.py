@@ -38,7 +38,7 @@ def _column(
 
     def text(group: GroupStatus) -> str:
         found = value(group)
-        return UNKNOWN if found is None else form(found)
+        return UNKNOWN if found is None else ("≥" if name in group.at_least else "") + form(found)
 
     return Column(title, cells, text, value, leaves)
 
@@ -125,7 +125,9 @@ class GroupTable(Table):
     @staticmethod
     def _waits(group: GroupStatus) -> Sequence[Content]:
         if not group.waits:
-            return [Content.styled("   ↳ reading where its tasks wait …", "$dim")]
+            known = "not known where its tasks wait" if group.live else "no tasks wait"
+            text = known if group.waits_known or not group.live else "reading where its tasks wait …"
+            return [Content.styled(f"   ↳ {text}", "$dim")]
         return [
             Content.assemble(
                 ("   ↳ ", "$dim"),

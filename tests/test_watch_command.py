@@ -110,6 +110,27 @@ def test_a_failed_expectation_names_the_coroutines_and_exits_with_status_1(app):
     assert [row["holds"] for row in json.loads(done.stdout)["expectations"]] == [False, True]
 
 
+FORGETS = """
+import asyncio
+async def background(): await asyncio.sleep(3600)
+async def main():
+    for _ in range(3): asyncio.ensure_future(background())
+asyncio.run(main())
+"""
+
+
+def test_tasks_that_asyncio_run_cancels_are_left_over_in_the_report_and_in_an_expectation(app):
+    program = app(FORGETS)
+    done = watch("--json", "-", "--expect", "background.left_over <= 0", "--", sys.executable, program)
+    assert done.returncode == 1
+    assert done.stderr == "concwatch: expected background.left_over <= 0: 3\n"
+    (process,) = json.loads(done.stdout)["processes"]
+    assert (process["live_at_end"], process["left_over"], process["destroyed"]) == (0, 3, 0)
+    lines = {group["name"]: group["left_over_lines"] for group in process["groups"]}
+    assert lines["background"] == [{"line": f"{program}:5", "tasks": 3}]
+    assert lines["main"] == []
+
+
 def test_seconds_terminates_the_program_and_the_report_has_where_its_tasks_wait(app):
     program = app(SERVICE)
     done = watch("--json", "-", "--seconds", "2", "--", sys.executable, program)

@@ -11,6 +11,7 @@ from concwatch.links.agent_messages import (
     AgentTick,
     GroupReport,
     Groups,
+    LineCount,
     ThreadCount,
     WaitPlace,
     Waits,
@@ -134,6 +135,20 @@ def test_the_report_has_the_last_figures_of_each_process():
     assert expected.items() <= process.items()
     (group,) = process["groups"]
     assert (group["name"], group["line"], group["live"], group["leak"]) == ("fetch_page", 10, 3, False)
+
+
+def test_left_over_tasks_are_an_event_at_first_and_when_they_are_ten_times_more():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    for at, left in enumerate((0, 3, 5, 30)):
+        lines = (LineCount("/app/crawl.py:41", left),) if left else ()
+        agent.report(Groups(float(at), (GroupReport(1, "fetch", left_over=left, left_lines=lines),)))
+        bench.advance()
+    texts = [event.text for event in bench.watching.events.since(0) if "left over" in event.text]
+    assert texts == [
+        f"fetch: {count} tasks left over when the main coroutine was done, created at app/crawl.py:41"
+        for count in (3, 30)
+    ]
 
 
 def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():

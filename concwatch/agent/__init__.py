@@ -73,6 +73,10 @@ absent.
     ``existing``   task objects that exist now, including done ones that something still references; absent
                    since Python 3.14. ``existing - retained`` is a more recent ``live`` with very many tasks
     ``retained``   done tasks that something still referenced at the scan; absent since Python 3.14
+    ``left_over``  tasks that were left over since the agent started: pending when the main coroutine of their
+                   loop was done, and then cancelled all at once, as ``asyncio.run`` does; or pending when
+                   their loop was closed. Unknown for a main coroutine of uvloop that calls ``sys.exit``
+    ``destroyed``  tasks that were destroyed while they were pending
     ``queued``     calls waiting for a thread of a ``ThreadPoolExecutor``, all executors together
     ``completed``, ``failed``, ``cancelled``  tasks that ended since ``outcomes`` was switched on; otherwise
                                               absent
@@ -108,14 +112,20 @@ were among them in the report before; `rest` sums up all but the first 200.
         ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans are
                        jittered, so that they are not in step with the program
         ``direct``     how many of ``created`` were found by a scan only: as many again may have been missed
+        ``left_over``, ``destroyed``  as in ``tick``
+        ``left_lines``  list of objects ``line``, ``tasks``, at most 5, the most frequent first: the lines
+                       that created the left-over tasks; ``line`` is empty where that was not recorded.
+                       Absent without left-over tasks
         ``completed``, ``failed``, ``cancelled``  absent without ``outcomes``
         ``oldest``     seconds since the oldest live sampled task was created; absent without one. One task
                        per group and half a second is sampled, so that tasks that stay long are among them.
                        Those that ``since`` counts are older, their age is unknown
-        ``starts``     list of strings, at most 5: lines that created the sampled tasks,
-                       ``"/app/crawl.py:41"``, the most frequent first
-    ``rest``       object ``groups``, ``created``, ``live``, ``ended``, ``since``, ``retained``: the sums of
-                   all groups beyond the first 200; absent if there are none
+        ``starts``     list of strings, at most 5: lines that created tasks, ``"/app/crawl.py:41"``, the most
+                       frequent first. They are read of the first 100 tasks of a group between two reports,
+                       400 in all
+    ``rest``       object ``groups``, ``created``, ``live``, ``ended``, ``since``, ``retained``,
+                   ``left_over``, ``destroyed``: the sums of all groups beyond the first 200; absent if there
+                   are none
 
 ``waits``: the answer to the command: where the tasks of a group wait, at most 50 places.
     ``group``      the requested number
@@ -154,7 +164,9 @@ Commands, monitor to agent
 What it does to the program
 ===========================
 ``create_task`` is replaced on the classes ``asyncio.BaseEventLoop`` and ``uvloop.Loop`` by a function that
-counts and passes everything on; no task factory is set. One thread reports; ``threading`` does not list it,
+counts and passes everything on; no task factory is set. For left-over tasks ``stop``, ``close`` and
+``call_exception_handler`` are replaced too, and, without a frame in tracebacks, ``run_until_complete`` and
+``run_forever``. One thread reports; ``threading`` does not list it,
 and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms. ``gc.callbacks`` gets
 an entry. trio gets an instrument. The agent never raises into the program.
 """

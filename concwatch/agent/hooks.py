@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from .imports import ImportHook
+from .left_over import LOOP_METHODS
 from .replacements import counting, counting_outcomes, counting_trio
 
 TYPE_CHECKING = False
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
 _ABSENT: Any = object()
 
-POINTS: Dict[str, Tuple[Optional[str], str]] = {
-    "asyncio.base_events": ("BaseEventLoop", "create_task"),
-    "uvloop": ("Loop", "create_task"),
-    "trio._core._run": (None, "setup_runner"),
+POINTS: Dict[str, Tuple[Optional[str], Tuple[str, ...]]] = {
+    "asyncio.base_events": ("BaseEventLoop", ("create_task", *LOOP_METHODS)),
+    "uvloop": ("Loop", ("create_task", *LOOP_METHODS)),
+    "trio._core._run": (None, ("setup_runner",)),
 }
-"""Module → class, or None for the module itself, and the attribute to replace."""
+"""Module → class, or None for the module itself, and the attributes to replace."""
 
 
 class Replacement:
@@ -29,7 +30,8 @@ class Replacement:
         self._owner = owner
         self._name = name
         self._previous = vars(owner).get(name, _ABSENT)
-        self._original = getattr(owner, name)
+        # Not what the class returns: that would leave out the hook of another copy of the agent.
+        self._original = getattr(owner, name) if self._previous is _ABSENT else self._previous
         self._ours: Any = None
 
     @property
@@ -60,7 +62,8 @@ class Hooks:
     def __init__(self) -> None:
         self.outcomes = False
         """Whether the way that tasks end is counted."""
-        self._replaced: Dict[str, Replacement] = {}
+        self._replaced: Dict[Tuple[str, str], Replacement] = {}
+        """By module and attribute."""
         self._import_hook = ImportHook(POINTS, self.replace)
         self._active = False
 
@@ -74,31 +77,39 @@ class Hooks:
         """Replace the functions of modules that were imported without the finder."""
         for name in POINTS:
             module = sys.modules.get(name)
-            if module is not None and name not in self._replaced:
+            if module is not None:
                 self.replace(name, module)
 
     def replace(self, name: str, module: Optional[ModuleType]) -> None:
-        """Replace the function of a module, unless the module is only partly imported."""
-        owner_name, attribute = POINTS[name]
-        owner = getattr(module, owner_name, None) if owner_name else module
-        if not self._active or name in self._replaced or not hasattr(owner, attribute):
+        """Replace the functions of a module, unless it is only partly imported."""
+        owner_name, attributes = POINTS[name]
+        if not self._active or all((name, attribute) in self._replaced for attribute in attributes):
             return
-        replacement = Replacement(owner, attribute)
-        if self._replaced.setdefault(name, replacement) is not replacement:
-            return  # another thread was faster
-        try:
-            replacement.install(self._wrap(name))
-        except (TypeError, AttributeError):  # an immutable class
-            del self._replaced[name]
+        owner = getattr(module, owner_name, None) if owner_name else module
+        for attribute in attributes:
+            if (name, attribute) in self._replaced or not hasattr(owner, attribute):
+                continue
+            replacement = Replacement(owner, attribute)
+            if self._replaced.setdefault((name, attribute), replacement) is not replacement:
+                continue  # another thread was faster
+            try:
+                replacement.install(self._wrap(attribute))
+            except (TypeError, AttributeError):  # an immutable class
+                del self._replaced[name, attribute]
 
-    def _wrap(self, name: str) -> Callable[[Any], Any]:
-        return counting_trio if name.startswith("trio") else counting_outcomes if self.outcomes else counting
+    def _wrap(self, attribute: str) -> Callable[[Any], Any]:
+        if attribute in LOOP_METHODS:
+            return LOOP_METHODS[attribute]
+        if attribute == "setup_runner":
+            return counting_trio
+        return counting_outcomes if self.outcomes else counting
 
     def set_outcomes(self, on: bool) -> None:
         """Start or stop counting how tasks end."""
         self.outcomes = on
-        for name, replacement in self._replaced.items():
-            replacement.install(self._wrap(name))
+        for (_, attribute), replacement in self._replaced.items():
+            if attribute == "create_task":
+                replacement.install(self._wrap(attribute))
 
     def remove(self) -> None:
         """Restore all functions, except those that other code has replaced: that still calls ours."""
@@ -106,7 +117,7 @@ class Hooks:
         if self.outcomes:
             self.set_outcomes(False)
         self._import_hook.remove()
-        self._replaced = {name: one for name, one in self._replaced.items() if not one.remove()}
+        self._replaced = {point: one for point, one in self._replaced.items() if not one.remove()}
 
 
 HOOKS = Hooks()

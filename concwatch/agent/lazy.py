@@ -34,8 +34,8 @@ PATIENCE = 1.0
 _EMPTY_REPORT = """\
 {{"type":"ready","protocol":{protocol},"engine":"agent","name":"{name}","pid":{pid},"ppid":{ppid},\
 "runtime":"{runtime}","flags":[],"can":[],"workloads":[]}}
-{{"type":"tick","time":{time},"number":1,"created":0,"live":0,"ended":0,"since":0,"scan_created":0,\
-"scan_time":{time},"cpu":{cpu}}}
+{{"type":"tick","time":{time},"number":1,"created":0,"live":0,"ended":0,"since":0,"left_over":0,\
+"destroyed":0,"scan_created":0,"scan_time":{time},"cpu":{cpu}}}
 {{"type":"waiting"}}
 """
 """The reports of a process that has nothing to report so far."""

@@ -2,6 +2,9 @@
 
 MAX_NAME_LENGTH = 200
 
+FILE = "<concwatch/agent>"
+"""The file name of the code that the agent compiles."""
+
 
 def printable(text: object) -> str:
     """Return a name with at most 200 characters and each unprintable one replaced by ``?``."""

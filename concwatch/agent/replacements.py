@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 
 from .counting import COUNTS
+from .names import FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict
-
-FILE = "<concwatch/agent>"
 
 _CREATE_TASK = """
 def create_task(self, coro, {signature}):
@@ -54,7 +53,7 @@ def counting(original: Callable[..., Any]) -> Callable[..., Any]:
         "count_and_sample": COUNTS.count_and_sample,
     }
     exec(compile(text, FILE, "exec"), namespace)
-    return _named_like(original, namespace["create_task"])
+    return named_like(original, namespace["create_task"])
 
 
 def _are_none(defaults: Dict[str, Any]) -> bool:
@@ -80,7 +79,7 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
             pass
         return task
 
-    return _named_like(original, create_task)
+    return named_like(original, create_task)
 
 
 class _Instrument:
@@ -114,10 +113,11 @@ def counting_trio(original: Callable[..., Any]) -> Callable[..., Any]:
             pass
         return original(clock, instruments, *args, **kw)
 
-    return _named_like(original, setup_runner)
+    return named_like(original, setup_runner)
 
 
-def _named_like(original: Any, function: Any) -> Callable[..., Any]:
+def named_like(original: Any, function: Any) -> Callable[..., Any]:
+    """Give ``function`` the names and the docstring of the ``original`` that it calls, and return it."""
     for name in ("__name__", "__qualname__", "__doc__"):
         setattr(function, name, getattr(original, name, None) or getattr(function, name))
     function.__wrapped__ = original

@@ -25,6 +25,7 @@ GROUPS_INTERVAL = 0.5
 
 OUTCOMES = ("completed", "failed", "cancelled")
 FIGURES = ("live", "ended", "since", "retained")
+LEFT = ("left_over", "destroyed")
 
 
 def _sums(groups: Iterable[Group], names: Tuple[str, ...]) -> Dict[str, int]:
@@ -34,7 +35,12 @@ def _sums(groups: Iterable[Group], names: Tuple[str, ...]) -> Dict[str, int]:
 
 def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str, Any]:
     """Return the fields of a tick."""
-    fields: Dict[str, Any] = {"time": monotonic(), "number": number, "created": COUNTS.created()}
+    fields: Dict[str, Any] = {
+        "time": monotonic(),
+        "number": number,
+        "created": COUNTS.created(),
+        **COUNTS.totals(),
+    }
     objects = task_objects()
     if objects is not None:
         fields["existing"] = objects
@@ -67,7 +73,7 @@ class Groups:
         groups = list(COUNTS.groups.values())
         groups.sort(key=lambda group: (-group.live, -group.ended, group.number))
         shown, others = groups[:MAX_GROUPS], groups[MAX_GROUPS:]
-        names = FIGURES + OUTCOMES if outcomes else FIGURES
+        names = FIGURES + LEFT + (OUTCOMES if outcomes else ())
         changed: List[Dict[str, Any]] = []
         for group in shown:
             figures = {name: getattr(group, name) for name in names}
@@ -85,10 +91,16 @@ class Groups:
             return None
         report: Dict[str, Any] = {"time": scan.began, "groups": changed}
         if others:
-            sums = _sums(others, FIGURES)
+            sums = _sums(others, FIGURES + LEFT)
             created = sums["live"] + sums["ended"] - sums["since"]
             report["rest"] = {"groups": len(others), "created": created, **sums}
         return report
+
+
+def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:
+    ranked = list(lines.items())  # a copy: other threads add to it
+    ranked.sort(key=lambda item: -item[1])
+    return ranked[:MAX_STARTS]
 
 
 def _group_fields(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
@@ -104,7 +116,7 @@ def _group_fields(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
     oldest = group.oldest()
     if oldest is not None:
         fields["oldest"] = round(monotonic() - oldest[1], 3)
-    ranked = list(group.starts.items())  # a copy: other threads add to it
-    ranked.sort(key=lambda item: -item[1])
-    fields["starts"] = [start for start, _ in ranked[:MAX_STARTS]]
+    fields["starts"] = [line for line, _ in _most(group.starts)]
+    if group.left:
+        fields["left_lines"] = [{"line": line, "tasks": tasks} for line, tasks in _most(group.left_lines)]
     return fields

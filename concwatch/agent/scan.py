@@ -130,8 +130,9 @@ class Scan:
     def run(self) -> Iterator[None]:
         """Count all tasks once. A generator: one time slice per step."""
         began = monotonic()
+        # A copy: while the items are made, the garbage collector may free a function and change the groups.
         # Read before the tasks are copied: a task counted by then is in the copy, unless it has ended.
-        counted = {key: group.counted() for key, group in list(COUNTS.groups.items())}
+        counted = {key: group.counted() for key, group in COUNTS.groups.copy().items()}
         if began >= self._loops_due:
             self._loops_due = began + 1.0
             add_running_loops()
@@ -178,7 +179,7 @@ class Scan:
         self, began: float, counted: Optional[Dict[int, int]], live: Dict[int, int], retained: Dict[int, int]
     ) -> None:
         """Compute the ended tasks from those ``counted`` before the scan and those that it found."""
-        groups = list(COUNTS.groups.items())
+        groups = list(COUNTS.groups.copy().items())
         seconds = 0.0 if self.began is None else began - self.began
         for key, group in groups:
             before = group.live

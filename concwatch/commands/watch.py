@@ -65,7 +65,7 @@ WAITS_GROUPS = 10
     type=Parsed("expectation", parse_watch_expectation),
     multiple=True,
     metavar="EXPECTATION",
-    help='With --json: exit with status 1 unless this holds, such as "live_at_end <= 0". Can be repeated.',
+    help='With --json: exit with status 1 unless this holds, such as "left_over <= 0". Can be repeated.',
 )
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots", "--cells")})

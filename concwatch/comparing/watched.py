@@ -31,6 +31,8 @@ FIGURES: dict[str, tuple[str, Unit, int]] = {
     "mean_life": ("mean life", SECONDS, 1),
     "growth_per_minute": ("growth a minute", COUNT, 1),
     "retained": ("retained", COUNT, 1),
+    "left_over": ("left over", COUNT, 1),
+    "destroyed": ("destroyed", COUNT, 1),
 }
 """Figure of a process or of a group → its title, its unit, and 1 if more is worse."""
 

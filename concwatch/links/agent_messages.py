@@ -81,6 +81,8 @@ class AgentTick(Struct, tag="tick", frozen=True):
     scan_time: Clock | None = None
     existing: Count | None = None
     retained: Count | None = None
+    left_over: Count | None = None
+    destroyed: Count | None = None
     queued: Count | None = None
     completed: Count | None = None
     failed: Count | None = None
@@ -98,6 +100,13 @@ class AgentTick(Struct, tag="tick", frozen=True):
     flags: TextList = ()
     name: ShortText = ""
     """The process's new name; empty if it has not changed."""
+
+
+class LineCount(Struct, frozen=True):
+    """How many tasks a line created; the line is empty if it was not recorded."""
+
+    line: ShortText
+    tasks: Count
 
 
 class GroupReport(Struct, frozen=True):
@@ -122,6 +131,9 @@ class GroupReport(Struct, frozen=True):
     direct: Count = 0
     oldest: Seconds | None = None
     starts: TextList = ()
+    left_over: Count | None = None
+    destroyed: Count | None = None
+    left_lines: tuple[LineCount, ...] = ()
 
 
 class Rest(Struct, frozen=True):
@@ -133,6 +145,8 @@ class Rest(Struct, frozen=True):
     ended: Count = 0
     since: Count = 0
     retained: Count | None = None
+    left_over: Count | None = None
+    destroyed: Count | None = None
 
 
 class Groups(Struct, tag="groups", frozen=True):

@@ -103,7 +103,8 @@ changes; the last one holds for the whole recording.
     ``time``, ``lane``
     ``groups``     list of objects, the largest first, at most 50: ``name``, ``file``, ``line``, ``own``,
                    ``live``, ``live_peak``, ``created``, ``ended``, ``since``, ``failed``, ``retained`` as the
-                   agent reports them; ``created_per_second``, ``ended_per_second``; ``mean_life``, ``oldest``
+                   agent reports them, and ``left_over``, ``destroyed``, ``left_lines`` if it does;
+                   ``created_per_second``, ``ended_per_second``; ``mean_life``, ``oldest``
                    in seconds; ``growth``: tasks a minute with the 95 % interval, or null; ``leak``;
                    ``waits``: where they wait; ``waits_known``: whether they were asked for; ``at_least``: the
                    names of the figures that may be higher

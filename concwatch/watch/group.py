@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from concwatch.lab.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
 from concwatch.lab.rates import Trailing
-from concwatch.links.agent_messages import GroupReport, WaitPlace, Waits
+from concwatch.links.agent_messages import GroupReport, LineCount, WaitPlace, Waits
 from concwatch.text import short_place
-from concwatch.units import format_count
+from concwatch.units import counted, format_count
 
 RETAINED_SPAN = 90.0
 """Seconds that finished tasks must grow before they are called a leak: a cache may be filling."""
@@ -52,6 +52,12 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     ended_per_second: float | None = None
     failed: int | None = None
     retained: int | None = None
+    left_over: int | None = None
+    """Tasks that were pending when the main coroutine of their loop was done, or when it was closed."""
+    destroyed: int | None = None
+    """Tasks that were destroyed while they were pending."""
+    left_lines: tuple[LineCount, ...] = ()
+    """The lines that created the left-over tasks."""
     mean_life: float | None = None
     """By Little's law: live tasks divided by tasks that end per second, over the whole time; at most that."""
     oldest: float | None = None
@@ -120,6 +126,7 @@ class Group:
         self._began = time if began is None else began
         self._live_seconds = 0.0  # for agents that do not report `task_seconds`
         self._first_ended = report.ended
+        self._left_logged = 0
 
     def update(self, report: GroupReport, time: float, rss: int | None) -> None:
         """Record the result of a scan.
@@ -179,6 +186,9 @@ class Group:
             ended_per_second=finite_rate(self._ended),
             failed=report.failed,
             retained=report.retained,
+            left_over=report.left_over,
+            destroyed=report.destroyed,
+            left_lines=report.left_lines,
             mean_life=mean_life,
             # It has aged since, unless it has ended, which would have been reported.
             oldest=None if report.oldest is None else report.oldest + max(0.0, self.now - self._reported),
@@ -216,11 +226,26 @@ class Group:
         self.leak, self._withdrawn, self.asked_at = False, True, None
         return True
 
+    def left_text(self) -> str:
+        """Return how many tasks are left over, and what created most; empty until they are ten times more."""
+        report = self.report
+        left = report.left_over or 0
+        if not left or left < 10 * self._left_logged:
+            return ""
+        self._left_logged = left
+        line = report.left_lines[0].line if report.left_lines else ""
+        created = f", created at {short_place(line)}" if line else ""
+        return f"{self._name}: {counted(left, 'task')} left over when the main coroutine was done{created}"
+
+    @property
+    def _name(self) -> str:
+        report = self.report
+        return f"{report.name} ({short_place(report.file)}:{report.line})" if report.file else report.name
+
     def leak_text(self) -> str:
         """Return what grows, how fast, and where most of its tasks wait."""
-        report, live_grows = self.report, self.meter.leaks or not self.retained_meter.leaks
+        live_grows = self.meter.leaks or not self.retained_meter.leaks
         growth = (self.meter if live_grows else self.retained_meter).growth
-        where = f" ({short_place(report.file)}:{report.line})" if report.file else ""
         what = "grows" if live_grows else "has finished tasks that are still referenced: grows"
         rate = (
             f" by {format_count(round(growth.per_minute))} a minute, "
@@ -230,7 +255,7 @@ class Group:
         )
         most = self.waits[0] if self.waits else None
         waits = f"; {format_count(most.tasks)} wait at {short_place(most.where)}" if most else ""
-        return f"{report.name}{where} {what}{rate}{waits}"
+        return f"{self._name} {what}{rate}{waits}"
 
 
 def finite_rate(counter: Trailing) -> float | None:

@@ -1,11 +1,12 @@
 """Groups of watched processes: merged by function, filtered and sorted."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import structs
 
 from concwatch.lab.growth import Growth
-from concwatch.links.agent_messages import GroupReport, WaitPlace
+from concwatch.links.agent_messages import GroupReport, LineCount, WaitPlace
 from concwatch.watch.group import GroupStatus
 
 REST = "other coroutines"
@@ -45,6 +46,9 @@ def merged(groups: Sequence[GroupStatus]) -> GroupStatus:
         ended_per_second=_sum(group.ended_per_second for group in groups),
         failed=_whole(_sum(group.failed for group in groups)),
         retained=_whole(_sum(group.retained for group in groups)),
+        left_over=_whole(_sum(group.left_over for group in groups)),
+        destroyed=_whole(_sum(group.destroyed for group in groups)),
+        left_lines=_lines(groups),
         mean_life=sum(life * count for life, count in lives) / sum(count for _, count in lives)
         if lives
         else None,
@@ -56,6 +60,14 @@ def merged(groups: Sequence[GroupStatus]) -> GroupStatus:
         waits_known=all(group.waits_known for group in groups),
         at_least=tuple(sorted({name for group in groups for name in group.at_least})),
     )
+
+
+def _lines(groups: Iterable[GroupStatus]) -> tuple[LineCount, ...]:
+    """Return the lines that created the left-over tasks of several groups, the most frequent first."""
+    lines: Counter[str] = Counter()
+    for group in groups:
+        lines.update({line.line: line.tasks for line in group.left_lines})
+    return tuple(LineCount(line, tasks) for line, tasks in lines.most_common())
 
 
 def _whole(value: float | None) -> int | None:

@@ -31,6 +31,8 @@ FIGURES: Mapping[str, WatchFigure] = {
     "live": WatchFigure(COUNT, sum, True),
     "live_at_end": WatchFigure(COUNT, sum, True),
     "live_peak": WatchFigure(COUNT, sum, True),
+    "left_over": WatchFigure(COUNT, sum, True),
+    "destroyed": WatchFigure(COUNT, sum, True),
     "ended": WatchFigure(COUNT, sum, True),
     "failed": WatchFigure(COUNT, sum, True),
     "retained": WatchFigure(COUNT, sum, True),
@@ -109,6 +111,7 @@ class WatchRecord:
             **{name: getattr(tick, name, None) for name in ("created", "live")},
             "live_peak": lane.live_peak,
             "live_at_end": tick.live if tick and lane.exited_normally else None,
+            **{name: _so_far(getattr(tick, name, None), lane) for name in ("left_over", "destroyed")},
             **{name: getattr(tick, name, None) for name in ("ended", "failed", "retained")},
             "missed": tick.missed if tick else None,
             "at_least": ["created", "ended", "live_peak"] if tick and _misses(lane) else [],
@@ -116,7 +119,7 @@ class WatchRecord:
             "gc_seconds": tick.gc if tick else None,
             "leaks": sum(group.leak for group in lane.groups.values()),
             "groups": [
-                _group(group.status, lane.exited_normally)
+                _group(group.status, lane)
                 for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)
             ],
         }
@@ -128,10 +131,17 @@ def _misses(lane: WatchedProcess) -> bool:
     return missed or any(group.report.direct for group in lane.groups.values())
 
 
-def _group(status: GroupStatus, ended: bool) -> dict[str, Any]:
+def _so_far(count: int | None, lane: WatchedProcess) -> int | None:
+    """Return a count that only rises; None for 0 if the process ended without its last report."""
+    return count if count or lane.alive or lane.exited_normally else None
+
+
+def _group(status: GroupStatus, lane: WatchedProcess) -> dict[str, Any]:
     return {
         **{name: getattr(status, name) for name in ("name", "file", "line", "created", "live", "live_peak")},
-        "live_at_end": status.live if ended else None,
+        "live_at_end": status.live if lane.exited_normally else None,
+        **{name: _so_far(getattr(status, name), lane) for name in ("left_over", "destroyed")},
+        "left_over_lines": [{"line": line.line or None, "tasks": line.tasks} for line in status.left_lines],
         **{name: getattr(status, name) for name in ("ended", "failed", "mean_life", "retained")},
         "growth": structs.asdict(status.growth) if status.growth else None,
         "rss": None if status.rss is None else round(status.rss),
@@ -189,12 +199,12 @@ class WatchVerdict(Struct, frozen=True):
 
 
 def parse_watch_expectation(text: str) -> WatchExpectation:
-    """Parse an expectation, such as ``live_at_end <= 0`` or ``fetch_page.live_peak < 100``.
+    """Parse an expectation, such as ``left_over <= 0`` or ``fetch_page.live_peak < 100``.
 
     Raises:
         ValueError: it is malformed; the message is one line that says what was expected.
     """
-    form = '[GROUP.]FIGURE OP VALUE, such as "live_at_end <= 0"'
+    form = '[GROUP.]FIGURE OP VALUE, such as "left_over <= 0"'
     return WatchExpectation.parse(
         text,
         form,

@@ -235,6 +235,9 @@ class WatchedProcess:
                 self.groups[number] = Group(report, groups.time, self.ready.started if self.ready else None)
         for number, group in self.groups.items():
             group.update(reports.get(number, group.report), groups.time, rss)
+            text = group.left_text()
+            if text:
+                self._log_event(text, "warning")
 
     def _add_sample(self, now: float) -> None:
         reading = self._reader.read() if self._reader else None

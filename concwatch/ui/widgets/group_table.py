@@ -32,7 +32,12 @@ def _growth_text(growth: Growth | None) -> str:
 
 
 def _column(
-    title: str, cells: int, name: str, form: Callable[[float], str], leaves: int = 0
+    title: str,
+    cells: int,
+    name: str,
+    form: Callable[[float], str],
+    leaves: int = 0,
+    optional: bool = False,
 ) -> Column[GroupStatus]:
     value = attrgetter(name)
 
@@ -40,7 +45,7 @@ def _column(
         found = value(group)
         return UNKNOWN if found is None else ("≥" if name in group.at_least else "") + form(found)
 
-    return Column(title, cells, text, value, leaves)
+    return Column(title, cells, text, value, leaves, optional)
 
 
 COLUMNS: tuple[Column[GroupStatus], ...] = (
@@ -60,6 +65,8 @@ COLUMNS: tuple[Column[GroupStatus], ...] = (
     _column("peak", 8, "live_peak", format_short, 9),
     _column("failed", 8, "failed", format_short, 8),
     _column("retained", 8, "retained", format_short, 4),
+    _column("left over", 9, "left_over", format_short, 2, optional=True),
+    _column("destroyed", 9, "destroyed", format_short, 2, optional=True),
 )
 
 
@@ -92,7 +99,7 @@ class GroupTable(Table):
         if self._shown is None:
             return ()
         groups, sorted_by, chosen, rows, opened = self._shown
-        columns = columns_for(COLUMNS, width - NAME - PLACE)
+        columns = columns_for(COLUMNS, width - NAME - PLACE, groups)
         room = max(0, width - sum(column.width for column in columns))
         name_room = min(max(NAME, room // 2), room)
         lines: list[Sequence[Cell]] = [
@@ -124,11 +131,19 @@ class GroupTable(Table):
 
     @staticmethod
     def _waits(group: GroupStatus) -> Sequence[Content]:
+        left = [
+            Content.assemble(
+                ("   ↳ ", "$dim"),
+                (f"{format_count(line.tasks):>9}", "bold $warning"),
+                f" left over, created at {short_place(line.line)}" if line.line else " left over",
+            )
+            for line in group.left_lines
+        ]
         if not group.waits:
             known = "not known where its tasks wait" if group.live else "no tasks wait"
             text = known if group.waits_known or not group.live else "reading where its tasks wait …"
-            return [Content.styled(f"   ↳ {text}", "$dim")]
-        return [
+            return left or [Content.styled(f"   ↳ {text}", "$dim")]
+        return left + [
             Content.assemble(
                 ("   ↳ ", "$dim"),
                 (f"{format_count(place.tasks):>9}", "bold"),

@@ -1,0 +1,194 @@
+"""Counts the tasks that a loop leaves behind: pending when its main coroutine is done, or when it is closed.
+
+``asyncio.run`` and the plugins of test frameworks cancel such tasks before they close a loop, so that nothing
+is left to see afterwards. They run the loop once more for that: a run that begins when the main coroutine is
+done and all pending tasks have been cancelled is theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+from _weakref import ref
+
+from .counting import COUNTS
+from .replacements import named_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Optional
+
+DESTROYED = "Task was destroyed but it is pending!"
+"""The message of asyncio's report about such a task."""
+
+COMPLETE, FOREVER = "run_until_complete", "run_forever"
+
+CALLBACK = "_run_until_complete_cb"
+"""The name of asyncio's function that stops the loop, for one that was running before the agent started."""
+
+ANYIO_RUNNER = "TestRunner._run_tests_and_fixtures"
+"""The coroutine function in which AnyIO's pytest plugin runs tests: it ends when the loop is closed."""
+
+
+class _Loop:
+    """What is known of one event loop."""
+
+    def __init__(self, loop: Any) -> None:
+        number = id(loop)
+        self.reference = ref(loop, lambda _: _loops.pop(number, None))
+        self.run = ""
+        """How it was run last: `COMPLETE` or `FOREVER`."""
+        self.entered = False
+        """Whether a run with `COMPLETE` has called `FOREVER`, as it does."""
+        self.main_done = False
+        """Whether the coroutine of the last run is done."""
+        self.counted: Dict[int, Any] = {}
+        """Weak references to the tasks that were counted, by ``id``."""
+        self.witness: Optional[Callable[[], Any]] = None
+        """A weak reference to a pending task that was not cancelled when the loop was last run."""
+
+
+_loops: Dict[int, _Loop] = {}
+"""By ``id``."""
+
+
+def _known(loop: Any) -> _Loop:
+    found = _loops.get(id(loop))
+    if found is None:
+        found = _loops.setdefault(id(loop), _Loop(loop))
+    return found
+
+
+def _pending(loop: Any) -> List[Any]:
+    """Return the pending tasks of a loop that have not been counted."""
+    counted = _known(loop).counted
+    tasks = sys.modules["asyncio.tasks"].all_tasks(loop)
+    return [task for task in tasks if (counted[id(task)]() if id(task) in counted else None) is not task]
+
+
+def _count(loop: Any, tasks: List[Any]) -> None:
+    known = _known(loop)
+    known.counted = {number: task for number, task in known.counted.items() if task() is not None}
+    for task in tasks:
+        known.counted[id(task)] = ref(task)
+        try:
+            if getattr(task.get_coro(), "__qualname__", "") != ANYIO_RUNNER:
+                COUNTS.count_left_over(task)
+        except Exception:  # a custom task class
+            pass
+
+
+def _is_cancelled(task: Any) -> bool:
+    """Return whether a pending task has been cancelled."""
+    cancelling = getattr(task, "cancelling", None)
+    if cancelling is not None:
+        return bool(cancelling() > 0)
+    while task is not None:  # up to Python 3.10: it, or what it waits for, or what that waits for
+        if getattr(task, "_must_cancel", False) or getattr(task, "_cancel_requested", False):
+            return True
+        task = getattr(task, "_fut_waiter", None)
+        if task is not None and task.cancelled():
+            return True
+    return False
+
+
+def _main_exited() -> bool:
+    """Return whether the main coroutine has ended with the exception that passes now, which stops no loop.
+
+    ``sys.exit()`` raises one. After Ctrl-C, up to Python 3.10, the main coroutine is still pending.
+    """
+    error = sys.exc_info()[1]
+    trace = error.__traceback__ if isinstance(error, (SystemExit, KeyboardInterrupt)) else None
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        if frame.f_code.co_name == COMPLETE:
+            main = frame.f_locals.get("future")
+            return main is not None and bool(main.done())
+    return False
+
+
+def _before_run(loop: Any) -> None:
+    """Count the tasks that are left over if the loop is about to run only for their cancellation."""
+    known = _known(loop)
+    if known.main_done or _main_exited():
+        witness = known.witness() if known.witness is not None else None
+        if witness is None or witness.done() or _is_cancelled(witness):
+            tasks = _pending(loop)
+            witness = next((task for task in tasks if not _is_cancelled(task)), None)
+            known.witness = None if witness is None else ref(witness)
+            if witness is None:
+                _count(loop, tasks)
+    known.run, known.entered, known.main_done = COMPLETE, False, False
+
+
+def _before_forever(loop: Any) -> None:
+    known = _known(loop)
+    if known.run == COMPLETE and not known.entered:
+        known.entered = True
+    else:
+        known.run, known.main_done = FOREVER, False
+
+
+class _Before:
+    """A method before whose call, or rather its access, a function is called.
+
+    A function in the method's place would show in every traceback that passes through it.
+    """
+
+    def __init__(self, original: Any, before: Callable[[Any], None]) -> None:
+        self._original = original
+        self._before = before
+
+    def __get__(self, loop: Any, owner: Any = None) -> Any:
+        if loop is not None:
+            try:
+                self._before(loop)
+            except Exception:  # the agent never raises into the program
+                pass
+        return self._original.__get__(loop, owner)
+
+
+def _stop(original: Any) -> Any:
+    def stop(self: Any) -> Any:
+        try:
+            # The end of the main coroutine is what stops a loop that runs until that is complete.
+            run = _known(self).run or sys._getframe(1).f_code.co_name
+            _known(self).main_done = run in (COMPLETE, CALLBACK)
+        except Exception:  # the agent never raises into the program
+            pass
+        return original(self)
+
+    return named_like(original, stop)
+
+
+def _close(original: Any) -> Any:
+    def close(self: Any) -> Any:
+        try:
+            if not self.is_running() and not self.is_closed():
+                _count(self, _pending(self))
+        except Exception:  # the agent never raises into the program
+            pass
+        return original(self)
+
+    return named_like(original, close)
+
+
+def _call_exception_handler(original: Any) -> Any:
+    def call_exception_handler(self: Any, context: Any) -> Any:
+        try:
+            if context.get("message") == DESTROYED:
+                COUNTS.count_destroyed(context["task"])
+        except Exception:  # the agent never raises into the program
+            pass
+        return original(self, context)
+
+    return named_like(original, call_exception_handler)
+
+
+LOOP_METHODS: Dict[str, Callable[[Any], Any]] = {
+    COMPLETE: lambda original: _Before(original, _before_run),
+    FOREVER: lambda original: _Before(original, _before_forever),
+    "stop": _stop,
+    "close": _close,
+    "call_exception_handler": _call_exception_handler,
+}
+"""The methods of event loops that are replaced, and what replaces them."""

@@ -24,6 +24,7 @@ from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
 from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
+from concwatch.ui.screens.lanes import COVERED, READING
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.fake import COSTS, FakeLink, Fault
@@ -584,6 +585,19 @@ async def choose(s, title, typed):
 
     await s.until(listed_first, f"the palette finds {title}")
     await s.press("enter")
+
+
+async def test_figures_wait_longer_behind_a_dialog_and_are_shown_at_once_when_it_closes():
+    async with stage((120, 40)) as s:
+        await s.press("question_mark")
+        await s.until(lambda: s.app.screen is not s.monitor, "the help covers the screen")
+        s.monitor.show_snapshot()  # so that no event is new
+        later = s.monitor.snapshot.time + 1000.0
+        assert s.monitor.is_due(later)
+        assert not s.monitor.is_due(later + READING)
+        assert s.monitor.is_due(later + COVERED)
+        await s.press("escape")
+        await s.until(lambda: s.monitor.is_due(s.monitor.snapshot.time), "figures are due again")
 
 
 async def test_help_lists_keys_and_the_palette_runs_their_commands():

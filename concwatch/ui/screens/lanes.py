@@ -49,9 +49,9 @@ NAME_CELLS = 8
 FRAME = 0.1
 """Seconds between two updates of a replay."""
 
-READING, COVERED = 0.25, 1.0
+READING, COVERED = 0.25, 2.0
 """The minimum seconds between two updates of live figures, so that people can read them; and behind a dialog,
-where Textual draws the whole screen each time. An event, and what the user does, is shown at once.
+where Textual draws the whole screen twice each time. An event, and what the user does, is shown at once.
 """
 
 
@@ -235,8 +235,12 @@ class LanesScreen(PrestyledScreen[None]):
         new = self._events_shown != self._source.events.count
         if now < self._due and not new:
             return False
-        self._due = now + (READING if self.is_current else COVERED)
+        self._due = now + (READING if self.is_active else COVERED)  # `is_current` is true behind a dialog too
         return True
+
+    def on_screen_resume(self) -> None:
+        """Show the next snapshot at once after a dialog has been closed."""
+        self._due = 0.0
 
     def _choose_colors(self) -> None:
         """Choose the colour of each lane, which depends on the theme."""
@@ -293,9 +297,8 @@ class LanesScreen(PrestyledScreen[None]):
     def _lane_series(self, snapshot: Snapshot) -> list[LaneSeries]:
         """Return the lanes as the charts draw them."""
         series = self._source.series()
-        held = {
-            index: card.slider.held for index, card in enumerate(self._cards) if card.slider.held is not None
-        }
+        cards = self._cards
+        held = {index: card.slider.held for index, card in enumerate(cards) if card.slider.held is not None}
         costs = self._trails.costs(snapshot.lanes, series, snapshot.time, held)
         names = [
             f"{lane.name}, median" if samples.band else lane.name
@@ -306,8 +309,8 @@ class LanesScreen(PrestyledScreen[None]):
                 names[lane],
                 series[lane],
                 self._colors[lane],
-                lane + 1 if self._cards else 0,
-                top=bool(self._cards) and lane == self.selected,
+                lane + 1 if cards else 0,
+                top=bool(cards) and lane == self.selected,
                 cost=costs[lane],
                 memos=self._memos.setdefault(names[lane], {}),
             )

@@ -678,7 +678,7 @@ def switch_on_and_drag(browser, served):
     browser.wait_for("→ about")
     target = re.search(r"([\d,]+) → about", "\n".join(browser.lines()))[1]
     browser.release()
-    browser.wait_for("created in")
+    browser.wait_for("tasks live after")
     count = int(target.replace(",", ""))
     assert count >= 1_000
     until(lambda: tasks_live(browser) == target, lambda: f"{target} are live: {tasks_live(browser)}")

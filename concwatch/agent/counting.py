@@ -67,7 +67,7 @@ def name_of(code: Any) -> str:
     return printable(getattr(code, "co_qualname", code.co_name))
 
 
-def _creating_line(depth: int) -> str:
+def creating_line(depth: int) -> str:
     """Return the nearest line of the program's own code up the stack, or else the nearest outside asyncio."""
     frame: Optional[FrameType] = sys._getframe(depth)
     nearest = ""
@@ -228,10 +228,10 @@ class Counts:
         self.lines: Dict[int, _TaskLine] = {}
         """By ``id`` of a task: the line that created it, of some tasks that exist."""
         self.left_over, self.destroyed = count(), count()
-        self.every_line = False
-        """Whether the creating line of each task is read, and none is counted fast."""
-        self.observer: Optional[Callable[[Any, Group, str], None]] = None
-        """Called with each left-over task, its group and its creating line."""
+        self.creation_observer: Optional[Callable[[Any, str], None]] = None
+        """Called with each new task and its creating line; no task is counted fast then."""
+        self.left_observer: Optional[Callable[[Any, Group], None]] = None
+        """Called with each left-over task and its group."""
         self._lines_due = LINES_PER_PERIOD
         self._numbers = count(1)
         self._wrappers: Set[int] = set()
@@ -373,19 +373,21 @@ class Counts:
             next(group.counter)
             if group.key in self.fast:  # inside a wrapper: only the first task is sampled
                 return
-            line = _creating_line(3)
+            line = creating_line(3)
             if group.lines_due == LINES_PER_GROUP:
                 group.add_sample(task, line)
                 self.compare_number(task)
             group.lines_due -= 1
             self._lines_due -= 1
             if (
-                (group.lines_due <= 0 or self._lines_due <= 0)
+                self.creation_observer is None
                 and group.name != OTHERS
-                and not self.every_line
+                and min(group.lines_due, self._lines_due) <= 0
             ):
                 self.fast[group.key] = group.counter.__next__
             self._add_line(group, task, line)
+            if self.creation_observer is not None:
+                self.creation_observer(task, line)
             self.add_loop(task.get_loop())
         except Exception:  # a task type without weak references, or without a loop
             pass
@@ -408,7 +410,7 @@ class Counts:
         """Remember the line that created a task."""
         if line and (line in group.starts or len(group.starts) < MAX_STARTS):
             group.starts[line] = group.starts.get(line, 0) + 1
-        if line and (len(self.lines) < MAX_LINES or self.every_line):
+        if line and len(self.lines) < MAX_LINES:
             known = _TaskLine(task, self._forget_line)
             known.number, known.line = id(task), line
             self.lines[known.number] = known
@@ -430,8 +432,8 @@ class Counts:
         known = line if line in group.left or len(group.left) < MAX_STARTS else ""
         next(group.left.setdefault(known, count()))
         next(self.left_over)
-        if self.observer is not None:
-            self.observer(task, group, line)
+        if self.left_observer is not None:
+            self.left_observer(task, group)
 
     def count_destroyed(self, task: Any) -> None:
         """Count a task that is destroyed while it is pending."""

@@ -74,7 +74,8 @@ class _Probe:
         return worst
 
 
-def _label(thread: Any) -> str:
+def thread_label(thread: Any) -> str:
+    """Return the function that a thread runs, or what kind of thread it is."""
     target = getattr(thread, "_target", None)
     if target is not None:
         target = getattr(target, "func", target)  # a partial
@@ -133,7 +134,7 @@ class Figures:
         self._threads_due = now + THREADS_INTERVAL
         counts: Dict[str, int] = {}
         for thread in threading.enumerate():
-            label = _label(thread)
+            label = thread_label(thread)
             counts[label] = counts.get(label, 0) + 1
         ranked = sorted(counts.items(), key=lambda item: -item[1])
         if len(ranked) > MAX_ENTRIES:

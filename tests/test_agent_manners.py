@@ -133,6 +133,40 @@ def test_the_agent_keeps_no_code_alive_and_the_groups_keep_their_totals(monitor,
     assert last["created"] == last["ended"] == 300 + 3  # main, and two by which asyncio.run shuts down
 
 
+ENDS = """
+import asyncio, multiprocessing, os, signal, sys
+async def stays(): await asyncio.sleep(600)
+async def main():
+    tasks = [asyncio.create_task(stays()) for _ in range(5)]
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    if sys.argv[1] == "_exit": os._exit(3)
+    if sys.argv[1] == "kill": os.kill(os.getpid(), signal.SIGTERM)
+    if sys.argv[1] == "raise_signal": signal.raise_signal(signal.SIGTERM)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("way", ["_exit", "kill", "raise_signal"])
+@oldest_and_newest
+def test_the_last_figures_arrive_from_what_ends_without_atexit(monitor, python, way):
+    program = monitor.start(ENDS, way, python=python)
+    process = monitor.process()
+    process.group("stays", live=5)
+    program.communicate()
+    assert program.returncode == (3 if way == "_exit" else -signal.SIGTERM)
+    process.wait("end")
+    assert process.all("tick")[-1]["live"] == 6
+
+
+def test_a_signal_that_the_program_handles_ends_no_report(monitor):
+    text = ENDS.replace("asyncio.run", "signal.signal(signal.SIGTERM, lambda *_: None)\nasyncio.run")
+    program = monitor.start(text, "kill")
+    process = monitor.process()
+    process.group("stays", live=5)
+    finish(program)
+    process.group("stays", live=0, left_over=5)  # cancelled by asyncio.run, after the signal
+
+
 INTERRUPTED = """
 import os, signal, sys, threading
 for module in sys.argv[1:]: __import__(module)

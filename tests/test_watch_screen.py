@@ -7,6 +7,7 @@ from concwatch.links.messages import TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
+from concwatch.watch.session import asked_for_input
 from tests.screen import Stage, Workers, running
 from tests.watch_driver import WatchBench
 
@@ -106,6 +107,14 @@ async def test_the_programs_output_is_shown_without_control_sequences(tmp_path):
         assert "\x1b" not in s.text()
         await s.press("escape")
         assert "first line" not in s.text()
+
+
+def test_a_debugger_s_prompt_at_the_end_of_the_output_is_noticed(tmp_path):
+    path = tmp_path / "output.log"
+    path.write_text("(Pdb) " + "later\n" * 1_000)
+    assert not asked_for_input(path)
+    path.write_text("later\n" * 1_000 + "(Pdb) \nbdb.BdbQuit\n")
+    assert asked_for_input(path)
 
 
 async def test_lines_that_hold_traced_memory_are_requested_and_shown(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .exits import EXIT_FUNCTIONS
 from .imports import ImportHook
 from .left_over import LOOP_METHODS
 from .replacements import counting, counting_outcomes, counting_trio
@@ -19,6 +20,8 @@ POINTS: Dict[str, Tuple[Optional[str], Tuple[str, ...]]] = {
     "asyncio.base_events": ("BaseEventLoop", ("create_task", *LOOP_METHODS)),
     "uvloop": ("Loop", ("create_task", *LOOP_METHODS)),
     "trio._core._run": (None, ("setup_runner",)),
+    "os": (None, ("_exit", "kill")),
+    "signal": (None, ("raise_signal",)),
 }
 """Module → class, or None for the module itself, and the attributes to replace."""
 
@@ -98,8 +101,9 @@ class Hooks:
                 del self._replaced[name, attribute]
 
     def _wrap(self, attribute: str) -> Callable[[Any], Any]:
-        if attribute in LOOP_METHODS:
-            return LOOP_METHODS[attribute]
+        known = LOOP_METHODS.get(attribute) or EXIT_FUNCTIONS.get(attribute)
+        if known is not None:
+            return known
         if attribute == "setup_runner":
             return counting_trio
         return counting_outcomes if self.outcomes else counting

@@ -10,8 +10,9 @@ from time import monotonic
 
 from . import places
 from .connection import Connection, Lost
+from .exits import BEFORE_EXIT
 from .primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
-from .session import FINISH_TIMEOUT, Session
+from .session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ FORK_TIMEOUT = 0.25
 
 MAX_ATTEMPTS = 5
 """Attempts to connect, and reconnections after the program has closed the connection."""
+
+FINISH_TIMEOUT = 1.0
+"""Seconds that the last scan and the last reports may take at exit."""
+
+AT_ONCE = 0.2
+"""Seconds that the last scan and the last reports may take if the process exits without ``atexit``."""
 
 EXIT_PRIORITY = -1_000
 """The priority of the agent's ``multiprocessing`` finalizer: after all of the program's."""
@@ -262,15 +269,23 @@ class Reporter:
 
     def finish(self) -> None:
         """Send the last figures when the process exits."""
+        self._finish(FINISH_TIMEOUT)
+
+    def finish_at_once(self) -> None:
+        """Send the last figures, if a monitor is connected, when the process exits without ``atexit``."""
+        if self._connection is not None:
+            self._finish(AT_ONCE)
+
+    def _finish(self, timeout: float) -> None:
         if not self.on or self.pid != os.getpid():
             return
         self.on = False
-        if self._stop_thread(FINISH_TIMEOUT):
+        if self._stop_thread(timeout):
             try:
                 # A short program may not be connected yet.
                 if self._connection is not None or (self._address is not None and self._find_monitor()):
                     assert self._session is not None
-                    self._session.finish()
+                    self._session.finish(timeout)
             except Lost:
                 pass
         self._disconnect()
@@ -301,6 +316,7 @@ if hasattr(os, "register_at_fork"):
         after_in_child=lambda: _suppressed(REPORTER.after_fork_in_child),
     )
 atexit.register(lambda: _suppressed(REPORTER.finish))
+BEFORE_EXIT.callback = REPORTER.finish_at_once
 
 
 def start(address: Optional[str]) -> None:

@@ -47,9 +47,6 @@ JITTER = 0.3
 COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
 
-FINISH_TIMEOUT = 1.0
-"""Seconds that the last scan and the last reports may take at exit."""
-
 
 class Session:
     """Counts for one monitor, over one connection or, if the program closes it, several in turn.
@@ -224,11 +221,11 @@ class Session:
     def _detach(self, fields: Dict[str, Any]) -> bool:
         raise Lost
 
-    def finish(self) -> None:
-        """Send the last figures when the process exits."""
+    def finish(self, timeout: float) -> None:
+        """Send the last figures when the process exits, within ``timeout`` seconds."""
         connection = self._connection
-        connection.timeout = FINISH_TIMEOUT
-        deadline = monotonic() + FINISH_TIMEOUT
+        connection.timeout = timeout
+        deadline = monotonic() + timeout
         for slices in (self._slices, self._scan.run(), self._scan.run()):  # two: see `Group.uncounted`
             for _ in slices or ():
                 if monotonic() > deadline:

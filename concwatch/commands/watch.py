@@ -22,7 +22,7 @@ from concwatch.measure.expect import COMPARISONS
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.program import Program, StartedProgram
 from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, parse_watch_expectation
-from concwatch.watch.session import terminate, watched, watched_in_background
+from concwatch.watch.session import asked_for_input, terminate, watched, watched_in_background
 from concwatch.watch.watching import HZ, Watching
 
 if TYPE_CHECKING:
@@ -138,6 +138,10 @@ def _on_screen(
         status = display.run(WatchApp(watching, output, pictures, recording, display.theme))
     if not display.is_page:
         click.echo(f"{command[0]}: {program.describe_exit()}; its output is in {output}")
+        for lane in watching.alive:
+            click.echo(f"{lane.name}: {lane.reason}")
+        if asked_for_input(output):
+            click.echo("breakpoint() has no input behind the screen; --json FILE leaves it the terminal")
     return status
 
 

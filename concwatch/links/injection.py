@@ -73,12 +73,23 @@ def why_no_agent(pid: int, address: str) -> str:
         option.startswith("-") and set(option[1:]) & set("IES") for option in _interpreter_options(options)
     ):
         return "its Python ignores sitecustomize (-I, -E or -S): call concwatch.agent.start() in its code"
+    if _effective_user(pid) not in (None, os.geteuid()):
+        return "it runs as another user, who cannot open concwatch's socket"
     try:
         if variable_of(pid, ADDRESS) != address:
             return "its environment was emptied: call concwatch.agent.start() in its code"
     except OSError:
         pass
     return "its Python has not started the agent: it may be older than 3.9"
+
+
+def _effective_user(pid: int) -> "int | None":
+    """Return the user as whom a process acts; None if unknown."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+            return next((int(line.split()[2]) for line in status if line.startswith("Uid:")), None)
+    except OSError:
+        return None
 
 
 def _interpreter_options(options: Sequence[str]) -> Sequence[str]:

@@ -19,6 +19,9 @@ from concwatch.watch.watching import Watching
 DRAIN = 1.0
 """Seconds for the last reports after the program has ended."""
 
+TAIL = 4096
+"""Bytes at the end of a program's output in which a debugger's prompt is looked for."""
+
 STEP_INTERVAL = 0.02
 """Seconds between two steps while the program terminates."""
 
@@ -91,6 +94,13 @@ def watched_in_background(
         yield watching, program, Path(output.name)
 
 
+def asked_for_input(output: Path) -> bool:
+    """Return whether the last output of a program is that of pdb, as ``breakpoint()`` starts it."""
+    with output.open("rb") as file:
+        file.seek(max(0, output.stat().st_size - TAIL))
+        return b"(Pdb)" in file.read(TAIL)
+
+
 def terminate(watching: Watching, program: Program) -> None:
     """Terminate a program and its orphans, kill them if they take too long, and receive the last reports."""
     program.terminate()
@@ -99,6 +109,7 @@ def terminate(watching: Watching, program: Program) -> None:
     _step_until(watching, lambda: program.status is not None and not program.orphans(), TERMINATION_TIMEOUT)
     program.kill()
     _step_until(watching, lambda: not watching.alive, DRAIN)
+    watching.leave_daemons()
     watching.close()
 
 

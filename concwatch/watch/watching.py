@@ -255,6 +255,12 @@ class Watching(Observable):
             return ""
         return f"the program {program.describe_exit()}"
 
+    def leave_daemons(self) -> None:
+        """Note of each process that has outlived the program that it is a daemon, which is left running."""
+        for lane in self.alive:
+            lane.reason = "runs on as a daemon, not watched any longer"
+            self.log(lane.name, lane.reason)
+
     def close(self) -> None:
         """Detach all agents and stop listening for new ones."""
         for lane in self.lanes:

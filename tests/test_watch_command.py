@@ -10,6 +10,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -97,6 +98,39 @@ def test_the_agent_socket_is_not_in_a_temporary_folder_with_a_long_path(tmp_path
     assert listener.path.exists()
     listener.close()
     assert not listener.path.parent.exists()
+
+
+@pytest.fixture
+def runtime_folder(monkeypatch):
+    """Make a folder with a short path the one for sockets."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
+
+
+def test_folders_of_killed_monitors_are_removed_at_the_next_start_and_those_in_use_are_not(runtime_folder):
+    text = (
+        "from concwatch.links.agent_link import AgentListener; import os; listener = AgentListener();"
+        "print(listener.path.parent, flush=True); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    left = Path(killed.stdout.strip())
+    assert left.exists()
+    first = AgentListener()
+    second = AgentListener()
+    assert not left.exists()
+    assert first.path.exists()
+    assert first.path.parents[1] == second.path.parents[1] == left.parent
+    assert left.parents[1] == runtime_folder
+    assert left.parent.stat().st_mode & 0o777 == 0o700
+    first.close()
+    second.close()
+    assert not list(runtime_folder.iterdir())
 
 
 def test_a_failed_expectation_names_the_coroutines_and_exits_with_status_1(app):

@@ -137,10 +137,14 @@ def _on_screen(
     with watched_in_background(command, host=host, **how) as (watching, program, output):
         status = display.run(WatchApp(watching, output, pictures, recording, display.theme))
     if not display.is_page:
-        click.echo(f"{command[0]}: {program.describe_exit()}; its output is in {output}")
+        printed = output.stat().st_size > 0
+        where = f"its output is in {output}" if printed else "it printed nothing"
+        click.echo(f"{command[0]}: {program.describe_exit()}; {where}")
         for lane in watching.alive:
             click.echo(f"{lane.name}: {lane.reason}")
-        if asked_for_input(output):
+        if not printed:
+            output.unlink()
+        elif asked_for_input(output):
             click.echo("breakpoint() has no input behind the screen; --json FILE leaves it the terminal")
     return status
 

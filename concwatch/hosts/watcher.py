@@ -18,7 +18,7 @@ from time import monotonic, sleep
 
 from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
-from concwatch.links.injection import inject, process_name, socket_folder, why_no_agent
+from concwatch.links.injection import inject, process_name, remove_socket_folder, socket_folder, why_no_agent
 from concwatch.system.proc import process_figures
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent
@@ -171,7 +171,7 @@ class Watcher:
                 sleep(0.02)
             self._signal(signal.SIGKILL)
         self._listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_socket_folder(self._folder)
 
     def _signal(self, number: int) -> bool:
         """Send a signal to the program's process group. Return whether any process of it is left."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import socket
 import struct
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Protocol
 
 from concwatch import wire
 from concwatch.links.agent_messages import AgentReport, decode_report
-from concwatch.links.injection import socket_folder
+from concwatch.links.injection import remove_socket_folder, socket_folder
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
 
@@ -154,4 +153,4 @@ class AgentListener:
     def close(self) -> None:
         """Close the socket and remove the folder."""
         self._socket.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_socket_folder(str(self._folder))

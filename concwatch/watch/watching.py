@@ -196,8 +196,8 @@ class Watching(Observable):
                 lane.reason = "waits for the program to wake up"
         for lane in self.alive:
             # Another host's processes are reported later than they announce themselves.
-            new = lane.waiting and self.host.name and now < lane.began + AGENT_TIMEOUT
-            if not new and lane.pid not in self._found and not self.host.exists(lane.pid):
+            young = self.host.name and now < lane.began + AGENT_TIMEOUT and not lane.exited_normally
+            if not young and lane.pid not in self._found and not self.host.exists(lane.pid):
                 self._end(lane, now)
         if self.program is not None and self.program.status is not None:
             root = self._by_pid.get(self.program.pid)

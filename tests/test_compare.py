@@ -174,15 +174,20 @@ def test_hosts_are_compared_and_several_hosts_of_one_run_are_distinguished(compa
 def test_fail_over_lists_what_got_worse_and_sets_the_exit_status(compare):
     done = compare(A_RUN, B_RUN, "--fail-over", "5%")
     assert done.exit_code == 1
-    assert done.stdout.splitlines()[-2:] == [
+    assert done.stdout.splitlines()[-3:] == [
         "1 worse, 2 better, 1 within the spread or equal. 1 of them worse by more than 5 %.",
+        "fails · threads: missing in B",
         "fails · asyncio · RSS/task: 1 KiB → 1.25 KiB, worse by 25 %, spread unknown",
     ]
     done = compare(A_RUN, B_RUN, "--fail-over", "25")
-    assert done.exit_code == 0
-    assert done.stdout.splitlines()[-1].endswith("Nothing is worse by more than 25 %.")
+    assert failing(done) == ["threads"]
+    assert done.stdout.splitlines()[-2].endswith("Nothing is worse by more than 25 %.")
     # In the other direction, the rate falls and the peak rises.
-    assert failing(compare(B_RUN, A_RUN, "--fail-over", "0")) == ["asyncio · created/s", "asyncio · peak RSS"]
+    assert failing(compare(B_RUN, A_RUN, "--fail-over", "0")) == [
+        "gevent",
+        "asyncio · created/s",
+        "asyncio · peak RSS",
+    ]
     # A figure that was zero before.
     a, b = run_result(lane(gc_seconds=0.0)), run_result(lane(gc_seconds=0.5))
     done = compare(a, b, "--fail-over", "1000")
@@ -191,6 +196,21 @@ def test_fail_over_lists_what_got_worse_and_sets_the_exit_status(compare):
     (figure,) = json.loads(compare(a, b, "--json").stdout)["figures"]
     assert (figure["worse_by"], figure["ratio"]) == (None, None)
     assert failing(compare(b, a, "--fail-over", "0")) == []
+
+
+def test_fail_over_fails_if_an_engine_is_missing_in_b_or_its_tasks_fail_there(compare):
+    a = run_result(lane(gc_seconds=0.5), lane("threads", gc_seconds=0.5))
+    b = run_result(lane(gc_seconds=0.5))
+    assert failing(compare(a, b, "--fail-over", "5")) == ["threads"]
+    assert failing(compare(b, a, "--fail-over", "5")) == []
+    assert failing(compare(a, b)) == []
+    broken = run_result(lane(gc_seconds=0.5, state="failing", reason="all tasks failed", failed=1000))
+    done = compare(b, broken, "--fail-over", "5")
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (1, "fails · asyncio: failing in B")
+    assert json.loads(compare(b, broken, "--fail-over", "5", "--json").stdout)["lost"] == [
+        "asyncio: failing in B"
+    ]
+    assert failing(compare(broken, broken, "--fail-over", "5")) == []
 
 
 def test_json_has_all_figures_and_verdicts(compare):
@@ -577,3 +597,14 @@ def test_results_written_by_run_and_experiment_can_be_compared(tmp_path, fakes):
     assert (figure["section"], figure["size"], figure["engine"]) == ("Memory of all, KiB", 500, "asyncio")
     assert (figure["a"]["count"], figure["b"]["count"], figure["spread_known"]) == (2, 2, True)
     assert report["cautions"] == []
+
+
+def test_growth_of_less_than_half_a_task_a_minute_is_none(compare):
+    a, b = (
+        watch_result(process(groups=[group(growth={"per_minute": found, "low": 0.0, "high": 1.0})]))
+        for found in (0.0, 0.3)
+    )
+    done = compare(a, b, "--fail-over", "0")
+    (line,) = [line for line in done.stdout.splitlines() if "growth" in line]
+    assert line.split()[-3:] == ["0", "–", "equal"]
+    assert failing(done) == []

@@ -491,6 +491,9 @@ def test_run_hosts_and_doctor_report_each_host(tmp_path):
     done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, *both, "--json", env=settings)
     found = json.loads(done.stdout)
     assert [(lane["host"], lane["peak_live"]) for lane in found["lanes"]] == [(None, 1_000), ("web1", 1_000)]
+    (total,) = found["totals"]
+    assert {"engine": "asyncio", "tasks": 1_000, "hosts": 2, "peak_live": 2_000}.items() <= total.items()
+    assert total["peak_rss"] == sum(lane["peak_rss"] for lane in found["lanes"])
     done = invoke("hosts", env=settings)
     assert done.exit_code == 1
     lines = done.stdout.splitlines()

@@ -47,7 +47,7 @@ def _percent(text: str) -> float:
     "--fail-over",
     type=Parsed("percent", _percent),
     help="Exit with status 1 if a figure of B is worse than that of A by more than this percentage and "
-    'beyond the spread, such as "5", "2.5%" or "0".',
+    'beyond the spread, such as "5", "2.5%" or "0"; or if an engine of A is missing or fails in B.',
 )
 @click.option("--json", is_flag=True, help="Print one JSON object instead of the table.")
 @click.option("--markdown", type=OUTPUT, help='Write the tables to FILE as Markdown; "-" is standard output.')
@@ -77,7 +77,7 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
         click.echo(report_markdown(comparison), nl=False)
     else:
         print_lines(table_lines(comparison))
-    sys.exit(int(write_failed or bool(comparison.failing)))
+    sys.exit(int(write_failed or bool(comparison.failing or comparison.lost)))
 
 
 def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:

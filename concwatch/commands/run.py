@@ -83,7 +83,7 @@ EXPECT_HELP = "\n".join(
     type=COUNTS,
     required=True,
     help='Number of tasks, such as "10000", "10k" or "1M"; or several sizes to measure one after another, '
-    'such as "1k,10k,100k".',
+    'such as "1k,10k,100k". With several hosts, each of them holds so many.',
 )
 @click.option(
     "--repeats",

@@ -1,6 +1,6 @@
 """The tables of ``concwatch run``: figures by engine and size, their spread, and expectations."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import click
 
@@ -8,7 +8,7 @@ from concwatch.console import print_columns
 from concwatch.layout import Piece
 from concwatch.measure.expect import Verdict
 from concwatch.measure.figures import BY_NAME, DOUBTS, Figure
-from concwatch.measure.run import EngineResult
+from concwatch.measure.run import EngineResult, Total, totals
 from concwatch.measure.units import SHARE
 from concwatch.units import format_count
 
@@ -44,7 +44,7 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
         ]
         for row in rows
     ]
-    cells += [_total(group, known, sizes) for group in _by_engine(rows) if len(group) > 1]
+    cells += [_total(total, known, sizes) for total in totals(rows)]
     print_columns([heads, *cells], range(2 + sizes))
     if any(len(row.results) > 1 for row in rows):
         click.echo()
@@ -62,24 +62,12 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
             click.echo(f"{doubt.mark} {doubt.note}")
 
 
-SUMMED = ("failed", "peak_live", "create_rate", "completion_rate", "idle_rss", "peak_rss", "retained_rss")
-"""The figures that are added up over hosts."""
-
-
-def _by_engine(rows: Sequence[EngineResult]) -> Iterable[list[EngineResult]]:
-    """Yield the rows of each engine and size, one for each host."""
-    groups: dict[tuple[str, int], list[EngineResult]] = {}
-    for row in rows:
-        groups.setdefault((row.own_name, row.tasks), []).append(row)
-    return groups.values()
-
-
-def _total(rows: Sequence[EngineResult], known: Sequence[Figure], sizes: bool) -> list[str]:
+def _total(total: Total, known: Sequence[Figure], sizes: bool) -> list[str]:
     """Return the cells of the row with the totals over all hosts."""
-    cells = [f"{rows[0].own_name}, {len(rows)} hosts", *([format_count(rows[0].tasks)] if sizes else []), ""]
+    cells = [f"{total.engine}, {total.hosts} hosts", *([format_count(total.tasks)] if sizes else []), ""]
     for figure in known:
-        values = [value for row in rows if (value := row.median(figure.name)) is not None]
-        cells.append(figure.unit.text(sum(values)) if figure.name in SUMMED and values else "")
+        value = total.figures.get(figure.name)
+        cells.append("" if value is None else figure.unit.text(value))
     return cells
 
 

@@ -89,6 +89,16 @@ class Comparison:
         percent = math.inf if self.percent is None else self.percent
         return [subject for subject, found in self.differences.items() if found.fails(percent)]
 
+    @property
+    def lost(self) -> list[str]:
+        """What makes B fail besides its figures: engines that it lacks, or whose tasks fail only there."""
+        if self.percent is None:
+            return []
+        a, b = self.a.states, self.b.states
+        missing = [f"{engine}: missing in B" for engine in a if engine not in b]
+        broken = [f"{engine}: {b[engine]} in B" for engine in a if b.get(engine) and not a[engine]]
+        return missing + broken
+
     def only_in(self, own: Side) -> list[Subject]:
         """Return the subjects that only ``own``, one of the two sides, has figures of."""
         return [subject for subject in own.figures if subject not in self.differences]

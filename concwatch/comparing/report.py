@@ -46,7 +46,7 @@ def table_lines(comparison: Comparison) -> Iterable[Piece]:
     yield from _grid(_sections(comparison))
     for line in (*_unmatched(comparison), RULE):
         yield from wrapped(line, "quiet", "  ")
-    yield from wrapped(_sentence(comparison), "" if comparison.failing else "good", "  ")
+    yield from wrapped(_sentence(comparison), "" if comparison.failing or comparison.lost else "good", "  ")
     for failure in _failures(comparison):
         yield from wrapped(f"fails · {failure}", "bad", "  ")
 
@@ -181,7 +181,8 @@ def _sentence(comparison: Comparison) -> str:
 
 
 def _failures(comparison: Comparison) -> Iterable[str]:
-    """Yield a line for each figure that is worse than allowed."""
+    """Yield a line for each engine that B lacks, and for each figure that is worse than allowed."""
+    yield from comparison.lost
     for subject in comparison.failing:
         found = comparison.differences[subject]
         by = f"by {format_percent(found.worse_by)}" if math.isfinite(found.worse_by) else "than none"
@@ -222,7 +223,8 @@ def as_object(comparison: Comparison) -> dict[str, object]:
         "only_in_a": [{**_subject(each), "reason": why_missing(each, b)} for each in comparison.only_in(a)],
         "only_in_b": [{**_subject(each), "reason": why_missing(each, a)} for each in comparison.only_in(b)],
         "fail_over_percent": comparison.percent,
-        "fails": bool(failing),
+        "lost": comparison.lost,
+        "fails": bool(failing or comparison.lost),
     }
 
 

@@ -19,6 +19,10 @@ from concwatch.units import format_count
 KIND = "a result of concwatch run"
 
 
+BROKEN = ("failed", "failing")
+"""The states of a lane whose worker or whose tasks failed."""
+
+
 class RunFile(Struct, frozen=True):
     """The part of the file that is compared."""
 
@@ -75,6 +79,10 @@ def read_run(text: bytes, name: str) -> Side:
         {**machine_facts(file.machine, file.concwatch), "workload": Fact(file.workload)},
         {lane.engine: _facts(lane) for lane, _ in lanes},
         notes=tuple(note for lane, _ in lanes for note in _notes(lane)),
+        states={
+            lane.engine: lane.state if lane.state in BROKEN else ""
+            for lane, _ in sorted(lanes, key=lambda found: found[0].state in BROKEN)
+        },
     )
 
 

@@ -88,6 +88,8 @@ class Side:
     """Subject → why it has no figure."""
     notes: tuple[str, ...] = ()
     """Reasons for caution."""
+    states: Mapping[str, str] = field(default_factory=dict)
+    """How each engine that was to run ended: empty if it held its tasks; for results of ``run``."""
 
     @property
     def engines(self) -> list[str]:

@@ -112,7 +112,8 @@ def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Sub
         for group in process.get("groups") or ():
             if group.get("live_peak"):  # else its tasks ended before they could be sampled
                 growth = group.get("growth") or {}
-                figures = {**group, "growth_per_minute": growth.get("per_minute")}
+                rate = growth.get("per_minute")  # shown in whole tasks
+                figures = {**group, "growth_per_minute": None if rate is None else round(rate)}
                 rows.append((f"{group.get('name')}: ", figures))
         for start, figures in rows:
             figures["created_per_second"] = figures.get("created")

@@ -1,6 +1,6 @@
 """The session of ``concwatch run``: measures engines at several sizes and collects the results."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -118,6 +118,40 @@ class EngineResult:
         return found
 
 
+SUMMED = ("failed", "peak_live", "create_rate", "completion_rate", "idle_rss", "peak_rss", "retained_rss")
+"""The figures that are added up over hosts."""
+
+
+@dataclass(frozen=True)
+class Total:
+    """The sums over the hosts on which an engine ran."""
+
+    engine: str
+    tasks: int
+    """Tasks requested on each host."""
+    hosts: int
+    figures: Mapping[str, float]
+    """Those of `SUMMED` that are known."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return its object of ``concwatch run --json``."""
+        return {"engine": self.engine, "tasks": self.tasks, "hosts": self.hosts, **self.figures}
+
+
+def totals(rows: Iterable[EngineResult]) -> list[Total]:
+    """Return the totals of each engine and size that ran on several hosts."""
+    groups: dict[tuple[str, int], list[EngineResult]] = {}
+    for row in rows:
+        groups.setdefault((row.own_name, row.tasks), []).append(row)
+    found = []
+    for (engine, tasks), group in groups.items():
+        medians = {name: [row.median(name) for row in group] for name in SUMMED}
+        known = {name: [value for value in of if value is not None] for name, of in medians.items()}
+        sums = {name: sum(values) for name, values in known.items() if values}
+        found += [Total(engine, tasks, len(group), sums)] if len(group) > 1 else []
+    return found
+
+
 @dataclass
 class Session:
     """What to measure, and the results so far."""
@@ -181,4 +215,5 @@ class Session:
             "machine": describe_machine(),
             "workload": workload,
             "lanes": [row.as_json(expected(row.own_name)) for row in self.rows],
+            "totals": [total.as_json() for total in totals(self.rows)],
         }

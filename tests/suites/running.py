@@ -99,6 +99,8 @@ class Place:
                     "outcomes",
                     "-p",
                     "no:cacheprovider",
+                    "-o",
+                    "addopts=",  # coverage, and as many processes as there are cores
                     f"--timeout={LIMIT}",
                 ]
                 arguments += [*suite.options, *(tests or suite.tests)]

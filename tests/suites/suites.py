@@ -40,8 +40,10 @@ SUITES = (
     ),
     Suite(
         "anyio",
-        (*PYTEST, "anyio[trio]", "trustme", "psutil", "exceptiongroup", "hypothesis", "uvloop"),
+        (*PYTEST, "anyio[trio]", "blockbuster", "trustme", "truststore", "psutil", "exceptiongroup", "hypothesis",
+         "pytest-mock", "uvloop"),
         source="anyio",
+        options=("-p", "anyio", "-p", "no:asyncio", "-p", "no:trio"),
     ),
     Suite("async-lru", (*PYTEST, "async-lru", "pytest-asyncio"), source="async-lru"),
     Suite(
@@ -59,7 +61,7 @@ SUITES = (
         (*PYTEST, "aiohttp[speedups]", "pytest-mock", "pytest-xdist", "trustme", "re-assert", "freezegun",
          "proxy.py", "time-machine", "blockbuster", "pytest-aiohttp", "python-on-whales", "setuptools-git"),
         source="aiohttp",
-        options=("-n", "2"),
+        options=("-n", "2", "-m", "not dev_mode and not autobahn and not internal"),
     ),
 )  # fmt: skip
 

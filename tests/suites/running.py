@@ -26,7 +26,7 @@ CONCWATCH = (
 )
 """The command of this concwatch, without anything in the environment that the suite would see."""
 
-LIMIT = 300
+LIMIT = 150
 """Seconds that a test may take."""
 
 
@@ -91,18 +91,9 @@ class Place:
                 arguments = [str(HERE / "outcomes.py"), *(tests or suite.tests)]
                 folder = Path(scratch)
             else:
-                arguments = [
-                    "-m",
-                    "pytest",
-                    "-q",
-                    "-p",
-                    "outcomes",
-                    "-p",
-                    "no:cacheprovider",
-                    "-o",
-                    "addopts=",  # coverage, and as many processes as there are cores
-                    f"--timeout={LIMIT}",
-                ]
+                arguments = ["-m", "pytest", "-q", "-p", "outcomes", "-p", "no:cacheprovider"]
+                # Without the project's own options: coverage, a process for each core.
+                arguments += ["-o", "addopts=", f"--timeout={LIMIT}"]
                 arguments += [*suite.options, *(tests or suite.tests)]
                 folder = self.folder
             where = {
@@ -129,11 +120,11 @@ class Place:
                 )
             status = _wait(process, printed) if suite.is_unittest else process.wait()
             seconds = time.monotonic() - began
-            if not outcomes.exists():
+            found = json.loads(outcomes.read_text()) if outcomes.exists() else {}
+            if not found:
                 tail = printed.read_text(errors="replace")[-2_000:]
                 print(f"{suite.name}, {wrapper}: no outcomes, exit status {status}:\n{tail}", file=sys.stderr)
-                return Run({}, seconds, status)
-            return Run(json.loads(outcomes.read_text()), seconds, status)
+            return Run(found, seconds, status)
 
 
 def prepare(suite: Suite, python: Path, wrappers: Sequence[str], cache: Path) -> Place:

@@ -1,13 +1,16 @@
 """``concwatch watch`` and ``attach`` with real programs."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import textwrap
 import time
 from pathlib import Path
@@ -251,6 +254,68 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_once(app, tmp_path):
     assert shown.replace(b"^C", b"").split() == [b"ready", b"SIGINT", b"cleaned", b"up"]
 
 
+class OnScreen:
+    """A program that is watched on the screen of a terminal; it writes its pid to a file once it runs."""
+
+    def __init__(self, app, folder):
+        self.ready, self.folder, self.shown = folder / "ready", folder, b""
+        text = textwrap.dedent(CLEANS_UP).replace("sleep(0.3)", "sleep(1.5)")
+        text = text.replace("sys.argv[1:]", "sys.argv[1:3]").replace(
+            'print("ready", flush=True)', "open(sys.argv[3], 'w').write(str(__import__('os').getpid()))"
+        )
+        program = [sys.executable, app(text), "SIGINT", "SIGTERM", str(self.ready)]
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            command = concwatch_command("watch", "--", *program)
+            os.execve(command[0], command, {**os.environ, "TERM": "xterm-256color", "TMPDIR": str(folder)})
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+
+    def read_until(self, text, check=lambda: True):
+        """Read what is shown until ``text`` was, or to the end."""
+        with contextlib.suppress(OSError):  # the terminal is closed when all have ended
+            while text not in self.shown or not check():
+                self.shown += os.read(self.terminal, 1 << 16)
+
+    def press(self, key):
+        os.write(self.terminal, key)
+
+    def status(self):
+        """Return the exit status."""
+        self.read_until(b"never shown")
+        os.close(self.terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def output(self):
+        """Return what the program printed."""
+        (file,) = self.folder.glob("concwatch-output-*.log")
+        return file.read_text().split("\n")
+
+
+@pytest.mark.parametrize("keys", [b"q", b"qq"])
+def test_q_on_the_screen_asks_the_program_to_stop_and_waits_until_it_has(keys, app, tmp_path):
+    screen = OnScreen(app, tmp_path)
+    screen.read_until(b"app.py", screen.ready.exists)
+    screen.press(b"q")
+    screen.read_until(b"q again sends SIGTERM")
+    screen.press(keys[1:])
+    assert screen.status() == 5
+    assert screen.output() == [*["SIGINT", "SIGTERM"][: len(keys)], "cleaned up", ""]
+
+
+def test_ctrl_z_on_the_screen_stops_both_and_both_go_on(app, tmp_path):
+    screen = OnScreen(app, tmp_path)
+    screen.read_until(b"app.py", lambda: screen.ready.exists() and screen.ready.read_text())
+    program = psutil.Process(int(screen.ready.read_text()))
+    screen.press(b"\x1a")
+    assert os.WIFSTOPPED(os.waitpid(screen.pid, os.WUNTRACED)[1])
+    assert program.status() == psutil.STATUS_STOPPED
+    os.kill(screen.pid, signal.SIGCONT)
+    screen.shown = b""
+    screen.read_until(b"app.py", lambda: program.status() != psutil.STATUS_STOPPED)
+    screen.press(b"q")
+    assert screen.status() == 5
+
+
 EXECUTES = """
     import asyncio, os, sys
     async def first(): await asyncio.sleep(600)
@@ -299,6 +364,25 @@ def test_a_name_with_control_characters_is_made_safe(app, tmp_path):
     report = json.loads(watch("--json", "-", "--", sys.executable, program).stdout)
     assert all(row["name"].isprintable() for row in report["processes"])
     assert process_name(os.getpid()).isprintable()
+
+
+NAMES = """
+import os, random, subprocess
+choose = random.Random(1).choice
+bad = ["\\x1b]0;title\\x07", "\\x1b[31m", "\\n", "\\r", "\\x7f", "\\t", "\\x85"]
+bad += ["\\u202e", "\\u200f", "\\x9b31m", "\\u2066"]
+names = [os.fsencode(f"n{at}" + "".join(choose(bad) for _ in range(3))) + b"\\xff\\xc3" for at in range(50)]
+for each in [subprocess.Popen([name, "2"], executable="sleep") for name in names]: each.wait()
+"""
+
+
+@pytest.mark.parametrize("where", [(), ("--host", "env")], ids=["here", "on a host"])
+def test_no_byte_of_fifty_names_reaches_the_report_raw(where, app):
+    done = watch("--json", "-", *where, "--", sys.executable, app(NAMES))
+    names = [row["name"] for row in json.loads(done.stdout)["processes"]]
+    assert len(names) == 51
+    assert all(name.isprintable() for name in names)
+    assert all(character >= " " for character in done.stdout.replace("\n", ""))
 
 
 def test_what_the_report_prints_can_be_expected():

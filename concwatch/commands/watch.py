@@ -146,7 +146,7 @@ def _on_screen(
             output.unlink()
         elif asked_for_input(output):
             click.echo("breakpoint() has no input behind the screen; --json FILE leaves it the terminal")
-    return status
+    return status or program.exit_status
 
 
 def _without_screen(

@@ -1,10 +1,13 @@
 """The app that shows a watched program."""
 
 import signal
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from textual.binding import Binding
 
 from concwatch.lab.catalog import Engine
 from concwatch.ui.lanes_app import LanesApp
@@ -27,6 +30,8 @@ STOPS = (
 
 class WatchApp(LanesApp):
     """Shows a watched program; it stays open after the program has exited."""
+
+    BINDINGS = [Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True)]
 
     def __init__(
         self,
@@ -77,6 +82,16 @@ class WatchApp(LanesApp):
         again = f": q again sends {following.name}" if following else ""
         self._stopping = f"{number.name} sent, waits for the program{again}"
         self._watching.log("", self._stopping)
+
+    def action_suspend_process(self) -> None:
+        """Suspend concwatch and the program that it has started, until ``fg`` continues concwatch."""
+        program = self._watching.program
+        if not isinstance(program, Program) or sys.platform == "win32":
+            super().action_suspend_process()
+            return
+        program.signal_group(signal.SIGSTOP)
+        super().action_suspend_process()  # it returns when concwatch is continued
+        program.signal_group(signal.SIGCONT)
 
     async def _step(self) -> None:
         self._watching.step()

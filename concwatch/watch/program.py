@@ -117,6 +117,12 @@ class Program(StartedProgram):
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
+    def signal_group(self, number: int) -> None:
+        """Send a signal to its process group, if it has one of its own."""
+        if self._background and self.status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._group, number)
+
     def terminate(self) -> None:
         """Send SIGTERM to its main process."""
         self.family()  # orphans are found only if they are known before

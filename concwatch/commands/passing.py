@@ -3,13 +3,37 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 PASSED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 """The signals that are passed on; all others are left to the system."""
 
 FROM_KERNEL = 0x80
 """The ``si_code`` of a signal that the kernel has sent: a terminal, to all of its foreground processes."""
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[Collection[int]]:
+    """Hold back the signals that are to be passed on, until the program to pass them on to has started.
+
+    Returns:
+        Their numbers, which the program must unblock for itself.
+    """
+    if not hasattr(signal, "sigwaitinfo"):
+        yield ()
+        return
+    numbers = _numbers()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield numbers
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _numbers() -> set[int]:
+    """Return the numbers of the signals that are passed on, except those that are ignored."""
+    numbers = {int(getattr(signal, name)) for name in PASSED if hasattr(signal, name)}
+    return numbers - {number for number in numbers if signal.getsignal(number) is signal.SIG_IGN}
 
 
 @contextlib.contextmanager
@@ -20,12 +44,10 @@ def signals_passed_on(pass_on: Callable[[int], object]) -> Iterator[None]:
     that were ignored when concwatch started, as under ``nohup``, stay ignored. Processes that are started
     within this context have these signals blocked.
     """
-    names = [name for name in PASSED if hasattr(signal, name)]
-    numbers = {getattr(signal, name) for name in names}
-    numbers -= {number for number in numbers if signal.getsignal(number) is signal.SIG_IGN}
     if not hasattr(signal, "sigwaitinfo"):
         yield
         return
+    numbers = _numbers()
     stop = threading.Event()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
 

@@ -4,6 +4,7 @@ import asyncio
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from click.core import ParameterSource
 
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
-from concwatch.commands.passing import signals_passed_on
+from concwatch.commands.passing import signals_held, signals_passed_on
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import HOST, SECONDS, Parsed
 from concwatch.console import print_error, print_json
@@ -106,7 +107,10 @@ def command(
         else:
             output = sys.stderr.fileno() if json == "-" else None
             how = {"keep": keep, "outcomes": outcomes, "trace": trace}
-            with watched(arguments, host=host, output=output, **how) as found:
+            with (
+                signals_held() if host is None else nullcontext(()) as held,
+                watched(arguments, host=host, output=output, unblock=held, **how) as found,
+            ):
                 status = _without_screen(*found, seconds, json, expect, recorder)
     except ValueError as error:
         raise click.UsageError(str(error)) from None

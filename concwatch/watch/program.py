@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import IO
 
 from concwatch.system.child import describe_exit, explain_start_error
@@ -56,6 +56,7 @@ class Program(StartedProgram):
         errors: the same for standard error.
         background: whether it gets a session of its own and no standard input, as behind a screen.
         keep: whether it continues when this process is killed.
+        unblock: signals that are blocked in this process, and are not to be in the program.
 
     Raises:
         ValueError: it could not be started; the message is one line.
@@ -70,6 +71,7 @@ class Program(StartedProgram):
         errors: IO[bytes] | int | None = None,
         background: bool = False,
         keep: bool = False,
+        unblock: Collection[int] = (),
     ) -> None:
         super().__init__(command)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
@@ -82,7 +84,7 @@ class Program(StartedProgram):
                 stdout=output,
                 stderr=errors,
                 start_new_session=background,
-                preexec_fn=None if keep else end_with_parent(signal.SIGTERM),
+                preexec_fn=_set_up(unblock, None if keep else end_with_parent(signal.SIGTERM)),
             )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise ValueError(f'"{command[0]}": {explain_start_error(error)}') from None
@@ -147,6 +149,19 @@ class Program(StartedProgram):
         self.signal_orphans(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(TERMINATION_TIMEOUT)
+
+
+def _set_up(unblock: Collection[int], then: Callable[[], object] | None) -> Callable[[], object] | None:
+    """Return what the new process does before it executes the program."""
+    if not unblock:
+        return then
+
+    def set_up() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, unblock)
+        if then is not None:
+            then()
+
+    return set_up
 
 
 def _is_same(process: Process) -> bool:

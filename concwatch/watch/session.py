@@ -3,10 +3,11 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
 from concwatch.agent.inject import environment
 from concwatch.hosts.host import Host
@@ -36,6 +37,7 @@ def watched(
     keep: bool = False,
     outcomes: bool = False,
     trace: bool = False,
+    unblock: Collection[int] = (),
 ) -> Iterator[tuple[Watching, StartedProgram]]:
     """Run a program and watch it; it has ended when the context exits.
 
@@ -50,6 +52,7 @@ def watched(
         keep: whether the program continues when concwatch is killed; not on a remote host.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
+        unblock: signals that are blocked here, and are not to be in the program; not on a remote host.
 
     Raises:
         ValueError: it could not be started; the message is one line.
@@ -68,7 +71,15 @@ def watched(
     try:
         variables = environment(str(listener.path), os.environ, options=options)
         errors = output if background else None
-        program = Program(command, variables, output=output, errors=errors, background=background, keep=keep)
+        program = Program(
+            command,
+            variables,
+            output=output,
+            errors=errors,
+            background=background,
+            keep=keep,
+            unblock=unblock,
+        )
         watching = Watching(LocalHost(listener, program), program, outcomes=outcomes, trace=trace)
         try:
             watching.step()
@@ -81,7 +92,7 @@ def watched(
 
 @contextmanager
 def watched_in_background(
-    command: Sequence[str], *, host: Host | None = None, **options: bool
+    command: Sequence[str], *, host: Host | None = None, **options: Any
 ) -> Iterator[tuple[Watching, StartedProgram, Path]]:
     """Run a program behind a screen, as `watched` does; its output goes to a file that is kept."""
     with (

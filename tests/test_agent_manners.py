@@ -158,6 +158,28 @@ def test_the_last_figures_arrive_from_what_ends_without_atexit(monitor, python, 
     assert process.all("tick")[-1]["live"] == 6
 
 
+SHORT = """
+import asyncio, os
+async def job(): await asyncio.sleep(0)
+for _ in range(30):
+    child = os.fork()
+    if not child:
+        asyncio.run(job())
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_short_children_that_exit_at_once_are_all_counted(monitor):
+    finish(monitor.start(SHORT))
+
+    def counted():
+        return [process for process in monitor.processes if process.reports and process.closed]
+
+    eventually(lambda: len(counted()) >= 30, "all children")
+    assert [process.all("tick")[-1]["created"] for process in counted()].count(3) == 30
+
+
 def test_a_signal_that_the_program_handles_ends_no_report(monitor):
     text = ENDS.replace("asyncio.run", "signal.signal(signal.SIGTERM, lambda *_: None)\nasyncio.run")
     program = monitor.start(text, "kill")

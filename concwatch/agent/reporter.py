@@ -10,6 +10,7 @@ from time import monotonic
 
 from . import places
 from .connection import Connection, Lost
+from .counting import COUNTS
 from .exits import BEFORE_EXIT
 from .primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
 from .session import Session
@@ -272,8 +273,11 @@ class Reporter:
         self._finish(FINISH_TIMEOUT)
 
     def finish_at_once(self) -> None:
-        """Send the last figures, if a monitor is connected, when the process exits without ``atexit``."""
-        if self._connection is not None:
+        """Send the last figures when the process exits without ``atexit``.
+
+        A child that has had no tasks, and is not connected yet, has nothing to report.
+        """
+        if self._connection is not None or COUNTS.created():
             self._finish(AT_ONCE)
 
     def _finish(self, timeout: float) -> None:

@@ -401,3 +401,38 @@ def test_waits_say_when_a_timer_ends_them(monitor, python):
         if longest:
             assert 0 < waits["until"] <= longest
     finish(program)
+
+
+SCOPES = """
+import sys, anyio
+async def sleeps(): await anyio.sleep(50)
+async def has_a_limit():
+    with anyio.move_on_after(60): await anyio.sleep_forever()
+async def may_fail():
+    with anyio.fail_after(70): await anyio.sleep_forever()
+async def stuck():
+    with anyio.CancelScope(): await anyio.sleep_forever()
+async def main():
+    async with anyio.create_task_group() as group:
+        for kind in (sleeps, has_a_limit, may_fail, stuck):
+            for _ in range(3): group.start_soon(kind)
+        await anyio.to_thread.run_sync(sys.stdin.read)
+        group.cancel_scope.cancel()
+anyio.run(main, backend=sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_deadlines_of_anyio_and_trio_are_timers(monitor, backend):
+    pytest.importorskip(backend)
+    program = monitor.start(SCOPES, backend)
+    process = monitor.process()
+    for name, longest in (("sleeps", 50), ("has_a_limit", 60), ("may_fail", 70), ("stuck", None)):
+        number = process.group(name, live=3)["group"]
+        process.send("waits", group=number)
+        waits = process.wait("waits", lambda report, number=number: report["group"] == number)
+        looked = 3 if backend == "asyncio" else 1  # trio has no list of all tasks, and these began at once
+        assert (waits["looked"], waits.get("timed", 0)) == (looked, looked if longest else 0)
+        if longest:
+            assert longest - 40 < waits["until"] <= longest
+    finish(program)

@@ -131,8 +131,8 @@ were among them in the report before; `rest` sums up all but the first 200.
     ``group``      the requested number
     ``looked``     tasks examined, at most 20,000 of a group
     ``live``       tasks of the group that were live at the last scan
-    ``timed``, ``until``  how many of them wait for something that a timer ends, and the seconds until the
-                   last of these timers; absent without one
+    ``timed``, ``until``  how many of them wait for something that a timer ends, or a deadline of trio or
+                   AnyIO, and the seconds until the last of these; absent without one
     ``waits``      list of objects, the most frequent first: ``where``: ``"/app/crawl.py:52"``, the innermost
                    line in the program's own code, or in any code if there is none; ``in``: the function of
                    that line; ``on``: the innermost awaited coroutine, or what it awaits; ``tasks``: how many

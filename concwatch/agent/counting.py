@@ -136,6 +136,8 @@ class Group:
         """Tasks whose creating line is still to be read before the next report."""
         self.samples: List[Tuple[Any, float, str]] = []
         """A weak reference, the time of creation and the creating line of some tasks, oldest first."""
+        self.clock_ahead = 0.0
+        """Seconds by which the clock of trio was ahead of `monotonic` when a task was last sampled."""
         self.starts: Dict[str, int] = {}
         self.reported: object = None
         """The figures that were reported last."""
@@ -201,10 +203,15 @@ class Group:
         live = []
         for sample in list(self.samples):
             task = sample[0]()
-            if task is not None and not (hasattr(task, "done") and task.done()):
+            if task is not None and not _is_done(task):
                 live.append(sample)
         self.samples = live
         return (live[0][0](), live[0][1], live[0][2]) if live else None
+
+
+def _is_done(task: Any) -> bool:
+    """Return whether a task of asyncio or trio has ended."""
+    return task.done() if hasattr(task, "done") else getattr(task.coro, "cr_frame", task) is None
 
 
 def _value(counter: count[int]) -> int:

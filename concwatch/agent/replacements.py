@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from time import monotonic
 
-from .counting import COUNTS
+from .counting import COUNTS, LINES_PER_GROUP
 from .names import FILE
 
 TYPE_CHECKING = False
@@ -90,8 +91,10 @@ class _Instrument:
         try:
             group = COUNTS.group_of(task.coro, task, "trio")
             next(group.counter)
-            if len(group.samples) < 2:
+            if group.lines_due == LINES_PER_GROUP:  # the first since the last report
+                group.lines_due -= 1
                 group.add_sample(task, "")
+                group.clock_ahead = sys.modules["trio"].current_time() - monotonic()
         except Exception:  # the agent never raises into the program
             pass
 

@@ -12,7 +12,7 @@ from .wrappers import INLINE_FRAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
     from .counting import Group
 
@@ -61,36 +61,81 @@ def place(coro: Any) -> Tuple[str, str, str]:
     return printable(f"{code.co_filename}:{line}"), name_of(code), on
 
 
-TIMERS = ("TimerHandle", "Timeout")
-"""The classes, of asyncio and uvloop, of the variables that say when `asyncio.sleep` and others end."""
+TIMERS = ("TimerHandle", "Timeout", "CancelScope")
+"""The classes of variables that say when a wait ends: of asyncio, uvloop, trio, AnyIO and async-timeout."""
 
 MAX_SECONDS = 1e9
 
 
-def timer(coro: Any, loop: Any) -> Optional[float]:
-    """Return the seconds until a timer ends what a coroutine waits for; None if there is none."""
+def timer(coro: Any, now: float) -> Optional[float]:
+    """Return the seconds until a timer ends what a coroutine waits for; None if there is none.
+
+    Args:
+        coro: the coroutine.
+        now: the time, on the clock of its event loop.
+    """
     found: Optional[float] = None
     for _ in range(MAX_DEPTH):
         if getattr(coro, "cr_code", None) is None:
             break
-        for value in gc.get_referents(coro if INLINE_FRAMES else coro.cr_frame):
-            if type(value).__name__ == "method":  # the ``__aexit__`` of a context manager that is entered
-                value = value.__self__
-            if type(value).__name__ in TIMERS:
-                when = value.when()
-                if when is not None:
-                    left = min(MAX_SECONDS, max(0.0, when - loop.time()))
-                    found = left if found is None else min(found, left)
+        for value in _variables(coro, coro.cr_frame):
+            when = _deadline(value)
+            if when is not None and when < MAX_SECONDS + now:
+                left = max(0.0, when - now)
+                found = left if found is None else min(found, left)
         coro = coro.cr_await
     return found
+
+
+def _variables(coro: Any, frame: Any) -> List[Any]:
+    """Return the variables of a coroutine or generator, and the context managers that it has entered."""
+    found = []
+    for value in gc.get_referents(coro if INLINE_FRAMES else frame):
+        if type(value).__name__ == "method":  # the ``__exit__`` or ``__aexit__`` of a context manager
+            value = value.__self__
+        if type(value).__name__ == "_GeneratorContextManager":  # such as ``trio.fail_after``
+            found += _variables(value.gen, value.gen.gi_frame)
+        else:
+            found.append(value)
+    return found
+
+
+def _deadline(value: Any) -> Optional[float]:
+    """Return when a timer fires, on the clock of its loop; None if ``value`` is no timer, or one not set."""
+    if type(value).__name__ not in TIMERS:
+        return None
+    try:
+        when = value.when() if hasattr(value, "when") else value.deadline
+        return None if when is None else float(when)
+    except Exception:  # a scope that is not entered yet
+        return None
 
 
 def _sampled(group: Group) -> Iterator[Any]:
     """Yield the coroutines of the sampled tasks of trio, which has no list of all."""
     for reference, _, _ in list(group.samples):
         task = reference()
-        if task is not None:
+        if task is not None and getattr(task.coro, "cr_frame", None) is not None:
             yield task.coro
+
+
+class _Waits:
+    """Counts where tasks wait, and until when."""
+
+    def __init__(self) -> None:
+        self.places: Dict[Tuple[str, str, str], int] = {}
+        self.examined = self.timed = 0
+        self.until = 0.0
+
+    def add(self, coro: Any, now: float) -> None:
+        """Add a task by its coroutine; ``now`` is the time on the clock of its event loop."""
+        self.examined += 1
+        key = place(coro)
+        left = timer(coro, now)
+        if left is not None:
+            self.timed, self.until = self.timed + 1, max(self.until, left)
+        if key in self.places or len(self.places) < MAX_DISTINCT:
+            self.places[key] = self.places.get(key, 0) + 1
 
 
 def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
@@ -98,42 +143,30 @@ def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator
 
     A generator: one time slice per step.
     """
-    places: Dict[Tuple[str, str, str], int] = {}
-    examined = timed = 0
-    until = 0.0
+    found = _Waits()
     slice_ends = perf_counter() + TIME_SLICE
     for coro in _sampled(group) if group.kind == "trio" else ():
-        if getattr(coro, "cr_frame", None) is not None:
-            examined += 1
-            key = place(coro)
-            places[key] = places.get(key, 0) + 1
+        found.add(coro, monotonic() + group.clock_ahead)
     tasks = Tasks()
-    while tasks and group.kind != "trio" and examined < MAX_TASKS:
+    while tasks and group.kind != "trio" and found.examined < MAX_TASKS:
         for task in tasks.pop_chunk():
             try:
                 coro = task.get_coro()
-                if id(COUNTS.key_of(coro)) != group.key or task.done():
-                    continue
-                examined += 1
-                key = place(coro)
-                left = timer(coro, task.get_loop())
-                if left is not None:
-                    timed, until = timed + 1, max(until, left)
+                if id(COUNTS.key_of(coro)) == group.key and not task.done():
+                    found.add(coro, task.get_loop().time())
             except Exception:  # it has just ended
                 continue
-            if key in places or len(places) < MAX_DISTINCT:
-                places[key] = places.get(key, 0) + 1
         task = coro = None
         if perf_counter() >= slice_ends:
             yield
             slice_ends = perf_counter() + TIME_SLICE
-    ranked = sorted(places.items(), key=lambda item: -item[1])[:MAX_PLACES]
+    ranked = sorted(found.places.items(), key=lambda item: -item[1])[:MAX_PLACES]
     send(
         {
             "group": group.number,
-            "looked": examined,
+            "looked": found.examined,
             "live": group.live,
-            **({"timed": timed, "until": round(until, 3)} if timed else {}),
+            **({"timed": found.timed, "until": round(found.until, 3)} if found.timed else {}),
             "waits": [
                 {"where": where, "in": inside, "on": on, "tasks": count}
                 for (where, inside, on), count in ranked

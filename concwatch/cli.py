@@ -10,10 +10,10 @@ from click.core import ParameterSource
 
 from concwatch.commands.display import Display, ScreenState, check_display, save_state
 from concwatch.commands.group import Commands
+from concwatch.commands.lab import create_lab
 from concwatch.commands.options import (
     SCREEN,
     connect_hosts,
-    create_lab,
     engines_on_hosts,
     open_recorder,
     options,
@@ -91,8 +91,8 @@ def main(
         lambda: create_lab(
             lanes, settings=settings, budget=max_memory, hz=rate, reconnect=reconnect, cluster=joining
         ),
+        lambda rows, settings: create_lab(rows, settings=settings, budget=max_memory),
         screenshots,
-        make_run_lab=lambda rows, settings: create_lab(rows, settings=settings, budget=max_memory),
         recording=recording,
         initial=InitialState(
             theme or display.theme,

@@ -22,6 +22,7 @@ from textual.css.query import NoMatches
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from concwatch.commands.lab import open_process
 from concwatch.demos.keyboard import key_event
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
@@ -33,7 +34,7 @@ from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
 from concwatch.system.walls import Wall
-from concwatch.ui.app import ConcwatchApp, plain_lab
+from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.screens.monitor import MonitorScreen
@@ -404,6 +405,11 @@ def showing(*widgets: Widget) -> App[None]:
     return Showing()
 
 
+def experiment_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
+    """Return a lab with real workers, as an experiment uses it."""
+    return Lab(engines, settings=settings, open_link=open_process)
+
+
 @asynccontextmanager
 async def stage(
     size: tuple[int, int] = (120, 40),
@@ -414,7 +420,7 @@ async def stage(
     settings: Settings | None = None,
     pictures: Path = Path("screenshots"),
     by_hand: bool = True,
-    make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
+    make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = experiment_lab,
     terminal: RecordedTerminal | None = None,
     cluster: Callable[[], Sequence[Host]] | None = None,
 ) -> AsyncIterator[Stage]:
@@ -435,7 +441,7 @@ async def stage(
             clock=clock or virtual_time.now,
         )
 
-    app = ConcwatchApp(make_lab, pictures, make_run_lab)
+    app = ConcwatchApp(make_lab, make_run_lab, pictures)
     if terminal is not None:
         app.driver_class = terminal.driver_class()
     async with running(app, size, terminal is None) as pilot:

@@ -9,6 +9,7 @@ import sys
 import psutil
 import pytest
 
+from concwatch.commands.lab import open_process
 from concwatch.hosts.link import HostLink, Program
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -37,7 +38,13 @@ def cluster():
 async def running(cluster):
     """Run a lab with a lane on each worker of the cluster."""
     lanes = [ENGINES["asyncio"].on(host) for host in cluster.hosts]
-    lab = Lab(lanes, settings=Settings("payload:16KiB"), cluster=lambda: cluster.hosts, reconnect=True)
+    lab = Lab(
+        lanes,
+        open_link=open_process,
+        settings=Settings("payload:16KiB"),
+        cluster=lambda: cluster.hosts,
+        reconnect=True,
+    )
     run = asyncio.create_task(lab.run())
     try:
         yield lab
@@ -88,7 +95,7 @@ async def test_lanes_follow_dask_workers_that_are_killed_restarted_join_and_leav
             stderr=subprocess.DEVNULL,
         )
         try:
-            victim = psutil.Process(lab.lanes[0].worker.stats.ready.pid).parent().parent()
+            victim = psutil.Process(lab.lanes[0].stats.ready.pid).parent().parent()
             victim.kill()
             await eventually(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
             # Dask's nanny starts it again.
@@ -97,8 +104,8 @@ async def test_lanes_follow_dask_workers_that_are_killed_restarted_join_and_leav
             await eventually(lambda: len(lab.lanes) == 3, lambda: lab.events.since(0))
             (lane,) = (lane for lane in lab.lanes if lane.engine.host.name == "late")
             lab.set_target(lane, 1_000_000)
-            await eventually(lambda: lane.worker.goal.limit, lambda: lab.events.since(0))
-            assert lane.worker.goal.limit.wall == "memory budget"
+            await eventually(lambda: lane.target.limit, lambda: lab.events.since(0))
+            assert lane.target.limit.wall == "memory budget"
             assert 50 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 384 * MIB
         finally:
             late.terminate()
@@ -120,10 +127,10 @@ async def test_lanes_are_lost_when_the_scheduler_is_killed():
             (lane,) = lab.lanes
             lab.set_target(lane, 1_000)
             await eventually(lambda: lane.live == 1_000, lambda: lab.events.since(0))
-            pid = lane.worker.stats.ready.pid
+            pid = lane.stats.ready.pid
             process.kill()
             await eventually(lambda: lane.state is State.LOST, lambda: lab.events.since(0))
-            assert lane.worker.reason == "the connection ended: the scheduler of the cluster is gone"
+            assert lane.reason == "the connection ended: the scheduler of the cluster is gone"
             await all_ended(pid)
     finally:
         own.close()

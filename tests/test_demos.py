@@ -39,7 +39,7 @@ from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
 from tests.processes import PATIENCE, assert_ended
-from tests.screen import MEMORY, WALLS, svg_lines
+from tests.screen import MEMORY, WALLS, experiment_lab, svg_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = [path.stem for path in shipped()]
@@ -58,7 +58,7 @@ def fast_input(monkeypatch):
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:
     fakes = {"open_link": workers or FakeWorkers(), "memory": lambda: MEMORY, "walls": lambda: WALLS}
     time = {"clock": lambda: virtual_time.now() * speed, "hz": 10 / speed}
-    return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **time))
+    return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **time), experiment_lab)
 
 
 async def play_script(

@@ -6,6 +6,7 @@ import hashlib
 import msgspec
 import pytest
 
+from concwatch.commands.lab import open_process
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.runner import CellState, Runner, Selection
@@ -184,7 +185,7 @@ def runners():
     selection = Selection(quick=True, repeats=1)
 
     def make_lab(engines, settings):
-        return Lab(engines, settings=settings)
+        return Lab(engines, open_link=open_process, settings=settings)
 
     runners = {name: Runner(smallest(load(name)), selection, make_lab) for name in NAMES}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from concwatch.commands.lab import open_process
 from concwatch.experiments import program
 from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
 from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
@@ -66,7 +67,7 @@ def run(path, size=1, **how):
     """
     while True:
         try:
-            return asyncio.run(run_program(Lab([]), cell(path, size, **how)))
+            return asyncio.run(run_program(Lab([], open_link=open_process), cell(path, size, **how)))
         except MissingError as error:
             if "engine" not in how:
                 raise
@@ -122,7 +123,7 @@ def test_a_program_gets_the_page_and_chunks_as_arguments(write_program):
         run(path, 7)
 
     async def fetch():
-        lab = Lab([], settings=Settings(workload="http"))
+        lab = Lab([], open_link=open_process, settings=Settings(workload="http"))
         try:
             with pytest.raises(NotMeasuredError, match=rf"7 {re.escape(lab.settings.page)} 5"):
                 await run_program(lab, cell(path, 7, workload="http", chunks=5))
@@ -227,7 +228,7 @@ def test_a_missing_dependency_skips_the_cell_and_says_how_to_install_it(
 
 
 def make_lab(engines, settings):
-    return Lab(engines, settings=settings)
+    return Lab(engines, open_link=open_process, settings=settings)
 
 
 def test_a_program_that_never_ends_is_killed(write_program, tmp_path, monkeypatch):

@@ -197,7 +197,7 @@ def test_as_many_tasks_as_offered_fit(name):
     bench.pass_(2)
     offered = bench.lab.local.capacity.forecast(lane, 1_000_000).fitting
     grow(lane, bench, offered)
-    assert (lane.live, lane.worker.goal.limit) == (offered, None)
+    assert (lane.live, lane.target.limit) == (offered, None)
     assert bench.lab.total_rss > 285 * MIB
 
 
@@ -216,7 +216,7 @@ def grow(lane, bench, tasks):
     for _ in range(10_000):
         bench.pass_(bench.lab.local.guard.interval, bench.lab.local.guard.interval)
         most = max(most, bench.lab.total_rss)
-        if lane.worker.goal.reached or lane.worker.goal.limit:
+        if lane.target.reached or lane.target.limit:
             return most
     raise AssertionError(bench.texts())
 
@@ -241,14 +241,14 @@ def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     grow(lane, bench, 200_000)
     assert len(sent_targets(link)) > 1
     assert sent_targets(link) == sorted(sent_targets(link))
-    goal = lane.worker.goal
-    assert lane.live == goal.reached.created == goal.reached.target == 200_000
-    assert goal.limit is None
+    reached = lane.target.reached
+    assert lane.live == reached.created == reached.target == 200_000
+    assert lane.target.limit is None
     (text,) = bench.texts()[count:]
     assert text.startswith("200,000 tasks live after ")
-    assert lane.worker.stats.create_rate == pytest.approx(200_000 / goal.reached.seconds)
+    assert lane.stats.create_rate == pytest.approx(200_000 / reached.seconds)
     grow(lane, bench, 100)
-    assert (sent_targets(link)[-1], goal.reached.cancelled) == (100, 199_900)
+    assert (sent_targets(link)[-1], lane.target.reached.cancelled) == (100, 199_900)
 
 
 @pytest.mark.parametrize("budget", [60 * MIB, 4 * GIB])
@@ -259,8 +259,8 @@ def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workl
     bench, lane, _ = growing(budget, task=task)
     bench.lab.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
-    assert lane.worker.goal.limit.wall == BUDGET
-    assert lane.live == lane.target
+    assert lane.target.limit.wall == BUDGET
+    assert lane.live == lane.target.tasks
     bench.pass_(3)
     assert 0.9 * budget < bench.lab.total_rss <= budget
 
@@ -297,7 +297,7 @@ def three_lanes(machine):
     bench = Bench("pool", "asyncio", "uvloop", memory=machine)
     for lane, tasks in zip(bench.lab.lanes, (100, 50_000, 20_000), strict=True):
         bench.lab.set_target(lane, tasks)
-    bench.until(lambda: all(lane.live == lane.target > 0 for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.live == lane.target.tasks > 0 for lane in bench.lab.lanes))
     bench.pass_(2)
     return bench
 
@@ -374,8 +374,8 @@ async def test_workers_and_page_servers_are_the_first_the_kernel_kills_without_m
     with contextlib.closing(PageServer()) as pages:
         async with running_lab(find_engines(["asyncio"])) as lab:
             lab.switch(lab.lanes[0], True)
-            await until(lambda: lab.lanes[0].worker.stats.ready, "ready")
-            assert score(lab.lanes[0].worker.stats.ready.pid) == score(pages.pid) == 1000
+            await until(lambda: lab.lanes[0].stats.ready, "ready")
+            assert score(lab.lanes[0].stats.ready.pid) == score(pages.pid) == 1000
             assert score("self") == own
 
 
@@ -443,7 +443,7 @@ async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled
             await s.press("3", "end", *keys)
             assert not dialog_open(s)
             lane = s.lane("asyncio")
-            assert (lane.state, lane.target, s.slider("asyncio").value) == (State.OFF, 0, 0)
+            assert (lane.state, lane.target.tasks, s.slider("asyncio").value) == (State.OFF, 0, 0)
         await s.drag("asyncio", 1_000_000, via=(500_000,))
         assert not dialog_open(s)
         await s.drop("asyncio", 1_000_000)
@@ -451,7 +451,7 @@ async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled
         await s.press("escape")
         assert s.slider("asyncio").value == 0
         await s.press("3", "plus")
-        assert (dialog_open(s), s.lane("asyncio").target) == (False, 10_000)
+        assert (dialog_open(s), s.lane("asyncio").target.tasks) == (False, 10_000)
         await s.run(2)
         await s.press("end")
         assert dialog_open(s)
@@ -459,10 +459,12 @@ async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled
             "asyncio: 1,000,000 tasks will not fit", "the memory budget is 300 MiB", "as many as fit"
         )
         await s.sees("growth stops at the limit; nothing ends", "the target stays at 10,000")
-        assert (s.slider("asyncio").value, s.lane("asyncio").target) == (10_000, 10_000)
+        assert (s.slider("asyncio").value, s.lane("asyncio").target.tasks) == (10_000, 10_000)
         await s.press("enter")
         assert isinstance(s.app.screen, MonitorScreen)
-        assert 220_000 < s.lane("asyncio").target < 300 * MIB / 1_260  # the measured cost, without a margin
+        assert (
+            220_000 < s.lane("asyncio").target.tasks < 300 * MIB / 1_260
+        )  # the measured cost, without a margin
 
 
 async def test_rapid_keys_open_one_dialog_and_starting_all_grows_up_to_the_budget():
@@ -474,12 +476,12 @@ async def test_rapid_keys_open_one_dialog_and_starting_all_grows_up_to_the_budge
         assert [type(screen) for screen in s.app.screen_stack].count(FitDialog) == 1
         await s.press("escape", "end", "down", "enter")
         lane = s.lane("asyncio")
-        assert lane.target == 1_000_000
+        assert lane.target.tasks == 1_000_000
         await s.run(5)
-        assert (lane.worker.goal.limit.wall, lane.on) == (BUDGET, True)
-        target = lane.target
+        assert (lane.target.limit.wall, lane.on) == (BUDGET, True)
+        target = lane.target.tasks
         await s.press("minus")
-        assert (dialog_open(s), lane.target) == (False, target - 10_000)
+        assert (dialog_open(s), lane.target.tasks) == (False, target - 10_000)
 
 
 async def test_a_typed_target_must_be_confirmed_and_zero_fitting_tasks_are_not_offered():
@@ -490,7 +492,7 @@ async def test_a_typed_target_must_be_confirmed_and_zero_fitting_tasks_are_not_o
         await s.sees("threads: 30,000 tasks will not fit", "This machine can hold 21,800 threads, limited by")
         assert "Not measured" not in s.text()
         await s.press("enter")
-        assert s.lane("threads").target == 21_800
+        assert s.lane("threads").target.tasks == 21_800
         found = Forecast(2_000, 900, "memory", 3 * MIB, 2 * MIB, bound="memory")
         answers = []
         s.app.push_screen(FitDialog("asyncio", found, 1_000), answers.append)
@@ -508,4 +510,4 @@ async def test_the_dialog_can_be_answered_at_every_screen_size(size):
         if size >= (80, 24):
             await s.sees("will not fit", "as many as fit", "cancel")
         await s.press("enter")
-        assert 0 < s.lane("asyncio").target < 100_000
+        assert 0 < s.lane("asyncio").target.tasks < 100_000

@@ -22,11 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from concwatch.commands.lab import open_process
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import Program, is_static
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import open_process
 from concwatch.lab.lane_row import LaneRow, combined_sample
 from concwatch.lab.snapshot import State, blank_sample
 from concwatch.links.link import Ended, Noise
@@ -194,10 +194,10 @@ def test_each_host_has_its_own_budget_and_walls():
     small = bench(None, WEB1, WEB2, reports={"web1": figures(available=100 * MIB, walls=walls)})
     for lane in small.lab.lanes:
         small.lab.set_target(lane, 500_000)
-    small.until(lambda: small.lab.lanes[1].worker.goal.limit)
+    small.until(lambda: small.lab.lanes[1].target.limit)
     local, web1, web2 = small.lab.lanes
     small.until(lambda: local.live == web2.live == 500_000)
-    assert web1.worker.goal.limit.wall == "memory budget"
+    assert web1.target.limit.wall == "memory budget"
     assert web1.rss <= 80 * MIB
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
     assert [wall.name for wall in small.lab.host_of(web1).capacity.walls] == ["pid_max"]
@@ -227,7 +227,7 @@ def test_no_tasks_are_granted_before_the_host_has_reported():
     lane = silent.lab.lanes[0]
     assert silent.lab.host_of(lane).capacity.budget.size == 0
     silent.lab.set_target(lane, 1_000)
-    assert lane.worker.goal.granted == 0
+    assert lane.target.granted == 0
     silent.until(lambda: lane.live == 1_000)
 
 
@@ -238,7 +238,7 @@ def test_a_lost_lane_has_a_reason_and_keeps_its_target_when_switched_on_again():
     lost.until(lambda: lane.live == 1_000)
     lost.opened[0].disconnect()
     lost.pass_(2)
-    assert (lane.state, lane.worker.reason) == (State.LOST, "nothing received for 4.5 s")
+    assert (lane.state, lane.reason) == (State.LOST, "nothing received for 4.5 s")
     assert "lost: nothing received for 4.5 s" in lost.texts("error")
     lost.pass_(60)
     assert lane.state is State.LOST
@@ -613,13 +613,13 @@ async def test_the_memory_budget_holds_in_a_control_group():
     if folder is None:
         pytest.skip("no permission to create a memory control group")
     prefix = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
-    lab = Lab([ENGINES["asyncio"].on(Host("small", prefix, sys.executable))])
+    lab = Lab([ENGINES["asyncio"].on(Host("small", prefix, sys.executable))], open_link=open_process)
     run = asyncio.create_task(lab.run())
     (lane,) = lab.lanes
     try:
         lab.set_target(lane, 1_000_000)
-        await eventually(lambda: lane.worker.goal.limit)
-        assert lane.worker.goal.limit.wall == "memory budget"
+        await eventually(lambda: lane.target.limit)
+        assert lane.target.limit.wall == "memory budget"
         assert lane.live > 10_000
         assert lab.host_of(lane).capacity.budget.size < 128 * MIB
         (status,) = lab.snapshot().hosts
@@ -628,7 +628,7 @@ async def test_the_memory_budget_holds_in_a_control_group():
     finally:
         run.cancel()
         await lab.close()
-        await all_ended(lane.worker.stats.ready.pid)
+        await all_ended(lane.stats.ready.pid)
         await remove_group(folder)
 
 
@@ -662,24 +662,22 @@ async def test_a_wrong_ssh_key_is_a_one_line_error_without_a_prompt(server, tmp_
 async def test_a_lane_survives_a_slow_and_interrupted_ssh_until_ssh_is_killed(server):
     async with Relay(server.port, delay=0.05, loss=0.01) as relay:
         prefix = [str(relay.port) if word == str(server.port) else word for word in server.prefix()]
-        lab = Lab([ENGINES["asyncio"].on(Host("far", tuple(prefix), sys.executable))])
+        lab = Lab([ENGINES["asyncio"].on(Host("far", tuple(prefix), sys.executable))], open_link=open_process)
         run = asyncio.create_task(lab.run())
         (lane,) = lab.lanes
         try:
             lab.set_target(lane, 10_000)
             await eventually(
-                lambda: lane.worker.goal.reached and lane.delay is not None and lane.sample.rss_per_task
+                lambda: lane.target.reached and lane.delay is not None and lane.sample.rss_per_task
             )
             assert lane.delay >= 0.1  # both directions
-            pid, number = lane.worker.stats.ready.pid, lane.worker.stats.tick.number
+            pid, number = lane.stats.ready.pid, lane.stats.tick.number
             relay.open.clear()
             await asyncio.sleep(1)  # less than the limit of 4.5 s
             assert lane.state in (State.RUNNING, State.STALLED)
             relay.open.set()
-            await eventually(
-                lambda: lane.worker.stats.tick.number >= number + 15 and lane.state is State.RUNNING
-            )
-            assert lane.worker.stats.ready.pid == pid
+            await eventually(lambda: lane.stats.tick.number >= number + 15 and lane.state is State.RUNNING)
+            assert lane.stats.ready.pid == pid
             assert 1_000 < lane.sample.rss_per_task < 1_600
             assert lane.live == 10_000
             bridge = psutil.Process(pid).parent().pid

@@ -58,12 +58,12 @@ async def test_a_target_is_split_by_free_memory_or_evenly():
         screen.lab.hosts[1].capacity.budget.update(0)
         await screen.press("plus")
         await screen.run(2)
-        first, second = (lane.target for lane in screen.lab.lanes)
+        first, second = (lane.target.tasks for lane in screen.lab.lanes)
         assert first + second == 20_000
         assert first < 3_000 < second
         await screen.press("v")
         await screen.run(2)
-        assert [lane.target for lane in screen.lab.lanes] == [10_000, 10_000]
+        assert [lane.target.tasks for lane in screen.lab.lanes] == [10_000, 10_000]
 
 
 async def test_folding_without_other_hosts_shows_a_hint():

@@ -12,7 +12,7 @@ from concwatch.lab.lab import Lab
 from concwatch.ui.app import ConcwatchApp, InitialState
 from tests import virtual_time
 from tests.fake import FakeWorkers
-from tests.screen import stage
+from tests.screen import experiment_lab, stage
 
 if sys.platform != "win32":
     import termios
@@ -60,7 +60,9 @@ async def test_theme_and_window_selected_on_the_screen_are_saved_and_logged():
 
 async def test_the_app_starts_with_the_theme_window_and_tasks_passed_to_it():
     initial = InitialState("dracula", 300.0, {"asyncio": 100})
-    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers(), clock=virtual_time.now), initial=initial)
+    app = ConcwatchApp(
+        lambda: Lab(SHOWN, open_link=FakeWorkers(), clock=virtual_time.now), experiment_lab, initial=initial
+    )
     async with app.run_test(size=(120, 40)) as pilot:
         assert app.current_theme.name == "dracula"
         await pilot.pause(1)

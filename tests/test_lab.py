@@ -141,7 +141,7 @@ def over_budget(*names, budget=100 * MIB, **arguments):
     """Return a bench whose lanes have a target of a million tasks and are limited by the budget."""
     bench = running(*names, budget=budget, **arguments)
     set_targets(bench, 1_000_000)
-    bench.until(lambda: all(lane.worker.goal.limit for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.target.limit for lane in bench.lab.lanes))
     bench.pass_(3)
     return bench
 
@@ -156,13 +156,13 @@ def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(na
     bench = over_budget(*names, settings=Settings("sleep:1"), links=workers)
     assert 0.9 * bench.lab.budget < bench.lab.total_rss <= bench.lab.budget
     for lane in bench.lab.lanes:
-        assert (lane.state, lane.worker.goal.limit.wall) == (State.RUNNING, "memory budget")
-        assert 0 < lane.live == lane.target < 1_000_000
-    targets = [lane.target for lane in bench.lab.lanes]
-    completed = bench.lab.lanes[-1].worker.stats.tick.completed
+        assert (lane.state, lane.target.limit.wall) == (State.RUNNING, "memory budget")
+        assert 0 < lane.live == lane.target.tasks < 1_000_000
+    targets = [lane.target.tasks for lane in bench.lab.lanes]
+    completed = bench.lab.lanes[-1].stats.tick.completed
     bench.pass_(20)
-    assert [lane.target for lane in bench.lab.lanes] == targets
-    assert bench.lab.lanes[-1].worker.stats.tick.completed > completed + targets[-1], "tasks are replaced"
+    assert [lane.target.tasks for lane in bench.lab.lanes] == targets
+    assert bench.lab.lanes[-1].stats.tick.completed > completed + targets[-1], "tasks are replaced"
     (text,) = budget_warnings(bench)
     assert text.endswith("of 100 MiB: growth stopped, live tasks continue")
 
@@ -175,13 +175,13 @@ def test_growth_resumes_when_memory_is_freed_and_stops_again_at_the_budget():
     bench.until(lambda: second.idle)
     bench.lab.set_target(first, live + 5_000)
     bench.until(lambda: first.live == live + 5_000)
-    assert first.worker.goal.limit is None
+    assert first.target.limit is None
     bench.lab.set_target(first, 1_000_000)
     for on in (False, True):
         bench.lab.switch(first, on)
-    bench.until(lambda: first.live > live and first.worker.goal.limit is not None)
+    bench.until(lambda: first.live > live and first.target.limit is not None)
     bench.pass_()
-    assert (first.status.asked, first.live == first.target > live) == (1_000_000, True)
+    assert (first.status.asked, first.live == first.target.tasks > live) == (1_000_000, True)
     assert bench.lab.total_rss <= bench.lab.budget
     assert len(budget_warnings(bench)) == 2
 
@@ -190,11 +190,11 @@ def test_lanes_restarted_with_heavier_tasks_stay_within_the_budget():
     bench = running("asyncio", "uvloop", "threads", budget=120 * MIB)
     for lane, tasks in zip(bench.lab.lanes, (8_000, 8_000, 1_500), strict=True):
         bench.lab.set_target(lane, tasks)
-    bench.until(lambda: all(lane.worker.goal.reached for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.target.reached for lane in bench.lab.lanes))
     bench.lab.set_trace(True)
     bench.pass_(0.3)  # the workers are restarted
-    bench.until(lambda: all(lane.worker.goal.reached or lane.worker.goal.limit for lane in bench.lab.lanes))
-    assert any(lane.worker.goal.limit for lane in bench.lab.lanes)
+    bench.until(lambda: all(lane.target.reached or lane.target.limit for lane in bench.lab.lanes))
+    assert any(lane.target.limit for lane in bench.lab.lanes)
     assert bench.lab.total_rss <= bench.lab.budget
 
 
@@ -202,7 +202,7 @@ def test_the_budget_also_limits_a_lane_whose_worker_is_starting():
     bench, lane = hand_bench(budget=MIB)
     bench.lab.set_target(lane, 5_000)
     bench.pass_()
-    assert (lane.state, lane.target, lane.worker.goal.limit.wall) == (State.STARTING, 0, "memory budget")
+    assert (lane.state, lane.target.tasks, lane.target.limit.wall) == (State.STARTING, 0, "memory budget")
     assert bench.texts("warning")[0] == "memory budget (1 MiB) reached at 0 of 5,000 tasks"
     bench.links.last.start()
     bench.pass_()
@@ -217,7 +217,7 @@ def test_halt_is_sent_once_until_the_worker_answers():
     bench.pass_(1)
     assert link.names().count("halt") == 1
     bench.receive(tick(2, 700), Limit(700, 5_000, "memory budget", 50 * MIB))
-    assert (lane.target, lane.worker.goal.limit.standing) == (700, 700)
+    assert (lane.target.tasks, lane.target.limit.standing) == (700, 700)
 
 
 # Events.

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.lab.catalog import Engine
+from concwatch.lab.lane import START_LIMIT, STOP_LIMIT
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
-from concwatch.lab.worker import START_LIMIT, STOP_LIMIT
 from concwatch.lab.worker_log import MOST_GARBAGE, reached_text
 from concwatch.lab.worker_stats import WorkerStats
 from concwatch.links.link import Ended, Flood, Garbage, Noise
@@ -114,11 +114,11 @@ def test_a_lane_without_its_package_fails_with_the_install_command():
     bench = Bench(engines=[UNINSTALLED])
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 10)
-    assert (lane.state, lane.worker.reason) == (
+    assert (lane.state, lane.reason) == (
         State.FAILED,
         "needs no_such_package: pip install missing",
     )
-    assert (lane.idle, lane.target) == (True, 0)
+    assert (lane.idle, lane.target.tasks) == (True, 0)
     bench.lab.switch(lane, False)
     assert lane.state is State.OFF
 
@@ -128,7 +128,7 @@ def test_a_worker_that_does_not_start_fails_after_the_time_limit():
     bench.pass_(START_LIMIT - 0.5, step=0.5)
     assert lane.state is State.STARTING
     bench.pass_(1.5, step=0.5)
-    assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, "did not start within 30 s", True)
+    assert (lane.state, lane.reason, link.killed) == (State.FAILED, "did not start within 30 s", True)
     link.start()  # too late
     bench.pass_()
     assert lane.state is State.FAILED
@@ -149,7 +149,7 @@ def test_a_worker_that_does_not_start_fails_after_the_time_limit():
 def test_a_worker_that_cannot_start_fails_with_the_reason(report, reason):
     bench, lane, _ = starting()
     bench.receive(report)
-    assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, reason, None)
+    assert (lane.state, lane.reason, lane.missing) == (State.FAILED, reason, None)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_an_engine_whose_worker_cannot_start_is_broken_until_one_does(report, re
     bench.lab.switch(lane, True)
     bench.receive(report)
     text = f"broken msgspec: {reason}; try pip install --force-reinstall msgspec"
-    assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, text, text)
+    assert (lane.state, lane.reason, lane.missing) == (State.FAILED, text, text)
     bench.receive(end("exited with status 1"))
     assert bench.texts() == [f"failed: {text}"]
     bench.lab.switch(lane, True)
@@ -180,7 +180,7 @@ def test_a_workload_rejected_at_start_fails_the_lane_once():
     rejected = 'workload "app:job": no module "app"'
     bench.receive(Error(rejected, "workload"), *applied("refill", "trace", "gc", "rate"), tick(0.2))
     bench.receive(tick(0.3), end())
-    assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, rejected, True)
+    assert (lane.state, lane.reason, link.killed) == (State.FAILED, rejected, True)
     assert bench.texts() == [f"failed: {rejected}"]
 
 
@@ -212,8 +212,8 @@ def test_a_rejected_workload_keeps_the_previous_one_and_can_be_retried():
         bench.lab.set_workload("http:2")
         bench.receive(tick(0.3, 100), Error("no aiohttp", "workload"))
         first, second = (bench.pages[0].url(latency) for latency in (1.0, 2.0))
-        assert (lane.worker.settings.current.workload, lane.worker.settings.current.page) == ("http:1", first)
-        assert (lane.state, lane.target, lane.live) == (State.RUNNING, 100, 100)
+        assert (lane.settings.current.workload, lane.settings.current.page) == ("http:1", first)
+        assert (lane.state, lane.target.tasks, lane.live) == (State.RUNNING, 100, 100)
     assert bench.lab.settings.workload == "http:1"
     assert bench.texts("error") == ["no aiohttp"] * 2
     assert [fields.get("url") for fields in sent(link, "workload")] == [None, first, second, second]
@@ -234,8 +234,8 @@ def test_a_restarted_lane_keeps_its_target_and_resets_its_figures(traced):
     assert "trace" not in link.names()[5:]  # a tracer started late would miss the live tasks
     bench.receive(end())
     second = bench.links.last
-    assert (lane.state, lane.target, second is link) == (State.STARTING, 1_000, False)
-    assert (lane.worker.goal.reached, lane.status.create_rate, lane.sample.rss_per_task) == (None, None, None)
+    assert (lane.state, lane.target.tasks, second is link) == (State.STARTING, 1_000, False)
+    assert (lane.target.reached, lane.status.create_rate, lane.sample.rss_per_task) == (None, None, None)
     second.start()
     bench.receive(*([tick(0.1, traced=600_000)] if traced else []))
     assert sent(second, "trace") == [{"on": traced}]
@@ -271,7 +271,7 @@ def test_switching_off_sends_one_stop_and_kills_the_worker_after_the_time_limit(
     assert link.killed
     assert bench.texts("warning") == ["did not stop within 3 s: killed"]
     bench.receive(end())
-    assert (lane.state, lane.worker.reason, lane.target) == (State.OFF, "", 0)
+    assert (lane.state, lane.reason, lane.target.tasks) == (State.OFF, "", 0)
     assert bench.texts()[-1] == "off"
 
 
@@ -306,13 +306,13 @@ def test_a_killed_worker_fails_its_lane_which_can_be_switched_on_again():
     bench, lane, _ = running_lane()
     bench.lab.set_target(lane, 100)
     bench.receive(tick(0.3, 100), end("killed by SIGKILL"))
-    assert (lane.state, lane.worker.reason) == (State.FAILED, "killed by SIGKILL")
-    assert (lane.target, lane.live, lane.sample.rss) == (0, 0, None)
+    assert (lane.state, lane.reason) == (State.FAILED, "killed by SIGKILL")
+    assert (lane.target.tasks, lane.live, lane.sample.rss) == (0, 0, None)
     assert bench.texts("error") == ["failed: killed by SIGKILL"]
     bench.lab.switch(lane, True)
     bench.links.last.start()
     bench.pass_()
-    assert (lane.state, lane.worker.reason, lane.target) == (State.RUNNING, "", 0)
+    assert (lane.state, lane.reason, lane.target.tasks) == (State.RUNNING, "", 0)
     assert lane.sample.rss_per_task is None
     times, values = lane.series.since("rss", 0)
     assert [math.isnan(value) for value in values] == [False, True, False]
@@ -325,16 +325,16 @@ def test_a_killed_worker_fails_its_lane_which_can_be_switched_on_again():
 def test_a_silent_worker_is_stalled_until_it_ticks_again():
     bench, lane, link = running_lane()
     bench.pass_(0.9)
-    assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
+    assert (lane.state, lane.stalled_for(bench.now)) == (State.RUNNING, 0)
     bench.pass_(1.1)
     assert (lane.state, lane.on) == (State.STALLED, True)
-    assert lane.worker.stalled_for(bench.now) == pytest.approx(2.0)
+    assert lane.stalled_for(bench.now) == pytest.approx(2.0)
     assert lane.series.last("lag") == pytest.approx(1.9)
     assert lane.series.last("rss") == link.rss
     bench.receive(tick(2.5))
-    assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
+    assert (lane.state, lane.stalled_for(bench.now)) == (State.RUNNING, 0)
     bench.receive(tick(2.6, lag=1.5))  # it sends ticks, but its tasks wake late
-    assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.STALLED, 1.5)
+    assert (lane.state, lane.stalled_for(bench.now)) == (State.STALLED, 1.5)
 
 
 def test_a_slow_rate_of_ticks_is_not_a_stall():
@@ -355,11 +355,11 @@ def test_a_limit_is_logged_and_lowers_the_target():
     bench.lab.set_target(lane, 50_000)
     limit = Limit(21_800, 50_000, "vm.max_map_count", 65_530, "can't start new thread")
     bench.receive(tick(0.3, 21_800), limit)
-    assert (lane.state, lane.target, lane.worker.goal.limit) == (State.RUNNING, 21_800, limit)
+    assert (lane.state, lane.target.tasks, lane.target.limit) == (State.RUNNING, 21_800, limit)
     (text,) = bench.texts("warning")
     assert text == "vm.max_map_count (65,530) reached at 21,800 of 50,000 tasks: can't start new thread"
     bench.lab.set_target(lane, 1_000)
-    assert (lane.worker.goal.limit, targets(link)[-1]) == (None, 1_000)
+    assert (lane.target.limit, targets(link)[-1]) == (None, 1_000)
 
 
 def test_reports_about_an_older_target_are_logged_but_not_applied():
@@ -367,9 +367,9 @@ def test_reports_about_an_older_target_are_logged_but_not_applied():
     for tasks in (50_000, 100, 0):
         bench.lab.set_target(lane, tasks)
     bench.receive(Limit(300, 50_000, "memory budget", 1 << 30), Reached(100, 100, 100, 0, 0.01))
-    assert (lane.target, lane.worker.goal.limit, lane.worker.goal.reached) == (0, None, None)
+    assert (lane.target.tasks, lane.target.limit, lane.target.reached) == (0, None, None)
     bench.receive(Reached(0, 0, 0, 100, 0.5))
-    assert lane.worker.goal.reached.cancelled == 100
+    assert lane.target.reached.cancelled == 100
     assert bench.texts()[-3:] == [
         "memory budget (1 GiB) reached at 300 of 50,000 tasks",
         "100 tasks live after 10 ms (10 k/s)",
@@ -394,16 +394,16 @@ def test_a_reached_target_is_logged_in_the_words_of_who_asked_for_it(reached, te
 )
 def test_the_target_is_zero_after_a_burst(report):
     bench, lane, link = running_lane()
-    lane.worker.run_burst(Burst(300, 1, 0, None))
-    assert (link.names()[-1], lane.target) == ("burst", 300)
+    lane.run_burst(Burst(300, 1, 0, None))
+    assert (link.names()[-1], lane.target.tasks) == ("burst", 300)
     bench.receive(tick(0.5), report)
-    assert (lane.target, lane.worker.stats.burst is None) == (0, isinstance(report, Error))
+    assert (lane.target.tasks, lane.stats.burst is None) == (0, isinstance(report, Error))
     bench.lab.switch(lane, False)
     bench.lab.switch(lane, True)
     bench.receive(end())
     bench.links.last.start()
     bench.pass_()
-    assert (lane.state, lane.target, targets(bench.links.last)) == (State.RUNNING, 0, [])
+    assert (lane.state, lane.target.tasks, targets(bench.links.last)) == (State.RUNNING, 0, [])
 
 
 # Figures.
@@ -514,7 +514,7 @@ def test_garbage_is_logged_once_and_kills_the_worker_after_a_hundred_lines():
     assert bench.texts("warning") == ["not a line of the wire: 0"]
     bench.receive(*(Garbage("more") for _ in range(500)))
     reason = "more than 100 invalid lines, the first: not a line of the wire: 0"
-    assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, reason, True)
+    assert (lane.state, lane.reason, link.killed) == (State.FAILED, reason, True)
     assert len(bench.texts("error")) == 1
 
 

@@ -8,7 +8,7 @@ from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.ui.app import ConcwatchApp
 from tests.fake import FakeWorkers
-from tests.screen import stage
+from tests.screen import experiment_lab, stage
 
 
 async def test_a_key_pressed_three_times_closes_only_the_top_screen():
@@ -34,7 +34,7 @@ async def test_a_key_right_after_the_quit_key_is_ignored(key):
 @pytest.mark.parametrize("turns", range(0, 30, 2))
 async def test_an_exit_during_the_first_layout_is_clean(turns):
     """Exit, as for a browser page that is closed at once, after different numbers of loop iterations."""
-    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers()))
+    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers()), experiment_lab)
 
     async def exit_early() -> None:
         while not app.screen_stack:  # noqa: ASYNC110  # Textual has no event for it

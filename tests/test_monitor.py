@@ -101,11 +101,11 @@ async def test_keys_that_arrive_together_act_in_order_also_across_dialogs():
         ):
             s.lab.set_target(first, 0)
             await s.press_at_once(*keys.split())
-            assert (first.target, s.monitor.selected) == (target, 0), keys
+            assert (first.target.tasks, s.monitor.selected) == (target, 0), keys
             assert s.app.focused is s.card("threads").slider
         # Keys after one that opens or closes a dialog or a screen.
         await s.press_at_once("3", "enter", *"5000", "enter", "plus", "enter", *"77", "escape", "1", "plus")
-        assert (first.target, third.target) == (10_001, 15_000)
+        assert (first.target.tasks, third.target.tasks) == (10_001, 15_000)
         await s.press_at_once("w", *"nop", "enter", "m", *"a note", "enter")
         assert s.lab.settings.workload == "nop"
         assert [mark.text for mark in s.lab.marks.since(0) if mark.kind == "note"] == ["a note"]
@@ -113,12 +113,12 @@ async def test_keys_that_arrive_together_act_in_order_also_across_dialogs():
         await s.press_at_once("3", "enter")
         s.app.post_message(Paste("4321"))
         await s.press_at_once("enter")
-        assert third.target == 4_321
+        assert third.target.tasks == 4_321
         await s.press_at_once("e", "down", "down", "d")
         assert isinstance(s.app.screen, ReadDialog)
         await s.sees("How fast are coroutines created and run?")  # the third of the list
         await s.press_at_once("d", "escape", "2", "plus")
-        assert s.lane("pool").target == 10_000
+        assert s.lane("pool").target.tasks == 10_000
 
 
 async def test_keys_typed_while_a_dialog_opens_reach_it_in_order():
@@ -129,7 +129,7 @@ async def test_keys_typed_while_a_dialog_opens_reach_it_in_order():
                 for _ in range(turns):  # the dialog is partly open when the next key comes
                     await asyncio.sleep(0)
             await s.settle()
-            assert s.lane("asyncio").target == 7_380 + turns
+            assert s.lane("asyncio").target.tasks == 7_380 + turns
             assert s.app.screen is s.monitor
 
 
@@ -137,9 +137,9 @@ async def test_dragging_shows_number_and_forecast_and_releasing_applies_the_targ
     async with stage((80, 24)) as s:
         await s.drag("asyncio", 10_000, via=[100, 1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
-        assert (s.lane("asyncio").target, s.workers.links) == (0, {})  # not applied yet
+        assert (s.lane("asyncio").target.tasks, s.workers.links) == (0, {})  # not applied yet
         await s.drop("asyncio", 10_000)
-        assert (s.lane("asyncio").target, s.monitor.selected) == (10_000, 2)
+        assert (s.lane("asyncio").target.tasks, s.monitor.selected) == (10_000, 2)
         await s.run(1)
         assert s.link("asyncio").commands("target") == [{"tasks": 10_000}]
         await s.drag("asyncio", 1_000)
@@ -147,7 +147,7 @@ async def test_dragging_shows_number_and_forecast_and_releasing_applies_the_targ
         await s.press("escape")
         await s.sees("10,000 live", within=s.card("asyncio"))
         await s.drop("asyncio", 1_000)
-        assert s.lane("asyncio").target == 10_000  # cancelled
+        assert s.lane("asyncio").target.tasks == 10_000  # cancelled
 
 
 async def test_a_load_that_cannot_be_held_is_named_while_dragging_and_in_the_dialog():
@@ -172,9 +172,9 @@ async def test_slider_keys_and_buttons_set_a_target_within_its_limits():
         lane, threads = s.lane("asyncio"), s.lane("threads")
         await s.click(s.slider("asyncio"), x=s.slider("asyncio").size.width - 1)
         await s.click(s.slider("threads"), x=s.slider("threads").size.width - 1)
-        assert (lane.target, threads.target) == (1_000_000, 21_800)  # the machine's limit
+        assert (lane.target.tasks, threads.target.tasks) == (1_000_000, 21_800)  # the machine's limit
         await s.click(s.slider("asyncio"), x=0)
-        assert lane.target == 0
+        assert lane.target.tasks == 0
         for keys, target in (
             ("3 end", 1_000_000),
             ("left", 500_000),
@@ -185,14 +185,14 @@ async def test_slider_keys_and_buttons_set_a_target_within_its_limits():
             ("minus", 0),
         ):
             await s.press(*keys.split())
-            assert lane.target == target, keys
+            assert lane.target.tasks == target, keys
         targets = []
         for tap in ("+10k", "+10k", "−10k", "−10k", "−10k"):
             await s.tap(tap, s.card("uvloop"))
-            targets.append(s.lane("uvloop").target)
+            targets.append(s.lane("uvloop").target.tasks)
         assert targets == [10_000, 20_000, 10_000, 0, 0]
         await s.press("end", "plus")
-        assert s.lane("uvloop").target == 1_000_000
+        assert s.lane("uvloop").target.tasks == 1_000_000
 
 
 async def test_a_target_can_be_typed_and_an_invalid_one_shows_why():
@@ -216,7 +216,7 @@ async def test_a_target_can_be_typed_and_an_invalid_one_shows_why():
             await s.press("enter")
             await s.sees(problem, within=lambda: s.query("#message"))
         await s.press("escape")
-        assert s.lane("asyncio").target == 12_345
+        assert s.lane("asyncio").target.tasks == 12_345
         await s.press("enter")
         await s.enter("1.5k")
         await s.press("enter")
@@ -238,7 +238,7 @@ async def test_a_button_is_highlighted_under_the_mouse_and_clicked_only_if_relea
         assert highlighted() == [False, True]
         await s.pilot.mouse_down(card, offset=less)
         await s.pilot.mouse_up(card, offset=more)
-        assert s.lane("uvloop").target == 0
+        assert s.lane("uvloop").target.tasks == 0
         await s.pilot.hover(s.slider("uvloop"), offset=(30, 0))
         assert highlighted() == [False, False]
 
@@ -552,7 +552,7 @@ async def test_a_missing_engine_is_disabled_and_shows_how_to_install_it():
         await s.run(0.5)
         await s.sees("gevent failed: needs nosuch: pip install nosuch")
         assert "gevent" not in s.workers.links
-        assert [lane.target for lane in s.lab.lanes] == [1, 0, 0], "keys act on no other lane instead"
+        assert [lane.target.tasks for lane in s.lab.lanes] == [1, 0, 0], "keys act on no other lane instead"
 
 
 async def test_the_info_dialog_explains_the_measuring_and_a_chart_shows_the_runtime_heap():
@@ -640,7 +640,7 @@ async def test_the_wheel_moves_a_selected_slider_or_the_window_of_the_charts_and
             slider = s.slider(name)
             assert await s.pilot._post_mouse_events([MouseScrollUp], slider, offset=(2, 0))
             await s.settle()
-            assert s.lane(name).target == target, name
+            assert s.lane(name).target.tasks == target, name
         assert await s.pilot._post_mouse_events([MouseScrollDown], s.chart("rss"), offset=(20, 3))
         await s.settle()
         assert not s.monitor.charts.growing

@@ -5,6 +5,7 @@ import re
 import psutil
 import pytest
 
+from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import CATALOG, catalog_row
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import ON_SCREEN, Settings
@@ -12,7 +13,7 @@ from concwatch.lab.snapshot import State
 from concwatch.ui.app import ConcwatchApp
 from tests.faults.terminal import Terminal
 from tests.processes import assert_ended
-from tests.screen import Stage, Workers
+from tests.screen import Stage, Workers, experiment_lab
 from tests.worker_driver import running_lab, until
 
 pytestmark = pytest.mark.real
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.real
 async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_memory():
     before = set(psutil.Process().children(recursive=True))
     engine = next(row for row in CATALOG if row.name == "asyncio")
-    app = ConcwatchApp(lambda: Lab([engine]))
+    app = ConcwatchApp(lambda: Lab([engine], open_link=open_process), experiment_lab)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         s = Stage(app, pilot, Workers(), None)
         await s.until(lambda: s.app.lab is not None and app.screen.query("LaneCard"), "the monitor is shown")
@@ -31,7 +32,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_me
         await s.sees("● on", "0 live", within=s.card("asyncio"))
         idle = lane.rss
         (worker,) = set(psutil.Process().children(recursive=True)) - before
-        assert worker.pid == lane.worker.stats.ready.pid
+        assert worker.pid == lane.stats.ready.pid
         await s.drag("asyncio", 10_000, via=[1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
         assert lane.live == 0

@@ -16,6 +16,7 @@ import urllib.request
 import aiohttp
 import pytest
 
+from concwatch.commands.lab import open_process
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
 from concwatch.lab.settings import Settings
@@ -247,4 +248,4 @@ def test_without_aiohttp_the_command_line_names_the_install_command(monkeypatch)
     message = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
     assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(message)
     with pytest.raises(ValueError, match="needs aiohttp"):
-        Lab([], settings=Settings("http"))
+        Lab([], open_link=open_process, settings=Settings("http"))

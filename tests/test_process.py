@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from concwatch.lab.lane import open_process
+from concwatch.commands.lab import open_process
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, Error, Ready, Tick
 from concwatch.links.output import NOISE_KEPT

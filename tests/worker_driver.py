@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 
 from concwatch import wire
+from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import parts
@@ -308,7 +309,7 @@ class Worker:
 @contextlib.asynccontextmanager
 async def running_lab(engines: Sequence[Engine], **arguments: Any) -> AsyncIterator[Lab]:
     """Run a lab until the end of the block, and close it."""
-    lab = Lab(engines, **arguments)
+    lab = Lab(engines, **{"open_link": open_process, **arguments})
     clock = asyncio.create_task(lab.run())
     try:
         yield lab

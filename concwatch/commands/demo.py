@@ -13,7 +13,8 @@ from msgspec import structs
 
 from concwatch.commands import completion
 from concwatch.commands.display import take_terminal, why_no_screen
-from concwatch.commands.options import cells, create_lab, max_memory
+from concwatch.commands.lab import create_lab
+from concwatch.commands.options import cells, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import THEME, Parsed
 from concwatch.console import print_error
@@ -226,8 +227,8 @@ def _perform(
             lambda: create_lab(
                 demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget
             ),
-            pictures=folder,
-            make_run_lab=lambda engines, settings: create_lab(engines, settings=settings, budget=budget),
+            lambda engines, settings: create_lab(engines, settings=settings, budget=budget),
+            folder,
         )
         played, stopped = run_until_signal(play(demo, app, captures, emit, on_screen=on_screen, size=size))
     for line in lines:

@@ -6,7 +6,8 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.commands.options import cluster_option, connect_hosts, create_lab, host_option, max_memory
+from concwatch.commands.lab import create_lab
+from concwatch.commands.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.progress import ProgressLine
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import print_error, print_json, print_lines

@@ -11,7 +11,8 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
-from concwatch.commands.options import cluster_option, connect_hosts, create_lab, host_option, max_memory
+from concwatch.commands.lab import create_lab
+from concwatch.commands.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import OUTPUT, REPEATS, SIZES

@@ -30,7 +30,6 @@ from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
     from concwatch.hosts.cluster import Cluster
-    from concwatch.lab.lab import Lab
     from concwatch.recordings.recorder import Recorder
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -185,11 +184,3 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
         return Recorder(path, open_writer(path), command_line(), engines)
     except ValueError as error:
         raise click.UsageError(f"--record: {error}") from None
-
-
-def create_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
-    """Create a lab with the options of `Lab`. Tests replace the constructor by the root context's ``obj``."""
-    from concwatch.lab.lab import Lab  # imported late: it takes 15 ms
-
-    make: Callable[..., Lab] = click.get_current_context().find_root().obj or Lab
-    return make(engines, **options)

@@ -11,10 +11,10 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
+from concwatch.commands.lab import create_lab
 from concwatch.commands.options import (
     cluster_option,
     connect_hosts,
-    create_lab,
     engines_on_hosts,
     host_option,
     max_memory,

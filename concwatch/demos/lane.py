@@ -38,8 +38,8 @@ class DemoLane:
 
     def _observe(self, snapshot: Snapshot) -> None:
         """Record when a target was reached."""
-        if self._lane.worker.goal.reached is not self._reached:
-            self._reached, self._since = self._lane.worker.goal.reached, snapshot.time
+        if self._lane.target.reached is not self._reached:
+            self._reached, self._since = self._lane.target.reached, snapshot.time
 
     def check(self) -> None:
         """Raise an error if the lane has failed or cannot run.
@@ -50,11 +50,11 @@ class DemoLane:
         """
         lane = self._lane
         failed = lane.state.broken
-        reason = lane.missing or (lane.worker.reason if failed and lane.worker.stats.ready is None else None)
+        reason = lane.missing or (lane.reason if failed and lane.stats.ready is None else None)
         if reason and not lane.wanted:
             raise CannotRun(self.name, reason)
         if failed:
-            raise DemoFailed(f"{self.name} has failed: {lane.worker.reason}")
+            raise DemoFailed(f"{self.name} has failed: {lane.reason}")
 
     @property
     def snapshot(self) -> LaneSnapshot:
@@ -84,17 +84,17 @@ class DemoLane:
     @property
     def target(self) -> int:
         """Tasks that it should hold."""
-        return self._lane.target
+        return self._lane.target.tasks
 
     @property
     def held_back(self) -> bool:
         """Whether a limit keeps it below its target."""
-        return self._lane.worker.goal.limit is not None
+        return self._lane.target.limit is not None
 
     @property
     def settled(self) -> bool:
         """Whether it has reached its target, and the memory per task is known."""
-        reached, snapshot = self._lane.worker.goal.reached, self.snapshot
+        reached, snapshot = self._lane.target.reached, self.snapshot
         status, sample = snapshot.status, snapshot.sample
         if reached is None or reached.target != status.target or sample.rss_per_task is None:
             return False
@@ -103,7 +103,7 @@ class DemoLane:
 
     def held(self, seconds: float) -> bool:
         """Return whether it has held its target for that many seconds."""
-        reached = self._lane.worker.goal.reached
+        reached = self._lane.target.reached
         holding = reached is not None and reached is self._reached and self._lane.on
         return holding and self._lab.clock() - self._since >= seconds
 

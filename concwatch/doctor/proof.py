@@ -97,7 +97,7 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
     report("starting a worker")
     # The threads are not held: while they are live, other programs may be unable to start one.
     (result,) = await measure(lab, [Plan(asked, 0.0, stop=False, enough=enough)])
-    limit, standing = lane.worker.goal.limit, lane.worker.stats.peak_live
+    limit, standing = lane.target.limit, lane.stats.peak_live
     expected = max(1, min(forecast.tasks, asked))
     return Proof(
         forecast=forecast.tasks,

@@ -124,7 +124,7 @@ class Reconnect:
 
     def _try(self, lane: Lane, attempts: _Attempts | None, now: float) -> None:
         if attempts is None or not attempts.due:
-            attempts = self._attempts.setdefault(lane, _Attempts(lane.worker.goal.asked))
+            attempts = self._attempts.setdefault(lane, _Attempts(lane.target.asked))
             attempts.due = now + min(LONGEST_DELAY, FIRST_DELAY * 2**attempts.count)
         elif now >= attempts.due:
             attempts.count, attempts.due = attempts.count + 1, 0.0

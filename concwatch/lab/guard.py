@@ -69,7 +69,7 @@ class Capacity:
 
     def demand(self, lane: Lane) -> Demand:
         """Return the memory of a lane's worker as a function of its tasks."""
-        meter = lane.worker.stats.meter
+        meter = lane.stats.meter
         idle = meter.idle if lane.on else None
         found = demand(lane.engine, self._settings(), self.walls, meter.cost)
         return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
@@ -77,7 +77,9 @@ class Capacity:
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
         """Return the forecast for a target of a lane, with the other lanes at their targets."""
         others = sum(
-            self.demand(other).bytes(other.target) for other in self._lanes if other.on and other is not lane
+            self.demand(other).bytes(other.target.tasks)
+            for other in self._lanes
+            if other.on and other is not lane
         )
         return forecast(tasks, [self.demand(lane)], self.budget.room, others, self.budget.bound)
 
@@ -144,13 +146,11 @@ class Guard:
 
     def _others(self, lane: Lane) -> list[Lane]:
         """Return the other lanes that have not reached their target yet."""
-        return [other for other in self._growing if other is not lane and not other.worker.goal.reached]
+        return [other for other in self._growing if other is not lane and not other.target.reached]
 
     def _pending(self, lanes: Sequence[Lane]) -> float:
         """Return the bytes that granted tasks which are not created yet will use."""
-        return sum(
-            max(0, lane.worker.goal.granted - lane.live) * self._bytes_per_task(lane) for lane in lanes
-        )
+        return sum(max(0, lane.target.granted - lane.live) * self._bytes_per_task(lane) for lane in lanes)
 
     def _bytes_per_task(self, lane: Lane) -> float:
         demand = self._capacity.demand(lane)
@@ -171,10 +171,10 @@ class Guard:
     def _grant(self) -> None:
         """Grant more tasks to lanes that have created those granted before."""
         for lane in self._lanes:
-            if lane.worker.awaits_grant and lane not in self._halted:
-                granted = self.grantable(lane, lane.target)
+            if lane.awaits_grant and lane not in self._halted:
+                granted = self.grantable(lane, lane.target.tasks)
                 if granted > lane.live:
-                    lane.worker.grant(granted)
+                    lane.grant(granted)
                 elif lane.state in ACTIVE and self._pending(self._others(lane)) <= SPENT * self.budget.size:
                     self._halt([lane])  # otherwise it waits for what other lanes may leave over
 
@@ -184,7 +184,7 @@ class Guard:
         growing = [
             lane
             for lane in self._growing
-            if lane not in self._halted and not (self._halted and lane.worker.goal.reached)
+            if lane not in self._halted and not (self._halted and lane.target.reached)
         ]
         growth = max(0, self._capacity.rss - self._last_total)
         if growing and self._capacity.rss + min(1.5 * growth, self._pending(growing)) >= self.budget.size:
@@ -192,7 +192,7 @@ class Guard:
 
     def _halt(self, growing: Sequence[Lane]) -> None:
         for lane in growing:
-            lane.worker.halt(BUDGET, self.budget.size)
+            lane.halt(BUDGET, self.budget.size)
         if not self._halted:
             self._log(
                 f"{BUDGET}: workers use {format_bytes(self._capacity.rss)} of "
@@ -219,4 +219,4 @@ class Guard:
             "warning",
         )
         took = format_bytes(largest.rss)
-        largest.worker.fail(f"stopped at {took}: the machine's {memory.bound} was nearly used up")
+        largest.fail(f"stopped at {took}: the machine's {memory.bound} was nearly used up")

@@ -112,7 +112,7 @@ class MachineMeter:
         self.own = self._sampler.read()
         self.busy = self._last.busy_since(before)
         for lane in lanes:
-            stats = lane.worker.stats
+            stats = lane.stats
             used = stats.reading.cpu_seconds if stats.reading else 0.0
             last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
             spent = used - last if used >= last else used  # less than before: a new worker
@@ -197,8 +197,8 @@ class HostLanes:
             known = machine.figures is not None
             machine.rss = self.capacity.rss
             for lane in self.lanes:
-                if lane.worker.host is not None and lane.worker.host is not machine.figures:
-                    machine.update(lane.worker.host)
+                if lane.host is not None and lane.host is not machine.figures:
+                    machine.update(lane.host)
             if machine.figures is None:
                 return
             if not known and not self.shares:

@@ -11,7 +11,7 @@ from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.fleet import Fleet, Reconnect
 from concwatch.lab.host_lanes import INTERVAL, HostLanes, LocalMachine
-from concwatch.lab.lane import Lane, open_process
+from concwatch.lab.lane import Lane
 from concwatch.lab.observable import Observable
 from concwatch.lab.pages import PageKeeper, PageServer
 from concwatch.lab.settings import Settings
@@ -46,10 +46,10 @@ class Lab(Observable):
         self,
         engines: Sequence[Engine],
         *,
+        open_link: Callable[[Engine], Link],
         settings: Settings | None = None,
         budget: int | None = None,
         hz: float = DEFAULT_HZ,
-        open_link: Callable[[Engine], Link] = open_process,
         open_pages: Callable[[], PageServer] = PageServer,
         clock: Callable[[], float] = time.monotonic,
         memory: Callable[[], Memory] = memory_now,
@@ -62,10 +62,10 @@ class Lab(Observable):
 
         Args:
             engines: rows of the catalog.
+            open_link: starts a worker.
             settings: the common settings of all lanes.
             budget: bytes of RSS that the workers of a host may use; None for 80 % of what is available.
             hz: samples a second.
-            open_link: starts a worker.
             open_pages: starts a page server, for tasks that fetch.
             clock: returns seconds that never go back.
             memory: returns the machine's memory.
@@ -132,7 +132,7 @@ class Lab(Observable):
     def trim(self, lane: Lane) -> None:
         """Request that a lane's worker return free memory to the system."""
         self.mark("trim", "", lane.engine.name)
-        lane.worker.send_optional("trim")
+        lane.send_optional("trim")
 
     def stop_all(self) -> None:
         """Switch every lane off."""
@@ -229,7 +229,7 @@ class Lab(Observable):
 
     def _adopt_workload(self) -> None:
         """Adopt the workload of a running lane if every lane has refused the common one."""
-        running = [lane.worker.settings.current.workload for lane in self.lanes if lane.on]
+        running = [lane.settings.current.workload for lane in self.lanes if lane.on]
         if running and self.settings.workload not in running:
             self.settings = structs.replace(self.settings, workload=running[0])
 
@@ -281,7 +281,7 @@ class Lab(Observable):
     def kill(self) -> None:
         """Kill every worker."""
         for lane in self.lanes:
-            lane.worker.kill()
+            lane.kill()
 
     @property
     def quiet(self) -> bool:

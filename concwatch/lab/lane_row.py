@@ -149,12 +149,12 @@ class LaneRow:
     @property
     def target(self) -> int:
         """The target of its workers together."""
-        return sum(lane.target for lane in self.lanes)
+        return sum(lane.target.tasks for lane in self.lanes)
 
     @property
     def asked(self) -> int:
         """The target that was requested last."""
-        return sum(lane.worker.goal.asked for lane in self.lanes)
+        return sum(lane.target.asked for lane in self.lanes)
 
     @property
     def missing(self) -> str | None:

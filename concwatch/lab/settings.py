@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from msgspec import Struct, structs
 
-from concwatch.links.link import Link
 from concwatch.units import format_bytes, format_rate, format_seconds
 from concwatch.worker.workloads import CHURN, HTTP, MAX_SECONDS, parse
 
@@ -94,7 +93,7 @@ def commands(settings: Settings, can: Callable[[str], bool], rate: int) -> list[
 
 
 class WorkerSettings:
-    """Sends settings to one worker and handles its answers."""
+    """The settings of one worker, and the commands that change them; handles its answers."""
 
     def __init__(self, settings: Settings, rate: int) -> None:
         self._rate = rate
@@ -105,23 +104,23 @@ class WorkerSettings:
         # The workload and page in effect, then those that were sent and are not answered yet.
         self._workloads: deque[tuple[str, str | None]] = deque([("", None)])
 
-    def send_all(self, link: Link, can: Callable[[str], bool], hz: float) -> None:
-        """Send all settings; the rate comes last, since a tick follows it at once."""
+    def all(self, can: Callable[[str], bool], hz: float) -> list[Command]:
+        """Return the commands for all settings; the rate comes last, since a tick follows it at once."""
         found: list[Command] = [*commands(self.current, can, self._rate), ("rate", {"hz": hz})]
         self.unanswered = [command for command, _ in found]
-        self._send(link, found)
+        return self._sent(found)
 
-    def send_changes(self, settings: Settings, link: Link, can: Callable[[str], bool]) -> None:
-        """Send what has changed in ``settings``."""
+    def changes(self, settings: Settings, can: Callable[[str], bool]) -> list[Command]:
+        """Adopt ``settings``, and return the commands for what has changed."""
         before, self.current = commands(self.current, can, self._rate), settings
         after = commands(settings, can, self._rate)
-        self._send(link, [command for command in after if command not in before])
+        return self._sent([command for command in after if command not in before])
 
-    def _send(self, link: Link, found: list[Command]) -> None:
-        for command, fields in found:
-            if command == "workload":
-                self._workloads.append((self.current.workload, self.current.page))
-            link.send(command, **fields)
+    def _sent(self, found: list[Command]) -> list[Command]:
+        """Record that these commands are sent."""
+        if any(command == "workload" for command, _ in found):
+            self._workloads.append((self.current.workload, self.current.page))
+        return found
 
     def handle_applied(self, command: str) -> None:
         """Record that the worker has applied a command."""

@@ -40,7 +40,7 @@ def _now() -> float:
 
 
 def _is_newer(lane: Lane, sample: Sample, tick: Tick | None) -> bool:
-    return lane.sample != sample and lane.worker.stats.tick is not tick
+    return lane.sample != sample and lane.stats.tick is not tick
 
 
 class Measurement:
@@ -88,7 +88,7 @@ class Measurement:
         await asyncio.sleep(SETTLE)
         problem = await page_problem(lab.settings.page)
         if problem:
-            lane.worker.fail(problem)
+            lane.fail(problem)
         if not lane.on:
             return  # setting a target would start another worker
         self._describe()
@@ -110,16 +110,16 @@ class Measurement:
 
     async def _burst(self, burst: Burst) -> None:
         lane = self._lane
-        self._lane.worker.run_burst(burst)
+        self._lane.run_burst(burst)
         ended = await self._until(
-            lambda: lane.worker.stats.burst is not None or bool(lane.worker.burst_refused), BURST_LIMIT
+            lambda: lane.stats.burst is not None or bool(lane.burst_refused), BURST_LIMIT
         )
         if not ended:
             self._limit = f"the burst did not end within {format_seconds(BURST_LIMIT)}"
-        elif lane.worker.burst_refused:
-            self._limit = lane.worker.burst_refused
-        elif lane.worker.stats.burst is not None:
-            self.result.live = lane.worker.stats.burst.live
+        elif lane.burst_refused:
+            self._limit = lane.burst_refused
+        elif lane.stats.burst is not None:
+            self.result.live = lane.stats.burst.live
         await self._next_sample()  # the tick after the report of the burst
 
     async def _hold(self) -> None:
@@ -130,13 +130,13 @@ class Measurement:
 
         def over() -> bool:
             enough[:] = filter(None, [plan.enough(lane) or self._blocked])
-            return bool(enough) or lane.worker.goal.reached is not None or lane.worker.goal.limit is not None
+            return bool(enough) or lane.target.reached is not None or lane.target.limit is not None
 
         grown = await self._until(over, GROW_LIMIT)
         if not grown and lane.on:
             enough.append(f"not all tasks started within {format_seconds(GROW_LIMIT)}")
         self._limit = "".join(enough)
-        live = lane.worker.goal.reached.live if lane.worker.goal.reached else lane.live
+        live = lane.target.reached.live if lane.target.reached else lane.live
         self._progress(f"holding {format_count(live)} for {format_seconds(plan.seconds)}")
         await self._until(lambda: False, plan.seconds)
         await self._next_sample()
@@ -152,7 +152,7 @@ class Measurement:
             nonlocal live, limit
             if lane.live != live:
                 live, limit = lane.live, _now() + STOP_LIMIT
-            return lane.worker.goal.reached is not None or _now() > limit
+            return lane.target.reached is not None or _now() > limit
 
         await self._until(over)
         await self._until(lambda: False, SETTLE)
@@ -163,13 +163,13 @@ class Measurement:
         self._describe()
         failed = result.last.failed if result.last else 0
         peak, held = (
-            lane.worker.stats.peak_live,
+            lane.stats.peak_live,
             result.held,
         )  # not `last`: a target of 0 clears the wall
         limit = self._limit or (held.status.wall_text if held else "")
         result.problems = {}
         if lane.state.broken:
-            result.problems[Outcome.FAILED] = lane.worker.reason
+            result.problems[Outcome.FAILED] = lane.reason
         if failed:
             result.problems[Outcome.FAILING] = self._why_failing(failed)
         if limit:
@@ -187,9 +187,9 @@ class Measurement:
         return f"{format_count(failed)} tasks failed{why}"
 
     def _describe(self) -> None:
-        ready, result = self._lane.worker.stats.ready, self.result
+        ready, result = self._lane.stats.ready, self.result
         if ready is not None:
-            result.runtime, result.flags = ready.runtime, list(self._lane.worker.stats.flags)
+            result.runtime, result.flags = ready.runtime, list(self._lane.stats.flags)
 
     def _observe(self, snapshot: Snapshot) -> None:
         """Store the lane of each snapshot, as long as its worker reports."""
@@ -209,7 +209,7 @@ class Measurement:
         """Wait for two more ticks and samples, so that they include everything reported until now."""
         lane = self._lane
         for _ in range(2):
-            await self._until(partial(_is_newer, lane, lane.sample, lane.worker.stats.tick), 5.0)
+            await self._until(partial(_is_newer, lane, lane.sample, lane.stats.tick), 5.0)
 
     async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
         """Wait until ``done()``, for at most ``limit`` seconds. Return whether it was done.

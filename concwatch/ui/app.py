@@ -41,11 +41,6 @@ UNEXPECTED_ERROR = 1
 """Exit status after an unexpected error, the same as Textual's."""
 
 
-def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-    """Return the lab for one run of one cell of an experiment."""
-    return Lab(engines, settings=settings)
-
-
 def _exit_reason(status: int) -> str:
     if status > 128:
         return f"ended by {signal.Signals(status - 128).name}"
@@ -58,8 +53,8 @@ class ConcwatchApp(LanesApp):
     def __init__(
         self,
         make_lab: Callable[[], Lab],
+        make_run_lab: Callable[[Sequence[Engine], Settings], Lab],
         pictures: Path = Path("screenshots"),
-        make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
         recording: SessionRecording | None = None,
         initial: InitialState | None = None,
     ) -> None:
@@ -67,8 +62,8 @@ class ConcwatchApp(LanesApp):
 
         Args:
             make_lab: returns the lab; called once the event loop runs.
-            pictures: the folder for screenshots, created when needed.
             make_run_lab: returns the lab for one run of one cell of an experiment.
+            pictures: the folder for screenshots, created when needed.
             recording: records the session from the start; None to record only on request.
             initial: the initial state of the screen.
         """
@@ -216,7 +211,7 @@ class ConcwatchApp(LanesApp):
             self.race.start(lab)
             self.call_later(self._show_race)
 
-        most = max((lane.target for lane in lab.lanes), default=0) or STEP
+        most = max((lane.target.tasks for lane in lab.lanes), default=0) or STEP
         names = ", ".join(engine.name for engine in engines)
         screen.ask(
             start,

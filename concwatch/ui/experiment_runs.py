@@ -115,4 +115,4 @@ class ExperimentRuns:
     def kill(self) -> None:
         """Kill every worker immediately."""
         for lane in self.lanes:
-            lane.worker.kill()
+            lane.kill()

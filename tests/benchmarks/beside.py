@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 from msgspec import Struct
 
+from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import catalog_row
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import ON_SCREEN, Settings
@@ -206,14 +207,14 @@ DEFAULT = {
 async def reach(engine: str, tasks: int) -> float:
     """Return the seconds until a lab in the screen's default state holds ``tasks``."""
     settings = Settings(workload=ON_SCREEN, trace=True)
-    async with running(Lab([catalog_row(engine)], settings=settings)) as lab:
+    async with running(Lab([catalog_row(engine)], open_link=open_process, settings=settings)) as lab:
         (one,) = lab.lanes
         lab.switch(one, True)
         while one.state is not State.RUNNING:  # noqa: ASYNC110  # a lab has no event to wait for
             await asyncio.sleep(0.01)
         began = time.monotonic()
         lab.set_target(one, tasks)
-        while one.worker.goal.reached is None:  # noqa: ASYNC110
+        while one.target.reached is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return time.monotonic() - began
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from concwatch.commands.lab import open_process
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey
 from concwatch.lab.catalog import find_engines
@@ -30,24 +31,24 @@ ASYNCIO = find_engines(["asyncio"])[0]
 
 async def _hold(hosts, tasks, seconds=1.0):
     """Hold ``tasks`` tasks on each host for some seconds; return the closed lab."""
-    lab = Lab([ASYNCIO.on(host) for host in hosts])
+    lab = Lab([ASYNCIO.on(host) for host in hosts], open_link=open_process)
     run = asyncio.create_task(lab.run())
     try:
         for lane in lab.lanes:
             lab.set_target(lane, tasks)
         end = time.monotonic() + 120
-        while not all(lane.worker.goal.reached for lane in lab.lanes):
+        while not all(lane.target.reached for lane in lab.lanes):
             assert time.monotonic() < end, lab.events.since(0)
             await asyncio.sleep(0.02)
         before, began = psutil.Process().cpu_times(), time.monotonic()
-        ticks = [lane.worker.stats.tick.number for lane in lab.lanes]
+        ticks = [lane.stats.tick.number for lane in lab.lanes]
         seen = [0] * len(lab.lanes)
         for index, lane in enumerate(lab.lanes):
-            lane.worker.stats.add_tick = _counted(lane.worker.stats.add_tick, seen, index)
+            lane.stats.add_tick = _counted(lane.stats.add_tick, seen, index)
         await asyncio.sleep(seconds)
         used, took = psutil.Process().cpu_times(), time.monotonic() - began
         lab.cpu = (used.user + used.system - before.user - before.system) / took
-        told = [lane.worker.stats.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)]
+        told = [lane.stats.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)]
         lab.missing = sum(sent - came for sent, came in zip(told, seen, strict=True))
     finally:
         run.cancel()
@@ -67,14 +68,14 @@ def _counted(take, seen, index):
 
 def _figures(hosts, tasks):
     lane = asyncio.run(_hold(hosts, tasks)).lanes[0]
-    return lane.sample.rss_per_task, lane.worker.stats.create_rate
+    return lane.sample.rss_per_task, lane.stats.create_rate
 
 
 def _ready(host):
     """Return the seconds from the start of a lane until it runs."""
 
     async def measure():
-        lab = Lab([ASYNCIO.on(host)])
+        lab = Lab([ASYNCIO.on(host)], open_link=open_process)
         run = asyncio.create_task(lab.run())
         began = time.monotonic()
         lab.switch(lab.lanes[0], True)
@@ -174,13 +175,13 @@ class _Namespace:
 
 async def _cut(network, host, seconds):
     """Cut a lane's link for ``seconds`` (None: for good); return when it was lost and its worker ended."""
-    lab = Lab([ASYNCIO.on(host)])
+    lab = Lab([ASYNCIO.on(host)], open_link=open_process)
     run = asyncio.create_task(lab.run())
     (lane,) = lab.lanes
     lab.set_target(lane, 1_000)
     while lane.live < 1_000:  # noqa: ASYNC110  # a lab has no event for it
         await asyncio.sleep(0.01)
-    pid, began = lane.worker.stats.ready.pid, time.monotonic()
+    pid, began = lane.stats.ready.pid, time.monotonic()
     network.cut(True)
     lost = gone = None
     while time.monotonic() < began + 12 and (lost is None or gone is None):
@@ -300,7 +301,9 @@ def _climb(hosts: Sequence[Host | None], tasks: int) -> tuple[float, float]:
     """Return the seconds until ``tasks`` tasks are live, and the longest iteration of the loop."""
 
     async def climb() -> tuple[float, float]:
-        lab = Lab([ASYNCIO.on(host) for host in hosts], settings=Settings("sleep:600"))
+        lab = Lab(
+            [ASYNCIO.on(host) for host in hosts], open_link=open_process, settings=Settings("sleep:600")
+        )
         run = asyncio.create_task(lab.run())
         try:
             for lane in lab.lanes:

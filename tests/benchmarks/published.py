@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
+from concwatch.commands.lab import open_process
 from concwatch.experiments.cell import Cell, run_once
 from concwatch.experiments.experiment import Entry, entries
 from concwatch.experiments.loading import load
@@ -95,7 +96,7 @@ def here(cell: Cell, reading: str, factor: float, added: Measured) -> float:
     """Return the reading of a run by concwatch; append the seconds that it adds to the cell to ``added``."""
 
     async def run() -> float:
-        found = await run_once(Lab([cell.worker()], settings=cell.settings), cell)
+        found = await run_once(Lab([cell.worker()], open_link=open_process, settings=cell.settings), cell)
         added.values.append(found.seconds - found.own_seconds)
         return found.figures[reading] / factor
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import PYTHONS, SHOWN
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
@@ -90,7 +91,7 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
 
         return look
 
-    async with running(Lab(PYTHONS, settings=Settings(trace=True))) as lab:
+    async with running(Lab(PYTHONS, open_link=open_process, settings=Settings(trace=True))) as lab:
         recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
         recorder.observe(lab)
         lanes = [lane for lane in lab.lanes if not lane.missing]  # of which an hour is told

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
+from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
@@ -19,6 +20,7 @@ from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.scale import StopScale
 from tests.benchmarks.figures import Measured, Row, against, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import CONCWATCH, Terminal
+from tests.screen import experiment_lab
 
 # Four idle lanes.
 
@@ -78,14 +80,14 @@ class SampledLab(Lab):
         before = len(lane.series)
         super().step(now)
         if len(lane.series) != before:
-            self.samples.append((time.monotonic(), lane.live, lane.target))
+            self.samples.append((time.monotonic(), lane.live, lane.target.tasks))
 
 
 def run_sampled(file: str, trace: bool) -> None:
     """Run the screen like ``concwatch`` does, and write the samples to ``file`` at its end."""
     gc.disable()  # as at every start; the app enables it again
     settings = Settings(workload="sleep:600", trace=trace)
-    app = ConcwatchApp(lambda: SampledLab(SHOWN, settings=settings))
+    app = ConcwatchApp(lambda: SampledLab(SHOWN, settings=settings, open_link=open_process), experiment_lab)
     app.run()
     Path(file).write_text(json.dumps(SampledLab.samples))
     sys.exit(app.return_code or 0)

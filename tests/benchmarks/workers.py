@@ -14,6 +14,7 @@ from functools import partial
 
 import psutil
 
+from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import find_engines
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -131,19 +132,21 @@ def bare_idle(engine: str) -> float:
 
 async def hold(engine: str, tasks: int) -> tuple[int, int]:
     """Return the RSS of a lab's worker, in bytes: idle, and with ``tasks`` sleeping tasks."""
-    async with running(Lab(find_engines([engine]), settings=Settings(workload="sleep:600"))) as lab:
+    async with running(
+        Lab(find_engines([engine]), open_link=open_process, settings=Settings(workload="sleep:600"))
+    ) as lab:
         lane = lab.lanes[0]
 
         async def until(done: Callable[[], bool]) -> int:
             while not done():  # noqa: ASYNC110  # a lab has no event to wait for
                 await asyncio.sleep(0.05)
             await asyncio.sleep(SETTLE)
-            return int(psutil.Process(lane.worker.stats.ready.pid).memory_info().rss)
+            return int(psutil.Process(lane.stats.ready.pid).memory_info().rss)
 
         lab.switch(lane, True)
         idle = await until(lambda: lane.state is State.RUNNING)
         lab.set_target(lane, tasks)
-        return idle, await until(lambda: not tasks or lane.worker.goal.reached is not None)
+        return idle, await until(lambda: not tasks or lane.target.reached is not None)
 
 
 @benchmark(

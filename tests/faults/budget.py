@@ -47,18 +47,18 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
             nonlocal most, last, pause
             idle = snapshot.time - time.process_time()  # without the lab's own CPU time
             most = max(most, lab.total_rss)
-            if lane.worker.goal.limit is None:
+            if lane.target.limit is None:
                 pause, last = max(pause, idle - last), idle
 
         lab.observers.append(record)
         lab.set_target(lane, 1_000_000)
-        await real.until(lambda: lane.worker.goal.limit is not None, "the budget is reached", LONG)
-        assert (lane.worker.goal.limit.wall, lane.worker.goal.limit.value) == ("memory budget", budget)
+        await real.until(lambda: lane.target.limit is not None, "the budget is reached", LONG)
+        assert (lane.target.limit.wall, lane.target.limit.value) == ("memory budget", budget)
         assert_logged(lab, "memory budget: workers use", f"of {budget // MIB} MiB", "growth stopped")
-        held = lane.target
+        held = lane.target.tasks
         await real.until(lambda: lane.live == held, "the live tasks are kept")
         await real.wait_for_ticks(5)
-        assert (lane.on, lane.live, lane.target) == (True, held, held)
+        assert (lane.on, lane.live, lane.target.tasks) == (True, held, held)
         assert 0 < held < 1_000_000
         peak = max(most, lane.status.peak_rss or 0)
         await real.hold(held // 2)

@@ -9,9 +9,10 @@ from typing import Any
 
 import psutil
 
+from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, open_process
+from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
 from concwatch.links.link import Link
@@ -20,7 +21,7 @@ from concwatch.ui.app import ConcwatchApp
 from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough
 from tests.processes import assert_ended
-from tests.screen import Stage, Workers
+from tests.screen import Stage, Workers, experiment_lab
 
 MEMORY_LIMIT = 20 << 20
 """Bytes by which a fault may grow the monitor."""
@@ -92,11 +93,11 @@ class RealLab:
     @property
     def pid(self) -> int:
         """The process ID of the faulty worker."""
-        return self.faulty.worker.stats.ready.pid
+        return self.faulty.stats.ready.pid
 
     def count(self, name: str, lane: Lane | None = None) -> int:
         """Return a counter of the last tick, or 0 before the first tick."""
-        return getattr((lane or self.faulty).worker.stats.tick, name, 0)
+        return getattr((lane or self.faulty).stats.tick, name, 0)
 
     def events(self, lane: Lane | None = None) -> list[str]:
         """Return the events of a lane, oldest first."""
@@ -126,7 +127,7 @@ class RealLab:
     async def wait_for_state(self, *states: State, lane: Lane | None = None) -> None:
         """Wait until a lane is in one of ``states``."""
         it = lane or self.faulty
-        await self.until(lambda: it.state in states, lambda: f"{it.state} {it.worker.reason}: not {states}")
+        await self.until(lambda: it.state in states, lambda: f"{it.state} {it.reason}: not {states}")
 
     async def hold(self, tasks: int, lane: Lane | None = None) -> None:
         """Set a lane's target and wait until it is reached."""
@@ -134,8 +135,8 @@ class RealLab:
         limit = PATIENCE + max(tasks, it.live) / SLOWEST
         self.lab.set_target(it, tasks)
         await self.until(
-            lambda: it.state is State.RUNNING and it.live == tasks and it.worker.goal.limit is None,
-            lambda: f"{it.live} of {tasks} live, {it.state} {it.worker.reason}",
+            lambda: it.state is State.RUNNING and it.live == tasks and it.target.limit is None,
+            lambda: f"{it.live} of {tasks} live, {it.state} {it.reason}",
             limit,
         )
 
@@ -143,19 +144,19 @@ class RealLab:
         """Wait for ``count`` ticks of a lane."""
         it = lane or self.faulty
         for _ in range(count):
-            last = it.worker.stats.tick
-            await self.until(lambda last=last: it.worker.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound in the default
+            last = it.stats.tick
+            await self.until(lambda last=last: it.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound in the default
 
     async def hit_limit(self, tasks: int, wall: str, value: int) -> int:
         """Set a target above a wall. Check that the wall is named. Return the number of live tasks."""
         before = len(self.events())
         self.lab.set_target(self.faulty, tasks)
         await self.until(
-            lambda: self.faulty.worker.goal.limit is not None,
+            lambda: self.faulty.target.limit is not None,
             "a limit is reached",
             PATIENCE + tasks / SLOWEST,
         )
-        limit = self.faulty.worker.goal.limit
+        limit = self.faulty.target.limit
         assert (limit.wall, limit.value, limit.wanted) == (wall, value, tasks), limit
         (text,) = [text for text in self.events()[before:] if "reached at" in text]
         assert f"{wall} ({value:,}) reached at" in text, text
@@ -190,7 +191,7 @@ class FaultyStage(Stage, RealLab):
         """Check that the healthy lane creates tasks and is sampled, and that the screen handles keys."""
         healthy = self.healthy
         await self.wait_for_state(State.RUNNING, lane=healthy)
-        await self.until(lambda: healthy.worker.stats.tick, "the healthy lane ticks")
+        await self.until(lambda: healthy.stats.tick, "the healthy lane ticks")
         created, sampled = self.count("created", healthy), healthy.sample.time
         await self.until(
             lambda: self.count("created", healthy) > created and healthy.sample.time > sampled,
@@ -238,7 +239,7 @@ async def run_screen(
         return Lab([row, healthy], settings=Settings(workload, trace=False), open_link=open_link)
 
     async with no_process_left(0):
-        app = ConcwatchApp(make_lab)
+        app = ConcwatchApp(make_lab, experiment_lab)
         async with app.run_test(size=(120, 40), notifications=True) as pilot:
             stage = FaultyStage(app, pilot, Workers(), None)
             await stage.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "a monitor")

@@ -62,10 +62,10 @@ async def check_lane(source: str, reason: str) -> None:
             await real.hold(100, healthy)
             real.lab.set_target(lane, 100)
             await real.wait_for_state(State.FAILED)
-            assert lane.worker.reason.startswith(f"broken uvloop: {reason}"), lane.worker.reason
-            assert lane.worker.reason.endswith(ADVICE), lane.worker.reason
-            assert lane.missing == lane.worker.reason
-            assert [text for text in real.events() if "failed" in text] == [f"failed: {lane.worker.reason}"]
+            assert lane.reason.startswith(f"broken uvloop: {reason}"), lane.reason
+            assert lane.reason.endswith(ADVICE), lane.reason
+            assert lane.missing == lane.reason
+            assert [text for text in real.events() if "failed" in text] == [f"failed: {lane.reason}"]
             await real.until(lambda: lane.idle, "the worker has ended")
             await real.hold(200, healthy)
             shutil.rmtree(folder / "uvloop")

@@ -24,7 +24,7 @@ from tests.faults.fault import fault
 from tests.fuzz.__main__ import fuzz_apart
 from tests.fuzz.target import RUNS
 from tests.fuzz.targets import TARGETS
-from tests.screen import Stage, Workers
+from tests.screen import Stage, Workers, experiment_lab
 
 TASKS = 1_000
 HALF_AN_HOUR = 1_800.0
@@ -84,7 +84,7 @@ async def soak(seconds: float, *names: str) -> None:
 
     themes = cycle(theme.name for theme in (*THEMES[1:], THEMES[0]))
     windows = cycle(("right_square_bracket",) * 3 + ("left_square_bracket",) * 3)
-    app, itself, rss, marks = ConcwatchApp(make_lab), psutil.Process(), [], 0
+    app, itself, rss, marks = ConcwatchApp(make_lab, experiment_lab), psutil.Process(), [], 0
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         stage = Stage(app, pilot, Workers(), None)
         await stage.until(
@@ -93,7 +93,7 @@ async def soak(seconds: float, *names: str) -> None:
         lanes = stage.lab.lanes
 
         def ticks() -> list[Tick]:
-            return [lane.worker.stats.tick for lane in lanes]
+            return [lane.stats.tick for lane in lanes]
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
@@ -116,7 +116,7 @@ async def soak(seconds: float, *names: str) -> None:
             rss.append((now - began, itself.memory_info().rss))
             await asyncio.sleep(0.2)
             for lane in lanes:
-                assert lane.state in (State.RUNNING, State.STALLED), (lane.engine.name, lane.worker.reason)
+                assert lane.state in (State.RUNNING, State.STALLED), (lane.engine.name, lane.reason)
         for lane in lanes:
             stage.lab.set_target(lane, 0)
 

@@ -25,8 +25,8 @@ async def start_faulty(s: FaultyStage) -> None:
 async def check_fails(s: FaultyStage, reason: str) -> None:
     """Check that only this lane fails, with ``reason``, and that it can be switched on again."""
     await s.wait_for_state(State.FAILED)
-    assert reason in s.faulty.worker.reason, s.faulty.worker.reason
-    await s.wait_for_event(f"failed: {s.faulty.worker.reason}")
+    assert reason in s.faulty.reason, s.faulty.reason
+    await s.wait_for_event(f"failed: {s.faulty.reason}")
     await s.check_others()
     await s.restart(tasks=None)
 
@@ -39,10 +39,8 @@ async def switch_off_and_on(s: FaultyStage) -> None:
 async def check_continues(s: FaultyStage) -> None:
     """Check that both lanes receive ticks."""
     await s.wait_for_state(State.RUNNING)
-    time = s.faulty.worker.stats.tick.time
-    await s.until(
-        lambda: s.faulty.worker.stats.tick and s.faulty.worker.stats.tick.time > time + 0.1, "it continues"
-    )
+    time = s.faulty.stats.tick.time
+    await s.until(lambda: s.faulty.stats.tick and s.faulty.stats.tick.time > time + 0.1, "it continues")
     await s.check_others()
 
 
@@ -247,7 +245,7 @@ async def nothing() -> None:
     async with run_screen(command("time.sleep(600)"), start_limit=1.0) as s:
         await s.check_others()
         await s.wait_for_state(State.FAILED)
-        assert s.faulty.worker.reason == "did not start within 1 s"
+        assert s.faulty.reason == "did not start within 1 s"
         await s.until(lambda: s.faulty.idle, "the worker has ended")
         s.lab.switch(s.faulty, True)
         assert s.faulty.state is State.STARTING

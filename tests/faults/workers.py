@@ -8,8 +8,8 @@ from functools import partial
 
 import psutil
 
+from concwatch.lab.lane import STOP_LIMIT
 from concwatch.lab.snapshot import State
-from concwatch.lab.worker import STOP_LIMIT
 from tests.faults.driving import LOOPS, FaultyStage, heartbeat, lane_fault
 from tests.faults.fault import thorough
 
@@ -19,7 +19,7 @@ ALL = ("asyncio", "threads", "pool", "uvloop")
 async def check_ended(s: FaultyStage, reason: str) -> None:
     """Check that the lane fails with ``reason``, that nothing else is affected, and that it restarts."""
     await s.wait_for_state(State.FAILED)
-    assert s.faulty.worker.reason == reason
+    assert s.faulty.reason == reason
     await s.wait_for_event(f"failed: {reason}")
     await s.sees(reason, within=s.faulty_card)
     await s.check_others()
@@ -28,7 +28,7 @@ async def check_ended(s: FaultyStage, reason: str) -> None:
 
 async def check_failures(s: FaultyStage, tasks: int) -> None:
     """Check that ``tasks`` fail under refill, and that both lanes continue."""
-    await s.until(lambda: s.count("failed") >= tasks, lambda: f"failed: {s.faulty.worker.stats.tick}")
+    await s.until(lambda: s.count("failed") >= tasks, lambda: f"failed: {s.faulty.stats.tick}")
     await s.check_others()
     s.lab.set_workload("hold")
     await s.hold(20)
@@ -114,17 +114,17 @@ async def without_memory(s: FaultyStage) -> str:
     worker.rlimit(psutil.RLIMIT_AS, (most, most))
     s.lab.set_target(s.faulty, 500_000)
     await s.until(
-        lambda: s.faulty.worker.goal.limit is not None or s.faulty.state is State.FAILED,
+        lambda: s.faulty.target.limit is not None or s.faulty.state is State.FAILED,
         lambda: f"no limit, no failure: {s.faulty.state}, {s.faulty.live} live",
     )
-    if s.faulty.worker.goal.limit is not None:
-        assert "memory" in s.faulty.worker.goal.limit.wall, s.faulty.worker.goal.limit
+    if s.faulty.target.limit is not None:
+        assert "memory" in s.faulty.target.limit.wall, s.faulty.target.limit
         await s.wait_for_event("ulimit -v memory (")
         s.lab.set_target(s.faulty, 100)
         await s.until(lambda: s.faulty.live == 100 or s.faulty.state is State.FAILED, "it shrinks")
     if s.faulty.state is State.FAILED:
         lost.append(f"the tasks of a worker on {engine}, which failed without memory")
-        assert s.faulty.worker.reason
+        assert s.faulty.reason
         s.lab.switch(s.faulty, True)
         await s.wait_for_state(State.RUNNING)
     try:
@@ -218,14 +218,14 @@ async def raised(s: FaultyStage) -> None:
 async def completed(s: FaultyStage) -> None:
     """Never more live than the target, no growth, and the screen responds. The workload can change."""
     await s.hold(10)
-    idle = s.faulty.worker.stats.reading.rss
+    idle = s.faulty.stats.reading.rss
     s.lab.set_target(s.healthy, 0)
     s.lab.set_workload("nop")
     s.lab.set_target(s.faulty, 1_000)
     s.lab.set_target(s.healthy, 50)
     await check_responsive(s, "completed", 10_000)
-    assert s.faulty.worker.stats.peak_live <= 1_000
-    assert s.faulty.worker.stats.reading.rss - idle < 64 << 20
+    assert s.faulty.stats.peak_live <= 1_000
+    assert s.faulty.stats.reading.rss - idle < 64 << 20
     assert s.lab.events.count < 30, s.events()
     s.lab.set_workload("hold")
     await s.hold(50)

@@ -67,7 +67,7 @@ class LaneCommands:
             capacity = self._lab.host_of(each).capacity
             # With several hosts, or one that has not answered yet, the guard there limits the growth.
             can_ask = len(shares) == 1 and capacity.budget.known
-            grows = share > each.target and not each.missing
+            grows = share > each.target.tasks and not each.missing
             forecast = capacity.forecast(each, share) if grows and can_ask else None
             if forecast is None or forecast.fits:
                 self._lab.set_target(each, share)
@@ -89,7 +89,7 @@ class LaneCommands:
                 self._screen.show_snapshot()
 
         self._asking = True  # more keys may arrive before the dialog is shown
-        self._screen.app.push_screen(FitDialog(lane.engine.name, forecast, lane.target), on_result)
+        self._screen.app.push_screen(FitDialog(lane.engine.name, forecast, lane.target.tasks), on_result)
 
     def ask_target(self, lane: int | None = None) -> None:
         """Ask for the target of a lane."""
@@ -124,11 +124,9 @@ class LaneCommands:
         from concwatch.ui.screens.help import ReadDialog  # not needed for the first frame
 
         lane = self._row().lanes[0]
-        ready = lane.worker.stats.ready
+        ready = lane.stats.ready
         runtime = (
-            f"{ready.runtime}{''.join(f' · {flag}' for flag in lane.worker.stats.flags)}"
-            if ready
-            else "not running"
+            f"{ready.runtime}{''.join(f' · {flag}' for flag in lane.stats.flags)}" if ready else "not running"
         )
         text = Content.assemble(
             (lane.engine.task, "bold"), "\n", (runtime, "$accent"), "\n\n", engine_notes(lane.engine)

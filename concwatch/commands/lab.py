@@ -1,0 +1,49 @@
+"""The lab of a command: its lanes are real workers, on this machine or on their hosts."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from concwatch.lab.catalog import Engine
+from concwatch.links.link import Link
+from concwatch.links.process import WorkerProcess
+
+if TYPE_CHECKING:
+    from concwatch.lab.lab import Lab
+
+SELF_CONTAINED = ("Go",)
+"""Languages whose programs have no dependencies: built on this host, they run on remote hosts too."""
+
+
+def open_process(engine: Engine) -> Link:
+    """Start a real worker for ``engine`` on its host, building it first if necessary."""
+    variables = dict(engine.environment)
+    start: Callable[[Sequence[str]], Link] = partial(WorkerProcess, variables=variables)
+    if engine.host is None and not engine.ways:
+        return start(engine.command())
+    # Imported late: the first frame does not need them.
+    from concwatch.hosts.link import HostLink, Program, send_program
+    from concwatch.runtimes.build_link import BuildLink
+    from concwatch.runtimes.recipe import recipe
+
+    if engine.host is None:
+        return BuildLink(engine.ways, engine.kind, start)
+    if not engine.ways:
+        return HostLink(engine.host, Program(engine.kind, variables))
+    ways, sources = recipe(engine.ways)
+    program = Program(engine.kind, variables, ways=ways, sources=sources)
+    if engine.ways[0].language in SELF_CONTAINED and engine.ways[0].missing() is None:
+        return BuildLink(engine.ways, engine.kind, partial(send_program, engine.host, program))
+    return HostLink(engine.host, program)
+
+
+def create_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
+    """Create a lab with the options of `Lab`. Tests replace the constructor by the root context's ``obj``."""
+    from concwatch.lab.lab import Lab  # imported late: it takes 15 ms
+
+    make: Callable[..., Lab] = click.get_current_context().find_root().obj or partial(
+        Lab, open_link=open_process
+    )
+    return make(engines, **options)

@@ -9,7 +9,7 @@ from textual.geometry import Region
 from textual.widget import Widget
 
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.scales import BYTES, RATE
+from concwatch.lab.unit import BYTES, RATE
 from concwatch.ui.widgets.chart import Chart, PictureRow
 from tests.screen import pilot_of, showing
 

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from concwatch.lab.catalog import find_engines
+from concwatch.lab.unit import UNITS
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Outcome, Result
 from concwatch.measure.run import EngineResult
-from concwatch.measure.units import KINDS
 from tests.command_line import invoke, refused
 from tests.fake import Costs, Fault
 
@@ -80,7 +80,7 @@ def test_an_engine_on_another_python_can_be_named_by_its_path():
 
 def test_the_help_names_every_figure_comparison_and_unit():
     text = invoke("run", "--help").output
-    for word in (*EXPECTABLE, *COMPARISONS, *(word for unit in KINDS for word in (unit.name, unit.example))):
+    for word in (*EXPECTABLE, *COMPARISONS, *(word for unit in UNITS for word in (unit.name, unit.example))):
         assert word in text
 
 

@@ -5,7 +5,7 @@ import pytest
 from concwatch.experiments.cell import READINGS, TRACED, actions_for
 from concwatch.experiments.experiment import Source, entries
 from concwatch.experiments.loading import decode, load, shipped
-from concwatch.measure.units import SCALES
+from concwatch.lab.unit import SCALES
 
 HEAD = 'name = "mine"\ntitle = "Mine"\nabout = "One."\nmethod = "Two."\n'
 TABLE = '[[table]]\ntitle = "T"\nreading = "peak_rss"\nunit = "MB"\nsizes = [1, 10]\n'

@@ -12,7 +12,7 @@ from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.catalog import AT, PYTHONS
 from concwatch.lab.lab import Lab
-from concwatch.measure.units import SCALES
+from concwatch.lab.unit import SCALES
 
 NAMES = [path.stem for path in shipped()]
 LONGEST_TITLE = 60

@@ -28,11 +28,11 @@ from concwatch.charts.plain import (
     has_dark_background,
 )
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.scales import BYTES
 from concwatch.charts.table import CHARTS
 from concwatch.charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.cli import main
 from concwatch.lab.settings import Settings
+from concwatch.lab.unit import BYTES
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer

@@ -15,14 +15,15 @@ from concwatch.charts.captions import short_label, short_value, title
 from concwatch.charts.decimation import Memo, decimate, running_maximum
 from concwatch.charts.picture import LABEL_WIDTH, Grid, apart, compose
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, linear_scale, log_scale
+from concwatch.charts.scales import linear_scale, log_scale
 from concwatch.charts.symbols import BRAILLE, OCTANTS
 from concwatch.charts.terminal import Painter, paint
 from concwatch.charts.ticks import age_ticks, elapsed_ticks, size_ticks
+from concwatch.lab.unit import BYTES, COUNT, RATE, SECONDS, SHARE
 
 MIB = 1024**2
 DOTS = set(BRAILLE.characters[1:])
-KINDS = st.sampled_from([BYTES, COUNT, RATE, SHARE])
+UNITS = st.sampled_from([BYTES, COUNT, RATE, SHARE])
 VALUES = st.floats(allow_nan=True, allow_infinity=False)
 SERIES = st.lists(st.tuples(st.floats(0, 100), VALUES), max_size=40).map(sorted)
 LEVEL = [100 * MIB] * 61
@@ -33,8 +34,8 @@ def line(values, color="#ff0000", name="a"):
     return Line(name, color, [float(second) for second in range(len(values))], values)
 
 
-def plot(*lines, kind=BYTES, end=60.0, length=60.0, **options):
-    return Plot("", kind, lines, end, length, **options)
+def plot(*lines, unit=BYTES, end=60.0, length=60.0, **options):
+    return Plot("", unit, lines, end, length, **options)
 
 
 def draw(chart, width=44, height=12):
@@ -44,7 +45,7 @@ def draw(chart, width=44, height=12):
     return rows, ["".join(part.text for part in row) for row in rows]
 
 
-def sizes(*series, margin=0.2, kind=BYTES):
+def sizes(*series, margin=0.2, unit=BYTES):
     """Return a logarithmic plot of figures over sizes; a series is color, mark and figures by size."""
     places = [math.log10(size) for _, _, points in series for size in points]
     lines = [
@@ -52,7 +53,7 @@ def sizes(*series, margin=0.2, kind=BYTES):
         for color, mark, points in series
     ]
     low, high = min(places) - margin, max(places) + margin
-    return plot(*lines, kind=kind, end=high, length=high - low, logarithmic=True, x_ticks=size_ticks)
+    return plot(*lines, unit=unit, end=high, length=high - low, logarithmic=True, x_ticks=size_ticks)
 
 
 def shades(chart):
@@ -113,11 +114,11 @@ def test_labels_are_round(ticks, expected):
 
 
 @given(
-    kind=KINDS, ends=st.tuples(st.floats(0, 1e300), st.floats(0, 1e300)).map(sorted), rows=st.integers(3, 70)
+    unit=UNITS, ends=st.tuples(st.floats(0, 1e300), st.floats(0, 1e300)).map(sorted), rows=st.integers(3, 70)
 )
-def test_scales_include_their_values_and_their_ticks_do_not_overlap(kind, ends, rows):
+def test_scales_include_their_values_and_their_ticks_do_not_overlap(unit, ends, rows):
     low, high = ends
-    linear, logarithmic = linear_scale(kind, high, rows), log_scale(kind, low, high, rows)
+    linear, logarithmic = linear_scale(unit, high, rows), log_scale(unit, low, high, rows)
     for scale in (linear, logarithmic):
         positions = [tick.position for tick in scale.ticks]
         assert positions == sorted(set(positions))
@@ -128,9 +129,9 @@ def test_scales_include_their_values_and_their_ticks_do_not_overlap(kind, ends, 
     assert linear.ticks[0].position == linear.row(0) == 0
     assert math.isnan(logarithmic.row(0)), "0 is not on the axis"
     assert len({after.position - before.position for before, after in pairwise(linear.ticks)}) == 1
-    assert linear.row(min(high, kind.largest)) <= rows - 0.5
-    assert logarithmic.row(max(kind.smallest, min(high, kind.largest))) <= rows - 0.9
-    assert logarithmic.row(max(kind.smallest, min(low, kind.largest))) >= 0
+    assert linear.row(min(high, unit.largest)) <= rows - 0.5
+    assert logarithmic.row(max(unit.smallest, min(high, unit.largest))) <= rows - 0.9
+    assert logarithmic.row(max(unit.smallest, min(low, unit.largest))) >= 0
 
 
 def test_the_linear_axis_does_not_change_with_a_slightly_varying_peak():
@@ -202,7 +203,7 @@ def test_a_gap_that_a_later_report_fills_is_not_remembered():
 
 
 def test_alternating_values_on_a_logarithmic_axis_are_a_line_at_the_maximum():
-    jumps = plot(line([1e-6, 1e-2] * 30 + [1e-2]), kind=SECONDS, logarithmic=True)
+    jumps = plot(line([1e-6, 1e-2] * 30 + [1e-2]), unit=SECONDS, logarithmic=True)
     picture = compose(jumps, 44, 12)
     (drawn,) = picture.lines
     assert set(drawn.dots[10:]) == {drawn.dots[-1]}
@@ -249,7 +250,7 @@ def test_gaps_are_not_bridged():
 
 def test_zeros_are_left_out_of_a_logarithmic_axis():
     half = line([0.0] * 31 + [5000.0] * 30)
-    picture = compose(plot(half, kind=RATE, logarithmic=True), 44, 12)
+    picture = compose(plot(half, unit=RATE, logarithmic=True), 44, 12)
     (drawn,) = picture.lines
     assert not any(drawn.dots[:25])
     assert all(drawn.dots[-25:])
@@ -358,7 +359,7 @@ def test_labels_that_collide_are_moved_apart(wanted):
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "expected"),
+    ("unit", "value", "expected"),
     [
         (BYTES, 89 * MIB, "89M"),
         (BYTES, 1.25 * 1024 * MIB, "1.2G"),
@@ -370,8 +371,8 @@ def test_labels_that_collide_are_moved_apart(wanted):
         (SHARE, 0.995, "100%"),
     ],
 )
-def test_values_are_short_and_in_the_notation_of_the_axis(kind, value, expected):
-    assert short_value(kind.format(value)) == expected
+def test_values_are_short_and_in_the_notation_of_the_axis(unit, value, expected):
+    assert short_value(unit.short(value)) == expected
 
 
 def test_a_title_keeps_as_many_names_as_fit_and_none_is_ambiguous():
@@ -399,12 +400,12 @@ def test_equal_pictures_are_equal():
     size=st.tuples(st.integers(1, 90), st.integers(1, 30)),
     length=st.floats(10, 28_800),
     end=st.floats(0, 1e6),
-    kind=KINDS,
+    unit=UNITS,
     logarithmic=st.booleans(),
 )
-def test_every_chart_has_the_requested_size(series, size, length, end, kind, logarithmic):
+def test_every_chart_has_the_requested_size(series, size, length, end, unit, logarithmic):
     lines = [Line("a", "#ff0000", [t for t, _ in points], [v for _, v in points]) for points in series]
-    rows, texts = draw(plot(*lines, kind=kind, end=end, length=length, logarithmic=logarithmic), *size)
+    rows, texts = draw(plot(*lines, unit=unit, end=end, length=length, logarithmic=logarithmic), *size)
     assert len(rows) == size[1]
     assert {cell_len(row) for row in texts} == {len(row) for row in texts} == {size[0]}
 
@@ -439,7 +440,7 @@ def test_single_points_are_visible_and_the_later_of_two_marks_in_a_cell_wins():
     assert {"#880000", "#ff0000"} <= colors(rows)
     assert texts[-1].split() == ["500", "1k", "2k"]
     points = {10: 1.0, 100: 2.0}
-    text = "".join(draw(sizes((*published, points), (*here, points), kind=SECONDS))[1])
+    text = "".join(draw(sizes((*published, points), (*here, points), unit=SECONDS))[1])
     assert (text.count("●"), text.count("○")) == (2, 0)
 
 
@@ -454,7 +455,7 @@ def test_a_painter_paints_what_has_changed_like_all(frames):
     painter, before = Painter(), None
     for values, other, top in frames:
         lines = line(values), structs.replace(line([other] * 30, "#00ff00", "b"), top=top)
-        picture = compose(plot(*lines, kind=COUNT, end=30.0, length=30.0), 44, 12)
+        picture = compose(plot(*lines, unit=COUNT, end=30.0, length=30.0), 44, 12)
         rows = painter.paint(picture, "#888888", "#333333", "#000000")
         assert rows == paint(picture, "#888888", "#333333", "#000000")
         if before is not None and before[0] == picture:

@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.scales import BYTES
 from concwatch.charts.slide import Slide, draw_slide, parse_size
 from concwatch.charts.ticks import elapsed_ticks
+from concwatch.lab.unit import BYTES
 from concwatch.pictures.png import to_png
 from tests.command_line import invoke
 from tests.made_recording import made_lines

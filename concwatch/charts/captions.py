@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from concwatch.charts.annotations import truncate
 from concwatch.charts.plot import Line
-from concwatch.charts.scales import Kind
+from concwatch.lab.unit import Unit
 
 TICK_DELAY = 0.5
 """Seconds for which the newest samples may lack values that the next tick brings."""
@@ -30,10 +30,10 @@ def value_at(line: Line, now: float, cursor: float | None = None) -> float:
     return line.values[index] if index >= 0 else math.nan
 
 
-def value_text(line: Line, kind: Kind, now: float, cursor: float | None = None) -> str:
+def value_text(line: Line, unit: Unit, now: float, cursor: float | None = None) -> str:
     """Return the formatted value of ``line`` now or at the cursor; `NO_VALUE` within a gap."""
     value = value_at(line, now, cursor)
-    return kind.format(value) if math.isfinite(value) else NO_VALUE
+    return unit.short(value) if math.isfinite(value) else NO_VALUE
 
 
 @lru_cache(maxsize=1024)

@@ -214,7 +214,7 @@ def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid) -> Grou
     for each in sorted(drawn, key=lambda each: not each.line.top):
         memo = None if plot.logarithmic else each.line.memo  # there, running maxima are drawn
         if not each.line.mark and any(dots := grid.draw(each.points, each.line.dashed, memo)):
-            value = each.line.value or value_text(each.line, plot.kind, plot.end)
+            value = each.line.value or value_text(each.line, plot.unit, plot.end)
             found.setdefault((dots, short_value(value)), []).append(each)
     return found
 

@@ -109,7 +109,7 @@ def _charts(traces: Sequence[Trace], width: int, colored: bool) -> Iterator[Text
             Line(trace.name[:LONGEST_NAME], color, *trace.metrics[spec.metric], MARKS[index % len(MARKS)])
             for index, (trace, color) in enumerate(zip(traces, colors, strict=True))
         ]
-        plot = Plot(spec.title, spec.kind, [line for line in lines if _finite(line)], length, length)
+        plot = Plot(spec.title, spec.unit, [line for line in lines if _finite(line)], length, length)
         if any(max(_finite(line)) > 0 for line in plot.lines):
             yield from _legend(plot, width, colored)
             yield from draw_chart(plot, width, colored)
@@ -128,7 +128,7 @@ def _legend(plot: Plot, width: int, colored: bool) -> Iterator[Text]:
     text = Text(plot.title, "bold" if colored else "")
     for line in plot.lines:
         mark = "━━" if colored else line.mark
-        entry = f"   {mark} {line.name} {plot.kind.format(max(_finite(line)))}"[:width]
+        entry = f"   {mark} {line.name} {plot.unit.short(max(_finite(line)))}"[:width]
         if text.cell_len + len(entry) > width:
             yield text
             text = Text()

@@ -11,9 +11,10 @@ from msgspec import Struct
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.cost import LaneCost, between
 from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
-from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
+from concwatch.charts.scales import Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
 from concwatch.charts.ticks import XTicks, age_ticks, size_ticks
+from concwatch.lab.unit import Unit
 from concwatch.units import format_count
 
 PEAK_SHARE = 1 / 13
@@ -100,8 +101,8 @@ class Plot(Struct, frozen=True):
     """Lines over an x axis, and annotations."""
 
     title: str
-    kind: Kind
-    """The kind of the values: their format and their round numbers."""
+    unit: Unit
+    """The unit of the values."""
     lines: Sequence[Line] = ()
     end: float = 0.0
     """The x value at the right edge: seconds on the lines' clock, or another unit."""
@@ -138,7 +139,7 @@ def make_plot(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: 
         title, brief = (spec.combined_title, "") if lines else (instead.title, instead.short_title)
         named = {line.name: line for line in other + lines}
         lines = [named[lane.name] for lane in lanes if lane.name in named]
-    return Plot(title, spec.kind, lines, now, window, brief, names=[lane.name for lane in lanes])
+    return Plot(title, spec.unit, lines, now, window, brief, names=[lane.name for lane in lanes])
 
 
 def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
@@ -157,7 +158,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
     marks: list[Annotation] = []
     for lane, cost in costs:
         add = partial(Line, "", lane.color, top=lane.top)
-        value = f"+{spec.kind.format(cost.per_task)}" if cost.per_task else " "
+        value = f"+{spec.unit.short(cost.per_task)}" if cost.per_task else " "
         lines += _path(cost.trail, Line, lane.name, lane.color, number=lane.number, top=lane.top, value=value)
         for ends in filter(None, (cost.behind, cost.ahead)):
             last = min(ends[1][0], 10**end)
@@ -171,7 +172,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
             lines += _path(filter(None, [point]), add, mark=mark)
     return Plot(
         spec.title,
-        spec.kind,
+        spec.unit,
         lines,
         end + 0.01,
         end + 0.01 - LOWEST_SIZE,
@@ -233,10 +234,10 @@ def shown_values(drawn: Sequence[DecimatedLine]) -> list[float]:
 def y_scale(plot: Plot, shown: Sequence[float], rows: int) -> Scale:
     """Return the y axis that shows all of ``shown`` on ``rows`` rows."""
     if not plot.logarithmic:
-        return linear_scale(plot.kind, max(shown, default=0), rows)
+        return linear_scale(plot.unit, max(shown, default=0), rows)
     positive = [value for value in shown if value > 0]
-    low, high = (end(positive, default=plot.kind.least_range) for end in (min, max))
-    return log_scale(plot.kind, low, high, rows)
+    low, high = (end(positive, default=plot.unit.least_range) for end in (min, max))
+    return log_scale(plot.unit, low, high, rows)
 
 
 def split_at_gaps(points: Sequence[Point]) -> list[list[Point]]:

@@ -113,7 +113,7 @@ class _Drawing:
         x, y = self.margin, self.margin + 24 * self.unit
         yield self._text(x, y, self.plot.title, self.foreground, 34 * self.unit, ' font-weight="bold"')
         for line in filter(lambda line: line.name, self.plot.lines):
-            value = line.value or (NO_VALUE if line.mark else value_text(line, self.plot.kind, self.plot.end))
+            value = line.value or (NO_VALUE if line.mark else value_text(line, self.plot.unit, self.plot.end))
             value = value.strip() or NO_VALUE
             words = line.name if value == NO_VALUE else f"{line.name} {value}"
             yield self._text(x, self.margin + 64 * self.unit, words, line.color, self.font * 1.1)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, Kind
+from concwatch.lab.unit import BYTES, COUNT, RATE, SECONDS, SHARE, Unit
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
 """The time windows that the user can choose, in seconds."""
@@ -28,7 +28,7 @@ class ChartSpec(Struct, frozen=True):
     metric: str
     """One of `concwatch.lab.series.METRICS`, or `COST`."""
     title: str
-    kind: Kind
+    unit: Unit
     hint: str = ""
     """The text in place of the plot while there are no lines."""
     position: int = 0

@@ -80,7 +80,7 @@ def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
         ]
         lines = [line for line in lines if not all(map(math.isnan, line.values))]
         end = max((line.times[-1] for line in lines), default=0.0)
-        plot = Plot(spec.title, spec.kind, lines, end, max(end, 1.0), x_ticks=elapsed_ticks)
+        plot = Plot(spec.title, spec.unit, lines, end, max(end, 1.0), x_ticks=elapsed_ticks)
     if not plot.lines:
         raise ValueError(f"no lane of this recording has {spec.title}: expected another --metric")
     return Slide(plot, recorded_conditions(recording), dark)

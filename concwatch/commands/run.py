@@ -30,6 +30,7 @@ from concwatch.hosts.host import Host
 from concwatch.lab.catalog import CATALOG, Engine, find_engines
 from concwatch.lab.forecast import why_too_many
 from concwatch.lab.settings import UNTIL_STOPPED, Settings
+from concwatch.lab.unit import UNITS, Unit
 from concwatch.measure.expect import (
     COMPARISONS,
     EXPECTABLE,
@@ -40,7 +41,6 @@ from concwatch.measure.expect import (
     with_run_names,
 )
 from concwatch.measure.run import Session
-from concwatch.measure.units import KINDS, Unit
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS
 
@@ -59,7 +59,7 @@ def _figures(unit: Unit) -> str:
 EXPECT_HELP = "\n".join(
     [
         f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is one of",
-        *(f"  {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in KINDS),
+        *(f"  {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in UNITS),
         "  concwatch figures explains each. failed <= 0 and peak_live >= --tasks are always expected,",
         "  unless you expect something else of the same figure.",
     ]

@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Sequence
 import click
 
 from concwatch.console import print_columns
+from concwatch.lab.unit import SHARE
 from concwatch.layout import Piece
 from concwatch.measure.expect import Verdict
 from concwatch.measure.figures import BY_NAME, DOUBTS, Figure
 from concwatch.measure.run import EngineResult, Total, totals
-from concwatch.measure.units import SHARE
 from concwatch.units import format_count
 
 COLUMNS = (

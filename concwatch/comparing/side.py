@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from concwatch.lab.unit import RATE, Unit
 from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measured import Measured
-from concwatch.measure.units import RATE, Unit
 from concwatch.units import format_bytes, format_figure
 
 TOLERANCE = 0.05

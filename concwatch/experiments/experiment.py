@@ -13,7 +13,7 @@ from concwatch.experiments.cell import BURST, READINGS, TRACED, Cell, actions_fo
 from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import AT, CATALOG, ON, catalog_row
-from concwatch.measure.units import SCALES
+from concwatch.lab.unit import SCALES
 from concwatch.text import unknown_name
 from concwatch.worker.workloads import parse
 

@@ -27,9 +27,9 @@ from concwatch.experiments.report import (
 )
 from concwatch.experiments.runner import CellOutcome, Runner, TableFigure
 from concwatch.files import write_atomically
+from concwatch.lab.unit import SCALES, SECONDS
 from concwatch.layout import markdown, markdown_table, without_unknown
 from concwatch.measure.result import Result
-from concwatch.measure.units import SCALES, SECONDS
 from concwatch.text import flat
 from concwatch.units import UNKNOWN, format_count, format_seconds
 

@@ -12,9 +12,9 @@ from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.lab.unit import SCALES
 from concwatch.measure.measured import Measured
 from concwatch.measure.result import Result
-from concwatch.measure.units import SCALES
 
 PACE_PRIOR = 10.0
 """Weight, in seconds, of the forecast against the time that the cells have taken so far."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from concwatch.experiments.experiment import Table
 from concwatch.experiments.runner import CellState, TableFigure
-from concwatch.measure.units import RATE, SCALES
+from concwatch.lab.unit import RATE, SCALES
 from concwatch.text import flat
 from concwatch.units import format_count, format_figure
 

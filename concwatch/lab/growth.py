@@ -14,6 +14,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from concwatch.lab.student import T95, T999, student_t
+
 WINDOW = 2.5
 """Seconds of a window, which has one low-water mark."""
 
@@ -61,16 +63,6 @@ LEVEL = 24
 
 CONFIRMED = 2
 """Consecutive windows that must each confirm a leak."""
-
-# fmt: off
-_T95 = (
-    12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-)
-_T999 = (
-    636.6, 31.6, 12.92, 8.61, 6.869, 5.959, 5.408, 5.041, 4.781, 4.587, 4.437, 4.318, 4.221, 4.140, 4.073,
-)
-# fmt: on
-"""Student's t for two-sided 95 % and 99.9 %, by degrees of freedom from 1 on; the last is for all above."""
 
 
 class Growth(Struct, frozen=True):
@@ -154,7 +146,7 @@ def trend(positions: Sequence[float], values: Sequence[float]) -> tuple[float, f
     found = _solve([(1.0, position) for position in positions], values)
     if found is None:
         return None
-    return found[0][1], found[1][1] * _T95[min(len(positions) - 2, len(_T95)) - 1]
+    return found[0][1], found[1][1] * student_t(T95, len(positions) - 2)
 
 
 class GrowthMeter:
@@ -270,7 +262,7 @@ class GrowthMeter:
         if found is None:
             return False
         slope, error = found[0][1], found[1][1]
-        student = _T999[min(len(marks) - len(rows[0]), len(_T999)) - 1]
+        student = student_t(T999, len(marks) - len(rows[0]))
         return slope > student * error and slope * times[-1] >= max(LEAST_RISE, UNEXPLAINED * rise)
 
     def _marks(self, merged: int) -> list[Window]:

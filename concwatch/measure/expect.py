@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from concwatch.lab.catalog import AT, CATALOG, find_engines
+from concwatch.lab.unit import Unit
 from concwatch.measure.figures import BY_NAME, figures
 from concwatch.measure.run import EngineResult
-from concwatch.measure.units import Unit
 from concwatch.text import flat, suggest
 from concwatch.units import format_exactly
 

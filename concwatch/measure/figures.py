@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from concwatch.lab.snapshot import LaneSnapshot
-from concwatch.measure.units import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, Unit
+from concwatch.lab.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, Unit
 
 BUSY = 0.10
 """Share of the cores used by others above which a time or rate is marked."""

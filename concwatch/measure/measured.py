@@ -5,10 +5,8 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from concwatch.lab.student import T95, student_t
 from concwatch.measure.result import Result
-
-_T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""Student's t for a 95 % interval, by the number of values minus two; beyond, the last, slightly too wide."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,6 @@ class Measured:
         """The 95 % confidence interval of the mean, by Student's t; None for fewer than two values."""
         if self.count < 2:
             return None
-        mean, t = statistics.fmean(self.values), _T[min(self.count, len(_T) + 1) - 2]
+        mean, t = statistics.fmean(self.values), student_t(T95, self.count - 1)
         half = t * statistics.stdev(self.values) / self.count**0.5
         return mean - half, mean + half

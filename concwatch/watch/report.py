@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct, structs
 
 from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.unit import BYTES, COUNT, SECONDS, Unit
 from concwatch.measure.expect import FigureExpectation
-from concwatch.measure.units import BYTES, COUNT, SECONDS, Unit
 from concwatch.watch.group import GroupStatus
 from concwatch.watch.watched import WatchedProcess
 from concwatch.watch.watching import Watching

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from concwatch.charts.decimation import Memo
 from concwatch.charts.picture import compose
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.scales import BYTES, RATE, Kind
 from concwatch.charts.terminal import Painter
+from concwatch.lab.unit import BYTES, RATE, Unit
 from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png
 from concwatch.ui.screen_strips import screen_strips
@@ -45,20 +45,20 @@ def _series(shape: Shape, phase: int) -> tuple[list[float], list[float]]:
     return times, [shape(t + 7 * phase, noise) / (phase + 1) for t in times]
 
 
-def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> float:
+def _milliseconds(charts: list[tuple[Unit, Shape]], frames: int = 40) -> float:
     """Return the mean CPU milliseconds of a frame of all ``charts``."""
     data = [
-        (kind, [(_series(shape, phase), Memo()) for phase in range(4)], Painter()) for kind, shape in charts
+        (unit, [(_series(shape, phase), Memo()) for phase in range(4)], Painter()) for unit, shape in charts
     ]
     took = 0.0
     for frame in range(frames):
         now = 1000 + WINDOW + frame * 0.2
-        for kind, series, painter in data:
+        for unit, series, painter in data:
             lines = [
                 Line(f"lane {number}", color, *pair, number=number, memo=memo)
                 for number, (color, (pair, memo)) in enumerate(zip(COLORS, series, strict=True), 1)
             ]
-            plot = Plot("", kind, lines, now, WINDOW)
+            plot = Plot("", unit, lines, now, WINDOW)
             start = time.process_time()
             picture = compose(plot, WIDTH, HEIGHT)
             assert picture is not None

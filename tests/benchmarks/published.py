@@ -13,7 +13,7 @@ from concwatch.experiments.cell import Cell, run_once
 from concwatch.experiments.experiment import Entry, entries
 from concwatch.experiments.loading import load
 from concwatch.lab.lab import Lab
-from concwatch.measure.units import SCALES
+from concwatch.lab.unit import SCALES
 from tests.apart import python
 from tests.benchmarks.figures import Measured, Row, against, benchmark
 from tests.benchmarks.workers import RUN

@@ -15,9 +15,9 @@ from concwatch.experiments import loading as experiments
 from concwatch.experiments.cell import READINGS
 from concwatch.experiments.experiment import CellOptions, Experiment, Series, Table, entries
 from concwatch.files import read_toml
+from concwatch.lab.unit import SCALES
 from concwatch.links import messages
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, parse_expectation
-from concwatch.measure.units import SCALES
 from concwatch.ui.play_head import parse_moment
 from concwatch.units import (
     LARGEST_COUNT,

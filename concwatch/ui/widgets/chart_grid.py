@@ -100,7 +100,7 @@ class ChartGrid(Container):
                 places.append("second")
             current = "-current" if index == self.current else ""
             yield CursorChart(
-                Plot(spec.title, spec.kind),
+                Plot(spec.title, spec.unit),
                 hint=spec.hint,
                 id=f"chart-{spec.metric}",
                 classes=" ".join((*places, current)),
@@ -157,7 +157,7 @@ class ChartGrid(Container):
         values = []
         if self._pointed is not None:
             plot = self._pointed.plot
-            values = [f"{line.name} {value_text(line, plot.kind, plot.end, cursor)}" for line in plot.lines]
+            values = [f"{line.name} {value_text(line, plot.unit, plot.end, cursor)}" for line in plot.lines]
             values = [f"{plot.title}: {', '.join(values)}"] if values else []
         return " · ".join([moment, *values, *marks])
 

@@ -7,16 +7,12 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
 from concwatch.charts.table import shortest_span
 from concwatch.charts.ticks import elapsed_ticks, size_ticks
 from concwatch.experiments.runner import TableFigure
 from concwatch.lab.lane import Lane
-from concwatch.measure.units import BYTES as BYTES_UNIT
-from concwatch.measure.units import SCALES
-from concwatch.measure.units import SECONDS as SECONDS_UNIT
+from concwatch.lab.unit import BYTES, DECIMAL_BYTES, SCALES, Unit
 from concwatch.ui.widgets.chart import Chart
-from concwatch.units import format_short
 
 LONGEST = 300.0
 """The longest time window of a running experiment, in seconds."""
@@ -74,21 +70,10 @@ class RunChart(Chart):
         return [(line.name, line.color) for line in self.plot.lines]
 
 
-def _decimal(size: float) -> str:
-    text = format_short(size)
-    return f"{text}B" if text[-1].isalpha() else f"{text} B"
-
-
-DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, least_range=64_000, largest=1e15)
-"""Bytes with decimal prefixes, for tables that were published in such units."""
-
-
-def kind_of(unit: str) -> Kind:
-    """Return the kind of values of a table in ``unit``."""
-    kind, factor = SCALES[unit]
-    if kind is BYTES_UNIT:
-        return DECIMAL_BYTES if factor in (1e3, 1e6, 1e9) else BYTES
-    return SECONDS if kind is SECONDS_UNIT else RATE
+def axis_unit(name: str) -> Unit:
+    """Return the unit of the axis for a table in the unit ``name``, one of `SCALES`."""
+    unit, factor = SCALES[name]
+    return DECIMAL_BYTES if unit is BYTES and factor in (1e3, 1e6, 1e9) else unit
 
 
 class SizeChart(Chart):
@@ -116,7 +101,7 @@ class SizeChart(Chart):
             for mark, by_name in ((PUBLISHED, dim), (HERE, colors))
         )
         self._names = [(name, colors[name]) for name in series]
-        kind = kind_of(figures[-1].entry.table.unit) if figures else BYTES
+        unit = axis_unit(figures[-1].entry.table.unit) if figures else BYTES
         lines = [*published, *here]
         sizes = [size for line in lines for size in line.times]
         low, high = min(sizes, default=0.0), max(sizes, default=0.0)
@@ -126,7 +111,7 @@ class SizeChart(Chart):
         length = high - low + 2 * margin
         plot = Plot(
             "by size",
-            kind,
+            unit,
             lines,
             high + margin,
             length,

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.lab import Lab
-from concwatch.lab.pythons import OLDEST
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
 from concwatch.links.messages import Applied, Ready, Tick
+from concwatch.runtimes.pythons import OLDEST
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading

@@ -19,8 +19,8 @@ from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
 from concwatch.experiments.program import find_runtime, run_program
 from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.lab import Lab
-from concwatch.lab.pythons import find_interpreter
 from concwatch.lab.settings import Settings
+from concwatch.runtimes.pythons import find_interpreter
 from tests.processes import PATIENCE, assert_ended
 
 pytestmark = pytest.mark.real

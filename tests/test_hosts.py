@@ -27,7 +27,6 @@ from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import Program, is_static
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_row import LaneRow, combined_sample
 from concwatch.lab.snapshot import State, blank_sample
 from concwatch.links.link import Ended, Noise
 from concwatch.links.messages import Building, Built, HostFigures, Ready, WallFigures
@@ -36,6 +35,7 @@ from concwatch.runtimes.recipe import recipe
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 from concwatch.system.proc import busy_seconds, process_figures
+from concwatch.ui.lane_row import LaneRow, combined_sample
 from concwatch.ui.source import LabSource
 from tests.command_line import invoke, refused
 from tests.fake import FakeLink

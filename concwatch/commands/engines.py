@@ -9,9 +9,9 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
+from concwatch.doctor.probe import probe_engines
 from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.engine_notes import engine_notes
-from concwatch.lab.probe import probe_engines
 from concwatch.layout import WIDTH, Piece
 from concwatch.units import format_bytes, format_seconds
 

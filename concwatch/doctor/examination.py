@@ -17,11 +17,11 @@ from concwatch.doctor.capacity import (
     remote_machine,
     thread_limits,
 )
+from concwatch.doctor.probe import probe_engines
 from concwatch.doctor.proof import Proof
 from concwatch.hosts.survey import HostSurvey
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.host_lanes import RemoteMachine
-from concwatch.lab.probe import probe_engines
 from concwatch.system.machine import program_version
 from concwatch.system.memory import MemoryBudget
 from concwatch.system.walls import thread_walls

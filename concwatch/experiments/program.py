@@ -16,11 +16,11 @@ from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
 from concwatch.lab.catalog import AT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import page_problem
-from concwatch.lab.pythons import Interpreter, find_interpreter
 from concwatch.lab.settings import fetches
 from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
 from concwatch.runtimes.building import BuildError, build, tool_version
+from concwatch.runtimes.pythons import Interpreter, find_interpreter
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import SOURCES, Runtime
 from concwatch.system.child import describe_exit, error_line, explain_start_error, kill_session, start_child

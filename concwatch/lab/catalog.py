@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from concwatch.hosts.host import Host
-from concwatch.lab.pythons import OLDEST, Interpreter, find_interpreter
+from concwatch.runtimes.pythons import OLDEST, Interpreter, find_interpreter
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT

@@ -3,16 +3,16 @@
 import contextlib
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct, structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import EventLog, MarkLog
 from concwatch.lab.lane import facts
+from concwatch.lab.observable import Observable
 from concwatch.lab.snapshot import Sample, Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import (
@@ -25,34 +25,9 @@ from concwatch.recordings.format import (
 )
 from concwatch.recordings.writers import FileLost, FileWriter
 from concwatch.system.machine import describe_machine, program_version
-from concwatch.watch.group import GroupStatus
 
 CHECK_INTERVAL = GROUPS_INTERVAL = 1.0
 """Seconds between two checks of the file, and between two writes of groups."""
-
-
-class Recordable(Protocol):
-    """The interface of what can be recorded: a lab, or a watched program."""
-
-    hz: float
-    began: float
-    clock: Callable[[], float]
-    events: EventLog
-    marks: MarkLog
-    observers: list[Callable[[Snapshot], None]]
-
-    @property
-    def budget(self) -> int:
-        """The memory budget of all lanes, in bytes."""
-        ...
-
-    def snapshot(self, now: float | None = None) -> Snapshot:
-        """Return a snapshot of all lanes."""
-        ...
-
-    def groups(self) -> Iterable[tuple[int, tuple[GroupStatus, ...]]]:
-        """Yield the index and the groups of each lane that reports groups."""
-        ...
 
 
 class Recorder:
@@ -86,7 +61,7 @@ class Recorder:
         self._joined: dict[int, int] = {}
         """Lanes that are not in the header: index in the snapshot → number in the recording."""
         self._began: float | None = None
-        self._lab: Recordable | None = None
+        self._lab: Observable | None = None
         self._last: dict[object, object] = {}
         """The value last written of each part of a snapshot."""
         self._events = self._marks = 0
@@ -97,7 +72,7 @@ class Recorder:
         """Bytes written so far."""
         return self._writer.size
 
-    def observe(self, lab: Recordable) -> None:
+    def observe(self, lab: Observable) -> None:
         """Write the current state of ``lab``, and then its changes after each of its steps."""
         self._leave()
         if not self.on:
@@ -153,7 +128,7 @@ class Recorder:
                 self._check_due = now + CHECK_INTERVAL
                 self._writer.check()
 
-    def _changes(self, snapshot: Snapshot, lab: Recordable, began: float) -> Iterator[lines.Line | Sample]:
+    def _changes(self, snapshot: Snapshot, lab: Observable, began: float) -> Iterator[lines.Line | Sample]:
         """Yield a line for each part that has changed since the last snapshot."""
         time = truncate_time(max(0.0, snapshot.time - began))
         if self._is_new("settings", snapshot.settings):
@@ -221,7 +196,7 @@ class Recorder:
     def _write(self, line: lines.Header | lines.Line | Sample) -> None:
         self._writer.write(encode(line))
 
-    def _header(self, lab: Recordable) -> lines.Header:
+    def _header(self, lab: Observable) -> lines.Header:
         return lines.Header(
             version=VERSION,
             began=datetime.now(UTC).isoformat(),

@@ -21,7 +21,7 @@ from concwatch.ui.widgets.lane_card import STEP
 from concwatch.units import parse_count
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Recordable
+    from concwatch.lab.observable import Observable
     from concwatch.ui.experiment_runs import ExperimentRuns
     from concwatch.ui.race import Race
 
@@ -122,7 +122,7 @@ class ConcwatchApp(LanesApp):
         since = shown.elapsed - self._lanes.charts.window(shown.elapsed)
         return {mark.kind for mark in self.lab.marks.since(0) if mark.time >= since}
 
-    def recorded(self) -> "tuple[Recordable, Sequence[Engine]]":
+    def recorded(self) -> "tuple[Observable, Sequence[Engine]]":
         """Return the lab and the engines of its lanes, for a recording."""
         assert self.lab is not None
         return self.lab, [lane.engine for lane in self.lab.lanes]

@@ -32,7 +32,8 @@ from concwatch.worker.collector import trim_heap
 
 if TYPE_CHECKING:
     from concwatch.lab.catalog import Engine
-    from concwatch.recordings.recorder import Recordable, Recorder
+    from concwatch.lab.observable import Observable
+    from concwatch.recordings.recorder import Recorder
 
 TRIM_INTERVAL = 60.0
 """Seconds between two times that free memory is returned to the system."""
@@ -167,7 +168,7 @@ class LanesApp(InputQueue):
         """Return the conditions of the measurement, for a slide."""
         return ()
 
-    def recorded(self) -> "tuple[Recordable, Sequence[Engine]]":
+    def recorded(self) -> "tuple[Observable, Sequence[Engine]]":
         """Return what to record, and the engines of its lanes."""
         raise NotImplementedError
 

@@ -10,7 +10,8 @@ from concwatch.lab.catalog import Engine
 from concwatch.units import format_bytes
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Recordable, Recorder
+    from concwatch.lab.observable import Observable
+    from concwatch.recordings.recorder import Recorder
 
 
 class SessionRecording:
@@ -47,12 +48,12 @@ class SessionRecording:
 
         return f"● rec {format_position(self._recorder.seconds, 0)} · {format_bytes(self._recorder.size)}"
 
-    def attach(self, lab: "Recordable") -> None:
+    def attach(self, lab: "Observable") -> None:
         """Record ``lab`` if the session is recorded from the start."""
         if self._recorder is not None:
             self._recorder.observe(lab)
 
-    def start(self, lab: "Recordable", engines: Sequence[Engine] = ()) -> "Recorder":
+    def start(self, lab: "Observable", engines: Sequence[Engine] = ()) -> "Recorder":
         """Start recording ``lab`` and return the recorder; see its ``problem`` for an error at the start.
 
         Raises:

@@ -17,7 +17,7 @@ from concwatch.watch.program import Program
 from concwatch.watch.watching import HZ, Watching
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Recordable
+    from concwatch.lab.observable import Observable
 
 
 STOPS = (
@@ -98,7 +98,7 @@ class WatchApp(LanesApp):
         if self._asked and self._watching.program and self._watching.program.status is not None:
             await super().action_quit()
 
-    def recorded(self) -> "tuple[Recordable, Sequence[Engine]]":
+    def recorded(self) -> "tuple[Observable, Sequence[Engine]]":
         """Return the program, which adds its lanes itself, for a recording."""
         return self._watching, ()
 

@@ -10,12 +10,12 @@ from concwatch.lab.events import NOTE
 from concwatch.lab.forecast import Forecast
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.lane_row import LaneRow
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.lab.snapshot import Snapshot
 from concwatch.lab.user_source import why_not_found
 from concwatch.ui import keys
+from concwatch.ui.lane_row import LaneRow
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import forecast as target_text

@@ -375,7 +375,7 @@ async def test_a_worker_runs_through_a_prefix_on_the_oldest_and_newest_python(pr
     await remote.until(lambda: remote.link.reading().rss > idle + 20_000 * 1_000)
     assert remote.link.reading().rss < idle + 20_000 * 3_000
     await remote.until(lambda: remote.link.delay is not None)
-    assert await remote.stop() == Ended("exited with status 0")
+    assert await remote.stop() == Ended("exited with status 0", status=0)
     await all_ended(pid, bridge)
 
 
@@ -439,7 +439,7 @@ async def test_killing_bridge_or_worker_ends_the_other(victim):
     os.kill({"bridge": bridge, "worker": pid}[victim], signal.SIGKILL)
     ended = await remote.end()
     if victim == "worker":
-        assert ended == Ended("killed by SIGKILL")
+        assert ended == Ended("killed by SIGKILL", status=-9)
     else:
         assert ended.lost
         assert ended.reason.startswith("the connection ")
@@ -604,7 +604,7 @@ async def test_an_engine_in_another_language_runs_on_a_host(tmp_path):
     remote = Remote(open_process(engine.on(host)))
     await remote.ready()
     await remote.start_tasks(1_000)
-    assert await remote.stop() == Ended("exited with status 0")
+    assert await remote.stop() == Ended("exited with status 0", status=0)
 
 
 @pytest.mark.real

@@ -116,7 +116,7 @@ time.sleep(600)
     ("before", "stopped"),
     [
         pytest.param("", True, marks=LINUX, id="by a signal while it is stopped"),
-        pytest.param("pages.child_setup = lambda niceness: None", False, id="by the end of its input"),
+        pytest.param("pages.ChildSetup.apply = lambda setup, pid: None", False, id="by the end of its input"),
     ],
 )
 def test_a_server_ends_when_its_parent_is_killed(before, stopped):

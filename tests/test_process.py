@@ -17,6 +17,7 @@ from concwatch.links.output import NOISE_KEPT
 from concwatch.links.pipe_bytes import MAX_LINES
 from concwatch.links.process import WorkerProcess
 from concwatch.system.child import describe_exit
+from concwatch.system.spawn import NICENESS
 from concwatch.wire import LONGEST_LINE
 from tests.host_driver import Remote, eventually
 from tests.lab_driver import ENGINES
@@ -174,7 +175,8 @@ async def test_memory_and_threads_of_a_real_worker_are_read_until_it_is_killed(r
     assert reading.rss == pytest.approx(process.memory_info().rss, rel=0.2)
     assert reading.threads == process.num_threads()
     assert reading.peak_rss >= reading.rss
-    assert process.nice() == min(19, psutil.Process().nice() + 5)
+    nice = {os.getpriority(os.PRIO_PROCESS, thread.id) for thread in process.threads()}
+    assert nice == {min(19, psutil.Process().nice() + NICENESS)}
     process.kill()
     assert (await child.end()).reason == "killed by SIGKILL"
     assert child.link.reading() is None

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concwatch.lab.catalog import Engine
 from concwatch.links.messages import Error, Ready, decode
 from concwatch.system.child import describe_exit, error_line, explain_start_error
-from concwatch.system.spawn import child_setup
 from concwatch.units import format_seconds
 
 LIMIT = 10.0
@@ -34,7 +33,6 @@ def _probe(engine: Engine) -> str | None:
             capture_output=True,
             timeout=LIMIT,
             check=False,
-            preexec_fn=child_setup(0),
         )
     except subprocess.TimeoutExpired:
         return engine.broken(f"did not start within {format_seconds(LIMIT)}")

@@ -17,8 +17,9 @@ from time import monotonic, sleep
 
 from concwatch.hosts.machine_report import host_report, survey_report, walls_report
 from concwatch.hosts.memory_files import compiled_archive, executable_file
+from concwatch.hosts.report_stream import ReportStream
 from concwatch.system.proc import process_figures
-from concwatch.system.spawn import NICENESS, child_setup
+from concwatch.system.spawn import NICENESS, ChildSetup
 from concwatch.system.walls import UNKNOWN_WALL, wall_hit
 
 TYPE_CHECKING = False
@@ -53,31 +54,6 @@ _START = (
 )
 
 
-class Output:
-    """Standard output, to which several threads write whole lines."""
-
-    def __init__(self, on_closed: Callable[[], None]) -> None:
-        """Take over standard output. ``on_closed`` is called when the reader has closed it."""
-        self._on_closed = on_closed
-        self._descriptor = os.dup(1)
-        os.dup2(2, 1)  # other output goes to standard error, not into the wire
-        self._lock = threading.Lock()
-
-    def write(self, data: bytes) -> None:
-        """Write whole lines."""
-        rest = memoryview(data)
-        with self._lock:
-            try:
-                while rest:
-                    rest = rest[os.write(self._descriptor, rest) :]
-            except OSError:
-                self._on_closed()
-
-    def send(self, type_: str, **fields: Any) -> None:
-        """Send one report."""
-        self.write(json.dumps({"type": type_, **fields}).encode() + b"\n")
-
-
 class Bridge:
     """Runs one worker, or watches one program, for a monitor on another host.
 
@@ -89,7 +65,7 @@ class Bridge:
     def __init__(self, archive: str, lines: BinaryIO) -> None:
         self._archive = archive
         self._lines = lines
-        self._out = Output(self._end)
+        self._out = ReportStream(self._end)
         self._ending = threading.Lock()
         self._last_received = monotonic()
         self._worker: Optional[subprocess.Popen[bytes]] = None
@@ -97,6 +73,14 @@ class Bridge:
         self._builder: Optional[Builder] = None
         self._hz = float(SAMPLE_RATE)
         self._pid = 0  # of the process to measure: the worker's "ready" has it
+        self._commands: Dict[str, Callable[[Dict[str, Any]], None]] = {
+            "beat": lambda fields: self._out.send("echo", number=fields.get("number", 0)),
+            "start": self._start,
+            "survey": lambda fields: self._out.send("survey", **survey_report()),
+            "watch": lambda fields: self._open_watcher().start(fields),
+            "attach": lambda fields: self._open_watcher().attach(fields),
+        }
+        """Type → handler, of the commands that are for the bridge itself; the others are the worker's."""
 
     def run(self) -> None:
         """Handle commands until either side ends."""
@@ -109,30 +93,13 @@ class Bridge:
         self._end()
 
     def _handle(self, line: bytes) -> None:
-        try:
-            fields = json.loads(line)
-            type_ = fields["type"]
-        except (ValueError, LookupError, TypeError):
-            type_, fields = "", {}
-        if type_ == "beat":
-            self._out.send("echo", number=fields.get("number", 0))
-        elif type_ == "start":
-            self._start(fields)
-        elif type_ == "survey":
-            self._out.send("survey", **survey_report())
-        elif type_ in ("watch", "attach"):
-            self._watch_program(type_, fields)
-        elif self._watcher is not None:
-            if type_ == "agent":
-                self._watcher.send_to_agent(fields)
-            elif type_ == "stop":
-                self._watcher.stop()
-            elif type_ == "end":
-                self._end()
-        elif self._builder is not None and type_ == "stop" and self._worker is None:
-            self._end()
+        """Execute a command, or pass it on to the worker."""
+        fields = _decoded(line)
+        execute = self._commands.get(str(fields.get("type")))
+        if execute is not None:
+            execute(fields)
         elif self._worker is not None and self._worker.stdin is not None:
-            if type_ == "rate":
+            if fields.get("type") == "rate":
                 self._hz = float(fields.get("hz", SAMPLE_RATE))
             try:
                 self._worker.stdin.write(line)
@@ -140,20 +107,22 @@ class Bridge:
             except OSError:
                 pass  # the worker has ended: `_relay` reports it
 
-    def _watch_program(self, type_: str, fields: Dict[str, Any]) -> None:
-        """Start a program and watch it, or attach to a process."""
+    def _open_watcher(self) -> Watcher:
+        """Return the watcher, which is created for the first program or process to watch."""
         if self._watcher is None:
             from concwatch.hosts.watcher import Watcher  # only where a program is watched
 
             try:
-                self._watcher = Watcher(self._archive, self._out)
+                self._watcher = watcher = Watcher(self._archive, self._out)
             except OSError as error:
                 self._fail(f"no folder for the agent: {error}")
+            self._commands.update(
+                agent=watcher.send_to_agent,
+                stop=lambda fields: watcher.stop(),
+                end=lambda fields: self._end(),
+            )
             threading.Thread(target=self._report_machine, daemon=True).start()
-        if type_ == "watch":
-            self._watcher.start(fields)
-        else:
-            self._watcher.attach(fields)
+        return self._watcher
 
     def _report_machine(self) -> None:
         while self._worker is None:
@@ -185,6 +154,7 @@ class Bridge:
         from concwatch.hosts.builder import Builder, cache_folder  # only where something is built
 
         self._builder = Builder(lambda text: self._out.send("building", text=text))
+        self._commands["stop"] = lambda fields: self._end()
         threading.Thread(target=self._report_machine, daemon=True).start()
         try:
             command = self._builder.command(ways, sources, engine)
@@ -195,8 +165,7 @@ class Bridge:
         if self._builder.seconds:
             self._out.send("built", seconds=self._builder.seconds)
         self._run(command, variables, [])
-        assert self._worker is not None
-        self._worker.wait()  # the worker gets a signal when the thread that started it ends
+        del self._commands["stop"]  # it is the worker's from now on
 
     def _read(self, size: int) -> bytes:
         """Read ``size`` bytes, sending a report each second: over a slow connection this takes a while."""
@@ -215,15 +184,16 @@ class Bridge:
 
     def _run(self, command: List[str], environment: Dict[str, str], descriptors: List[int]) -> None:
         try:
-            self._worker = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, **environment},
-                pass_fds=descriptors,
-                start_new_session=True,
-                preexec_fn=child_setup(NICENESS),
-            )
+            with ChildSetup(NICENESS) as setup:
+                self._worker = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env={**os.environ, **environment},
+                    pass_fds=(*descriptors, *setup.descriptors),
+                    start_new_session=True,
+                )
+                setup.apply(self._worker.pid)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._fail(f"could not be started: {error}")
         self._pid = self._worker.pid
@@ -239,20 +209,16 @@ class Bridge:
         """Send the worker's reports, then its exit status, and exit."""
         assert worker.stdout is not None
         for line in iter(worker.stdout.readline, b""):
-            if line.startswith(b'{"type":"limit"'):
-                line = self._with_wall(line)
-            elif line.startswith(b'{"type":"ready"'):
-                self._pid = json.loads(line).get("pid", self._pid)
+            report = _decoded(line)
+            if report.get("type") == "ready":
+                self._pid = report.get("pid", self._pid)
+            if report.get("type") == "limit" and report.get("wall") == UNKNOWN_WALL:
+                # The worker could not find out itself which limit was hit.
+                report["wall"], report["value"] = wall_hit(str(self._pid))
+                line = json.dumps(report).encode()
             self._out.write(line if line.endswith(b"\n") else line + b"\n")
         self._out.send("ended", status=worker.wait())
         os._exit(0)
-
-    def _with_wall(self, line: bytes) -> bytes:
-        """Add to a ``limit`` report which wall was hit, where the worker could not find out itself."""
-        fields = json.loads(line)
-        if fields.get("wall") == UNKNOWN_WALL:
-            fields["wall"], fields["value"] = wall_hit(str(self._pid))
-        return json.dumps(fields).encode() + b"\n"
 
     def _report_process(self) -> None:
         """Report the host, and the worker's process once a tick, or sooner while its RSS changes."""
@@ -290,6 +256,15 @@ class Bridge:
             except subprocess.TimeoutExpired:
                 worker.kill()
         os._exit(0)
+
+
+def _decoded(line: bytes) -> Dict[str, Any]:
+    """Return a message's fields; none if it is not a valid one, which is for the other side to judge."""
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        fields = None
+    return fields if isinstance(fields, dict) else {}
 
 
 def serve(archive: str, descriptor: int) -> None:

@@ -18,7 +18,7 @@ import tempfile
 import zipfile
 from time import monotonic
 
-from concwatch.system.spawn import NICENESS, child_setup
+from concwatch.system.spawn import NICENESS, ChildSetup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -180,16 +180,18 @@ class Builder:
         self, command: List[str], folder: str | None, variables: Dict[str, str], limit: float
     ) -> Tuple[int, str]:
         """Run a command; return its exit status and its output."""
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=child_setup(NICENESS),
-        )
+        with ChildSetup(NICENESS) as setup:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=setup.descriptors,
+            )
+            setup.apply(process.pid)
         self._group = process.pid
         try:
             text, _ = process.communicate(timeout=limit)

@@ -217,12 +217,13 @@ class HostLink:
         """Return how the worker ended, by what was received before the connection ended."""
         if self._status is not None:
             words = self._pipe.error_line
-            return Ended(describe_exit(self._status) + (f": {words}" if words else ""))
+            reason = describe_exit(self._status) + (f": {words}" if words else "")
+            return Ended(reason, status=self._status)
         if self._connected:
             reason = self._broken or f"the connection {ended.reason}"
             return ended if self._stopping else Ended(reason, lost=True)
         reason = self._broken or ended.reason
-        if any(f"status {status}" in reason for status in _CANNOT_RUN):
+        if ended.status in _CANNOT_RUN:
             reason += (
                 f" (expected {self._host.python}: Python 3.9 or newer, or another named in the settings)"
             )

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from concwatch.system.child import error_line
-from concwatch.system.spawn import child_setup
+from concwatch.system.spawn import ChildSetup
 from concwatch.text import one_line
 
 START_TIMEOUT = 60.0
@@ -20,14 +20,16 @@ CLOSE_TIMEOUT = 3.0
 @asynccontextmanager
 async def local_cluster(count: int) -> AsyncIterator[str]:
     """Start a Dask cluster of ``count`` workers, and yield the scheduler's address."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "concwatch.hosts.local_cluster", str(count)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=child_setup(0),
-    )
+    with ChildSetup(0) as setup:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "concwatch.hosts.local_cluster", str(count)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=setup.descriptors,
+        )
+        setup.apply(process.pid)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None

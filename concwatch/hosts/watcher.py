@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
-    from concwatch.hosts.bridge import Output
+    from concwatch.hosts.report_stream import ReportStream
     from concwatch.system.processes import Process
 
 REPORT_RATE = 5
@@ -57,7 +57,7 @@ class Watcher:
         OSError: the folder for the agent cannot be created.
     """
 
-    def __init__(self, archive: str, out: Output) -> None:
+    def __init__(self, archive: str, out: ReportStream) -> None:
         self._out = out
         self._folder = socket_folder()
         with zipfile.ZipFile(archive) as source:

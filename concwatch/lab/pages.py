@@ -14,7 +14,7 @@ from concwatch.lab.events import EventSink
 from concwatch.lab.settings import Settings, fetches
 from concwatch.page_server import BACKLOG, PATH
 from concwatch.system.child import describe_exit, explain_start_error, python_command
-from concwatch.system.spawn import child_setup
+from concwatch.system.spawn import ChildSetup
 from concwatch.worker.workloads import HTTP, parse
 
 HOST = "127.0.0.1"
@@ -67,7 +67,7 @@ class PageServer:
 
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the server
         try:
-            with socket.create_server((HOST, 0), backlog=BACKLOG) as listening:
+            with socket.create_server((HOST, 0), backlog=BACKLOG) as listening, ChildSetup(0) as setup:
                 self.port = int(listening.getsockname()[1])
                 fd = listening.fileno()
                 self._process = subprocess.Popen(
@@ -75,10 +75,10 @@ class PageServer:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=self._stderr,
-                    pass_fds=(fd,),
+                    pass_fds=(fd, *setup.descriptors),
                     start_new_session=True,
-                    preexec_fn=child_setup(0),
                 )
+                setup.apply(self._process.pid)
         except (OSError, subprocess.SubprocessError) as error:
             self._stderr.close()
             raise ValueError(f"the page server could not be started: {explain_start_error(error)}") from None

@@ -78,6 +78,7 @@ class AgentLink:
 
     def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
         """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
+        self._flush()
         closed = self._read()
         found: list[AgentReport | Garbage | Ended] = self._lines.reports(decode_report, most)
         self._lines.reset()
@@ -101,12 +102,17 @@ class AgentLink:
         return self._socket is None
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send one command; bytes that the socket does not accept at once are sent with the next one."""
+        """Send one command; bytes that the socket does not accept at once are sent by `arrivals`."""
         if self._socket is None:
             return
         self._unsent += wire.encode(type_, **fields)
-        with contextlib.suppress(OSError):  # `arrivals` reports the end of the connection
-            self._unsent = self._unsent[self._socket.send(self._unsent) :]
+        self._flush()
+
+    def _flush(self) -> None:
+        """Send as many of the unsent bytes as the socket accepts."""
+        if self._unsent and self._socket is not None:
+            with contextlib.suppress(OSError):  # `arrivals` reports the end of the connection
+                self._unsent = self._unsent[self._socket.send(self._unsent) :]
 
     def close(self) -> None:
         """Close the connection: the agent removes its hooks, and the process goes on."""

@@ -35,6 +35,8 @@ class Ended(Struct, frozen=True):
     """Whether the worker had been started."""
     lost: bool = False
     """Whether only the connection is known to have ended."""
+    status: int | None = None
+    """The exit status of the process, negative for a signal; None if it is not known."""
 
 
 Arrival = Report | HostReport | Garbage | Noise | Flood | Ended

@@ -49,7 +49,7 @@ class Output:
     def exited(self, status: int) -> None:
         """Set that the process exited with ``status``, explained by its standard error."""
         words = self.error_line
-        self.end(Ended(describe_exit(status) + (f": {words}" if words else "")))
+        self.end(Ended(describe_exit(status) + (f": {words}" if words else ""), status=status))
 
     @property
     def error_line(self) -> str:

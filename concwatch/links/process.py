@@ -12,7 +12,7 @@ from concwatch.links.link import Arrival, Ended
 from concwatch.links.output import Output
 from concwatch.system.child import explain_start_error
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.spawn import NICENESS, child_setup
+from concwatch.system.spawn import NICENESS, ChildSetup
 
 DRAIN_TIME = 0.5
 """Seconds for which the pipes of an exited worker are still read."""
@@ -50,24 +50,27 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._signalled = False
         self._ended = False
         self._backlog = [preamble] if preamble else []
-        self._setup = None if plain else child_setup(NICENESS)
+        self._plain = plain
         self._starting = asyncio.get_running_loop().create_task(
             self._start(list(command), {**os.environ, **variables} if variables else None)
         )
 
     async def _start(self, command: list[str], environment: dict[str, str] | None) -> None:
         try:
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: self,
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=environment,
-                # So that Ctrl-C in the terminal reaches the monitor only.
-                start_new_session=True,
-                preexec_fn=self._setup,
-            )
+            with contextlib.nullcontext() if self._plain else ChildSetup(NICENESS) as setup:
+                transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                    lambda: self,
+                    *command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    env=environment,
+                    # So that Ctrl-C in the terminal reaches the monitor only.
+                    start_new_session=True,
+                    pass_fds=setup.descriptors if setup else (),
+                )
+                if setup:
+                    setup.apply(transport.get_pid())
         except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
             self._ended = True
             self._output.end(Ended(f"could not be started: {explain_start_error(error)}", ran=False))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from concwatch.system import open_files
-from concwatch.system.spawn import NICENESS, child_setup
+from concwatch.system.spawn import NICENESS, ChildSetup
 from concwatch.system.walls import wall_hit
 from concwatch.units import format_count
 
@@ -42,16 +42,19 @@ async def start_child(
     Raises:
         OSError: the program could not be started.
     """
-    return await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=stderr,
-        cwd=folder,
-        env=variables,
-        start_new_session=True,
-        preexec_fn=child_setup(NICENESS),
-    )
+    with ChildSetup(NICENESS) as setup:
+        child = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=stderr,
+            cwd=folder,
+            env=variables,
+            start_new_session=True,
+            pass_fds=setup.descriptors,
+        )
+        setup.apply(child.pid)
+    return child
 
 
 def explain_start_error(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Functions that a child process runs before its program. Standard library: bridges start children, too."""
+"""How child processes are started: their priority, and their end with this process. Bridges use it, too."""
 
 from __future__ import annotations
 
@@ -8,49 +8,91 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Optional
+    from typing import Any, Callable, Optional, Tuple
 
 NICENESS = 5
 """The niceness of workers, which keeps the screen responsive while they use all cores."""
 
 _PR_SET_PDEATHSIG = 1
 
-_ENDED_FIRST = b"1000"
+_KILLED_FIRST = b"1000"
 """The highest ``oom_score_adj``; raising it needs no privilege."""
+
+_pipe: Optional[Tuple[int, int]] = None
+"""A pipe whose only write end is this process's: it closes when this process ends."""
+
+
+class ChildSetup:
+    """Sets up a child process from outside: its niceness, and on Linux its end with this process.
+
+    A ``preexec_fn`` could deadlock, since this process has threads. The child must have a session of its own
+    and inherit `descriptors`; once it has started, `apply` sets up the rest::
+
+        with ChildSetup(NICENESS) as setup:
+            child = Popen(command, start_new_session=True, pass_fds=setup.descriptors)
+            setup.apply(child.pid)
+
+    Args:
+        niceness: how much is added to this process's.
+
+    Raises:
+        OSError: too many files are open.
+    """
+
+    def __init__(self, niceness: int) -> None:
+        self._niceness = niceness
+        self.descriptors: Tuple[int, ...] = ()
+        """What the child inherits: a read end of the pipe, of whose closing it is notified by ``SIGKILL``."""
+        if sys.platform.startswith("linux"):
+            global _pipe
+            _pipe = _pipe or os.pipe()
+            # Opened anew for each child: owner and signal are those of an open file, not of a pipe.
+            self.descriptors = (os.open(f"/proc/self/fd/{_pipe[0]}", os.O_RDONLY | os.O_NONBLOCK),)
+
+    def apply(self, pid: int) -> None:
+        """Set the niceness of a child that has started, and have it killed when this process ends.
+
+        It is also the first to be killed when memory runs out. A child that has ended already is ignored.
+        """
+        if sys.platform == "win32":
+            return
+        try:
+            # The group, which is the child's own: the process alone would be its first thread only.
+            niceness = os.getpriority(os.PRIO_PROCESS, 0) + self._niceness
+            os.setpriority(os.PRIO_PGRP, pid, niceness)
+            for descriptor in self.descriptors:
+                _send_when_closed(descriptor, pid, signal.SIGKILL)
+                with open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
+                    file.write(_KILLED_FIRST)
+        except OSError:
+            pass
+
+    def __enter__(self) -> ChildSetup:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def _send_when_closed(descriptor: int, pid: int, number: int) -> None:
+    """Have a signal sent to a process when the write end of a pipe closes, as by the end of this process."""
+    import fcntl
+
+    if sys.platform == "linux":
+        fcntl.fcntl(descriptor, fcntl.F_SETOWN, pid)
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, number)
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def end_with_parent(number: int) -> Optional[Callable[[], None]]:
-    """Return a ``preexec_fn`` by which a child gets a signal when this thread ends; None if not on Linux."""
+    """Return a ``preexec_fn`` by which a child gets a signal when this thread ends; None if not on Linux.
+
+    For the user's own programs, which are not to inherit a descriptor as from a `ChildSetup`.
+    """
     if not sys.platform.startswith("linux"):
         return None
     import ctypes  # not at the top: it would delay the screen
 
     prctl, value = ctypes.CDLL(None).prctl, int(number)
     return lambda: prctl(_PR_SET_PDEATHSIG, value, 0, 0, 0)
-
-
-def child_setup(niceness: int) -> Optional[Callable[[], None]]:
-    """Return a ``preexec_fn`` that adds to the child's niceness.
-
-    On Linux the child also is killed when this thread ends, and it is the first to be killed when memory runs
-    out.
-    """
-    if sys.platform == "win32":
-        return None
-    import ctypes  # not at the top: it would delay the screen
-
-    # Loaded here, not in the child: as little as possible may run between fork and exec.
-    prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform.startswith("linux") else None
-    kill = int(signal.SIGKILL)
-
-    def setup() -> None:
-        os.nice(niceness)
-        if prctl is not None:
-            prctl(_PR_SET_PDEATHSIG, kill, 0, 0, 0)
-            try:
-                with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
-                    file.write(_ENDED_FIRST)
-            except OSError:
-                pass
-
-    return setup

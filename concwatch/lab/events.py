@@ -1,8 +1,8 @@
 """The event log, and the marks of the user."""
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Generic, Literal, TypeVar
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -13,8 +13,28 @@ KEPT = 1_000
 
 Severity = Literal["info", "warning", "error"]
 
-EventSink = Callable[[str, Severity], None]
-"""Adds an event to the event log: its text and severity."""
+Kind = Literal["", "agent", "ended", "leak", "leak_withdrawn", "left_over", "memory"]
+"""What an event of a watched program is about; an empty string for anything else."""
+
+KINDS: tuple[Kind, ...] = ("agent", "ended", "leak", "leak_withdrawn", "left_over", "memory")
+"""The kinds that reports count, without the empty one."""
+
+
+class EventSink(Protocol):
+    """Adds an event of a lane to the event log."""
+
+    def __call__(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        """Add an event: what happened, how serious it is, and what it is about."""
+        ...
+
+
+class LaneEventSink(Protocol):
+    """Adds an event of any lane to the event log."""
+
+    def __call__(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        """Add an event; ``lane`` is empty for an event of no lane."""
+        ...
+
 
 NOTE = "note"
 """The kind of a mark that is a note of the user; any other kind is a command."""
@@ -33,6 +53,7 @@ class Event(Struct, frozen=True):
     """The lane, or an empty string."""
     text: str
     severity: Severity = "info"
+    kind: Kind = ""
 
 
 class Log(Generic[Entry]):
@@ -61,9 +82,15 @@ class Log(Generic[Entry]):
 class EventLog(Log[Event]):
     """A log of events."""
 
-    def add(self, time: float, lane: str, text: str, severity: Severity = "info") -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: Counter[Kind] = Counter()
+        """How many events of each kind were added, including those that are not kept any more."""
+
+    def add(self, time: float, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
         """Add an event at ``time`` (seconds since the lab was created)."""
-        self.append(Event(self.count + 1, time, lane, plain(text), severity))
+        self.kinds[kind] += 1
+        self.append(Event(self.count + 1, time, lane, plain(text), severity, kind))
 
 
 class Mark(Struct, frozen=True):

@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
-from concwatch.lab.host_lanes import HostLanes, LocalMachine, Log, RemoteMachine
+from concwatch.lab.events import LaneEventSink
+from concwatch.lab.host_lanes import HostLanes, LocalMachine, RemoteMachine
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import ACTIVE, State
@@ -26,7 +27,7 @@ class Fleet:
         budget: int | None,
         settings: Callable[[], Settings],
         make_lane: Callable[[Engine, Callable[[], Load], int], Lane],
-        log: Log,
+        log: LaneEventSink,
         cluster: Callable[[], Sequence[Host]] | None,
     ) -> None:
         """Create a lane for each engine.

@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import convert, structs
 
 from concwatch.hosts.host import LOCAL, Host
-from concwatch.lab.events import Severity
+from concwatch.lab.events import LaneEventSink
 from concwatch.lab.forecast import Fit, most_held
 from concwatch.lab.guard import Capacity, Guard
 from concwatch.lab.lane import Lane
@@ -23,9 +23,6 @@ INTERVAL = 1.0
 
 UNKNOWN_MEMORY = Memory(0, 0, "memory")
 """The memory of a host that has not answered yet: no task is granted there."""
-
-Log = Callable[[str, str, Severity], None]
-"""Adds an event to the event log: the lane or host, the text, and the severity."""
 
 
 class LocalMachine:
@@ -138,7 +135,7 @@ class HostLanes:
         machine: LocalMachine | RemoteMachine,
         budget: int | None,
         settings: Callable[[], Settings],
-        log: Log,
+        log: LaneEventSink,
     ) -> None:
         """Create a host without lanes.
 

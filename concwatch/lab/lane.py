@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from msgspec import structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import Severity
+from concwatch.lab.events import Kind, LaneEventSink, Severity
 from concwatch.lab.memory_leak import MemoryLeakDetector
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Command, Settings, WorkerSettings
@@ -52,7 +52,7 @@ class Lane:
         self,
         engine: Engine,
         open_link: Callable[[Engine], Link],
-        log: Callable[[str, str, Severity], None],
+        log: LaneEventSink,
         hz: float,
         load: Callable[[], Load],
         number: int,
@@ -62,7 +62,7 @@ class Lane:
         Args:
             engine: a row of the catalog.
             open_link: starts a worker.
-            log: adds an event to the event log: the lane, the text, and the severity.
+            log: adds an event to the event log: the lane, the text, the severity, and the kind.
             hz: samples a second.
             load: returns the CPU time used on the machine.
             number: the lane's index among all lanes.
@@ -478,5 +478,5 @@ class Lane:
         if self._respawn:
             self.switch_on(self.settings.current, self._now)
 
-    def _log(self, text: str, severity: Severity = "info") -> None:
-        self._log_event(self.engine.name, text, severity)
+    def _log(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        self._log_event(self.engine.name, text, severity, kind)

@@ -57,7 +57,7 @@ class MemoryLeakDetector:
         self._live.add(time, live, 0)
         if self._memory.leaks and not self._grows_with_tasks():
             self._found = True
-            self._log(self._text(), "warning")
+            self._log(self._text(), "warning", "memory")
             if traced:
                 self._request_due = time + BETWEEN
                 self._request_lines()
@@ -87,4 +87,5 @@ class MemoryLeakDetector:
                 f"{plain(short_place(line.file))}:{line.line} holds {format_bytes(line.bytes)}, "
                 f"{format_bytes(line.grown)} more than {BETWEEN:.0f} s ago",
                 "warning",
+                "memory",
             )

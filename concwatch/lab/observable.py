@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from concwatch.lab.events import NOTE, EventLog, MarkLog, Severity
+from concwatch.lab.events import NOTE, EventLog, Kind, MarkLog, Severity
 from concwatch.lab.snapshot import Snapshot
 
 
@@ -19,9 +19,9 @@ class Observable:
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called with a snapshot at the end of each step; none may raise."""
 
-    def log(self, lane: str, text: str, severity: Severity = "info") -> None:
+    def log(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
         """Add an event to the event log; ``lane`` is empty for an event of no lane."""
-        self.events.add(self.clock() - self.began, lane, text, severity)
+        self.events.add(self.clock() - self.began, lane, text, severity, kind)
 
     def mark(self, kind: str, text: str, lane: str = "") -> None:
         """Mark this moment with a command of the user."""

@@ -166,6 +166,8 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``time``, ``lane``  ``lane`` is its engine's name, or an empty string
     ``text``
     ``weight``          ``info``, ``warning``, ``error``
+    ``kind``            what it is about: ``agent``, ``ended``, ``leak``, ``leak_withdrawn``, ``left_over``,
+                        ``memory``, or an empty string
 
 ``mark``: a request of the user, or a note.
     ``time``, ``lane``  as in an event
@@ -183,7 +185,7 @@ from typing import Any
 
 from msgspec import Struct, json, structs
 
-from concwatch.lab.events import Severity
+from concwatch.lab.events import Kind, Severity
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS, Count, EngineFacts, LaneStatus, Machine, Sample, Time
 from concwatch.watch.group import GroupStatus
@@ -256,6 +258,7 @@ class EventLine(Struct, tag="event", frozen=True, rename={"severity": "weight"})
     lane: str
     text: str
     severity: Severity = "info"
+    kind: Kind = ""
 
 
 class MarkLine(Struct, tag="mark", frozen=True):

@@ -154,7 +154,7 @@ class Recorder:
                     yield lines.GroupsLine(time, self._joined[index], groups)
         for event in lab.events.since(self._events):
             moment = truncate_time(max(0.0, event.time + lab.began - began))
-            yield lines.EventLine(moment, event.lane, event.text, event.severity)
+            yield lines.EventLine(moment, event.lane, event.text, event.severity, event.kind)
         for mark in lab.marks.since(self._marks):
             moment = truncate_time(mark.time + lab.began - began)
             if moment >= 0:  # a note may be on a moment before the recording

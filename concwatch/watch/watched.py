@@ -1,10 +1,9 @@
 """One watched process: what its agent reports, and its memory and CPU time as the system reports them."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from concwatch.lab.events import Severity
+from concwatch.lab.events import Kind, LaneEventSink, Severity
 from concwatch.lab.histogram import Histogram
 from concwatch.lab.memory_leak import MemoryLeakDetector
 from concwatch.lab.rates import Trailing
@@ -46,8 +45,6 @@ MAX_LEAKS = 20
 TICK_FIGURES = ("live", "lag", "created", "failed", "cancelled", "queued", "gc", "traced", "tracer")
 """Figures that a sample takes from a tick unchanged."""
 
-Log = Callable[[str, str, Severity], None]
-
 
 class WatchedProcess:
     """A lane without a target. Times are passed in, in seconds of the monitor's clock.
@@ -63,7 +60,7 @@ class WatchedProcess:
     """
 
     def __init__(
-        self, number: int, pid: int, ppid: int, name: str, host: WatchedHost, log: Log, now: float
+        self, number: int, pid: int, ppid: int, name: str, host: WatchedHost, log: LaneEventSink, now: float
     ) -> None:
         self.number, self.pid, self.ppid, self.began = number, pid, ppid, now
         self.process_name, self.host = name, host.name
@@ -110,8 +107,8 @@ class WatchedProcess:
         """The name of the lane: that of the process, and its pid."""
         return f"{self.process_name} {self.pid}"
 
-    def _log_event(self, text: str, severity: Severity) -> None:
-        self._log(self.name, text, severity)
+    def _log_event(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        self._log(self.name, text, severity, kind)
 
     @property
     def alive(self) -> bool:
@@ -131,7 +128,7 @@ class WatchedProcess:
         self.process_name, self.ppid = name or ready.name, ready.ppid
         if not self.waiting:
             flags = "".join(f" · {flag}" for flag in ready.flags)
-            self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info")
+            self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info", "agent")
         self.waiting = False
 
     def was_replaced_by(self, ready: AgentReady) -> bool:
@@ -142,7 +139,7 @@ class WatchedProcess:
     def observe_from_outside(self, reason: str) -> None:
         """Observe the process without an agent, for this ``reason``."""
         self.how, self.reason, self.state = "outside", reason, State.RUNNING
-        self._log_event(f"measured from outside only: {reason}", "info")
+        self._log_event(f"measured from outside only: {reason}", "info", "agent")
 
     def end(self, reason: str, now: float, failed: bool = False) -> None:
         """Handle the exit of the process."""
@@ -155,7 +152,7 @@ class WatchedProcess:
         self._reader = None
         self.sample = blank_sample(self.number, now)
         self.series.append(self.sample)
-        self._log_event(reason, "error" if failed else "info")
+        self._log_event(reason, "error" if failed else "info", "ended")
 
     def detach(self) -> None:
         """Make the agent remove its hooks; the process continues."""
@@ -237,7 +234,7 @@ class WatchedProcess:
             group.update(reports.get(number, group.report), groups.time, rss)
             text = group.left_text()
             if text:
-                self._log_event(text, "warning")
+                self._log_event(text, "warning", "left_over")
 
     def _add_sample(self, now: float) -> None:
         reading = self._reader.read() if self._reader else None
@@ -290,7 +287,10 @@ class WatchedProcess:
         for number, group in self.groups.items():
             if group.withdraw():
                 self.reported_leaks.discard(number)
-                self._log_event(f"{group.report.name} no longer grows: not called a leak any more", "info")
+                self._log_event(
+                    f"{group.report.name} no longer grows: not called a leak any more",
+                    kind="leak_withdrawn",
+                )
             elif group.leak or leaks >= MAX_LEAKS or not group.grows:
                 continue
             elif group.asked_at is None:

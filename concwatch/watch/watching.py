@@ -216,7 +216,7 @@ class Watching(Observable):
         for lane in self.alive:
             lane.detect_leaks(now)
             for group in lane.new_leaks():
-                self.log(lane.name, group.leak_text(), "warning")
+                self.log(lane.name, group.leak_text(), "warning", "leak")
 
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a snapshot of all processes."""
@@ -259,7 +259,7 @@ class Watching(Observable):
         """Note of each process that has outlived the program that it is a daemon, which is left running."""
         for lane in self.alive:
             lane.reason = "runs on as a daemon, not watched any longer"
-            self.log(lane.name, lane.reason)
+            self.log(lane.name, lane.reason, kind="agent")
 
     def close(self) -> None:
         """Detach all agents and stop listening for new ones."""

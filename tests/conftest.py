@@ -11,6 +11,7 @@ import time
 import pytest
 from hypothesis import settings
 
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.system.machine import Load
 from tests import virtual_time
 from tests.fake import FakeWorkers
@@ -86,6 +87,6 @@ def fakes(monkeypatch):
         monkeypatch,
         open_link=workers,
         clock=virtual_time.now,
-        load=lambda: Load(time.monotonic(), 0.0, 0.0, 2),
+        machine=LocalMachine(load=lambda: Load(time.monotonic(), 0.0, 0.0, 2)),
     )
     return workers

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
@@ -136,9 +137,7 @@ class Bench:
             open_link=self.links,
             open_pages=open_pages or self._open_pages,
             clock=lambda: self.now,
-            memory=memory,
-            walls=lambda: walls,
-            load=lambda: self.load(self.now),
+            machine=LocalMachine(memory, lambda: walls, lambda: self.load(self.now)),
             reconnect=reconnect,
         )
 

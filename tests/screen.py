@@ -26,6 +26,7 @@ from concwatch.commands.lab import open_process
 from concwatch.demos.keyboard import key_event
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
@@ -434,9 +435,7 @@ async def stage(
             settings=settings,
             budget=budget,
             open_link=workers,
-            memory=lambda: MEMORY,
-            walls=lambda: WALLS,
-            load=lambda: Load(time.monotonic(), 0.0, 0.0, 2),
+            machine=LocalMachine(lambda: MEMORY, lambda: WALLS, lambda: Load(time.monotonic(), 0.0, 0.0, 2)),
             cluster=cluster,
             clock=clock or virtual_time.now,
         )

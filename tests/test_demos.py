@@ -26,6 +26,7 @@ from concwatch.demos.lane import DemoFailed
 from concwatch.demos.player import PlayResult, play
 from concwatch.demos.stage import Stage, source_of
 from concwatch.lab.catalog import SHOWN, find_engines
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
@@ -56,7 +57,7 @@ def fast_input(monkeypatch):
 
 
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:
-    fakes = {"open_link": workers or FakeWorkers(), "memory": lambda: MEMORY, "walls": lambda: WALLS}
+    fakes = {"open_link": workers or FakeWorkers(), "machine": LocalMachine(lambda: MEMORY, lambda: WALLS)}
     time = {"clock": lambda: virtual_time.now() * speed, "hz": 10 / speed}
     return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **time), experiment_lab)
 
@@ -328,7 +329,7 @@ async def test_a_shipped_demo_takes_the_pictures_of_the_gallery(name):
 @pytest.fixture
 def fake_workers(monkeypatch):
     """Let the command play on fake workers."""
-    use_lab(monkeypatch, open_link=FakeWorkers(), memory=lambda: MEMORY, walls=lambda: WALLS)
+    use_lab(monkeypatch, open_link=FakeWorkers(), machine=LocalMachine(lambda: MEMORY, lambda: WALLS))
 
 
 def play_file(folder: Path, script: str, *options: str):

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import CellState, Runner, Selection
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import CLOSE_LIMIT, Lab
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
@@ -71,8 +72,7 @@ def prepare(what, links, *, budget=None, walls=(), **choice):
             budget=budget,
             open_link=links,
             clock=now,
-            memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
-            walls=lambda: walls,
+            machine=LocalMachine(lambda: Memory(16 * GIB, 12 * GIB, "memory"), lambda: walls),
         )
 
     return Runner(what, Selection(**choice), make_lab)

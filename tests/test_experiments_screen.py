@@ -10,6 +10,7 @@ from concwatch.charts.colors import ON_DARK, lane_colors
 from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
 from concwatch.lab.catalog import CATALOG, SHOWN
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.links.link import Ended
 from concwatch.ui.experiment_runs import ExperimentRuns
@@ -115,8 +116,7 @@ def fast_lab(workers=None, budget=4 * GIB):
             budget=budget,
             open_link=workers or Workers(),
             clock=lambda: virtual_time.now() * SPEED,
-            memory=lambda: MEMORY,
-            walls=lambda: WALLS,
+            machine=LocalMachine(lambda: MEMORY, lambda: WALLS),
         )
 
     return make

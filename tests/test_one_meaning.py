@@ -15,6 +15,7 @@ from concwatch.commands.run_table import COLUMNS as SHOWN
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.side import COMPARED
 from concwatch.experiments.cell import READINGS, SHARED_FIGURES, TRACED, Cell, run_once
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS
@@ -70,9 +71,9 @@ def fake_lab(settings_, costs):
         settings=settings_,
         open_link=FakeWorkers(costs={"asyncio": costs}),
         clock=clock,
-        memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
-        walls=lambda: (),
-        load=lambda: Load(clock(), 0.0, 0.0, 2),
+        machine=LocalMachine(
+            lambda: Memory(16 * GIB, 12 * GIB, "memory"), lambda: (), lambda: Load(clock(), 0.0, 0.0, 2)
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from concwatch.lab.catalog import CATALOG
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.race import RaceScreen
@@ -15,7 +16,9 @@ PAIR = [engine for engine in CATALOG if engine.name in ("threads", "asyncio")]
 
 
 def run_lab(engines, settings):
-    return Lab(engines, settings=settings, open_link=FakeWorkers(), memory=lambda: MEMORY, clock=now)
+    return Lab(
+        engines, settings=settings, open_link=FakeWorkers(), machine=LocalMachine(lambda: MEMORY), clock=now
+    )
 
 
 async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places():

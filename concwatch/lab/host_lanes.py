@@ -13,10 +13,10 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import EngineFacts, HostStatus, LaneStatus, Machine, Sample
 from concwatch.links.messages import HostFigures
-from concwatch.system.machine import Load
-from concwatch.system.memory import Memory, MemoryBudget, bound_memory
+from concwatch.system.machine import Load, load_now
+from concwatch.system.memory import Memory, MemoryBudget, bound_memory, memory_now
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.walls import Wall, boot_id
+from concwatch.system.walls import Wall, boot_id, thread_walls
 
 INTERVAL = 1.0
 """Seconds between two readings of a machine's load."""
@@ -29,7 +29,10 @@ class LocalMachine:
     """This machine: functions that read its memory and load, and its limits on threads with no task live."""
 
     def __init__(
-        self, memory: Callable[[], Memory], walls: Callable[[], Sequence[Wall]], load: Callable[[], Load]
+        self,
+        memory: Callable[[], Memory] = memory_now,
+        walls: Callable[[], Sequence[Wall]] = thread_walls,
+        load: Callable[[], Load] = load_now,
     ) -> None:
         self.memory, self.load, self.walls = memory, load, walls()
 

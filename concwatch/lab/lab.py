@@ -17,9 +17,6 @@ from concwatch.lab.pages import PageKeeper, PageServer
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot, State, with_cheapest
 from concwatch.links.link import Link
-from concwatch.system.machine import Load, load_now
-from concwatch.system.memory import Memory, memory_now
-from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import parse
@@ -52,9 +49,7 @@ class Lab(Observable):
         hz: float = DEFAULT_HZ,
         open_pages: Callable[[], PageServer] = PageServer,
         clock: Callable[[], float] = time.monotonic,
-        memory: Callable[[], Memory] = memory_now,
-        walls: Callable[[], Sequence[Wall]] = thread_walls,
-        load: Callable[[], Load] = load_now,
+        machine: LocalMachine | None = None,
         reconnect: bool = False,
         cluster: Callable[[], Sequence[Host]] | None = None,
     ) -> None:
@@ -68,9 +63,7 @@ class Lab(Observable):
             hz: samples a second.
             open_pages: starts a page server, for tasks that fetch.
             clock: returns seconds that never go back.
-            memory: returns the machine's memory.
-            walls: returns the limits on threads, with no task live.
-            load: returns the CPU time used on this machine.
+            machine: reads this machine; None to really read it.
             reconnect: whether lanes that have lost their host are reconnected.
             cluster: returns the hosts that are in a cluster now; hosts that join get lanes.
 
@@ -82,7 +75,7 @@ class Lab(Observable):
         self.settings = self.pages.with_page(settings or Settings())
         self.fleet = Fleet(
             engines,
-            LocalMachine(memory, walls, load),
+            machine or LocalMachine(),
             budget,
             lambda: self.settings,
             lambda engine, load, number: Lane(engine, open_link, self.log, hz, load, number),

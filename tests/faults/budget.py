@@ -5,6 +5,7 @@ import sys
 import time
 from functools import partial
 
+from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.snapshot import Snapshot, State
 from concwatch.system.memory import Memory
@@ -88,7 +89,7 @@ async def lose_memory() -> None:
     """The largest lane is stopped and the figures are logged. The others continue. It can be restarted."""
     available = 10 * GIB
     names = ("asyncio", "uvloop", "pool")
-    async with real_lab(*names, memory=lambda: Memory(16 * GIB, available, "memory")) as real:
+    async with real_lab(*names, machine=LocalMachine(lambda: Memory(16 * GIB, available, "memory"))) as real:
         lab, (small, large, other) = real.lab, real.lab.lanes
         for lane, tasks in ((small, 100), (large, 20_000), (other, 100)):
             await real.hold(tasks, lane)

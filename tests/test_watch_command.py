@@ -18,7 +18,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.links.agent_link import AgentListener
 from concwatch.links.injection import process_name
 from concwatch.system.child import concwatch_command
 from concwatch.watch.report import parse_watch_expectation
@@ -91,49 +90,6 @@ def test_the_report_counts_tasks_and_the_programs_exit_status_is_passed_on(app, 
     assert (process["name"], process["how"], process["live_at_end"]) == ("app.py", "agent", 3)
     groups = {group["name"]: (group["created"], group["live"]) for group in process["groups"]}
     assert (groups["worker"], groups["abandoned"]) == ((500, 0), (3, 3))
-
-
-def test_the_agent_socket_is_not_in_a_temporary_folder_with_a_long_path(tmp_path, monkeypatch):
-    folder = tmp_path / ("long" * 25)
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    listener = AgentListener()
-    assert listener.path.exists()
-    listener.close()
-    assert not listener.path.parent.exists()
-
-
-@pytest.fixture
-def runtime_folder(monkeypatch):
-    """Make a folder with a short path the one for sockets."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
-        yield Path(folder)
-
-
-def test_folders_of_killed_monitors_are_removed_at_the_next_start_and_those_in_use_are_not(runtime_folder):
-    text = (
-        "from concwatch.links.agent_link import AgentListener; import os; listener = AgentListener();"
-        "print(listener.path.parent, flush=True); os.kill(os.getpid(), 9)"
-    )
-    killed = subprocess.run(
-        [sys.executable, "-c", text],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    left = Path(killed.stdout.strip())
-    assert left.exists()
-    first = AgentListener()
-    second = AgentListener()
-    assert not left.exists()
-    assert first.path.exists()
-    assert first.path.parents[1] == second.path.parents[1] == left.parent
-    assert left.parents[1] == runtime_folder
-    assert left.parent.stat().st_mode & 0o777 == 0o700
-    first.close()
-    second.close()
-    assert not list(runtime_folder.iterdir())
 
 
 def test_a_failed_expectation_names_the_coroutines_and_exits_with_status_1(app):
@@ -287,7 +243,7 @@ class OnScreen:
 
     def output(self):
         """Return what the program printed."""
-        (file,) = self.folder.glob("concwatch-output-*.log")
+        (file,) = self.folder.glob("concwatch-*/output-*.log")
         return file.read_text().split("\n")
 
 
@@ -314,6 +270,30 @@ def test_ctrl_z_on_the_screen_stops_both_and_both_go_on(app, tmp_path):
     screen.read_until(b"app.py", lambda: program.status() != psutil.STATUS_STOPPED)
     screen.press(b"q")
     assert screen.status() == 5
+
+
+def test_what_a_killed_monitor_has_left_behind_is_swept_at_the_next_start(app, tmp_path, monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        killed = OnScreen(app, tmp_path)
+        killed.read_until(b"app.py", lambda: killed.ready.exists() and killed.ready.read_text())
+        program = psutil.Process(int(killed.ready.read_text()))
+        os.kill(killed.pid, signal.SIGKILL)
+        assert killed.status() == -signal.SIGKILL
+        program.wait(LIMIT)
+        (private,) = tmp_path.glob("concwatch-*")
+        (log,) = private.iterdir()
+        log.write_text("")  # the program may have printed something
+        os.utime(log, (0, 0))
+        assert len(list(Path(folder).glob("concwatch-*/watch-*"))) == 1
+        killed.ready.unlink()
+        second = OnScreen(app, tmp_path)
+        second.read_until(b"app.py", second.ready.exists)
+        assert len(list(Path(folder).glob("concwatch-*/watch-*"))) == 1
+        assert log not in list(private.iterdir())
+        second.press(b"q")
+        assert second.status() == 5
+        assert not list(Path(folder).iterdir())
 
 
 EXECUTES = """

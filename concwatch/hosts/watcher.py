@@ -18,7 +18,8 @@ from time import monotonic, sleep
 
 from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
-from concwatch.links.injection import inject, process_name, remove_socket_folder, socket_folder, why_no_agent
+from concwatch.links.injection import inject, process_name, why_no_agent
+from concwatch.links.private_folder import remove_socket_folder, socket_folder
 from concwatch.system.proc import process_figures
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent

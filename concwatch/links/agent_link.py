@@ -10,9 +10,9 @@ from typing import Protocol
 
 from concwatch import wire
 from concwatch.links.agent_messages import AgentReport, decode_report
-from concwatch.links.injection import remove_socket_folder, socket_folder
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
+from concwatch.links.private_folder import remove_socket_folder, socket_folder
 
 SOCKET = "agent.sock"
 BACKLOG = 1024

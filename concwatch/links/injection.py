@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 
 from concwatch.agent.inject import gdb_command
 from concwatch.agent.names import printable
-from concwatch.agent.places import ADDRESS, check_folder
+from concwatch.agent.places import ADDRESS
 from concwatch.agent.process import script_name
 from concwatch.system.processes import command_of, find_process, mapped_files, program_of, variable_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Dict
 
 REMOTE_EXEC = (3, 14)
 """The first version of Python with ``sys.remote_exec``."""
@@ -26,92 +23,7 @@ REMOTE_EXEC = (3, 14)
 INJECTION_LIMIT = 20.0
 """Seconds that an injection may take."""
 
-PREFIX, LOCK = "watch-", "lock"
-"""How the names of folders for sockets begin, and the file in each that its process has locked."""
-
-ATTEMPTS = 10
-"""Attempts to create one while other processes remove theirs."""
-
-MAX_TEMP_PATH = 70
-"""Longest path of the temporary folder, in bytes, for which a socket's path in it is not too long."""
-
 HOW = "start it with concwatch watch, or call concwatch.agent.start() in its code"
-
-
-_locks: Dict[str, int] = {}
-"""Path of a folder for a socket → the descriptor that locks it, as long as this process runs."""
-
-
-def socket_folder() -> str:
-    """Create a folder of mode 0700 for the socket that agents connect to; return its path.
-
-    It is to be removed with `remove_socket_folder`. It is in one private folder of this user, from which
-    those of processes that were killed are removed.
-
-    Raises:
-        OSError: it cannot be created.
-    """
-    for _ in range(ATTEMPTS):
-        private = _private_folder()
-        try:
-            path = tempfile.mkdtemp(prefix=PREFIX, dir=private)
-            lock = os.open(os.path.join(path, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
-        except FileNotFoundError:  # another process has just removed the private folder, which was empty
-            continue
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(path):  # nobody has swept it before it was locked
-            _locks[path] = lock
-            _sweep(private)
-            return path
-        os.close(lock)
-    raise FileNotFoundError("no folder for a socket")
-
-
-def remove_socket_folder(path: str) -> None:
-    """Remove a folder that `socket_folder` has created."""
-    shutil.rmtree(path, ignore_errors=True)
-    lock = _locks.pop(path, None)
-    if lock is not None:
-        os.close(lock)
-    try:
-        os.rmdir(os.path.dirname(path))
-    except OSError:  # others use it
-        pass
-
-
-def _private_folder() -> str:
-    """Return a folder that only this user can access; the one for temporary files if there is none."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    for base in (runtime, tempfile.gettempdir(), "/tmp"):
-        path = os.path.join(base, f"concwatch-{os.geteuid()}")
-        if os.path.isabs(path) and len(os.fsencode(path)) <= MAX_TEMP_PATH:
-            try:
-                if not os.path.isdir(path):
-                    os.mkdir(path, 0o700)
-                check_folder(path)
-                return path
-            except OSError:
-                pass
-    return "/tmp"
-
-
-def _sweep(private: str) -> None:
-    """Remove the folders of processes that have ended without doing so."""
-    for name in os.listdir(private) if private != "/tmp" else ():
-        path = os.path.join(private, name)
-        if not name.startswith(PREFIX) or path in _locks:
-            continue
-        try:
-            lock = os.open(os.path.join(path, LOCK), os.O_RDWR)
-        except OSError:  # it is being created, or removed
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-        except OSError:  # its process runs
-            pass
-        finally:
-            os.close(lock)
 
 
 def process_name(pid: int) -> str:

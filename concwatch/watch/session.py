@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from concwatch.agent.inject import environment
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
+from concwatch.links.private_folder import output_file
 from concwatch.watch.host import LocalHost
 from concwatch.watch.program import TERMINATION_TIMEOUT, Program, StartedProgram
 from concwatch.watch.remote_host import RemoteHost
@@ -94,9 +94,9 @@ def watched(
 def watched_in_background(
     command: Sequence[str], *, host: Host | None = None, **options: Any
 ) -> Iterator[tuple[Watching, StartedProgram, Path]]:
-    """Run a program behind a screen, as `watched` does; its output goes to a file that is kept."""
+    """Run a program behind a screen, as `watched` does; its output goes to a file that is kept for a week."""
     with (
-        NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output,
+        output_file() as output,
         watched(command, host=host, output=output.fileno(), background=True, **options) as (
             watching,
             program,

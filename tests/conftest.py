@@ -57,6 +57,11 @@ def _audit(event: str, _: object) -> None:
 sys.addaudithook(_audit)
 
 
+def pytest_xdist_auto_num_workers():
+    """Run six tests at a time, whatever the number of cores: most of them wait for real workers."""
+    return 6
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
     """Only tests marked ``real`` may start processes."""

@@ -1,7 +1,4 @@
-"""A deterministic fake worker for tests and pictures.
-
-Over 300 lines: one worker with all its commands, as the real ones have them.
-"""
+"""A deterministic fake worker for tests and pictures."""
 
 from collections import deque
 from dataclasses import dataclass, field

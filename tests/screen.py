@@ -1,7 +1,4 @@
-"""Run the app with fake workers, press its keys, and read what is on its screen.
-
-Over 300 lines: everything that tests of screens start, do and read.
-"""
+"""Run the app with fake workers, press its keys, and read what is on its screen."""
 
 import asyncio
 import html

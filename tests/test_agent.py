@@ -1,7 +1,4 @@
-"""The agent in real programs: its counts and reports, compared with the programs' own.
-
-Over 300 lines, of which many are the watched programs.
-"""
+"""The agent in real programs: its counts and reports, compared with the programs' own."""
 
 import json
 import subprocess

@@ -1,7 +1,4 @@
-"""Comparisons of two recordings or results: what is worse, by how much, and whether it is significant.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Comparisons of two recordings or results: what is worse, by how much, and whether it is significant."""
 
 import copy
 import gzip

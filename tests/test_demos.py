@@ -1,7 +1,4 @@
-"""Demos: their files, their verbs, errors, and cleanup.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Demos: their files, their verbs, errors, and cleanup."""
 
 import importlib.util
 import inspect
@@ -35,6 +32,7 @@ from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.ui.app import ConcwatchApp
 from tests import virtual_time
+from tests.apart import ROOT
 from tests.command_line import invoke, refused
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
@@ -42,7 +40,6 @@ from tests.lab_driver import use_lab
 from tests.processes import PATIENCE, assert_ended
 from tests.screen import MEMORY, WALLS, experiment_lab, svg_lines
 
-ROOT = Path(__file__).resolve().parents[1]
 NAMES = [path.stem for path in shipped()]
 UNAVAILABLE = replace(find_engines(["uvloop"])[0], needs=("no_such_module",), install="pip install it")
 REASON = "uvloop cannot run here: needs no_such_module: pip install it"

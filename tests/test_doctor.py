@@ -1,7 +1,4 @@
-"""`concwatch doctor`: examination, forecasts, advice, and the test of a forecast.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""`concwatch doctor`: examination, forecasts, advice, and the test of a forecast."""
 
 import builtins
 import contextlib

@@ -1,7 +1,4 @@
-"""One suite for all engines: real workers, driven over the wire, counters checked at every tick.
-
-Over 300 lines: the one suite that every engine has to pass.
-"""
+"""One suite for all engines: real workers, driven over the wire, counters checked at every tick."""
 
 import re
 import signal

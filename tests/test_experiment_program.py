@@ -1,7 +1,4 @@
-"""Programs that replace a worker: their figures, their errors, and that no process is left.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Programs that replace a worker: their figures, their errors, and that no process is left."""
 
 import asyncio
 import re

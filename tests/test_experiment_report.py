@@ -1,7 +1,4 @@
-"""Reports of experiments: golden files, sentences, the pyperf format, and writing of files.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Reports of experiments: golden files, sentences, the pyperf format, and writing of files."""
 
 import importlib.util
 import os
@@ -29,8 +26,9 @@ from concwatch.experiments.sentences import sentence
 from concwatch.experiments.table import WIDTH, table_lines
 from concwatch.files import why_not_writable, write_atomically
 from concwatch.measure.result import Result
+from concwatch.system.child import ROOT
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(ROOT) / "tests" / "golden"
 KIB, MIB = 1 << 10, 1 << 20
 DONE, FAILED, SKIPPED = CellState.DONE, CellState.FAILED, CellState.SKIPPED
 

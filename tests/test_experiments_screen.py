@@ -1,7 +1,4 @@
-"""The experiments screen, with fake workers on a clock that runs many times faster.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""The experiments screen, with fake workers on a clock that runs many times faster."""
 
 import pytest
 

@@ -1,7 +1,4 @@
-"""The guard: forecasts, growth within the budget, stopping lanes, and the dialog for too many tasks.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""The guard: forecasts, growth within the budget, stopping lanes, and the dialog for too many tasks."""
 
 import contextlib
 import sys

@@ -1,7 +1,4 @@
-"""Lanes on remote hosts: naming hosts, links, budgets, rows of several lanes, and real connections.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Lanes on remote hosts: naming hosts, links, budgets, rows of several lanes, and real connections."""
 
 import asyncio
 import contextlib

@@ -1,7 +1,4 @@
-"""A lab of several lanes: settings, the page server, the memory budget, events, closing and snapshots.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""A lab of several lanes: settings, the page server, the memory budget, events, closing and snapshots."""
 
 import asyncio
 from unittest.mock import Mock

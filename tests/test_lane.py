@@ -1,7 +1,4 @@
-"""One lane in all its states, on a simulated clock.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""One lane in all its states, on a simulated clock."""
 
 import math
 from itertools import pairwise

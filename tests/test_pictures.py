@@ -1,7 +1,4 @@
-"""Pictures, films and recordings of a terminal, and the screen's keys for them.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Pictures, films and recordings of a terminal, and the screen's keys for them."""
 
 import asyncio
 import io

@@ -1,9 +1,4 @@
-# Longer than other files: writing and reading of recordings are checked against each other.
-
-"""Recordings: writing them while labs run, and reading them back.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Recordings: writing them while labs run, and reading them back."""
 
 import asyncio
 import errno

@@ -1,7 +1,4 @@
-"""A replay with mouse and keys, on a clock that the test advances.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""A replay with mouse and keys, on a clock that the test advances."""
 
 import re
 from contextlib import asynccontextmanager

@@ -23,7 +23,7 @@ from tests.worker_driver import EARLY, PATIENCE, Worker, running_lab, start_comm
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
 
-GOLDEN = Path(__file__).parent / "golden" / "wire"
+GOLDEN = Path(ROOT) / "tests" / "golden" / "wire"
 WRITE = os.environ.get("CONCWATCH_GOLDEN") == "write"
 OTHERS = [engine.name for engine in CATALOG if engine.ways]
 PROGRAMS = ("go", "tokio", "java-virtual", "csharp", "node", "erlang")

@@ -1,7 +1,4 @@
-"""``concwatch serve``: who may connect, sessions and their processes, and the page in a real browser.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""``concwatch serve``: who may connect, sessions and their processes, and the page in a real browser."""
 
 import asyncio
 import contextlib
@@ -386,7 +383,7 @@ def test_the_screen_exits_cleanly_when_its_page_is_closed_during_the_start():
 
 
 WITHOUT_PINGS = (
-    "import concwatch.web.site as site; site.HEARTBEAT = 3600.0; from concwatch.cli import main; main()"
+    "import concwatch.web.site as site; site.HEARTBEAT = 3600.0; from concwatch.__main__ import main; main()"
 )
 """The program with so few pings that it must notice a closed page in another way."""
 

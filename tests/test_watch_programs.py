@@ -1,7 +1,4 @@
-"""Watching real programs: web servers, test runners and task queues.
-
-Over 300 lines, since all tests of this subject share their fixtures.
-"""
+"""Watching real programs: web servers, test runners and task queues."""
 
 import http.client
 import os

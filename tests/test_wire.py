@@ -1,7 +1,4 @@
-"""The wire: encoding, decoding, and the agreement of specification and code.
-
-Over 300 lines: tables of valid and invalid lines, and each part of the specification.
-"""
+"""The wire: encoding, decoding, and the agreement of specification and code."""
 
 import json
 import re

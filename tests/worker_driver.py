@@ -1,7 +1,4 @@
-"""A real worker for tests, driven over its pipes.
-
-Over 300 lines: the worker, its toolchains, and what tests wait for.
-"""
+"""A real worker for tests, driven over its pipes."""
 
 import asyncio
 import contextlib

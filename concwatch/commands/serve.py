@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from concwatch.commands.options import SCREEN, options
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import FOLDER, Parsed, number_parser
-from concwatch.console import print_error
+from concwatch.console import print_error, print_note
 from concwatch.system.child import concwatch_command
 from concwatch.text import unknown_name
 
@@ -187,7 +187,7 @@ async def _serve(
     from concwatch.web.log import log_in_one_line
     from concwatch.web.site import HEARTBEAT, Site
 
-    log_in_one_line()
+    log_in_one_line(print_note)
     site = Site(concwatch_command(*options), names, HEARTBEAT, token)
     runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await runner.setup()

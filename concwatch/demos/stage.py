@@ -1,5 +1,3 @@
-# Longer than 300 lines: its docstring is the manual that `concwatch demo --help` prints.
-
 """How to write a demo: a Python file that drives the real program and real workers.
 
     '''Ten thousand tasks

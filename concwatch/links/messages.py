@@ -1,7 +1,4 @@
-"""The messages of workers and bridges, decoded strictly. `concwatch.wire` specifies them.
-
-Longer than other files: one list in the order of that specification.
-"""
+"""The messages of workers and bridges, decoded strictly. `concwatch.wire` specifies them."""
 
 from collections.abc import Callable
 from types import UnionType

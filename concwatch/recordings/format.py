@@ -1,5 +1,3 @@
-# Longer than 300 lines: its docstring is the specification of the format.
-
 """The format of a recording: the session sample by sample. This is its specification, version 3.
 
 A recording is UTF-8 text, one JSON value a line, each line ended by a line feed; or that text compressed with

@@ -1,7 +1,4 @@
-"""The keys of every screen, one row each, from which bindings, key bar, help and palette are made.
-
-Over 300 lines because it is a single table.
-"""
+"""The keys of every screen, one row each, from which bindings, key bar, help and palette are made."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -3,8 +3,8 @@
 import logging
 import time
 import traceback
+from collections.abc import Callable
 
-from concwatch.console import print_note
 from concwatch.text import one_line, plain
 
 QUIET = 60.0
@@ -15,13 +15,14 @@ LIBRARIES = ("aiohttp", "asyncio")
 
 
 class OneLine(logging.Handler):
-    """Writes each record as one line on standard error, without a traceback, since any client can cause one.
+    """Writes each record as one line, without a traceback, since any client can cause one.
 
     Records with the same first line are written once a minute at most.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
+        self._write = write
         self._last_logged: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -37,12 +38,12 @@ class OneLine(logging.Handler):
             where = traceback.extract_tb(error.__traceback__)[-1:]
             place = "".join(f" ({frame.name}, {frame.filename}:{frame.lineno})" for frame in where)
             text = f"{text}: {type(error).__name__}: {error}{place}"
-        print_note(f"concwatch: {plain(one_line(text))}; repetitions are logged once a minute")
+        self._write(f"concwatch: {plain(one_line(text))}; repetitions are logged once a minute")
 
 
-def log_in_one_line() -> None:
-    """Install the handler for the libraries' loggers."""
-    handler = OneLine()
+def log_in_one_line(write: Callable[[str], None]) -> None:
+    """Install the handler for the libraries' loggers; ``write`` is called with each line."""
+    handler = OneLine(write)
     for name in LIBRARIES:
         logger = logging.getLogger(name)
         logger.addHandler(handler)

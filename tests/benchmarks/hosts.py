@@ -1,6 +1,4 @@
-"""Lanes on other hosts, through a real ssh server on loopback, compared with local ones.
-
-Over 300 lines: it starts ssh servers, a network namespace and a cluster."""
+"""Lanes on other hosts, through a real ssh server on loopback, compared with local ones."""
 
 import asyncio
 import importlib.util

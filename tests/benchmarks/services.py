@@ -1,7 +1,4 @@
-"""Real services that are watched: lost throughput, a killed monitor, and processes found.
-
-Over 300 lines: half of them are the watched programs and their clients.
-"""
+"""Real services that are watched: lost throughput, a killed monitor, and processes found."""
 
 import contextlib
 import json

@@ -1,7 +1,4 @@
-"""The base class of screens that show lanes: cards, charts, cost table, events, and what they have in common.
-
-Over 300 lines because all of these widgets show the same snapshot.
-"""
+"""The base class of screens that show lanes: cards, charts, cost table, events, and what they share."""
 
 from collections.abc import Callable, Iterable
 from functools import partial

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -58,7 +59,7 @@ class Measurement:
         self._lane = lane
         self._plan = plan
         self._progress = progress
-        self._poll_interval = 0.1 / lab.hz
+        self._published = asyncio.Event()
         self._stopping = False
         self._limit = ""
         self._blocked: str | None = None
@@ -192,7 +193,8 @@ class Measurement:
             result.runtime, result.flags = ready.runtime, list(self._lane.stats.flags)
 
     def _observe(self, snapshot: Snapshot) -> None:
-        """Store the lane of each snapshot, as long as its worker reports."""
+        """Store the lane of each snapshot, as long as its worker reports; wake `_until`."""
+        self._published.set()
         lane = snapshot.lanes[self._lane.number]
         if not lane.on or lane.sample.live is None:
             return
@@ -211,17 +213,19 @@ class Measurement:
         for _ in range(2):
             await self._until(partial(_is_newer, lane, lane.sample, lane.stats.tick), 5.0)
 
-    async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
+    async def _until(
+        self, done: Callable[[], bool], limit: float | None = None, failed: bool = False
+    ) -> bool:
         """Wait until ``done()``, for at most ``limit`` seconds. Return whether it was done.
 
-        A failure of the lane ends the wait too, unless ``failed``.
+        It is asked after each snapshot. A failure of the lane ends the wait too, unless ``failed``.
         """
-        end = _now() + limit
-        while not done():
-            if (self._lane.state.broken and not failed) or _now() >= end:
-                return done()
-            await asyncio.sleep(self._poll_interval)
-        return True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                while not done() and (failed or not self._lane.state.broken):
+                    self._published.clear()
+                    await self._published.wait()
+        return done()
 
 
 async def measure(

@@ -175,7 +175,9 @@ def only_group(bench):
 
 def report_group(bench, agent, at, **figures):
     agent.report(
-        AgentTick(at, created=figures["created"], live=0, ended=0, scan_time=at, live_peak=50),
+        AgentTick(
+            at, created=figures["created"], live=0, ended=0, scan_time=at, live_peak=figures.get("live_peak")
+        ),
         Groups(at, (GroupReport(1, "job", "/srv/app.py", 1, **figures),)),
     )
     bench.advance()
@@ -188,7 +190,7 @@ def test_mean_life_and_peak_are_those_of_all_scans_and_not_only_of_those_reporte
         counts = {"created": 50 * second, "ended": 50 * second, "live": 0}
         report_group(bench, agent, float(second), **counts, live_peak=50, task_seconds=5.0 * second)
     status = only_group(bench)
-    assert (status.live_peak, status.at_least) == (50, ())
+    assert (status.live_peak, status.at_least) == (50, ("live_peak",))
     assert status.mean_life == pytest.approx(0.1)
     assert bench.watching.lanes[0].live_peak == 50
 
@@ -205,8 +207,11 @@ def test_a_mean_life_longer_than_the_time_observed_is_marked():
 def test_tasks_that_no_scan_has_found_have_no_peak_and_no_mean_life():
     bench = WatchBench()
     agent = bench.agent(40)
-    report_group(bench, agent, 1.0, created=20, ended=20, live_peak=0, task_seconds=0.0)
+    record = WatchRecord(bench.watching)
+    report_group(bench, agent, 1.0, created=20, ended=20, live_peak=0)
     assert (only_group(bench).live_peak, only_group(bench).mean_life) == (None, None)
+    (process,) = record.as_json(["app.py"], 0, 1.0)["processes"]
+    assert (process["live_peak"], process["at_least"]) == (None, ["live_peak"])
 
 
 def test_figures_of_tasks_that_only_scans_find_are_marked():

@@ -125,6 +125,8 @@ class Group:
         self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
         self.task_seconds = 0.0
         """The integral of live tasks over time, by the trapezoidal rule over the scans."""
+        self.found = 0
+        """Scans that have found a live task."""
         self.uncounted = 0
         """Live tasks that the last scan was the first to find in excess of all counted ones."""
         self.completed = self.failed = self.cancelled = 0
@@ -293,7 +295,7 @@ class Counts:
         group = self.groups.get(id(key))
         if group is not None:  # a scan has found its tasks before
             group.direct = group.since = group.ended = group.live = group.retained = group.uncounted = 0
-            group.live_peak, group.task_seconds = 0, 0.0
+            group.live_peak, group.found, group.task_seconds = 0, 0, 0.0
 
     def _is_wrapper(self, key: object) -> bool:
         return id(key) in self._wrappers

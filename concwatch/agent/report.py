@@ -23,6 +23,9 @@ MAX_STARTS = 5
 GROUPS_INTERVAL = 0.5
 """Minimum seconds between two reports of groups."""
 
+LEAST_FOUND = 3
+"""Scans that must have found a task of a group before the life of its tasks is known."""
+
 OUTCOMES = ("completed", "failed", "cancelled")
 FIGURES = ("live", "ended", "since", "retained")
 LEFT = ("left_over", "destroyed")
@@ -109,10 +112,11 @@ def _group_fields(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
         **{name: getattr(group, name) for name in ("name", "file", "line", "kind", "own")},
         "created": max(0, group.live + group.ended - group.since),
         "live_peak": group.live_peak,
-        "task_seconds": round(group.task_seconds, 3),
         "direct": group.direct,
         **figures,
     }
+    if group.found >= LEAST_FOUND:
+        fields["task_seconds"] = round(group.task_seconds, 3)
     oldest = group.oldest()
     if oldest is not None:
         fields["oldest"] = round(monotonic() - oldest[1], 3)

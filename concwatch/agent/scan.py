@@ -185,6 +185,7 @@ class Scan:
             before = group.live
             self._update_group(group, key, counted, live, retained)
             group.live_peak = max(group.live_peak, group.live)
+            group.found += group.live > 0
             group.task_seconds += seconds * (before + group.live) / 2
         self.began = began
         for name in ("live", "ended", "since", "retained"):

@@ -124,8 +124,6 @@ class Group:
         self._reported = time
         self._time = time
         self._began = time if began is None else began
-        self._live_seconds = 0.0  # for agents that do not report `task_seconds`
-        self._first_ended = report.ended
         self._left_logged = 0
 
     def update(self, report: GroupReport, time: float, rss: int | None) -> None:
@@ -136,7 +134,6 @@ class Group:
             time: when the scan started, on the agent's clock.
             rss: bytes of RSS of the process.
         """
-        self._live_seconds += self.report.live * max(0.0, time - self._time)
         if report is not self.report:
             self._reported = time
         self.report, self._time = report, time
@@ -153,18 +150,13 @@ class Group:
     def _mean_life(self) -> tuple[float | None, bool]:
         """Return the mean life, and whether it is only known to be longer than the time it was observed."""
         report = self.report
-        if report.direct:  # an unknown number of them has ended without being counted
+        # Those that only scans find have ended in an unknown number.
+        if report.direct or not report.ended or report.task_seconds is None:
             return None, False
-        if report.task_seconds is None:
-            seconds, ended = self._live_seconds, report.ended - self._first_ended
-        else:
-            seconds = report.task_seconds + report.live * max(0.0, self._time - self._reported)
-            ended = report.ended
-        if ended <= 0 or seconds <= 0:  # none has ended, or no scan has found one alive
-            return None, False
+        seconds = report.task_seconds + report.live * max(0.0, self._time - self._reported)
         observed = self._time - self._began
-        longer = seconds > observed * ended > 0
-        return (observed if longer else seconds / ended), longer
+        longer = seconds > observed * report.ended > 0
+        return (observed if longer else seconds / report.ended), longer
 
     @property
     def status(self) -> GroupStatus:
@@ -197,8 +189,15 @@ class Group:
             leak=self.leak,
             waits=self.waits or (),
             waits_known=self.waits is not None,
-            at_least=(("mean_life",) if longer else ()) + (MISSED if report.direct else ()),
+            at_least=(("mean_life",) if longer else ()) + self._missed,
         )
+
+    @property
+    def _missed(self) -> tuple[str, ...]:
+        """The figures that may be higher, since scans may have missed some tasks."""
+        if self.report.direct:
+            return MISSED
+        return ("live_peak",) if self.live_peak < self.report.created + self.report.since else ()
 
     @property
     def grows(self) -> bool:

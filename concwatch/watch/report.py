@@ -110,13 +110,13 @@ class WatchRecord:
             "queued_peak": lane.queued_peak,
             "created": tick.created + tick.missed if tick else None,
             "live": tick.live if tick else None,
-            "live_peak": lane.live_peak,
+            "live_peak": lane.live_peak or (None if tick and tick.created else lane.live_peak),
             "live_at_end": tick.live if tick and lane.exited_normally else None,
             **{name: _so_far(getattr(tick, name, None), lane) for name in ("left_over", "destroyed")},
             "ended": tick.ended + tick.missed if tick and tick.ended is not None else None,
             **{name: getattr(tick, name, None) for name in ("failed", "retained")},
             "missed": tick.missed if tick else None,
-            "at_least": ["created", "ended", "live_peak"] if tick and _misses(lane) else [],
+            "at_least": _at_least(lane),
             "lag_p99": lane.lags.quantile(0.99),
             "gc_seconds": tick.gc if tick else None,
             "leaks": sum(group.leak for group in lane.groups.values()),
@@ -127,10 +127,14 @@ class WatchRecord:
         }
 
 
-def _misses(lane: WatchedProcess) -> bool:
-    """Return whether tasks that only scans find may have been missed."""
-    missed = lane.tick is not None and lane.tick.missed > 0
-    return missed or any(group.report.direct for group in lane.groups.values())
+def _at_least(lane: WatchedProcess) -> list[str]:
+    """Return the figures that may be higher, since scans may have missed some tasks."""
+    tick = lane.tick
+    if tick is None:
+        return []
+    if tick.missed or any(group.report.direct for group in lane.groups.values()):
+        return ["created", "ended", "live_peak"]
+    return ["live_peak"] if (lane.live_peak or 0) < tick.created + (tick.since or 0) else []
 
 
 def _so_far(count: int | None, lane: WatchedProcess) -> int | None:

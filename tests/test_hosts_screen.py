@@ -111,7 +111,7 @@ async def test_a_pending_update_is_shown_in_new_rows_after_folding():
             snapshot = structs.replace(screen.lab.snapshot(), time=screen.lab.snapshot().time + 10)
             for observer in screen.lab.observers:
                 observer(snapshot)
-            await screen.app.screen.action_command("toggle_fold", ())
+            await screen.app.screen.action_press("h")
             await screen.run(1)
             assert len(screen.app.screen.query(LaneCard)) == cards
         await screen.sees("asyncio × 3", "10,000 live")

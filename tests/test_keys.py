@@ -1,51 +1,62 @@
 """The tables of keys, from which bindings, bar, help and palette are made."""
 
-import ast
-
 import pytest
 
 from concwatch.ui import keys
-from concwatch.ui.chart_commands import ChartCommands
-from concwatch.ui.screens.experiments import ExperimentsScreen
-from concwatch.ui.screens.lanes import LanesScreen
-from concwatch.ui.screens.monitor import LaneCommands
-from concwatch.ui.screens.replay import ReplayCommands
-from concwatch.ui.screens.watch import WatchCommands
-from concwatch.ui.screens.watch_replay import WatchReplayCommands
 from concwatch.ui.widgets.key_bar import Key
 
 TABLES = {
-    "monitor": (keys.MONITOR, LaneCommands),
-    "replay": (keys.REPLAY, ReplayCommands),
-    "watch": (keys.WATCH, WatchCommands),
-    "watch replay": (keys.WATCH_REPLAY, WatchReplayCommands),
-    "experiments": (keys.EXPERIMENTS, ExperimentsScreen),
+    "monitor": keys.MONITOR,
+    "replay": keys.REPLAY,
+    "watch": keys.WATCH,
+    "watch replay": keys.WATCH_REPLAY,
+    "experiments": keys.EXPERIMENTS,
 }
 
 
+def called(row):
+    """The names of what a row's function calls."""
+    return row.run.__code__.co_names
+
+
 @pytest.mark.parametrize("table", TABLES)
-def test_each_key_is_bound_once_to_an_existing_command_with_help(table):
-    rows, commands = TABLES[table]
+def test_each_key_is_bound_once_and_what_it_does_has_help(table):
+    rows = TABLES[table]
     bound = [key for row in rows for key in row.keys.split(",") if key]
     assert sorted(bound) == sorted(set(bound))
-    documented = {row.action.split(",")[0] for row in rows if row.help}
+    documented = {called(row) for row in rows if row.help and row.run}
     for row in rows:
-        if row.keys and row.action != keys.command("refuse"):
-            assert row.action.split(",")[0] in documented, row
-        if row.action.startswith("command("):
-            command, _ = ast.literal_eval(row.action[7:])
-            assert any(hasattr(part, command) for part in (commands, ChartCommands, LanesScreen)), command
-        elif row.action and not row.action.startswith("app."):
-            assert hasattr(commands, f"action_{row.action.partition('(')[0]}"), row.action
+        if row.run and not row.about:
+            assert called(row) in documented or called(row)[-1] == "refuse", row
 
 
-def test_keys_with_the_same_help_share_a_line_and_the_bar_is_sorted_by_rank():
+async def test_one_row_makes_a_binding_an_entry_in_bar_help_and_palette_and_is_pressed():
+    pressed = []
+
+    async def later(key):
+        pressed.append(key)
+
     rows = (
-        *keys.pair("first", keys.Row("a", "app.one", bar="late", rank=2), keys.Row("plus", "two")),
-        keys.Row("c,d", "three", "last", "early", 1),
+        keys.Row("a", lambda on: on("a"), "first", bar="late", rank=2),
+        keys.Row("plus,equals_sign", lambda on: on("plus"), keys.SAME, title="More"),
+        keys.Row("c,d", lambda on: on("c"), "last", "early", 1, title="C"),
+        keys.Row("", lambda on: on("e"), title="No key", about="only here"),
+        keys.Row("", None, "another widget's", sign="tab"),
     )
-    assert [(line.plain, text) for line, text in keys.help_lines(rows)] == [("a +", "first"), ("c", "last")]
-    assert keys.bar(rows) == [Key("c", "early", "screen.three"), Key("a", "late", "app.one")]
+    keyboard = keys.Keyboard(rows, later)
+    assert [binding.key for binding in keys.bindings(rows)] == ["a", "plus", "equals_sign", "c", "d"]
+    assert [(line.plain, text) for line, text in keys.help_lines(rows)] == [
+        ("a +", "first"), ("c", "last"), ("tab", "another widget's"),
+    ]  # fmt: skip
+    assert keys.bar(rows) == [Key("c", "early", "c"), Key("a", "late", "a")]
+    entries = list(keys.palette(rows, keyboard.press))
+    assert [(entry.title, entry.help) for entry in entries] == [
+        ("More", "+  first"), ("C", "c  last"), ("No key", "only here"),
+    ]  # fmt: skip
+    for entry in entries:
+        await entry.callback()
+    await keyboard.press("equals_sign")
+    assert pressed == ["plus", "c", "e", "plus"]
 
 
 def test_a_replay_refuses_keys_that_only_the_monitor_has():

@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,7 @@ class ConcwatchApp(LanesApp):
         """Create the lab and its screen."""
         self.lab = self._make_lab()
         self.recording.attach(self.lab)
-        screen = MonitorScreen(self.lab, self.size, self._status_text)
+        screen = MonitorScreen(self, self.lab, self.size, self._status_text)
         if self._initial.window:
             screen.charts.selected_window = self._initial.window
         return screen
@@ -226,7 +227,11 @@ class ConcwatchApp(LanesApp):
 
         assert self.race is not None
         assert self._lanes is not None
-        self.push_screen(RaceScreen(self.race, self._lanes.colors_of(self._lanes.snapshot)))
+        self.push_screen(
+            RaceScreen(
+                self.race, self._lanes.colors_of(self._lanes.snapshot), partial(self.action_race, True)
+            )
+        )
 
     def action_experiments(self) -> None:
         """Show the experiments."""
@@ -237,4 +242,4 @@ class ConcwatchApp(LanesApp):
         assert self.lab is not None
         if self.runs is None:
             self.runs = ExperimentRuns(self._make_run_lab)
-        self.push_screen(ExperimentsScreen(self.runs, self.lab))
+        self.push_screen(ExperimentsScreen(self, self.runs, self.lab))

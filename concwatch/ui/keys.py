@@ -1,20 +1,30 @@
 """The keys of every screen, one row each, from which bindings, key bar, help and palette are made."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from inspect import isawaitable
 from itertools import groupby
-from typing import NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.style import Style
 
 from concwatch.charts.table import ON_SCREEN
 from concwatch.ui.widgets.key_bar import Key
 from concwatch.ui.widgets.lane_card import STEP
-from concwatch.ui.widgets.text_lines import command
+
+if TYPE_CHECKING:
+    from concwatch.ui.app import ConcwatchApp
+    from concwatch.ui.chart_commands import ChartCommands
+    from concwatch.ui.lanes_app import LanesApp
+    from concwatch.ui.screens.experiments import ExperimentsScreen
+    from concwatch.ui.screens.lanes import LanesScreen
+    from concwatch.ui.screens.monitor import LaneCommands
+    from concwatch.ui.screens.replay import ReplayCommands
+    from concwatch.ui.screens.watch import GroupCommands, WatchCommands
 
 SIGNS = {
     "left": "←", "right": "→", "up": "↑", "down": "↓", "enter": "⏎", "escape": "esc", "pageup": "page up",
@@ -24,14 +34,121 @@ SIGNS = {
 }  # fmt: skip
 """How keys are written, where that differs from Textual's name."""
 
+On = TypeVar("On", contravariant=True)
+"""What the keys of a screen act on."""
 
-class Row(NamedTuple):
-    """A key, the action it runs, and how the bar, the help and the palette describe it."""
+
+SAME = "″"
+"""The help of a row that shares a line of the help with the row before."""
+
+
+class HasApp(Protocol):
+    """Where keys act on the app."""
+
+    @property
+    def app(self) -> "LanesApp":
+        """The app."""
+        ...
+
+
+class HasScreen(HasApp, Protocol):
+    """Where keys act on the screen."""
+
+    @property
+    def screen(self) -> "LanesScreen":
+        """The screen."""
+        ...
+
+
+class HasCharts(HasApp, Protocol):
+    """Where keys act on the charts."""
+
+    @property
+    def charts(self) -> "ChartCommands":
+        """The commands for the charts."""
+        ...
+
+
+class HasView(HasScreen, HasCharts, Protocol):
+    """Where keys act on the charts and the screen."""
+
+
+class HasHead(Protocol):
+    """Where keys act on the play head."""
+
+    @property
+    def head(self) -> "ReplayCommands":
+        """The commands for the play head."""
+        ...
+
+
+class HasGroups(Protocol):
+    """Where keys act on the table of groups."""
+
+    @property
+    def groups(self) -> "GroupCommands":
+        """The commands for processes and groups."""
+        ...
+
+
+class AppKeys(NamedTuple):
+    """What the keys of a dialog act on."""
+
+    app: "LanesApp"
+
+
+class LabKeys(NamedTuple):
+    """What the keys of the monitor act on."""
+
+    app: "ConcwatchApp"
+    screen: "LanesScreen"
+    charts: "ChartCommands"
+    lanes: "LaneCommands"
+
+
+class ReplayKeys(NamedTuple):
+    """What the keys of a replay act on."""
+
+    app: "LanesApp"
+    screen: "LanesScreen"
+    charts: "ChartCommands"
+    head: "ReplayCommands"
+
+
+class WatchKeys(NamedTuple):
+    """What the keys of a watched program act on."""
+
+    app: "LanesApp"
+    screen: "LanesScreen"
+    charts: "ChartCommands"
+    groups: "GroupCommands"
+    program: "WatchCommands"
+
+
+class WatchReplayKeys(NamedTuple):
+    """What the keys of a recording of a watched program act on."""
+
+    app: "LanesApp"
+    screen: "LanesScreen"
+    charts: "ChartCommands"
+    head: "ReplayCommands"
+    groups: "GroupCommands"
+
+
+class ExperimentKeys(NamedTuple):
+    """What the keys of the experiments act on."""
+
+    app: "LanesApp"
+    screen: "ExperimentsScreen"
+
+
+class Row(NamedTuple, Generic[On]):
+    """A key, what it does, and how the bar, the help and the palette describe it."""
 
     keys: str
-    """Textual's names of the key, separated by commas; empty if another widget binds it."""
-    action: str
-    """The action it runs: the screen's, or with ``app.`` the app's."""
+    """Textual's names of the key, separated by commas; empty if there is none or another widget binds it."""
+    run: Callable[[On], object] | None = None
+    """Does it; what it returns is awaited if it can be. None if another widget does it."""
     help: str = ""
     """Its description in the help and the palette; empty to omit it from both.
 
@@ -49,6 +166,13 @@ class Row(NamedTuple):
     """Whether the bar shows it even when there is little room."""
     about: str = ""
     """Its description in the palette, if it is not in the help."""
+    bar_sign: str = ""
+    """How the key is written in the bar, if not as elsewhere."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Textual's names of its keys, or its title if it has none."""
+        return self.keys.split(",") if self.keys else [self.title]
 
     @property
     def shown(self) -> str:
@@ -56,308 +180,363 @@ class Row(NamedTuple):
         first = self.keys.partition(",")[0]
         return self.sign or SIGNS.get(first, first)
 
-    @property
-    def from_anywhere(self) -> str:
-        """The action in the form that a click on a widget needs."""
-        return self.action if self.action.startswith("app.") else f"screen.{self.action}"
+
+class Keyboard(Generic[On]):
+    """The keys of one screen, bound to what they act on."""
+
+    def __init__(self, rows: Sequence[Row[On]], on: On) -> None:
+        self.rows = rows
+        self._on = on
+        self._by_key = {name: row for row in rows for name in row.names if row.run is not None}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_key
+
+    async def press(self, key: str) -> None:
+        """Do what a key does, given one of the `Row.names` of its row."""
+        run = self._by_key[key].run
+        assert run is not None
+        await finish(run(self._on))
 
 
-def bindings(rows: Iterable[Row]) -> list[BindingType]:
-    """Return the bindings for the keys of a screen."""
+async def finish(result: object) -> None:
+    """Wait for what a function has returned, if it is awaitable."""
+    if isawaitable(result):
+        await result
+
+
+def bindings(rows: Iterable[Row[Any]]) -> list[BindingType]:
+    """Return the bindings for the keys of a screen, each of which runs the action ``press`` with its name."""
+    names = (key for row in rows if row.keys for key in row.names)
+    return [Binding(key, f"press({key!r})", show=False) for key in names]
+
+
+def bar(rows: Iterable[Row[Any]]) -> list[Key]:
+    """Return the keys in the bar at the bottom, by rank."""
+    shown = sorted((row for row in rows if row.bar), key=lambda row: row.rank)
+    return [Key(row.bar_sign or row.shown, row.bar, row.names[0], row.always) for row in shown]
+
+
+def _described(rows: Iterable[Row[Any]]) -> Iterator[tuple[Row[Any], str]]:
+    """Yield each row with its help."""
+    text = ""
+    for row in rows:
+        text = text if row.help == SAME else row.help
+        yield row, text
+
+
+def help_lines(rows: Iterable[Row[Any]]) -> list[tuple[Content, str]]:
+    """Return the lines of the help: keys, which are pressed by a click, and what they do."""
+    described = ((row, text) for row, text in _described(rows) if text)
     return [
-        Binding(row.keys, row.action, row.title or row.help, show=False, key_display=row.shown)
-        for row in rows
-        if row.keys
+        (Content(" ").join(_clickable(row) for row, _ in same), text)
+        for text, same in groupby(described, key=itemgetter(1))
     ]
 
 
-def bar(rows: Iterable[Row]) -> list[Key]:
-    """Return the keys in the bar at the bottom, by rank."""
-    shown = sorted((row for row in rows if row.bar), key=lambda row: row.rank)
-    return [Key(row.shown, row.bar, row.from_anywhere, row.always) for row in shown]
-
-
-def help_lines(rows: Iterable[Row]) -> list[tuple[Content, str]]:
-    """Return the lines of the help: keys, which run their actions when clicked, and what they do."""
-    lines = groupby((row for row in rows if row.help), key=lambda row: row.help)
-    return [(Content(" ").join(map(_clickable, same)), text) for text, same in lines]
-
-
-def _clickable(row: Row) -> Content:
+def _clickable(row: Row[Any]) -> Content:
     text = Content(row.shown)
-    action = f"screen.run({row.action!r})"
-    return text.stylize(Style.from_meta({"@click": action})) if row.action else text
+    press = Style.from_meta({"@click": f"screen.press({row.names[0]!r})"})
+    return text.stylize(press) if row.run else text
 
 
-def palette(rows: Iterable[Row], screen: Screen[object]) -> Iterable[SystemCommand]:
-    """Yield the commands that the palette offers on ``screen``."""
-    for row in rows:
+def palette(rows: Iterable[Row[Any]], press: Callable[[str], object]) -> Iterable[SystemCommand]:
+    """Yield the commands that the palette offers on a screen, whose keys ``press`` presses."""
+    for row, text in _described(rows):
         if row.title:
-            text = f"{row.shown}  {row.help or row.about}".strip()
-            yield SystemCommand(row.title, text, partial(screen.run_action, row.action))
+            yield SystemCommand(
+                row.title, f"{row.shown}  {text or row.about}".strip(), partial(press, row.names[0])
+            )
 
 
-def pair(help: str, *rows: Row) -> tuple[Row, ...]:
-    """Return rows that share one line of the help."""
-    return tuple(row._replace(help=help) for row in rows)
+def _select(lane: int) -> Callable[[HasScreen], object]:
+    return lambda on: on.screen.select_lane(lane)
 
 
-LANES = (
-    Row("1", command("select_lane", 0), "select a lane; the other keys act on it", sign="1 … 9"),
-    *(Row(str(number), command("select_lane", number - 1)) for number in range(2, 10)),
-)
+def _show_chart(metric: str) -> Callable[[HasCharts], object]:
+    return lambda on: on.charts.show_chart(metric)
 
-CHARTS = (
-    *pair(
+
+LANES: tuple[Row[HasScreen], ...] = (
+    Row("1", _select(0), "select a lane; the other keys act on it", sign="1 … 9"),
+    *(Row(str(number), _select(number - 1)) for number in range(2, 10)),
+)  # fmt: skip
+
+CHARTS: tuple[Row[HasCharts], ...] = (
+    Row(
+        "left_square_bracket", lambda on: on.charts.change_window(-1),
         "shorter or longer time window of the charts",
-        Row("left_square_bracket", command("change_window", -1)),
-        Row("right_square_bracket", command("change_window", 1), bar="window", rank=80),
     ),
-    Row("l", command("toggle_logarithmic"), "logarithmic y axis", "log", 81, "Logarithmic axis"),
-    *pair(
-        "next chart; one large chart",
-        Row("c", command("next_chart")),
-        Row("z", command("toggle_zoom"), title="One chart"),
-    ),
+    Row("right_square_bracket", lambda on: on.charts.change_window(1), SAME, bar="window", rank=80),
+    Row("l", lambda on: on.charts.toggle_logarithmic(), "logarithmic y axis", "log", 81, "Logarithmic axis"),
+    Row("c", lambda on: on.charts.next_chart(), "next chart; one large chart"),
+    Row("z", lambda on: on.charts.toggle_zoom(), SAME, title="One chart"),
+    Row("", None, "focus a chart and move the cursor, which shows the values of that moment", sign="tab ← →"),
     Row(
-        "", "", "focus a chart and move the cursor, which shows the values of that moment",
-        sign="tab ← →",
+        "", lambda on: on.app.action_next_symbols(),
+        "draw charts with other symbols: auto, octants, braille, blocks", title="Chart symbols", sign="^p",
     ),
+    *(Row("", _show_chart(spec.metric), title=f"Chart: {spec.title}", about=spec.hint) for spec in ON_SCREEN),
+)  # fmt: skip
+
+BASELINE: Row[HasScreen] = Row(
+    "b", lambda on: on.screen.toggle_baseline(),
+    "baseline: show changes from the current figures in the cost table", title="Baseline",
+)  # fmt: skip
+
+PICTURES: tuple[Row[HasApp], ...] = (
+    Row("s", lambda on: on.app.action_save_picture(), "save a screenshot", "shot", 60, "Screenshot"),
     Row(
-        "", "app.next_symbols", "draw charts with other symbols: auto, octants, braille, blocks",
-        title="Chart symbols", sign="^p",
-    ),
-    *(
-        Row("", command("show_chart", spec.metric), title=f"Chart: {spec.title}", about=spec.hint)
-        for spec in ON_SCREEN
+        "S", lambda on: on.app.action_save_chart(),
+        "save a screenshot of the focused chart, or of the first one", title="Chart screenshot",
     ),
 )  # fmt: skip
 
-BASELINE = Row(
-    "b", command("toggle_baseline"), "baseline: show changes from the current figures in the cost table",
-    title="Baseline",
+PALETTE: Row[HasApp] = Row(
+    "ctrl+p", lambda on: on.app.action_command_palette(), "command palette: themes and everything else",
+    "palette", 70, sign="^p",
 )  # fmt: skip
-
-PICTURES = (
-    Row("s", "app.save_picture", "save a screenshot", "shot", 60, "Screenshot"),
-    Row(
-        "S", "app.save_chart", "save a screenshot of the focused chart, or of the first one",
-        title="Chart screenshot",
-    ),
-)  # fmt: skip
-
-PALETTE = Row(
-    "", "app.command_palette", "command palette: themes and everything else", "palette", 70, sign="^p"
-)
 HELP = "show the keys and a glossary"
-GENERAL = (PALETTE, Row("question_mark", command("show_help"), HELP, "help", 50, "Help", always=True))
-
-PAUSE = Row(
-    "p", command("toggle_pause"), "pause the charts; data is still collected", title="Pause charts"
+GENERAL: tuple[Row[HasScreen], ...] = (
+    PALETTE,
+    Row("question_mark", lambda on: on.screen.show_help(), HELP, "help", 50, "Help", always=True),
 )  # fmt: skip
 
-RECORD = Row(
-    "r", "app.record", "start or stop recording to a file; play it with: concwatch replay FILE",
-    "record", 61, "Record",
+PAUSE: Row[HasCharts] = Row(
+    "p", lambda on: on.charts.toggle_pause(), "pause the charts; data is still collected",
+    title="Pause charts",
 )  # fmt: skip
 
-MONITOR = (
+RECORD: Row[HasApp] = Row(
+    "r", lambda on: on.app.action_record(),
+    "start or stop recording to a file; play it with: concwatch replay FILE", "record", 61, "Record",
+)  # fmt: skip
+
+MONITOR: tuple[Row[LabKeys], ...] = (
     *LANES,
-    Row("space", command("toggle_lane"), "switch the lane on or off", "on/off", 1),
-    Row("", "", "move the slider one stop; shift: finer; home, end: to either end", sign="← →"),
-    *pair(
-        "10,000 tasks more or fewer",
-        Row("plus,equals_sign", command("change_target", STEP), bar="10k", rank=2),
-        Row("minus,underscore", command("change_target", -STEP), bar="10k", rank=3),
-    ),
-    Row("enter", command("ask_target"), "type a number of tasks", "number", 4, "Exact number"),
-    Row("0", command("stop_all"), "stop all lanes", "stop all", 5, "Stop all"),
-    Row("w", command("ask_workload"), "choose the workload: what each task does", "workload", 6, "Workload"),
-    Row("a", command("repeat_target"), "with refill off: start the last target again", title="Again"),
+    Row("space", lambda on: on.lanes.toggle_lane(), "switch the lane on or off", "on/off", 1),
+    Row("", None, "move the slider one stop; shift: finer; home, end: to either end", sign="← →"),
     Row(
-        "f", command("toggle_refill"), "refill: replace tasks that end, or start each target only once",
-        title="Refill",
+        "plus,equals_sign", lambda on: on.lanes.change_target(STEP), "10,000 tasks more or fewer", bar="10k",
+        rank=2,
+    ),
+    Row("minus,underscore", lambda on: on.lanes.change_target(-STEP), SAME, bar="10k", rank=3),
+    Row("enter", lambda on: on.lanes.ask_target(), "type a number of tasks", "number", 4, "Exact number"),
+    Row("0", lambda on: on.lanes.stop_all(), "stop all lanes", "stop all", 5, "Stop all"),
+    Row(
+        "w", lambda on: on.lanes.ask_workload(), "choose the workload: what each task does", "workload", 6,
+        "Workload",
     ),
     Row(
-        "t", command("toggle_trace"),
-        "trace allocations (tracemalloc): twice the memory, a third of the speed",
-        "trace", 62, "Trace",
+        "a", lambda on: on.lanes.repeat_target(), "with refill off: start the last target again",
+        title="Again",
     ),
     Row(
-        "g", command("next_collector"), "garbage collector: default, frozen, off",
-        "collector", 63, "Collector",
+        "f", lambda on: on.lanes.toggle_refill(),
+        "refill: replace tasks that end, or start each target only once", title="Refill",
     ),
-    Row("u", command("trim"), "trim: collect garbage and return memory to the system", title="Trim"),
-    Row("n", command("ask_threads"), "set the number of threads in the pool", title="Pool threads"),
     Row(
-        "i", command("explain"), "how the lane is measured: what its tasks are and what its figures include",
+        "t", lambda on: on.lanes.toggle_trace(),
+        "trace allocations (tracemalloc): twice the memory, a third of the speed", "trace", 62, "Trace",
+    ),
+    Row(
+        "g", lambda on: on.lanes.next_collector(), "garbage collector: default, frozen, off", "collector", 63,
+        "Collector",
+    ),
+    Row(
+        "u", lambda on: on.lanes.trim(), "trim: collect garbage and return memory to the system",
+        title="Trim",
+    ),
+    Row(
+        "n", lambda on: on.lanes.ask_threads(), "set the number of threads in the pool", title="Pool threads",
+    ),
+    Row(
+        "i", lambda on: on.lanes.explain(),
+        "how the lane is measured: what its tasks are and what its figures include",
         title="How it is measured",
     ),
     Row(
-        "h", command("toggle_fold"), "hosts: show an engine's lanes separately or in one row",
+        "h", lambda on: on.lanes.toggle_fold(), "hosts: show an engine's lanes separately or in one row",
         title="Fold hosts",
     ),
     Row(
-        "v", command("toggle_even"), "split a target evenly over hosts, or by what each can hold",
+        "v", lambda on: on.lanes.toggle_even(), "split a target evenly over hosts, or by what each can hold",
         title="Split evenly",
     ),
     Row(
-        "d", command("toggle_band"), "charts of hosts in one row: their sum, or their median and range",
-        title="Distribution over hosts",
+        "d", lambda on: on.lanes.toggle_band(),
+        "charts of hosts in one row: their sum, or their median and range", title="Distribution over hosts",
     ),
-    *pair(
-        "sort the table by the previous or next column",
-        Row("less_than_sign", command("sort", -1)),
-        Row("greater_than_sign", command("sort", 1)),
-    ),
+    Row("less_than_sign", lambda on: on.screen.sort(-1), "sort the table by the previous or next column"),
+    Row("greater_than_sign", lambda on: on.screen.sort(1), SAME),
     *CHARTS,
     BASELINE,
     PAUSE,
     Row(
-        "m", command("ask_note"), "mark this moment on the charts with a note; commands are marked with ▴",
-        title="Mark",
+        "m", lambda on: on.lanes.ask_note(),
+        "mark this moment on the charts with a note; commands are marked with ▴", title="Mark",
     ),
     RECORD,
     Row(
-        "e", "app.experiments", "experiments: published measurements, repeated on this machine",
-        "experiments", 55, "Experiments",
+        "e", lambda on: on.app.action_experiments(),
+        "experiments: published measurements, repeated on this machine", "experiments", 55, "Experiments",
     ),
     Row(
-        "R", "app.race", "race: stop all lanes, then measure each engine alone with the same number of tasks",
-        "race", 56, "Race",
+        "R", lambda on: on.app.action_race(),
+        "race: stop all lanes, then measure each engine alone with the same number of tasks", "race", 56,
+        "Race",
     ),
     *PICTURES,
     *GENERAL,
-    Row("q", "app.quit", "quit and stop all workers", "quit", 51, always=True),
+    Row("q", lambda on: on.app.action_quit(), "quit and stop all workers", "quit", 51, always=True),
 )  # fmt: skip
 """The keys of the monitor."""
 
-_PLAY_HEAD = (
-    *pair(
-        "play or pause; at the end: play from the beginning",
-        Row("space", command("toggle_play"), bar="play", rank=1, title="Play or pause"),
-        Row("p", command("toggle_play")),
+_PLAY_HEAD: tuple[Row[HasHead], ...] = (
+    Row(
+        "space", lambda on: on.head.toggle_play(), "play or pause; at the end: play from the beginning",
+        bar="play", rank=1, title="Play or pause",
     ),
-    *pair(
-        "one second back or forward; shift: ten seconds",
-        Row("left", command("skip", -1), bar="1 s", rank=2),
-        Row("right", command("skip", 1), bar="1 s", rank=3),
+    Row("p", lambda on: on.head.toggle_play(), SAME),
+    Row(
+        "left", lambda on: on.head.skip(-1), "one second back or forward; shift: ten seconds", bar="1 s",
+        rank=2,
     ),
-    Row("shift+left", command("skip", -10)),
-    Row("shift+right", command("skip", 10)),
-    *pair(
-        "one sample back or forward, then pause; also ctrl+← ctrl+→",
-        Row("comma,ctrl+left", command("step", -1), bar="sample", rank=56),
-        Row("full_stop,ctrl+right", command("step", 1), bar="sample", rank=57),
+    Row("right", lambda on: on.head.skip(1), SAME, bar="1 s", rank=3),
+    Row("shift+left", lambda on: on.head.skip(-10)),
+    Row("shift+right", lambda on: on.head.skip(10)),
+    Row(
+        "comma,ctrl+left", lambda on: on.head.step(-1),
+        "one sample back or forward, then pause; also ctrl+← ctrl+→", bar="sample", rank=56,
     ),
-    *pair(
-        "play slower or faster: from 0.1 to 100 times the speed",
-        Row("less_than_sign", command("speed", -1), bar="slower", rank=4),
-        Row("greater_than_sign", command("speed", 1), bar="faster", rank=5),
+    Row("full_stop,ctrl+right", lambda on: on.head.step(1), SAME, bar="sample", rank=57),
+    Row(
+        "less_than_sign", lambda on: on.head.speed(-1),
+        "play slower or faster: from 0.1 to 100 times the speed", bar="slower", rank=4,
     ),
-    *pair(
-        "go to the beginning or the end",
-        Row("home", command("to_start"), title="Beginning"),
-        Row("end", command("to_end"), title="End"),
-    ),
-    Row("j", command("ask_moment"), 'jump to a moment: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
-    *pair(
-        "go to the next or the previous mark",
-        Row("n", command("next_mark", 1), bar="mark", rank=6),
-        Row("N", command("next_mark", -1)),
-    ),
-)
+    Row("greater_than_sign", lambda on: on.head.speed(1), SAME, bar="faster", rank=5),
+    Row("home", lambda on: on.head.to_start(), "go to the beginning or the end", title="Beginning"),
+    Row("end", lambda on: on.head.to_end(), SAME, title="End"),
+    Row("j", lambda on: on.head.ask_moment(), 'jump to a moment: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
+    Row("n", lambda on: on.head.next_mark(1), "go to the next or the previous mark", bar="mark", rank=6),
+    Row("N", lambda on: on.head.next_mark(-1), SAME),
+)  # fmt: skip
 
-_VIEW = (*CHARTS, *PICTURES, *GENERAL, Row("q", "app.quit", "quit", "quit", 51, always=True))
+_VIEW: tuple[Row[HasView], ...] = (
+    *CHARTS,
+    *PICTURES,
+    *GENERAL,
+    Row("q", lambda on: on.app.action_quit(), "quit", "quit", 51, always=True),
+)  # fmt: skip
 
-_REPLAY = (*_PLAY_HEAD, *LANES, BASELINE, *_VIEW)
+_REPLAY: tuple[Row[ReplayKeys], ...] = (*_PLAY_HEAD, *LANES, BASELINE, *_VIEW)
 
 LIVE_ONLY = sorted(
     {key for row in MONITOR for key in row.keys.split(",")}
     - {key for row in _REPLAY for key in row.keys.split(",")}
     - {"e"}
-)
+)  # fmt: skip
 """Keys of the monitor that have no effect on a recording."""
 
-REPLAY = (*_REPLAY, Row(",".join(LIVE_ONLY), command("refuse")))
+REPLAY: tuple[Row[ReplayKeys], ...] = (*_REPLAY, Row(",".join(LIVE_ONLY), lambda on: on.head.refuse()))
 """The keys of a replay."""
 
-_GROUP = pair(
-    "select a group of tasks", Row("up", command("next_group", -1)), Row("down", command("next_group", 1))
-)
-_FILTER = Row("slash", command("ask_filter"), "filter the groups by text", "filter", 4, "Filter groups")
+_GROUP: tuple[Row[HasGroups], ...] = (
+    Row("up", lambda on: on.groups.next_group(-1), "select a group of tasks"),
+    Row("down", lambda on: on.groups.next_group(1), SAME, "group", 1, bar_sign="↑↓"),
+)  # fmt: skip
+_FILTER: Row[HasGroups] = Row(
+    "slash", lambda on: on.groups.ask_filter(), "filter the groups by text", "filter", 4, "Filter groups",
+)  # fmt: skip
 
-WATCH = (
+WATCH: tuple[Row[WatchKeys], ...] = (
     *_GROUP,
-    Row("", command("next_group", 1), bar="group", rank=1, sign="↑↓"),
     Row(
-        "enter", command("toggle_waits"), "show where the group's tasks wait",
-        "where they wait", 2, "Where tasks wait",
+        "enter", lambda on: on.groups.toggle_waits(), "show where the group's tasks wait", "where they wait",
+        2, "Where tasks wait",
     ),
-    *pair(
-        "sort by the previous or next column",
-        Row("less_than_sign", command("next_column", -1)),
-        Row("greater_than_sign", command("next_column", 1)),
-    ),
-    Row("", command("next_column", 1), bar="sort", rank=3, sign="< >"),
+    Row("less_than_sign", lambda on: on.groups.next_column(-1), "sort by the previous or next column"),
+    Row("greater_than_sign", lambda on: on.groups.next_column(1), SAME, "sort", 3, bar_sign="< >"),
     _FILTER,
-    *pair(
-        "select the next or the previous process",
-        Row("n", command("next_process", 1), bar="process", rank=5),
-        Row("N", command("next_process", -1)),
+    Row(
+        "n", lambda on: on.groups.next_process(1), "select the next or the previous process", bar="process",
+        rank=5,
     ),
-    Row("o", command("show_output"), "show the program's output", "output", 6, "Output"),
-    Row("x", command("toggle_outcomes"), "count how tasks end, by result", title="Outcomes"),
-    Row("t", command("toggle_trace"), "trace allocations with tracemalloc", title="Trace"),
-    Row("a", command("show_allocations"), "show the lines that hold traced memory", title="Allocations"),
+    Row("N", lambda on: on.groups.next_process(-1), SAME),
+    Row("o", lambda on: on.program.show_output(), "show the program's output", "output", 6, "Output"),
+    Row("x", lambda on: on.program.toggle_outcomes(), "count how tasks end, by result", title="Outcomes"),
+    Row("t", lambda on: on.program.toggle_trace(), "trace allocations with tracemalloc", title="Trace"),
+    Row(
+        "a", lambda on: on.program.show_allocations(), "show the lines that hold traced memory",
+        title="Allocations",
+    ),
     *CHARTS,
     PAUSE,
-    Row("m", command("ask_note"), "mark this moment on the charts with a note", title="Mark"),
+    Row("m", lambda on: on.program.ask_note(), "mark this moment on the charts with a note", title="Mark"),
     RECORD,
     *PICTURES,
     *GENERAL,
-    Row("q", "app.quit", "stop the program (SIGINT, then TERM, KILL) and quit", "quit", 51, always=True),
+    Row(
+        "q", lambda on: on.app.action_quit(), "stop the program (SIGINT, then TERM, KILL) and quit", "quit",
+        51, always=True,
+    ),
 )  # fmt: skip
 """The keys of a watched program."""
 
-WATCH_REPLAY = (
+WATCH_REPLAY: tuple[Row[WatchReplayKeys], ...] = (
     *_PLAY_HEAD,
     *_VIEW,
     *_GROUP,
-    Row("enter", command("toggle_waits"), "show where the group's tasks waited, if that was recorded"),
-    Row("o", command("next_column", 1), "sort the groups by the next column", "sort", 58),
+    Row(
+        "enter", lambda on: on.groups.toggle_waits(),
+        "show where the group's tasks waited, if that was recorded",
+    ),
+    Row("o", lambda on: on.groups.next_column(1), "sort the groups by the next column", "sort", 58),
     _FILTER._replace(rank=59),
-    Row("x", command("next_process", 1), "select the next process", "process", 60),
-)
+    Row("x", lambda on: on.groups.next_process(1), "select the next process", "process", 60),
+)  # fmt: skip
 """The keys of a recording of a watched program."""
 
-EXPERIMENTS = (
-    *pair("select an experiment", Row("up", "select_next(-1)"), Row("down", "select_next(1)")),
-    Row("", "select_next(1)", bar="select", rank=4, sign="↑↓"),
-    Row("enter", "run", "run it; it continues when you leave this screen", "run", 1, "Run"),
-    Row("x", "stop", "stop it and keep what has been measured", "stop", 2, "Stop"),
-    Row("k", "quick", "quick run: fewer sizes, once each", "quick", 3, "Quick"),
-    *pair(
-        "the experiment's other tables; also [ ]",
-        Row("left,left_square_bracket", "next_table(-1)"),
-        Row("right,right_square_bracket", "next_table(1)"),
-    ),
-    Row("", "next_table(1)", bar="table", rank=5, sign="←→"),
-    *pair("scroll the table", Row("pageup", "scroll_table(-1)"), Row("pagedown", "scroll_table(1)")),
-    Row("c", "next_pane", "on small terminals: next of table, chart by size, and RSS", "chart", 7),
-    Row("d", "details", "source, machine, method, and notes on the tables", "details", 51, "Details"),
+EXPERIMENTS: tuple[Row[ExperimentKeys], ...] = (
+    Row("up", lambda on: on.screen.action_select_next(-1), "select an experiment"),
+    Row("down", lambda on: on.screen.action_select_next(1), SAME, "select", 4, bar_sign="↑↓"),
     Row(
-        "0", "stop_lanes", "stop all lanes of the monitor, which compete with the experiment",
-        "stop lanes", 62,
+        "enter", lambda on: on.screen.action_run(), "run it; it continues when you leave this screen", "run",
+        1, "Run",
+    ),
+    Row(
+        "x", lambda on: on.screen.action_stop(), "stop it and keep what has been measured", "stop", 2, "Stop",
+    ),
+    Row("k", lambda on: on.screen.action_quick(), "quick run: fewer sizes, once each", "quick", 3, "Quick"),
+    Row(
+        "left,left_square_bracket", lambda on: on.screen.action_next_table(-1),
+        "the experiment's other tables; also [ ]",
+    ),
+    Row(
+        "right,right_square_bracket", lambda on: on.screen.action_next_table(1), SAME, "table", 5,
+        bar_sign="←→",
+    ),
+    Row("pageup", lambda on: on.screen.action_scroll_table(-1), "scroll the table"),
+    Row("pagedown", lambda on: on.screen.action_scroll_table(1), SAME),
+    Row(
+        "c", lambda on: on.screen.action_next_pane(),
+        "on small terminals: next of table, chart by size, and RSS", "chart", 7,
+    ),
+    Row(
+        "d", lambda on: on.screen.action_details(), "source, machine, method, and notes on the tables",
+        "details", 51, "Details",
+    ),
+    Row(
+        "0", lambda on: on.screen.action_stop_lanes(),
+        "stop all lanes of the monitor, which compete with the experiment", "stop lanes", 62,
     ),
     *PICTURES,
     PALETTE,
-    Row("question_mark", "help", HELP, "help", 50),
-    *pair(
-        "back to the monitor", Row("escape", "back", bar="back", rank=6, title="Monitor"), Row("e", "back")
+    Row("question_mark", lambda on: on.screen.action_help(), HELP, "help", 50),
+    Row(
+        "escape", lambda on: on.screen.action_back(), "back to the monitor", bar="back", rank=6,
+        title="Monitor",
     ),
+    Row("e", lambda on: on.screen.action_back(), SAME),
 )  # fmt: skip
 """The keys of the experiments."""
-
-READING = (Row("escape,question_mark,q,d", "dismiss(None)"), Row("s", "app.save_picture"))
-"""The keys of a dialog that only shows text."""

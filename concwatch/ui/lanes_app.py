@@ -201,10 +201,14 @@ class LanesApp(InputQueue):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield the commands of the palette: Textual's own and those of the screen's keys."""
-        rows = screen.KEYS if isinstance(screen, BaseScreen) else ()
         own = super().get_system_commands(screen)
         yield from (row for row in own if row.title not in REPLACED)
-        yield from keys.palette(dict.fromkeys((*keys.PICTURES, *rows)), screen)
+        keyboard = screen.keyboard if isinstance(screen, BaseScreen) else None
+        pictures = keys.Keyboard(keys.PICTURES, keys.AppKeys(self))
+        yield from keys.palette(pictures.rows, pictures.press)
+        if keyboard is not None and isinstance(screen, BaseScreen):
+            rows = (row for row in keyboard.rows if row not in keys.PICTURES)
+            yield from keys.palette(rows, screen.action_press)
 
     def action_command_palette(self) -> None:
         """Open the palette."""

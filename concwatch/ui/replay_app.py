@@ -46,4 +46,4 @@ class ReplayApp(LanesApp):
     def make_screen(self) -> ReplayScreen:
         """Create the screen, which depends on whether lanes or a watched program were recorded."""
         screen = WatchReplayScreen if self._recording.watched else ReplayScreen
-        return screen(self._recording, self._file, self.size, self._clock, self._speed)
+        return screen(self, self._recording, self._file, self.size, self._clock, self._speed)

@@ -61,7 +61,7 @@ class WatchApp(LanesApp):
     def make_screen(self) -> WatchScreen:
         """Create the screen of the program."""
         self.recording.attach(self._watching)
-        return WatchScreen(self._watching, self.size, self._status_text, self._output)
+        return WatchScreen(self, self._watching, self.size, self._status_text, self._output)
 
     def _status_text(self) -> str:
         """Return how the program exited and what is recorded, for the status bar."""

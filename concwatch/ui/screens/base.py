@@ -1,8 +1,10 @@
 """Base classes of all screens, which work around limits of Textual's resizing and dismissing."""
 
-from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
+from textual import on
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
@@ -10,7 +12,8 @@ from textual.events import Click, Resize
 from textual.geometry import Size
 from textual.screen import Screen
 
-from concwatch.ui.keys import Row
+from concwatch.ui.keys import Keyboard, finish
+from concwatch.ui.widgets.text_lines import ClickableLines
 
 Result = TypeVar("Result")
 
@@ -27,11 +30,25 @@ class BaseScreen(Screen[Result]):
     terminal is resized, two sizes could be reported in turn forever, which would block all keys and signals.
     """
 
-    KEYS: ClassVar[Sequence[Row]] = ()
-    """The screen's keys, for the bar, the help and the palette."""
+    keyboard: Keyboard[Any] | None = None
+    """The screen's keys; None for a dialog, whose keys are in no bar and no palette."""
 
     def update_now(self) -> None:
         """Update everything on the screen now; for a picture."""
+
+    async def action_press(self, key: str) -> None:
+        """Do what a key does: for its binding, and for clicks in the bar and the help."""
+        if self.keyboard is not None:
+            await self.run(partial(self.keyboard.press, key))
+
+    async def run(self, action: Callable[[], object]) -> None:
+        """Run what a key or a click does."""
+        await finish(action())
+
+    @on(ClickableLines.Clicked)
+    async def _run_click(self, event: ClickableLines.Clicked) -> None:
+        event.stop()
+        await self.run(event.action)
 
     def on_resize(self, event: Resize, /) -> None:
         """Ignore an outdated size; the current one is reported too."""

@@ -1,6 +1,7 @@
 """The screen of experiments: published figures beside those measured on this machine."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -26,6 +27,9 @@ from concwatch.ui.widgets.result_table import ResultTable
 from concwatch.ui.widgets.run_bar import RunBar
 from concwatch.ui.widgets.status_bar import StatusBar
 
+if TYPE_CHECKING:
+    from concwatch.ui.lanes_app import LanesApp
+
 FRAME = 0.25
 """Seconds between two updates of the screen."""
 
@@ -50,7 +54,6 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
     AUTO_FOCUS = ""  # the charts here need no keys
 
-    KEYS = keys.EXPERIMENTS
     BINDINGS = keys.bindings(keys.EXPERIMENTS)
 
     selected: reactive[int] = reactive(0, repaint=False)
@@ -60,14 +63,16 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     pane: reactive[int] = reactive(0, repaint=False)
     """Index in `PANES` of the one shown where there is room for only one."""
 
-    def __init__(self, runs: ExperimentRuns, lab: Lab) -> None:
+    def __init__(self, app: "LanesApp", runs: ExperimentRuns, lab: Lab) -> None:
         """Create the screen.
 
         Args:
+            app: the app that shows it.
             runs: the experiments and their runs.
             lab: the monitor's lab, whose lanes run on the same machine.
         """
         super().__init__()
+        self.keyboard = keys.Keyboard(keys.EXPERIMENTS, keys.ExperimentKeys(app, self))
         self._runs = runs
         self._lab = lab
         self._names = list(runs.experiments)
@@ -87,7 +92,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
                     with Container(id="charts"):
                         yield SizeChart()
                         yield RunChart()
-        yield KeyBar(keys.bar(self.KEYS))
+        yield KeyBar(keys.bar(keys.EXPERIMENTS))
 
     def on_mount(self) -> None:
         """Show the experiments and start updating them."""
@@ -245,7 +250,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
 
     def action_help(self) -> None:
         """Show the help."""
-        self.app.push_screen(HelpScreen("experiments", keys.help_lines(self.KEYS), EXPERIMENT_WORDS))
+        self.app.push_screen(HelpScreen("experiments", keys.help_lines(keys.EXPERIMENTS), EXPERIMENT_WORDS))
 
     def action_back(self) -> None:
         """Return to the monitor; the run continues."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -10,8 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from concwatch.measure.figures import DOUBTS
-from concwatch.ui.keys import READING, bindings
-from concwatch.ui.screens.base import DismissOnceScreen
+from concwatch.ui.screens.base import BaseScreen, DismissOnceScreen
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.text_lines import Glossary
 
@@ -29,13 +29,19 @@ WORDS = (
 Rows = Sequence[tuple[str, str]]
 
 KeyRows = Sequence[tuple[Content, str]]
-"""Keys, which run their actions when they are clicked, and what they do."""
+"""Keys, which can be clicked, and what they do."""
+
+READING: list[BindingType] = [
+    Binding("escape,question_mark,q,d", "dismiss(None)", show=False),
+    Binding("s", "app.save_picture", show=False),
+]
+"""The keys of a dialog that only shows text."""
 
 
 class ReadDialog(DismissOnceScreen[None], ModalScreen[None]):
     """Shows a text, followed by paragraphs with headings."""
 
-    BINDINGS = bindings(READING)
+    BINDINGS = READING
 
     DEFAULT_CSS = """
     ReadDialog {
@@ -103,8 +109,9 @@ class HelpScreen(ReadDialog):
         yield Static()
         yield Glossary(self._words, "bold")
 
-    def action_run(self, action: str) -> None:
-        """Close the help, and run an action of the screen below it."""
+    async def action_press(self, key: str) -> None:
+        """Close the help, and press a key of the screen below it."""
         below = self.app.screen_stack[-2]
         self.dismiss()
-        below.call_later(below.run_action, action)
+        if isinstance(below, BaseScreen):
+            below.call_later(below.action_press, key)

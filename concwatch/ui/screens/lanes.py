@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from inspect import isawaitable
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -53,10 +52,7 @@ where Textual draws the whole screen twice each time. An event, and what the use
 
 
 class LanesScreen(PrestyledScreen[None]):
-    """Shows the lanes of a source.
-
-    A key runs the action ``command`` with the name of a method: of `commands`, of `charts`, or of the screen.
-    """
+    """Shows the lanes of a source."""
 
     HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
@@ -67,14 +63,13 @@ class LanesScreen(PrestyledScreen[None]):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (19, "-short"), (34, "-tall"), (50, "-roomy")]
 
+    keyboard: keys.Keyboard[Any]
     SUBJECT: ClassVar[str] = ""
     """What the screen shows, for the title of the help."""
     MOUSE: ClassVar[str] = ""
     """What the mouse does, for the help."""
     SIDEBAR: type[Sidebar] = Sidebar
     """The widget that contains the lanes."""
-    CARD: type[LaneCard] = LaneCard
-    """The widget for a lane."""
     COSTS: type[CostTable] = CostTable
     """The widget for the cost table."""
     EVENTS = SHOWN
@@ -110,8 +105,6 @@ class LanesScreen(PrestyledScreen[None]):
         self._grid = ChartGrid()
         self.charts = ChartCommands(self._grid, self.show_snapshot, log_event)
         """The commands for the charts."""
-        self.commands: object = None
-        """The commands for the lanes; subclasses set them."""
         self.snapshot = source.snapshot()
         """The snapshot that is shown."""
         self._baseline: Snapshot | None = None
@@ -143,8 +136,16 @@ class LanesScreen(PrestyledScreen[None]):
         name_width = max([NAME_CELLS, *(len(lane.name) + 1 + (len(lanes) > 9) for lane in lanes)])
         for index, (lane, color) in enumerate(zip(self.snapshot.lanes, self._colors, strict=True)):
             maximum = self._source.largest_target(index, lane)
-            yield self.CARD(index, lane.name, name_width, maximum, color, index == self.selected)
-        yield CommonPanel()
+            yield self.card(index, lane.name, name_width, maximum, color)
+        yield self.settings()
+
+    def card(self, lane: int, name: str, name_width: int, maximum: int, color: str) -> LaneCard:
+        """Return the card of a lane; the arguments are those of `LaneCard`."""
+        raise NotImplementedError
+
+    def settings(self) -> CommonPanel:
+        """Return the panel of the settings that all lanes share."""
+        raise NotImplementedError
 
     async def rearrange(self, selected: int) -> None:
         """Replace the rows after the source's rows have changed, and select row ``selected``."""
@@ -165,7 +166,7 @@ class LanesScreen(PrestyledScreen[None]):
 
     def table(self) -> Widget:
         """Return the table below the charts."""
-        return self.COSTS()
+        return self.COSTS(self.sort_by)
 
     def status_bar(self) -> StatusBar:
         """Return the status bar."""
@@ -173,7 +174,7 @@ class LanesScreen(PrestyledScreen[None]):
 
     def footer(self) -> Iterable[Widget]:
         """Return the widgets at the bottom."""
-        return [KeyBar(keys.bar(self.KEYS))]
+        return [KeyBar(keys.bar(self.keyboard.rows))]
 
     def on_mount(self) -> None:
         """Show the first snapshot."""
@@ -346,16 +347,13 @@ class LanesScreen(PrestyledScreen[None]):
             card.selected = index == selected
         self._grid.redraw()
 
-    async def action_command(self, name: str, args: tuple[object, ...]) -> None:
-        """Run a method of the lanes' commands, the charts' commands, or the screen."""
-        part = next(part for part in (self.commands, self.charts, self) if hasattr(part, name))
-        result = getattr(part, name)(*args)
-        if isawaitable(result):
-            await result
+    async def run(self, action: Callable[[], object]) -> None:
+        """Run what a key or a click does, and show what it has changed."""
+        await super().run(action)
         self.show_changes()
 
     def show_changes(self) -> None:
-        """Update the screen after a command."""
+        """Update the screen after a key or a click."""
         self.show_snapshot()
 
     @on(MouseScrollUp)
@@ -428,7 +426,7 @@ class LanesScreen(PrestyledScreen[None]):
         """Show the help."""
         from concwatch.ui.screens.help import HelpScreen  # not needed for the first frame
 
-        self.app.push_screen(HelpScreen(self.SUBJECT, keys.help_lines(self.KEYS), mouse=self.MOUSE))
+        self.app.push_screen(HelpScreen(self.SUBJECT, keys.help_lines(self.keyboard.rows), mouse=self.MOUSE))
 
     def on_resize(self, _: Resize) -> None:
         """Redraw the charts at the new size."""

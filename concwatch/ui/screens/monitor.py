@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from textual import on
 from textual.geometry import Size
 
 from concwatch.lab.events import NOTE
@@ -18,12 +20,18 @@ from concwatch.ui import keys
 from concwatch.ui.lane_row import LaneRow
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.source import LabSource
+from concwatch.ui.widgets.common_panel import CommonPanel
+from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.lane_card import forecast as target_text
+from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.engines import default_threads
 from concwatch.worker.workloads import FORMS, USER
 from concwatch.worker.workloads import parse as parse_workload
+
+if TYPE_CHECKING:
+    from concwatch.ui.app import ConcwatchApp
 
 EXAMPLES = {
     "churn": "churn:1k/s",
@@ -248,16 +256,15 @@ class LaneCommands:
 class MonitorScreen(LanesScreen):
     """The program's first screen, which shows live lanes."""
 
-    commands: LaneCommands
-    KEYS = keys.MONITOR
     BINDINGS = keys.bindings(keys.MONITOR)
     SUBJECT = "what does one more task cost?"
     MOUSE = "Drag a slider, or click a lane's switch (○ off), its number, or a setting to change it."
 
-    def __init__(self, lab: Lab, size: Size, status_text: Callable[[], str]) -> None:
+    def __init__(self, app: "ConcwatchApp", lab: Lab, size: Size, status_text: Callable[[], str]) -> None:
         """Create the screen.
 
         Args:
+            app: the app that shows it.
             lab: the lab to show, which the caller runs.
             size: the terminal's initial size, in cells.
             status_text: returns what else is running, for the status bar.
@@ -265,8 +272,26 @@ class MonitorScreen(LanesScreen):
         self._rows = LabSource(lab)
         super().__init__(self._rows, size, status_text, partial(lab.log, ""))
         self.commands = LaneCommands(lab, self._rows, self)
+        """The commands for the lanes."""
+        self.keyboard = keys.Keyboard(keys.MONITOR, keys.LabKeys(app, self, self.charts, self.commands))
         self._lab = lab
         self._latest: Snapshot | None = None
+
+    def card(self, lane: int, name: str, name_width: int, maximum: int, color: str) -> LaneCard:
+        """Return the card of a lane, which commands it."""
+        selected = lane == self.selected
+        return LaneCard(self.commands, lane, name, name_width, maximum, color, selected)
+
+    def settings(self) -> CommonPanel:
+        """Return the panel of the common settings, on which a click does what the key does."""
+        return CommonPanel(self.keyboard.press)
+
+    @on(Slider.Changed)
+    def _set_target(self, event: Slider.Changed) -> None:
+        """Set the target of the lane whose slider has been moved."""
+        lane = [card.slider for card in self.query(LaneCard)].index(event.slider)
+        self.commands.set_target(event.value, lane)
+        self.show_changes()
 
     def on_mount(self) -> None:
         """Start observing the lab."""

@@ -1,7 +1,8 @@
 """The dialog of a race: the trail of each engine as it comes, and a table with places."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from textual.binding import Binding
 from textual.content import Content
 from textual.events import Resize
 from textual.widget import Widget
@@ -12,10 +13,9 @@ from concwatch.lab.series import Series
 from concwatch.lab.settings import describe
 from concwatch.measure.figures import BY_NAME, DOUBTS
 from concwatch.measure.result import Outcome, Result
-from concwatch.ui.keys import READING, Row, bindings
 from concwatch.ui.layout import CHART
 from concwatch.ui.race import Race
-from concwatch.ui.screens.help import ReadDialog
+from concwatch.ui.screens.help import READING, ReadDialog
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count
@@ -92,14 +92,21 @@ def _result(
 class RaceScreen(ReadDialog):
     """Shows a race while it runs, and its result."""
 
-    BINDINGS = bindings((*READING, Row("R", "start_another")))
+    BINDINGS = [*READING, Binding("R", "start_another", show=False)]
 
-    def __init__(self, race: Race, colors: Mapping[str, str]) -> None:
-        """Create the dialog of ``race``; ``colors`` has the colour of each engine."""
+    def __init__(self, race: Race, colors: Mapping[str, str], another: Callable[[], object]) -> None:
+        """Create the dialog of ``race``.
+
+        Args:
+            race: the race, which runs or is over.
+            colors: the colour of each engine.
+            another: asks for the tasks of another race.
+        """
         tasks, what = format_count(race.tasks), describe(race.settings.workload)
         super().__init__(f"race to {tasks} tasks, untraced; each {what}", Content())
         self._race = race
         self._colors = colors
+        self._another = another
 
     def body(self) -> Iterable[Widget]:
         """Yield the chart and the table."""
@@ -135,4 +142,4 @@ class RaceScreen(ReadDialog):
         """Close this, and ask for the tasks of another race, unless this one is still running."""
         if self._race.finished:
             self.dismiss()
-            self.app.call_later(self.app.run_action, "race(True)")
+            self.app.call_later(self._another)

@@ -4,6 +4,7 @@ import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.geometry import Size
@@ -22,12 +23,16 @@ from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.base import is_exiting
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import RecordedCosts
 from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.lane_card import RecordedCard
+from concwatch.ui.widgets.lane_card import LaneCard, RecordedCard
 from concwatch.ui.widgets.status_bar import ReplayBar, StatusBar
 from concwatch.ui.widgets.transport import Playing, Transport
 from concwatch.units import counted, format_bytes
+
+if TYPE_CHECKING:
+    from concwatch.ui.lanes_app import LanesApp
 
 REFUSAL = "this is a recording: lanes and settings cannot be changed"
 REFUSAL_SECONDS = 5.0
@@ -148,9 +153,6 @@ class ReplayCommands:
     def _forget_refusal(self) -> None:
         self._refused = False
 
-    # The panel of common settings runs these commands.
-    ask_workload = toggle_refill = toggle_trace = next_collector = stop_all = ask_threads = refuse
-
 
 class ReplayScreen(LanesScreen):
     """Shows the lanes at the play head of a recording."""
@@ -162,21 +164,26 @@ class ReplayScreen(LanesScreen):
         & ToastRack { margin-bottom: 2; }
     }
     """
-    KEYS = keys.REPLAY
     BINDINGS = keys.bindings(keys.REPLAY)
     SUBJECT = "playing a recording"
-    CARD = RecordedCard
     COSTS = RecordedCosts
     EVENTS = 20  # fewer than on the monitor, so that jumps are fast
     EVENT_ROWS = 40  # fixed, so that jumps need no layout
     BARS = 3
 
     def __init__(
-        self, recording: Recording, name: str, size: Size, clock: Callable[[], float], speed: float = 1.0
+        self,
+        app: "LanesApp",
+        recording: Recording,
+        name: str,
+        size: Size,
+        clock: Callable[[], float],
+        speed: float = 1.0,
     ) -> None:
         """Create the screen.
 
         Args:
+            app: the app that shows it.
             recording: the recording to play.
             name: the name of its file.
             size: the terminal's initial size, in cells.
@@ -189,6 +196,8 @@ class ReplayScreen(LanesScreen):
         self._update_pending = False
         super().__init__(self.source, size)
         self.commands = ReplayCommands(self.source, self)
+        """The commands for the play head."""
+        self.keyboard = keys.Keyboard(keys.REPLAY, keys.ReplayKeys(app, self, self.charts, self.commands))
         self.charts.selected_window = shortest_span(recording.duration)
 
     def status_bar(self) -> StatusBar:
@@ -196,9 +205,23 @@ class ReplayScreen(LanesScreen):
         recording = self.source.recording
         return ReplayBar(plain(self._file), recorded_on(recording.header), missing_parts(recording))
 
+    def card(self, lane: int, name: str, name_width: int, maximum: int, color: str) -> LaneCard:
+        """Return the card of a lane, which cannot be changed."""
+        selected = lane == self.selected
+        return RecordedCard(
+            self.select_lane, self.commands.refuse, lane, name, name_width, maximum, color, selected
+        )
+
+    def settings(self) -> CommonPanel:
+        """Return the panel of the common settings, which cannot be changed."""
+        return CommonPanel(lambda _: self.commands.refuse())
+
     def footer(self) -> Iterable[Widget]:
         """Return the transport bar and the key bar."""
-        return [Transport(self.source.recording.duration), KeyBar(keys.bar(self.KEYS))]
+        return [
+            Transport(self.source.recording.duration, self.commands),
+            KeyBar(keys.bar(self.keyboard.rows)),
+        ]
 
     def on_mount(self) -> None:
         """Start playing."""

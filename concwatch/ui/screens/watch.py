@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.geometry import Size
 from textual.widget import Widget
@@ -20,6 +20,9 @@ from concwatch.units import format_bytes, format_clock, format_count
 from concwatch.watch.group import GroupStatus
 from concwatch.watch.ranking import identity, merge_groups, ranked
 from concwatch.watch.watching import Watching
+
+if TYPE_CHECKING:
+    from concwatch.ui.lanes_app import LanesApp
 
 ROWS, FEW_ROWS = 8, 4
 """Rows of the table of groups, and on a low terminal."""
@@ -215,13 +218,16 @@ class GroupView(LanesScreen):
         if 0 <= row < len(self.groups):
             self.group, self._selected_group = row, identity(self.groups[row])
 
+    group_commands: GroupCommands
+    """The commands for the processes and the groups."""
+
     def side_widgets(self) -> Iterable[Widget]:
         """Return the list of processes."""
-        return [ProcessList()]
+        return [ProcessList(self.group_commands.select_process)]
 
     def table(self) -> Widget:
         """Return the table of groups."""
-        return GroupTable()
+        return GroupTable(self.group_commands.select_group, self.group_commands.sort_by)
 
     def charted_lanes(self, snapshot: Snapshot) -> Iterable[int]:
         """Return the selected process, or the first in the list."""
@@ -267,26 +273,32 @@ class GroupView(LanesScreen):
 class WatchScreen(GroupView):
     """Shows the processes of a watched program."""
 
-    commands: WatchCommands
-    KEYS = keys.WATCH
     BINDINGS = keys.bindings(keys.WATCH)
     SUBJECT = "whose tasks are they, and which grow?"
     MOUSE = "Click a process to see only its tasks, a heading to sort by it, or a group to select it."
     AUTO_FOCUS = ""
 
     def __init__(
-        self, watching: Watching, size: Size, status_text: Callable[[], str], output: Path | None
+        self,
+        app: "LanesApp",
+        watching: Watching,
+        size: Size,
+        status_text: Callable[[], str],
+        output: Path | None,
     ) -> None:
         """Create the screen.
 
         Args:
+            app: the app that shows it.
             watching: the program, which the caller steps.
             size: the terminal's initial size, in cells.
             status_text: returns what else is running, for the status bar.
             output: the file with the program's output; None if it was started elsewhere.
         """
         super().__init__(WatchSource(watching), size, status_text, partial(watching.log, ""))
-        self.commands = WatchCommands(watching, self, output)
+        self.commands = self.group_commands = WatchCommands(watching, self, output)
+        parts = keys.WatchKeys(app, self, self.charts, self.commands, self.commands)
+        self.keyboard = keys.Keyboard(keys.WATCH, parts)
         self._watching = watching
 
     def on_mount(self) -> None:

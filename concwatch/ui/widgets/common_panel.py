@@ -7,17 +7,16 @@ from textual.content import Content
 
 from concwatch.lab.settings import describe
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 from concwatch.units import format_count
 from concwatch.worker.engines import default_threads
 
 
 class SettingRow(Struct, frozen=True):
-    """One setting: its key and label, the command that changes it, and its text."""
+    """One setting: the key that changes it, its label, and its text."""
 
     key: str
     label: str
-    action: str
     text: Callable[[Snapshot], Content]
     short_text: Callable[[Snapshot], Content] | None = None
     """The text, without label, where several settings share a line; None to use label and `text`."""
@@ -29,28 +28,28 @@ def _switch(on: bool) -> Content:
 
 ROWS = (
     SettingRow(
-        "w", "each task", "ask_workload",
+        "w", "each task",
         lambda view: Content.styled(f"{describe(view.settings.workload)} ▾", "bold"),
         lambda view: Content.styled(f"{view.settings.workload} ▾", "bold"),
     ),
-    SettingRow("f", "refill", "toggle_refill", lambda view: _switch(view.settings.refill)),
-    SettingRow("t", "traced", "toggle_trace", lambda view: _switch(view.settings.trace)),
-    SettingRow("g", "collector", "next_collector", lambda view: Content.styled(
+    SettingRow("f", "refill", lambda view: _switch(view.settings.refill)),
+    SettingRow("t", "traced", lambda view: _switch(view.settings.trace)),
+    SettingRow("g", "collector", lambda view: Content.styled(
         view.settings.gc, "" if view.settings.gc == "default" else "$warning"
     )),
-    SettingRow("0", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
-    SettingRow("n", "pool", "ask_threads", lambda view: Content(
+    SettingRow("0", "", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
+    SettingRow("n", "pool", lambda view: Content(
         f"{format_count(view.settings.threads or default_threads())} threads"
     )),
 )  # fmt: skip
-"""The settings from top to bottom. A click runs the same command as the key."""
+"""The settings from top to bottom. A click presses the key."""
 
 LABEL = "$dim"
 KEY = "$accent"
 
 
 class CommonPanel(ClickableLines):
-    """Shows the settings. A click on one runs the command that changes it."""
+    """Shows the settings. A click on one presses its key."""
 
     DEFAULT_CSS = """
     CommonPanel {
@@ -60,6 +59,11 @@ class CommonPanel(ClickableLines):
     """
 
     _view: Snapshot | None = None
+
+    def __init__(self, press: Callable[[str], object]) -> None:
+        """Create the panel; ``press`` is called with the key of a setting that is clicked."""
+        super().__init__()
+        self._press = press
 
     def show(self, view: Snapshot) -> None:
         """Show the current settings."""
@@ -72,7 +76,7 @@ class CommonPanel(ClickableLines):
         if view is None:
             return ()
         if height >= len(ROWS):
-            return [(Cell(width, self._line(row, view, width), command(row.action)),) for row in ROWS]
+            return [(Cell(width, self._line(row, view, width), call(self._press, row.key)),) for row in ROWS]
         lines: list[list[Cell]] = [[]]
         left = width
         for row in ROWS:
@@ -85,11 +89,11 @@ class CommonPanel(ClickableLines):
                     break
                 lines.append([])
                 left = width - 1 - text.cell_length
-            lines[-1] += (Cell(1), Cell(text.cell_length, text, command(row.action)))
+            lines[-1] += (Cell(1), Cell(text.cell_length, text, call(self._press, row.key)))
         return lines
 
     def _line(self, row: SettingRow, view: Snapshot, width: int) -> Content:
-        note = ("  RSS ≈ ×2", "$warning") if row.action == "toggle_trace" and view.settings.trace else ""
+        note = ("  RSS ≈ ×2", "$warning") if row.key == "t" and view.settings.trace else ""
         label = f"{row.label:11}" if row.label else ""
         text = Content.assemble(
             (f"{row.key} ", KEY), (label, LABEL), self._as_button(row.text(view), row), note

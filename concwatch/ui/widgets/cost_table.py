@@ -1,7 +1,7 @@
 """The cost table: what a task costs, one line for each lane."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from textual.content import Content
@@ -125,8 +125,9 @@ class CostTable(Table):
     _answers: Sequence[str] = ()
     _settings: Settings | None = None
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, sort_by: Callable[[str], object]) -> None:
+        """Create the table; ``sort_by`` is called with the title of a column that is clicked."""
+        super().__init__(sort_by)
         self._answer = Answer()
         self._below = Below(True, False, True, 0, True, 0)
         self.border_title = UNKNOWN_ANSWER
@@ -198,7 +199,10 @@ class CostTable(Table):
         room = self._names(view)
         columns = columns_for(COLUMNS, width - room)
         since = f"Δ {format_clock(baseline.elapsed)}" if baseline else "engine"
-        yield [Cell(room, Content.styled(since, "bold $dim")), *headings(columns, self.sorted_by)]
+        yield [
+            Cell(room, Content.styled(since, "bold $dim")),
+            *headings(columns, self.sorted_by, self.sort_by),
+        ]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
         rows = [*zip(view.lanes, colors, before, strict=True)]
         for column in columns:

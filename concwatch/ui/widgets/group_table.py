@@ -8,7 +8,7 @@ from textual.content import Content
 from concwatch.lab.growth import Growth
 from concwatch.text import short_place
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
-from concwatch.ui.widgets.text_lines import Cell, command
+from concwatch.ui.widgets.text_lines import Cell, call
 from concwatch.units import UNKNOWN, format_bytes, format_count, format_rate, format_seconds, format_short
 from concwatch.watch.group import GroupStatus
 
@@ -77,6 +77,16 @@ class GroupTable(Table):
 
     _shown: tuple[Sequence[GroupStatus], str, int, int, bool] | None = None
 
+    def __init__(self, select: Callable[[int], object], sort_by: Callable[[str], object]) -> None:
+        """Create the table.
+
+        Args:
+            select: called with the row of a group that is clicked.
+            sort_by: called with the title of a column that is clicked.
+        """
+        super().__init__(sort_by)
+        self._select = select
+
     def show(
         self, groups: Sequence[GroupStatus], sorted_by: str, chosen: int, rows: int, opened: bool, note: str
     ) -> None:
@@ -106,7 +116,7 @@ class GroupTable(Table):
             [
                 Cell(name_room, Content.styled("group", "bold $dim")),
                 Cell(room - name_room, Content.styled("defined in", "bold $dim")),
-                *headings(columns, sorted_by),
+                *headings(columns, sorted_by, self.sort_by),
             ]
         ]
         first = max(0, min(chosen - rows // 2, len(groups) - rows))
@@ -116,7 +126,7 @@ class GroupTable(Table):
             where = f"{short_place(group.file)}:{group.line}" if group.file else ""
             name = Content.assemble((mark, "$accent"), (group.name, style))
             line = [
-                Cell(name_room, name, command("select_group", place)),
+                Cell(name_room, name, call(self._select, place)),
                 Cell(room - name_room, Content.styled(where, "$dim")),
             ]
             for column in columns:

@@ -1,4 +1,4 @@
-"""The key bar at the bottom. A click on a key runs its action."""
+"""The key bar at the bottom. A click on a key presses it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,11 +12,13 @@ GAP = "  "
 
 
 class Key(NamedTuple):
-    """A key with its label, and the action that it runs."""
+    """A key with its label."""
 
     key: str
+    """How it is written."""
     label: str
-    action: str
+    name: str
+    """What the screen's action ``press`` takes."""
     always: bool = False
     """Whether it is shown however narrow the bar is."""
 
@@ -55,7 +57,7 @@ class KeyBar(TextLines):
         shown: list[Content] = []
         for key in sorted(kept, key=self._keys.index):
             text = Content.assemble((key.key, "bold $accent"), f" {key.label}")
-            shown.append(text.stylize(Style.from_meta({"@click": key.action})))
+            shown.append(text.stylize(Style.from_meta({"@click": f"screen.press({key.name!r})"})))
         return (Content(GAP).join(shown),)
 
 

@@ -1,7 +1,9 @@
 """The card of a lane: its name, state, slider, and tasks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +16,7 @@ from textual.style import Style
 from concwatch.lab.snapshot import LaneSnapshot, State
 from concwatch.measure.figures import BY_NAME
 from concwatch.ui.widgets.slider import Slider
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 FORECAST_SHOWN = 1.5
@@ -49,13 +51,6 @@ MARKS: dict[State, tuple[str, str]] = {
     State.LOST: ("✕ lost", "$error"),
 }
 """State → text and colour of the lane's switch."""
-
-ACTIONS: dict[str, tuple[str, *tuple[int, ...]]] = {
-    "state": ("toggle_lane",),
-    "less": ("change_target", -STEP),
-    "more": ("change_target", STEP),
-}
-"""Cell → the command that a click runs, and its arguments before the lane; other cells run ``number``."""
 
 CANNOT_RUN = ("✕ cannot run", "$dim")
 """Text and colour of the switch if what the engine needs is missing or broken."""
@@ -123,8 +118,24 @@ def switch_text(view: LaneSnapshot) -> Content:
     return Content.styled(text, style)
 
 
+class LaneControls(Protocol):
+    """What clicks on the card of a lane do."""
+
+    def toggle_lane(self, lane: int) -> None:
+        """Switch a lane on or off."""
+        ...
+
+    def change_target(self, by: int, lane: int) -> None:
+        """Change the target of a lane by a number of tasks."""
+        ...
+
+    def ask_target(self, lane: int) -> None:
+        """Ask for the target of a lane."""
+        ...
+
+
 class LaneCard(ClickableLines):
-    """Shows the snapshot of a lane. Clicks and the slider run commands of the screen's controls."""
+    """Shows the snapshot of a lane, and its slider."""
 
     DEFAULT_CSS = """
     LaneCard {
@@ -144,11 +155,19 @@ class LaneCard(ClickableLines):
     """The lane's colour, ``#rrggbb``."""
 
     def __init__(
-        self, lane: int, name: str, name_width: int, maximum: int, color: str, selected: bool
+        self,
+        controls: LaneControls | None,
+        lane: int,
+        name: str,
+        name_width: int,
+        maximum: int,
+        color: str,
+        selected: bool,
     ) -> None:
         """Create the card of a lane.
 
         Args:
+            controls: what clicks do; None if the lane cannot be changed.
             lane: its number, from 0.
             name: its name.
             name_width: the width in cells of the longest name of all lanes.
@@ -159,6 +178,7 @@ class LaneCard(ClickableLines):
         super().__init__(id=f"lane-{lane + 1}")
         self.set_reactive(LaneCard.selected, selected)
         self.set_reactive(LaneCard.color, color)
+        self._controls = controls
         self._lane = lane
         self._engine = name
         self._name_cells = NUMBER + name_width
@@ -232,33 +252,36 @@ class LaneCard(ClickableLines):
             return (
                 (
                     Cell(self._name_cells, heading),
-                    Cell(cells, state if cells > SYMBOL else state[:1], "state"),
+                    Cell(cells, state if cells > SYMBOL else state[:1], call(self._switch)),
                     self.track(max(0, width - self._before - self._after)),
                     Cell(1),
-                    Cell(LIVE, live, "summary", right=True)
+                    Cell(LIVE, live, call(self._ask), right=True)
                     if self._after == LIVE + 1
-                    else Cell(SUMMARY, line, "summary"),
+                    else Cell(SUMMARY, line, call(self._ask)),
                 ),
             )
         if self._rows == 2:
             rest = width - self._name_cells
             if forecasting:
-                return ((Cell(self._name_cells, heading), Cell(rest, line, "summary")), (self.track(width),))
+                return (
+                    (Cell(self._name_cells, heading), Cell(rest, line, call(self._ask))),
+                    (self.track(width),),
+                )
             return (
                 (
                     Cell(self._name_cells, heading),
-                    Cell(LIVE, live, "summary", right=True),
-                    Cell(rest - LIVE, state, "state", right=True),
+                    Cell(LIVE, live, call(self._ask), right=True),
+                    Cell(rest - LIVE, state, call(self._switch), right=True),
                 ),
                 (self.track(width),),
             )
-        last = [Cell(room, line, "summary")]
+        last = [Cell(room, line, call(self._ask))]
         if not whole:
-            for action, sign in (("less", "−"), ("more", "+")):
+            for sign, by in (("−", -STEP), ("+", STEP)):
                 step = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
-                last += [Cell(1), Cell(4, step, action)]
+                last += [Cell(1), Cell(4, step, call(self._change, by))]
         return (
-            (Cell(max(0, width - 20), heading), Cell(20, state, "state", right=True)),
+            (Cell(max(0, width - 20), heading), Cell(20, state, call(self._switch), right=True)),
             (self.track(width),),
             last,
         )
@@ -281,13 +304,20 @@ class LaneCard(ClickableLines):
         self.slider.color = color
         self.update_lines()
 
-    async def run_cell_action(self, action: str) -> None:
-        """Select the lane, and switch it, change its target, or open the dialog for a number."""
+    def _select(self) -> LaneControls:
+        """Select the lane, and return what changes it."""
+        assert self._controls is not None
         self.slider.focus()
-        await self._run(*ACTIONS.get(action, ("ask_target",)))
+        return self._controls
 
-    async def _run(self, name: str, *args: object) -> None:
-        await self.run_action(f"screen.{command(name, *args, self._lane)}")
+    def _switch(self) -> None:
+        self._select().toggle_lane(self._lane)
+
+    def _change(self, by: int) -> None:
+        self._select().change_target(by, self._lane)
+
+    def _ask(self) -> None:
+        self._select().ask_target(self._lane)
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)
@@ -296,15 +326,13 @@ class LaneCard(ClickableLines):
         self.update_lines()
 
     @on(Slider.Changed)
-    async def _set_target(self, event: Slider.Changed) -> None:
-        event.stop()
+    def _forecast_target(self, event: Slider.Changed) -> None:
         view = self._view
         if view is not None and not self._dragging:  # a drag has shown its forecast
             self._forecast = forecast(view, event.value)
             self._forecast_until = view.sample.time + FORECAST_SHOWN
             self.update_lines()
         self._dragging = False
-        await self._run("set_target", event.value)
 
 
 class RecordedCard(LaneCard):
@@ -316,13 +344,34 @@ class RecordedCard(LaneCard):
     HINT = ""
     HAS_STEPS = False
 
+    def __init__(
+        self,
+        select: Callable[[int], object],
+        refuse: Callable[[], object],
+        lane: int,
+        name: str,
+        name_width: int,
+        maximum: int,
+        color: str,
+        selected: bool,
+    ) -> None:
+        """Create the card of a lane.
+
+        Args:
+            select: selects a lane.
+            refuse: notifies that nothing can be changed.
+            lane: its number; this and the others are as for `LaneCard`.
+        """
+        super().__init__(None, lane, name, name_width, maximum, color, selected)
+        self._choose, self._refuse = select, refuse
+
     def compose(self) -> ComposeResult:
         """Mount no slider."""
         return ()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the lines of a lane's card, without actions."""
-        return [[cell._replace(action="") for cell in line] for line in super().cell_rows(width)]
+        return [[cell._replace(action=None) for cell in line] for line in super().cell_rows(width)]
 
     def track(self, width: int) -> Cell:
         """Return the slider's track with a bar at the target in place of the knob."""
@@ -334,10 +383,10 @@ class RecordedCard(LaneCard):
         bar = self.slider.bar(width, "┃")
         return Cell(width, bar.content(lane, pending, "$dim", "$foreground 20%"))
 
-    async def on_click(self, event: Click) -> None:
+    def on_click(self, event: Click) -> None:
         """Select the lane, and notify if the click was not on its name."""
         event.stop()
-        await self.run_action(f"screen.{command('select_lane', self._lane)}")
+        self.post_message(self.Clicked(partial(self._choose, self._lane)))
         x, y = event.screen_offset - self.content_region.offset
         if y > 0 or x >= self.cell_rows(self.content_size.width)[0][0].width:
-            await self.run_action(f"screen.{command('refuse')}")
+            self.post_message(self.Clicked(self._refuse))

@@ -1,13 +1,13 @@
 """The list of watched processes, below their total."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 from concwatch.units import format_bytes, format_count, format_short
 
 ALL = -1
@@ -45,6 +45,11 @@ class ProcessList(ClickableLines):
 
     _shown: tuple[Snapshot, Sequence[str], int, Sequence[tuple[str, str]]] | None = None
 
+    def __init__(self, select: Callable[[int], object]) -> None:
+        """Create the list; ``select`` is called with the number of a process, or `ALL`, that is clicked."""
+        super().__init__()
+        self._select = select
+
     def show(
         self, view: Snapshot, colors: Sequence[str], chosen: int, details: Sequence[tuple[str, str]]
     ) -> None:
@@ -71,7 +76,7 @@ class ProcessList(ClickableLines):
                 Cell(
                     max(0, width - LIVE - RSS),
                     Content.assemble(mark, *name),
-                    command("select_process", number),
+                    call(self._select, number),
                 ),
                 Cell(LIVE, Content(live), right=True),
                 Cell(RSS, Content(rss), right=True),

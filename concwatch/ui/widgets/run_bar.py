@@ -81,12 +81,12 @@ class RunBar(TextLines):
 
     @staticmethod
     def _actions(runs: ExperimentRuns, tasks: int, width: int) -> Content:
-        run = ("⏎", "run", "screen.run") if runs.running is None else ("x", "stop", "screen.stop")
+        run = ("⏎", "run", "enter") if runs.running is None else ("x", "stop", "x")
         quick = f"quick {'● on' if runs.quick else '○ off'}"
-        buttons = Content("  ").join([_button(*run), _button("k", quick, "screen.quick")])
+        buttons = Content("  ").join([_button(*run), _button("k", quick, "k")])
         if not tasks:
             return buttons
-        stop = _button("0", "stop lanes", "screen.stop_lanes")
+        stop = _button("0", "stop lanes", "0")
         room = width - buttons.cell_length - stop.cell_length - len("  !   ")
         held = f"{format_count(tasks)} tasks"
         texts = (
@@ -130,6 +130,7 @@ class RunBar(TextLines):
         )
 
 
-def _button(key: str, label: str, action: str) -> Content:
-    text = Content.assemble((f" {key}", "bold $accent"), f" {label} ")
-    return text.stylize(Style.from_meta({"@click": action}))
+def _button(sign: str, label: str, key: str) -> Content:
+    """Return a text that presses ``key`` when it is clicked."""
+    text = Content.assemble((f" {sign}", "bold $accent"), f" {label} ")
+    return text.stylize(Style.from_meta({"@click": f"screen.press({key!r})"}))

@@ -35,8 +35,8 @@ class Slider(Widget, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key, f"move('{kind}', {direction})", text, show=False)
-        for key, kind, direction, text in (
+        Binding(key, f"{move}({direction})", text, show=False)
+        for key, move, direction, text in (
             ("right", "step", 1, "One stop up"),
             ("left", "step", -1, "One stop down"),
             ("shift+right", "fine", 1, "A little up"),
@@ -137,7 +137,7 @@ class Slider(Widget, can_focus=True):
         if self.bar(self.content_size.width) != self._drawn:
             self.refresh()
 
-    watch_value = watch_live = watch_maximum = watch_held = watch_spent = _refresh_if_seen
+    watch_value = watch_live = watch_maximum = watch_held = watch_finished = _refresh_if_seen
 
     def _styles(self) -> tuple[Style, Style, Style | str, str]:
         # Component classes would each cost one more styled node before the first frame.
@@ -154,12 +154,23 @@ class Slider(Widget, can_focus=True):
 
     # --- keys and wheel -------------------------------------------------------------------------------------
 
-    def action_move(self, kind: str, direction: int) -> None:
-        """Move the target by a step of the scale (``step``, ``fine`` or ``decade``), or to an ``end``."""
-        if kind == "end":
-            value = self.maximum if direction > 0 else 0
-        else:
-            value = getattr(self.scale, kind)(self.value, direction)
+    def action_step(self, direction: int) -> None:
+        """Move the target to the next (1) or previous (-1) stop of the scale."""
+        self._move(self.scale.step(self.value, direction))
+
+    def action_fine(self, direction: int) -> None:
+        """Move the target by a little, up (1) or down (-1)."""
+        self._move(self.scale.fine(self.value, direction))
+
+    def action_decade(self, direction: int) -> None:
+        """Make the target ten times as large (1) or small (-1)."""
+        self._move(self.scale.decade(self.value, direction))
+
+    def action_end(self, direction: int) -> None:
+        """Move the target to the right (1) or the left (-1) end."""
+        self._move(self.maximum if direction > 0 else 0)
+
+    def _move(self, value: int) -> None:
         if self.held is None and value != self.value:  # keys do nothing during a drag
             self.value = value
             self.post_message(self.Changed(self, value))
@@ -172,7 +183,7 @@ class Slider(Widget, can_focus=True):
         if self.has_focus and not self.is_disabled:
             event.stop()
             event.prevent_default()
-            self.action_move("step", 1 if isinstance(event, events.MouseScrollUp) else -1)
+            self.action_step(1 if isinstance(event, events.MouseScrollUp) else -1)
 
     # --- dragging -------------------------------------------------------------------------------------------
 

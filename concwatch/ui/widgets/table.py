@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from textual.content import Content
 
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 
 GAP = 2
 """The cells before a column."""
@@ -52,15 +52,15 @@ def columns_for(columns: Sequence[Column[Row]], room: int, rows: Sequence[Row] =
     return shown
 
 
-def headings(columns: Sequence[Column[Row]], sorted_by: str) -> list[Cell]:
-    """Return the header cells. A click on a title sorts by it."""
+def headings(columns: Sequence[Column[Row]], sorted_by: str, sort_by: Callable[[str], object]) -> list[Cell]:
+    """Return the header cells. A click on a title calls ``sort_by`` with it."""
     cells = []
     for column in columns:
         chosen = column.title == sorted_by
         text = f"▾ {column.title}" if chosen else f"{'':{GAP}}{column.title}"
         text = text if column.left else f"{text}{'':{column.marks}}"
         style = "bold $accent" if chosen else "bold $dim"
-        action = command("sort_by", column.title)
+        action = call(sort_by, column.title)
         cells.append(Cell(column.width, Content.styled(text, style), action, right=not column.left))
     return cells
 
@@ -79,6 +79,11 @@ class Table(ClickableLines):
     """
 
     _subtitle = ""
+
+    def __init__(self, sort_by: Callable[[str], object]) -> None:
+        """Create the table; ``sort_by`` is called with the title of a column that is clicked."""
+        super().__init__()
+        self.sort_by = sort_by
 
     def set_subtitle(self, text: str) -> None:
         """Show ``text`` in the lower border."""

@@ -1,22 +1,19 @@
 """Widgets that draw lines of text themselves, and redraw only the lines that have changed."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVarTuple, Unpack
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual import on
 from textual.content import Content
 from textual.events import Click, Leave, MouseDown, MouseMove
 from textual.geometry import Offset, Region, Size
+from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
-
-
-def command(name: str, *args: object) -> str:
-    """Return the action that runs a command of a screen's controls."""
-    return f"command({name!r}, {args!r})"
 
 
 class LineWriter:
@@ -200,13 +197,32 @@ class Glossary(TextLines):
                 yield Content.assemble(first.pad_right(room).stylize_before(self._style), line)
 
 
+Args = TypeVarTuple("Args")
+
+
+class Call(Struct, frozen=True):
+    """A function and its arguments. Unlike with ``functools.partial``, two calls of the same are equal."""
+
+    function: Callable[..., object]
+    args: tuple[object, ...]
+
+    def __call__(self) -> object:
+        """Call the function."""
+        return self.function(*self.args)
+
+
+def call(function: Callable[[Unpack[Args]], object], *args: *Args) -> Call:
+    """Return a call of ``function`` with ``args``."""
+    return Call(function, args)
+
+
 class Cell(NamedTuple):
     """A part of a line: its width in cells, its text, and what a click on it does."""
 
     width: int
     content: Content = Content()
-    action: str = ""
-    """Passed to `ClickableLines.run_cell_action` on a click; empty if nothing happens."""
+    action: Call | None = None
+    """What a click runs; None if nothing."""
     right: bool = False
     """Whether the text is aligned to the right."""
 
@@ -226,32 +242,35 @@ class ClickableLines(TextLines):
 
     _mouse: Offset | None = None
     """The mouse position on the screen while the mouse is over this widget."""
-    _pressed = ""
+    _pressed: Call | None = None
+
+    class Clicked(Message):
+        """Posted when a cell has been clicked; the screen runs its action, and then shows what it changed."""
+
+        def __init__(self, action: Callable[[], object]) -> None:
+            super().__init__()
+            self.action = action
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the cells of each line for a width of ``width`` cells. No two cells have the same action."""
         raise NotImplementedError
-
-    async def run_cell_action(self, action: str) -> None:
-        """Run the screen's action of a cell that was clicked."""
-        await self.run_action(f"screen.{action}")
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the lines, with the cell under the mouse highlighted if it can be clicked."""
         hovered = self._hovered
         return [
             Content.assemble(
-                *(cell.draw(bool(cell.action) and cell.action == hovered) for cell in line)
+                *(cell.draw(cell.action is not None and cell.action == hovered) for cell in line)
             ).truncate(width)
             for line in self.cell_rows(width)
         ]
 
     @property
-    def _hovered(self) -> str:
-        return "" if self._mouse is None else self._action_at(self._mouse)
+    def _hovered(self) -> Call | None:
+        return None if self._mouse is None else self._action_at(self._mouse)
 
-    def _action_at(self, position: Offset) -> str:
-        """Return the action of the cell at a position on the screen, or an empty string."""
+    def _action_at(self, position: Offset) -> Call | None:
+        """Return the action of the cell at a position on the screen."""
         x, y = position - self.content_region.offset
         lines = self.cell_rows(self.content_size.width)
         if x >= 0 and 0 <= y < len(lines):
@@ -259,7 +278,7 @@ class ClickableLines(TextLines):
                 x -= cell.width
                 if x < 0:
                     return cell.action
-        return ""
+        return None
 
     @on(MouseMove)
     @on(Leave)
@@ -275,9 +294,9 @@ class ClickableLines(TextLines):
         """Remember the cell that was pressed."""
         self._pressed = self._action_at(event.screen_offset)
 
-    async def on_click(self, event: Click) -> None:
-        """Run the action of a cell if the button was pressed and released over it."""
+    def on_click(self, event: Click) -> None:
+        """Post `Clicked` if the button was pressed and released over a cell with an action."""
         action = self._action_at(event.screen_offset)
-        if action and action == self._pressed:
+        if action is not None and action == self._pressed:
             event.stop()
-            await self.run_cell_action(action)
+            self.post_message(self.Clicked(action))

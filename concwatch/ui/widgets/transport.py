@@ -1,6 +1,7 @@
 """The transport bar of a replay: play, position, speed, and timeline."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from textual import events, on
@@ -9,7 +10,7 @@ from textual.message import Message
 
 from concwatch.ui.play_head import format_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 
 SPEED_WIDTH = 5
 """The cells of the longest speed, ``×0.25``."""
@@ -26,6 +27,18 @@ class Playing(Struct, frozen=True):
     moves: bool
     """Whether it is playing, not paused."""
     speed: float
+
+
+class PlayControls(Protocol):
+    """What the buttons do."""
+
+    def toggle_play(self) -> None:
+        """Play or pause."""
+        ...
+
+    def speed(self, step: int) -> None:
+        """Play faster (1) or slower (-1)."""
+        ...
 
 
 class Transport(ClickableLines):
@@ -52,9 +65,10 @@ class Transport(ClickableLines):
     class Released(Moved):
         """Posted at the end of a drag, and for each step of the wheel."""
 
-    def __init__(self, duration: float) -> None:
-        """Create the transport of a recording of ``duration`` seconds."""
+    def __init__(self, duration: float, controls: PlayControls) -> None:
+        """Create the transport of a recording of ``duration`` seconds, whose buttons use ``controls``."""
         super().__init__()
+        self._controls = controls
         self._duration = duration
         self._marks: tuple[Mark, ...] = ()
         self._mark_texts: Sequence[str] = ()
@@ -77,16 +91,16 @@ class Transport(ClickableLines):
         button, style = ("▶", "bold $success") if playing.moves else ("‖", "bold $warning")
         place, length = format_moment(playing.at, duration), f" / {format_moment(duration, duration)}"
         cells = [
-            Cell(3, Content.styled(f" {button} ", style), command("toggle_play")),
+            Cell(3, Content.styled(f" {button} ", style), call(self._controls.toggle_play)),
             Cell(1),
             Cell(len(place), Content.styled(place, "bold")),
             Cell(len(length), Content.styled(length, "$dim")),
         ]
         speed = [
             Cell(2),
-            Cell(3, Content.styled(" « ", "bold $accent"), command("speed", -1)),
+            Cell(3, Content.styled(" « ", "bold $accent"), call(self._controls.speed, -1)),
             Cell(SPEED_WIDTH, Content.styled(f"×{playing.speed:g}".center(SPEED_WIDTH), "bold")),
-            Cell(3, Content.styled(" » ", "bold $accent"), command("speed", 1)),
+            Cell(3, Content.styled(" » ", "bold $accent"), call(self._controls.speed, 1)),
         ]
         if _width(cells + speed) + NARROWEST < width:
             cells += speed

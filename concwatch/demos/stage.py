@@ -51,9 +51,7 @@ Each step is printed as a line. A step that fails ends the demo with a line that
 status 1; files are written only if the demo is played to its end.
 """
 
-import ast
 import asyncio
-import linecache
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
@@ -221,9 +219,9 @@ class Stage:
             if self._fit_question():
                 raise DemoFailed(self._fit_question())
 
-    async def until(self, condition: Condition, limit: float = 30.0, text: str = "") -> None:
+    async def until(self, condition: Condition, text: str = "a condition holds", limit: float = 30.0) -> None:
         """Wait until a condition of the lab is true, at most ``limit`` seconds; ``text`` describes it."""
-        with self._step(f"wait until {text or source_of(condition)}"):
+        with self._step(f"wait until {text}"):
             if not await self._wait(lambda: condition(self.lab), limit):
                 running = [str(lane) for lane in self._lanes.values() if lane.wanted]
                 seen = "; ".join(running) or "all lanes are off"
@@ -406,14 +404,3 @@ class Stage:
 
 Play = Callable[[Stage], Coroutine[Any, Any, None]]
 """The ``play`` function of a demo's file."""
-
-
-def source_of(condition: Condition) -> str:
-    """Return the source of a lambda's body in one line, or the name of another function."""
-    if code := getattr(condition, "__code__", None):
-        text = "".join(linecache.getlines(code.co_filename))
-        parameters = [*code.co_varnames[: code.co_argcount]]
-        for node in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)):
-            if node.lineno == code.co_firstlineno and [arg.arg for arg in node.args.args] == parameters:
-                return " ".join((ast.get_source_segment(text, node.body) or "").split())
-    return getattr(condition, "__name__", "a condition holds")

@@ -249,6 +249,9 @@ async def test_a_run_that_raises_and_an_invalid_file_are_reported(small_experime
         await s.press("enter")
         await finish(s, "long")
         await s.sees("failed: no room for a lab", "✕ failed")
+        (event,) = [event for event in s.lab.events.since(0) if event.severity == "error"]
+        assert event.text.startswith("experiment long failed: no room for a lab\nTraceback")
+        assert event.text.endswith("OSError: no room for a lab")
 
 
 async def test_the_mouse_selects_runs_and_stops_an_experiment(small_experiments):

@@ -241,5 +241,5 @@ class ConcwatchApp(LanesApp):
 
         assert self.lab is not None
         if self.runs is None:
-            self.runs = ExperimentRuns(self._make_run_lab)
+            self.runs = ExperimentRuns(self._make_run_lab, partial(self.lab.log, ""))
         self.push_screen(ExperimentsScreen(self, self.runs, self.lab))

@@ -1,6 +1,7 @@
 """The experiments of a session: those available, their results, and the current run."""
 
 import asyncio
+import traceback
 from collections import deque
 from collections.abc import Sequence
 
@@ -8,9 +9,11 @@ from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.loading import decode, shipped
 from concwatch.experiments.runner import MakeLab, Runner, Selection
 from concwatch.lab.catalog import Engine
+from concwatch.lab.events import EventSink
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
+from concwatch.lab.worker_log import LONGEST_DETAIL
 
 LANES_KEPT = 60
 """Number of lanes of past runs kept for the live chart."""
@@ -19,11 +22,12 @@ LANES_KEPT = 60
 class ExperimentRuns:
     """Runs experiments in the background, one at a time, and keeps their results."""
 
-    def __init__(self, make_lab: MakeLab) -> None:
+    def __init__(self, make_lab: MakeLab, log: EventSink) -> None:
         """Load the experiments that come with concwatch.
 
         Args:
             make_lab: returns the lab for one run of one cell.
+            log: adds an event to the event log.
         """
         self.experiments: dict[str, Experiment] = {}
         """The experiments by name, in the order of the list."""
@@ -41,7 +45,7 @@ class ExperimentRuns:
         """Why a run failed, by name."""
         self.lanes: deque[Lane] = deque(maxlen=LANES_KEPT)
         """The lane of each run of a cell, newest last."""
-        self._make_lab = make_lab
+        self._make_lab, self._log = make_lab, log
         self._task: asyncio.Task[None] | None = None
         self._runners: dict[str, Runner] = {}
         self._prepared: dict[tuple[str, bool], Runner] = {}
@@ -92,11 +96,13 @@ class ExperimentRuns:
         return True
 
     async def _run_guarded(self, name: str, runner: Runner) -> None:
-        """Run and record an error, so that it does not end the monitor with its lanes."""
+        """Run; record and log an error, so that it does not end the monitor with its lanes."""
         try:
             await runner.run()
         except Exception as error:
             self.problems[name] = " ".join(str(error).split()) or type(error).__name__
+            detail = traceback.format_exc()[-LONGEST_DETAIL:].rstrip()
+            self._log(f"experiment {name} failed: {self.problems[name]}\n{detail}", "error")
         finally:
             self.running = None
 

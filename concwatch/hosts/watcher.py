@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from concwatch.hosts.report_stream import ReportStream
-    from concwatch.system.processes import Process
+    from concwatch.system.proc import Process
 
 REPORT_RATE = 5
 """Reports of all processes per second."""

@@ -13,7 +13,7 @@ from concwatch.system.open_files import WALL as OPEN_FILES
 from concwatch.system.open_files import process_limits
 from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
-from concwatch.worker.engines import default_threads
+from concwatch.worker.threads import default_threads
 from concwatch.worker.workloads import USER, Workload, parse
 
 MARGIN = 1.2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple
 
 from concwatch.system.walls import cgroup_folders, read_fields, read_number, read_text
 
@@ -26,6 +27,19 @@ _LIMIT_AND_USAGE = (
     ("memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
 """The files of a control group, version 2 and version 1."""
+
+
+class Process(NamedTuple):
+    """A running process."""
+
+    pid: int
+    parent: int
+    group: int
+    user: int
+    state: str
+    """One letter, as in ``ps``: ``T`` is stopped."""
+    started: float
+    """Start time on any clock; it tells processes apart that had the same pid."""
 
 
 def process_figures(pid: int) -> Optional[Dict[str, float]]:

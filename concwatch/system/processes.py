@@ -6,10 +6,8 @@ On systems without ``/proc``, `concwatch.system.psutil_fallback` is used.
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import NamedTuple
 
-from concwatch.system.proc import LINUX
+from concwatch.system.proc import LINUX, Process
 from concwatch.system.walls import read_text
 
 TYPE_CHECKING = False
@@ -18,19 +16,6 @@ if TYPE_CHECKING:
 
 _ENDED = ("Z", "X")
 """The states of a process that has ended but has not been reaped by its parent."""
-
-
-class Process(NamedTuple):
-    """A running process."""
-
-    pid: int
-    parent: int
-    group: int
-    user: int
-    state: str
-    """One letter, as in ``ps``: ``T`` is stopped."""
-    started: float
-    """Start time on any clock; it tells processes apart that had the same pid."""
 
 
 def find_process(pid: int) -> Process | None:
@@ -50,7 +35,9 @@ def find_process(pid: int) -> Process | None:
 
 def _fallback() -> Any:
     """Import the fallback, which is not sent to other hosts."""
-    return import_module("concwatch.system.psutil_fallback")
+    from concwatch.system import psutil_fallback
+
+    return psutil_fallback
 
 
 def pids() -> list[int]:

@@ -4,7 +4,7 @@ import os
 
 import psutil
 
-from concwatch.system.processes import Process
+from concwatch.system.proc import Process
 
 
 def find_process(pid: int) -> Process | None:

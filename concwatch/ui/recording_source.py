@@ -10,7 +10,7 @@ from concwatch.recordings.format import Header
 from concwatch.recordings.history import RecordedSeries
 from concwatch.recordings.recording import Recording
 from concwatch.ui.play_head import PlayHead
-from concwatch.worker.engines import default_threads
+from concwatch.worker.threads import default_threads
 
 
 def recorded_pool_threads(header: Header) -> int | None:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import IO
 
 from concwatch.system.child import describe_exit, explain_start_error
-from concwatch.system.processes import Process, children_of, find_process, pids
+from concwatch.system.proc import Process
+from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent
 
 TERMINATION_TIMEOUT = 5.0

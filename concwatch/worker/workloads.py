@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Generator, Optional, Tuple
+    from typing import Callable, Dict, Generator, Optional, Tuple
 
     Durations = Callable[[], float]
 
@@ -205,24 +205,3 @@ def parse(spec: str) -> Workload:
 
     forms = ", ".join(form for form, _, _ in FORMS.values())
     raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{suggest(word, FORMS)}')
-
-
-def load_callable(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]:
-    """Return the user's function or the HTTP fetch that a task calls; None if the engines implement it.
-
-    Args:
-        workload: any workload.
-        coroutine: whether the engine needs a coroutine function rather than a plain one.
-
-    Raises:
-        ValueError: one line that says what is missing.
-    """
-    if workload.word == USER:
-        from concwatch.worker.user_function import load_function  # imports inspect
-
-        return load_function(workload, coroutine)
-    if workload.word == HTTP:
-        from concwatch.worker.fetch import load_fetch  # imports an HTTP client
-
-        return load_fetch(workload, coroutine)
-    return None

@@ -26,7 +26,7 @@ from concwatch.ui.widgets.lane_card import forecast as target_text
 from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
-from concwatch.worker.engines import default_threads
+from concwatch.worker.threads import default_threads
 from concwatch.worker.workloads import FORMS, USER
 from concwatch.worker.workloads import parse as parse_workload
 

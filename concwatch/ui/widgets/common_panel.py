@@ -9,7 +9,7 @@ from concwatch.lab.settings import describe
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 from concwatch.units import format_count
-from concwatch.worker.engines import default_threads
+from concwatch.worker.threads import default_threads
 
 
 class SettingRow(Struct, frozen=True):

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Optional
+    from typing import Callable, Dict
 
     from concwatch.worker.collector import Collector
     from concwatch.worker.engines.base import Engine
 
     Make = Callable[[Callable[..., None], Collector], Engine]
-
-
-def default_threads(cores: Optional[int] = None) -> int:
-    """Return how many threads ``ThreadPoolExecutor()`` starts at most, by default, on ``cores`` cores."""
-    return min(32, (cores or os.cpu_count() or 1) + 4)
 
 
 def _threads() -> Make:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from time import thread_time
 
-from concwatch.worker.workloads import SLEEPS, load_callable
+from concwatch.worker.callables import load_callable
+from concwatch.worker.workloads import SLEEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

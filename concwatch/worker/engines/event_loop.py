@@ -7,8 +7,9 @@ import contextvars
 from functools import partial
 from time import monotonic, thread_time
 
+from concwatch.worker.callables import load_callable
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.worker.workloads import SLEEPS, load_callable
+from concwatch.worker.workloads import SLEEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from time import monotonic
 import gevent
 from gevent.event import Event
 
+from concwatch.worker.callables import load_callable
 from concwatch.worker.engines.bodies import BODIES
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.worker.workloads import HTTP, SLEEPS, load_callable
+from concwatch.worker.workloads import HTTP, SLEEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

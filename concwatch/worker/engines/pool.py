@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
-from concwatch.worker.engines import default_threads
 from concwatch.worker.engines.blocking import BlockingEngine
+from concwatch.worker.threads import default_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

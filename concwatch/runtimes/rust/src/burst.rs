@@ -3,10 +3,9 @@
 use crate::{
     command::{Command, MOST_TASKS},
     json::Value,
-    population::{self, lock},
+    population::{self, BATCH, lock, stop_growing},
     system::{self, Clock},
     wire,
-    worker::{BATCH, Worker},
 };
 use std::time::{Duration, Instant};
 
@@ -19,9 +18,9 @@ pub struct Burst {
     created_cpu: Duration,
 }
 
-impl Worker {
+impl Burst {
     /// Create the tasks of a burst; no target is held until they have ended.
-    pub fn burst(&mut self, command: &Command) -> Result<(), String> {
+    pub fn start(command: &Command) -> Result<Self, String> {
         let (live, target) = {
             let population = lock();
             (population.counts.present(), population.goal.target)
@@ -44,41 +43,32 @@ impl Worker {
             left -= batch;
             let starts = lock().prepare_untimed(batch);
             if let Err(why) = population::start(starts) {
-                self.stop_growing(tasks, "unknown", Value::Null, &why.to_string());
+                stop_growing(tasks, "unknown", Value::Null, &why.to_string());
                 break;
             }
         }
-        self.bursting = Some(Burst {
+        Ok(Burst {
             tasks: lock().counts.created - before,
             began,
             used,
             created: began.elapsed(),
             created_cpu: system::now(Clock::Process) - used,
-        });
-        Ok(())
+        })
     }
 
-    /// Report a burst, once, when its tasks have ended.
-    pub fn report_burst(&mut self) {
-        let mut population = lock();
-        let over = population.burst_is_over();
-        let Some(burst) = self.bursting.take_if(|_| over) else {
-            return;
-        };
-        population.goal.resume();
-        drop(population);
+    /// Report a burst whose tasks have ended.
+    pub fn report(self) {
         wire::send(
             "burst",
             &[
-                ("tasks", burst.tasks.into()),
-                ("create_seconds", burst.created.into()),
-                ("create_cpu", burst.created_cpu.into()),
-                ("seconds", burst.began.elapsed().into()),
-                ("cpu", (system::now(Clock::Process) - burst.used).into()),
+                ("tasks", self.tasks.into()),
+                ("create_seconds", self.created.into()),
+                ("create_cpu", self.created_cpu.into()),
+                ("seconds", self.began.elapsed().into()),
+                ("cpu", (system::now(Clock::Process) - self.used).into()),
                 ("live", Value::Null),
                 ("traced", Value::Null),
             ],
         );
-        self.ticker.unpark();
     }
 }

@@ -4,9 +4,11 @@
 use crate::{
     engine::{Engine, Handle},
     goal::{Counts, Goal, Wanted},
+    json::Value,
     life,
     tasks::{Tasks, Was},
     timing::{self, TokenBucket},
+    wire,
     work::{Work, Workload},
 };
 use std::{
@@ -14,6 +16,9 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock},
     thread::{self, Thread},
 };
+
+/// Tasks that are started or cancelled between two checks of the clock.
+pub const BATCH: u64 = 256;
 
 pub struct Population {
     pub counts: Counts,
@@ -61,6 +66,21 @@ pub fn lock() -> MutexGuard<'static, Population> {
 /// Let the worker's own thread look for something to do.
 pub fn wake() {
     shared().worker.unpark();
+}
+
+/// Make the live tasks the target, and report what prevents more.
+pub fn stop_growing(wanted: u64, wall: &str, value: Value, detail: &str) {
+    let standing = lock().settle();
+    wire::send(
+        "limit",
+        &[
+            ("standing", standing.into()),
+            ("wanted", wanted.into()),
+            ("wall", wall.into()),
+            ("value", value),
+            ("detail", detail.into()),
+        ],
+    );
 }
 
 /// A task that is about to start.
@@ -116,7 +136,7 @@ impl Population {
     }
 
     /// Lower the target to the tasks there are, and return their number.
-    pub fn settle(&mut self) -> u64 {
+    fn settle(&mut self) -> u64 {
         let standing = self.counts.standing();
         self.goal.settle(standing);
         standing

@@ -6,7 +6,7 @@ use crate::{
     goal::Wanted,
     json::Value,
     life,
-    population::{self, lock},
+    population::{self, BATCH, lock, stop_growing},
     system, tick, wire,
     work::Workload,
 };
@@ -18,8 +18,6 @@ use std::{
 
 /// The longest that growing or shrinking may delay commands.
 const SLICE: Duration = Duration::from_millis(10);
-/// Tasks between two checks of the clock.
-pub const BATCH: u64 = 256;
 /// How long to wait before checking again whether all have begun.
 const MOMENT: Duration = Duration::from_millis(1);
 
@@ -28,9 +26,9 @@ const LARGEST: u64 = 1 << 62;
 const KNOWN: &str = "refill, workload, halt, rate, trim, burst, target, stop";
 
 pub struct Worker {
-    pub ticker: Thread,
+    ticker: Thread,
     commands: Receiver<Command>,
-    pub bursting: Option<Burst>,
+    bursting: Option<Burst>,
 }
 
 impl Worker {
@@ -80,7 +78,7 @@ impl Worker {
                 let wanted = population.goal.target;
                 drop(population);
                 if let Err(why) = population::start(starts) {
-                    self.stop_growing(wanted, "unknown", Value::Null, &why.to_string());
+                    stop_growing(wanted, "unknown", Value::Null, &why.to_string());
                 }
             }
             Wanted::Cancel(excess) => {
@@ -92,21 +90,6 @@ impl Worker {
             }
         }
         true
-    }
-
-    /// Make the live tasks the target, and report what prevents more.
-    pub fn stop_growing(&mut self, wanted: u64, wall: &str, value: Value, detail: &str) {
-        let standing = lock().settle();
-        wire::send(
-            "limit",
-            &[
-                ("standing", standing.into()),
-                ("wanted", wanted.into()),
-                ("wall", wall.into()),
-                ("value", value),
-                ("detail", detail.into()),
-            ],
-        );
     }
 
     fn report_reached(&mut self) {
@@ -126,6 +109,19 @@ impl Worker {
                 ("seconds", pending.at.elapsed().into()),
             ],
         );
+        self.ticker.unpark();
+    }
+
+    /// Report a burst, once, when its tasks have ended.
+    fn report_burst(&mut self) {
+        let mut population = lock();
+        let over = population.burst_is_over();
+        let Some(burst) = self.bursting.take_if(|_| over) else {
+            return;
+        };
+        population.goal.resume();
+        drop(population);
+        burst.report();
         self.ticker.unpark();
     }
 
@@ -157,7 +153,7 @@ impl Worker {
             "halt" => {
                 let (wall, value) = (command.text("wall")?, command.whole("value", LARGEST)?);
                 let target = lock().goal.target;
-                self.stop_growing(target, wall, value.into(), "");
+                stop_growing(target, wall, value.into(), "");
             }
             "rate" => {
                 let hz = command.number("hz", 0.1..=100.0, "ticks a second from 0.1 to 100")?;
@@ -165,7 +161,7 @@ impl Worker {
                 self.ticker.unpark();
             }
             "trim" => system::trim(),
-            "burst" => self.burst(command)?,
+            "burst" => self.bursting = Some(Burst::start(command)?),
             _ => {
                 let name = Value::from(command.name());
                 return Err(format!("unknown command {name}: expected one of {KNOWN}"));

@@ -213,7 +213,7 @@ def test_hosts_that_are_the_same_machine_share_one_budget():
     assert (first.shares, second.shares, third.shares) == (False, True, False)
     assert two.lab.budget == first.capacity.budget.size + third.capacity.budget.size
     assert two.lab.total_rss == sum(lane.rss for lane in two.lab.lanes)
-    assert first.guard is second.guard is not third.guard
+    assert first.admission is second.admission is not third.admission
     web1, web2, web3 = (lane.status.fits for lane in two.lab.snapshot().lanes)
     (row,) = LabSource(two.lab).snapshot().lanes
     assert row.status.fits == web1 + web3 < web1 + web2 + web3

@@ -15,7 +15,7 @@ MAX_VALUES = {"vm.max_map_count": (1 << 31) - 1, "pid_max": 1 << 22}
 """Wall → the largest value that Linux accepts for it."""
 
 LARGER_BUDGET = 0.9
-"""The largest memory budget to advise, as a share of the available memory: at 95 % the guard stops lanes."""
+"""The largest memory budget to advise, as a share of the available memory: at 95 % lanes are stopped."""
 
 MAX_OPEN_FILES = 1 << 20
 """The largest limit on open files if ``fs.nr_open`` cannot be read: the default of Linux."""

@@ -113,7 +113,7 @@ class Cell:
         if self.host and self.program:
             return f"{self.engine}: a program of an article runs on this machine only"
         missing = None if self.program else self.worker().missing()
-        if missing or self.host:  # the guard checks the memory of another host
+        if missing or self.host:  # admission control checks the memory of another host
             return missing
         # A burst also has all of its tasks live at once.
         capacity = lab.local.capacity

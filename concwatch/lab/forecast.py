@@ -239,7 +239,7 @@ def why_too_many(
 ) -> str | None:
     """Return in one line why engines, each alone or all ``together``, cannot hold so many tasks; else None.
 
-    Engines that cannot run are ignored, and so are remote ones: their guard grants what fits there.
+    Engines that cannot run are ignored, and so are remote ones: admission control there grants what fits.
     ``budget`` is the bytes of RSS for all workers together, None for the default share.
     """
     local = [engine for engine in engines if engine.host is None and engine.missing() is None]

@@ -1,4 +1,4 @@
-"""The lanes of one host, its machine, and the guard that protects its memory."""
+"""The lanes of one host, its machine, and admission control that protects its memory."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,9 +6,9 @@ from functools import partial
 from msgspec import convert, structs
 
 from concwatch.hosts.host import LOCAL, Host
+from concwatch.lab.admission import AdmissionControl, Capacity
 from concwatch.lab.events import LaneEventSink
 from concwatch.lab.forecast import Fit, most_held
-from concwatch.lab.guard import Capacity, Guard
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import EngineFacts, HostStatus, LaneStatus, Machine, Sample
@@ -156,12 +156,14 @@ class HostLanes:
         self.machine = machine
         self.present = True
         """False while a host of a cluster has left it."""
-        self.guarded: list[Lane] = []
+        self.sharing: list[Lane] = []
         """The lanes that share its memory budget: its own, and those of hosts that are the same machine."""
         self.capacity = Capacity(
-            self.guarded, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
+            self.sharing, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
         )
-        self.guard = Guard(self.guarded, self.capacity, partial(log, host.name if host else ""))
+        self.admission = AdmissionControl(
+            self.sharing, self.capacity, partial(log, host.name if host else "")
+        )
         self.shares = False
         """Whether its lanes share the budget of another host, which is the same machine."""
         self.meter = MachineMeter(machine.load)
@@ -169,7 +171,7 @@ class HostLanes:
     def add(self, lane: Lane) -> None:
         """Add one of its lanes."""
         self.lanes.append(lane)
-        self.guarded.append(lane)
+        self.sharing.append(lane)
 
     @property
     def identity(self) -> tuple[str, int] | None:
@@ -182,16 +184,16 @@ class HostLanes:
 
     def share(self, other: "HostLanes") -> None:
         """Share the memory budget of another host, since it is the same machine."""
-        other.guarded.extend(self.lanes)
-        self.guarded, self.capacity, self.guard, self.shares = (
-            other.guarded,
+        other.sharing.extend(self.lanes)
+        self.sharing, self.capacity, self.admission, self.shares = (
+            other.sharing,
             other.capacity,
-            other.guard,
+            other.admission,
             True,
         )
 
     def step(self, now: float) -> None:
-        """Update the machine from the reports of the bridges, and run the guard."""
+        """Update the machine from the reports of the bridges, and run admission control."""
         machine = self.machine
         if isinstance(machine, RemoteMachine):
             known = machine.figures is not None
@@ -204,7 +206,7 @@ class HostLanes:
             if not known and not self.shares:
                 self.capacity.budget.update(0)
         if not self.shares:
-            self.guard.step(now)
+            self.admission.step(now)
 
     @property
     def status(self) -> HostStatus | None:

@@ -97,7 +97,7 @@ class Lab(Observable):
         """Switch a lane on or off."""
         self.mark("switch", _on_off(on), lane.engine.name)
         if on:
-            self.host_of(lane).guard.reset()  # for the target that it resumes
+            self.host_of(lane).admission.reset()  # for the target that it resumes
             self.check_page()
             lane.switch_on(self.settings, self.clock())
         else:
@@ -115,12 +115,12 @@ class Lab(Observable):
             self.switch(lane, True)
             if not lane.wanted:
                 return
-        guard = self.host_of(lane).guard
-        guard.reset()
+        admission = self.host_of(lane).admission
+        admission.reset()
         self.mark("target", format_count(tasks), lane.engine.name)
         if tasks:
             self.check_page()
-        lane.set_target(tasks, guard.grantable(lane, tasks))
+        lane.set_target(tasks, admission.grantable(lane, tasks))
 
     def trim(self, lane: Lane) -> None:
         """Request that a lane's worker return free memory to the system."""
@@ -182,14 +182,14 @@ class Lab(Observable):
     def _change(self, **changes: object) -> None:
         self.settings = structs.replace(self.settings, **changes)
         for host in self.hosts:
-            host.guard.reset()  # tasks may need more memory from now on
+            host.admission.reset()  # tasks may need more memory from now on
         for lane in self.lanes:
             lane.apply(self.settings)
 
     # Time.
 
     def step(self, now: float | None = None) -> None:
-        """Sample every lane, run the guards, and publish a snapshot."""
+        """Sample every lane, run admission control, and publish a snapshot."""
         now = self.clock() if now is None else now
         for lane in self.lanes:
             lane.step(now)
@@ -240,11 +240,11 @@ class Lab(Observable):
         return sum(host.capacity.budget.size for host in counted)
 
     async def run(self) -> None:
-        """Step at the lab's rate, or faster while the guard needs it, until cancelled; never catches up."""
+        """Step at the rate of the lab, or faster while tasks grow, until cancelled; never catch up."""
         due = self.clock()
         while True:
             self.step()
-            interval = min(1 / max(self.hz, LEAST_HZ), *(host.guard.interval for host in self.hosts))
+            interval = min(1 / max(self.hz, LEAST_HZ), *(host.admission.interval for host in self.hosts))
             due = max(due + interval, self.clock())
             await asyncio.sleep(max(0.0, due - self.clock()))
 

@@ -283,7 +283,7 @@ class Lane:
             return
         self.stats.add_reading(reading)
         if now <= self._sample_due - 0.5 / self._hz:
-            return  # read more often than stored, so that the guard sees memory grow at any rate
+            return  # read more often than stored: admission control sees memory grow at any rate
         self._sample_due = max(self._sample_due + 1 / self._hz, now)
         self.sample = self.stats.sample(now, self.number, self.stalled_for(now))
         if self.state is State.STOPPING:  # its tasks are ending; memory must not be attributed to them

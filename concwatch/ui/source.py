@@ -7,8 +7,8 @@ from typing import Protocol
 from msgspec import structs
 
 from concwatch.charts.plot import Samples
+from concwatch.lab.admission import Capacity
 from concwatch.lab.events import Event, Log, Mark
-from concwatch.lab.guard import Capacity
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.series import Series

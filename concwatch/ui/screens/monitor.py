@@ -73,7 +73,7 @@ class LaneCommands:
         shares = row.split(tasks, self._source.fits)
         for each, share in shares.items():
             capacity = self._lab.host_of(each).capacity
-            # With several hosts, or one that has not answered yet, the guard there limits the growth.
+            # With several hosts, or one that has not answered yet, admission control there limits the growth.
             can_ask = len(shares) == 1 and capacity.budget.known
             grows = share > each.target.tasks and not each.missing
             forecast = capacity.forecast(each, share) if grows and can_ask else None

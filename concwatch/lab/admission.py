@@ -1,4 +1,4 @@
-"""The guard stops growth before workers use more memory than their budget or the machine has."""
+"""Admission control stops growth before workers use more memory than their budget or the machine has."""
 
 from collections.abc import Callable, Sequence
 
@@ -97,7 +97,7 @@ def step_interval(left: float) -> float:
     return min(LONGEST, max(SHORTEST, left / FASTEST / AHEAD))
 
 
-class Guard:
+class AdmissionControl:
     """Stops growth at the budget, and stops the largest lane when the machine runs out of memory."""
 
     def __init__(self, lanes: Sequence[Lane], capacity: Capacity, log: EventSink) -> None:

@@ -1,4 +1,4 @@
-"""The guard: forecasts, growth within the budget, stopping lanes, and the dialog for too many tasks."""
+"""Admission control: forecasts, growth within the budget, and the dialog for too many tasks."""
 
 import contextlib
 import sys
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.lab import forecast as forecasting
+from concwatch.lab.admission import LONGEST, SHORTEST, step_interval
 from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.cost import Cost
 from concwatch.lab.forecast import (
@@ -26,7 +27,6 @@ from concwatch.lab.forecast import (
     wall_fits,
     why_too_many,
 )
-from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import State
@@ -207,11 +207,11 @@ def sent_targets(link):
 
 
 def grow(lane, bench, tasks):
-    """Set the target, step at the interval of the guard until growth ends, and return the highest RSS."""
+    """Set the target, step at its interval until growth ends, and return the highest RSS."""
     bench.lab.set_target(lane, tasks)
     most = 0
     for _ in range(10_000):
-        bench.pass_(bench.lab.local.guard.interval, bench.lab.local.guard.interval)
+        bench.pass_(bench.lab.local.admission.interval, bench.lab.local.admission.interval)
         most = max(most, bench.lab.total_rss)
         if lane.target.reached or lane.target.limit:
             return most
@@ -347,11 +347,11 @@ def test_memory_is_read_more_often_during_growth_and_when_little_is_left():
     bench = Bench("asyncio", memory=machine, budget=900 * MIB)
     bench.pass_(10)
     assert 9 <= machine.readings <= 12
-    assert bench.lab.local.guard.interval == LONGEST
+    assert bench.lab.local.admission.interval == LONGEST
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 500_000)
     bench.until(lambda: lane.live > 0)
-    assert bench.lab.local.guard.interval <= LONGEST
+    assert bench.lab.local.admission.interval <= LONGEST
     before = machine.readings
     bench.pass_(2)
     assert machine.readings - before == 20

@@ -123,7 +123,7 @@ class Detected:
 
     def request(self):
         self.requests += 1
-        grown = 1 << 20 if self.requests == 2 else 0
+        grown = 0 if self.requests % 2 else 1 << 20
         self.detector.add_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
 
 
@@ -137,6 +137,14 @@ def test_memory_growth_without_task_growth_is_logged_once():
     assert re.fullmatch(
         r"memory grows by 1\d(\.\d)? MiB a minute, 95 % .* to .*, while live tasks do not: .*", text
     )
+
+
+def test_memory_that_stops_to_grow_is_no_longer_called_a_leak():
+    found = Detected(300, rss=lambda t: 50 + min(t, 80), live=lambda t: 100)
+    assert [severity for severity, _ in found.events] == ["warning", "info"]
+    assert found.events[1][1] == "memory no longer grows: not called a leak any more"
+    found = Detected(600, rss=lambda t: 50 + min(t, 80) + max(0, t - 400), live=lambda t: 100, traced=True)
+    assert [severity for severity, _ in found.events] == ["warning", "warning", "info", "warning", "warning"]
 
 
 @pytest.mark.parametrize(

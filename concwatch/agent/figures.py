@@ -11,7 +11,7 @@ from .names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional
 
 MAX_ENTRIES = 20
 """Entries per list; further threads are summed up in one."""
@@ -95,7 +95,7 @@ class Figures:
         self._probes: Dict[int, _Probe] = {}
         self._loops_found = 0
         self._threads_due = 0.0
-        self._pools: List[Tuple[str, int, Any]] = []
+        self._pools: List[_Pool] = []
 
     def read(self) -> Dict[str, Any]:
         """Return the fields of a tick."""
@@ -144,24 +144,39 @@ class Figures:
         return {"threads": [{"name": name, "count": count} for name, count in ranked]}
 
     def _executors(self) -> Dict[str, Any]:
-        pools = [
-            {"name": name, "threads": threads, "queued": queue.qsize()}
-            for name, threads, queue in self._pools
-        ]
+        pools = [pool.read() for pool in self._pools]
         pools.sort(key=lambda pool: -pool["queued"])
         queued = sum([pool["queued"] for pool in pools])
         return {"queued": queued, "executors": pools[:MAX_ENTRIES]} if pools else {}
 
 
-def _find_pools() -> List[Tuple[str, int, Any]]:
-    """Return name, threads and queue of each thread pool of ``concurrent.futures``."""
+class _Pool:
+    """A thread pool of ``concurrent.futures``."""
+
+    def __init__(self, name: str, queue: Any) -> None:
+        self.name = name
+        self.threads: List[Any] = []
+        """Weak references to its threads."""
+        self._queue = queue
+
+    def read(self) -> Dict[str, Any]:
+        """Return its entry in a tick."""
+        threads = [reference() for reference in self.threads]
+        alive = sum([thread is not None and thread.is_alive() for thread in threads])
+        # What is left when all threads have ended is what told them to.
+        return {"name": self.name, "threads": alive, "queued": self._queue.qsize() if alive else 0}
+
+
+def _find_pools() -> List[_Pool]:
+    """Return the thread pools that have threads."""
     queues = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", None)
-    pools: Dict[int, List[Any]] = {}
+    pools: Dict[int, _Pool] = {}
     for reference, queue in list(queues.data.items()) if queues is not None else ():
         thread = reference()
         if thread is not None and thread.is_alive():
-            pools.setdefault(id(queue), [printable(thread.name.rpartition("_")[0]), 0, queue])[1] += 1
-    return [(name, threads, queue) for name, threads, queue in pools.values()]
+            name = printable(thread.name.rpartition("_")[0])
+            pools.setdefault(id(queue), _Pool(name, queue)).threads.append(reference)
+    return list(pools.values())
 
 
 def _limiter() -> Dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from time import monotonic, perf_counter
 
 from .counting import COUNTS, is_own, name_of
@@ -12,7 +13,7 @@ from .wrappers import INLINE_FRAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
     from .counting import Group
 
@@ -65,6 +66,9 @@ TIMERS = ("TimerHandle", "Timeout", "CancelScope")
 """The classes of variables that say when a wait ends: of asyncio, uvloop, trio, AnyIO and async-timeout."""
 
 MAX_SECONDS = 1e9
+
+WAIT_FOR_CREATES = sys.version_info < (3, 12)
+"""Whether ``asyncio.wait_for`` creates a task for what it waits for."""
 
 
 def timer(coro: Any, now: float) -> Optional[float]:
@@ -126,16 +130,43 @@ class _Waits:
         self.places: Dict[Tuple[str, str, str], int] = {}
         self.examined = self.timed = 0
         self.until = 0.0
+        self._untimed: Set[int] = set()
+        self._limits: Dict[int, float] = {}
 
-    def add(self, coro: Any, now: float) -> None:
+    def add(self, coro: Any, now: float, task: Any = None) -> None:
         """Add a task by its coroutine; ``now`` is the time on the clock of its event loop."""
         self.examined += 1
         key = place(coro)
         left = timer(coro, now)
-        if left is not None:
-            self.timed, self.until = self.timed + 1, max(self.until, left)
+        if left is None:
+            self._untimed.add(id(task))
+        self._add_timer(left)
         if key in self.places or len(self.places) < MAX_DISTINCT:
             self.places[key] = self.places.get(key, 0) + 1
+
+    def _add_timer(self, left: Optional[float]) -> None:
+        if left is not None:
+            self.timed, self.until = self.timed + 1, max(self.until, left)
+
+    def add_limit(self, coro: Any, now: float) -> None:
+        """Add the task that ``coro`` waits for in ``wait_for``, which up to Python 3.11 creates one."""
+        function = getattr(sys.modules.get("asyncio.tasks"), "wait_for", None)
+        for _ in range(MAX_DEPTH):
+            code = getattr(coro, "cr_code", None)
+            if code is None:
+                break
+            if code is getattr(function, "__code__", None):
+                left = timer(coro, now)
+                if left is not None:
+                    found = [value for value in _variables(coro, coro.cr_frame) if hasattr(value, "get_coro")]
+                    self._limits.update(dict.fromkeys(map(id, found), left))
+                break
+            coro = coro.cr_await
+
+    def apply_limits(self) -> None:
+        """Give the tasks that were created by ``wait_for`` the timers of those that wait for them."""
+        for number in self._untimed:
+            self._add_timer(self._limits.get(number))
 
 
 def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
@@ -152,14 +183,18 @@ def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator
         for task in tasks.pop_chunk():
             try:
                 coro = task.get_coro()
+                now = task.get_loop().time()
                 if id(COUNTS.key_of(coro)) == group.key and not task.done():
-                    found.add(coro, task.get_loop().time())
+                    found.add(coro, now, task)
+                elif WAIT_FOR_CREATES:
+                    found.add_limit(coro, now)
             except Exception:  # it has just ended
                 continue
         task = coro = None
         if perf_counter() >= slice_ends:
             yield
             slice_ends = perf_counter() + TIME_SLICE
+    found.apply_limits()
     ranked = sorted(found.places.items(), key=lambda item: -item[1])[:MAX_PLACES]
     send(
         {

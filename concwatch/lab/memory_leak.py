@@ -23,7 +23,7 @@ BETWEEN = 10.0
 
 
 class MemoryLeakDetector:
-    """Compares the memory of one process with its live tasks, and logs once if only the memory grows.
+    """Compares the memory of one process with its live tasks, and logs when only the memory grows or stops
 
     The test is that of a leak of tasks: low-water marks that rise significantly for at least half a minute.
     """
@@ -48,14 +48,16 @@ class MemoryLeakDetector:
 
     def add(self, time: float, rss: int, live: int, traced: bool) -> None:
         """Add a reading at ``time`` in seconds: bytes, live tasks, and whether allocations are traced."""
+        self._memory.add(time, rss // UNIT, 0)
+        self._live.add(time, live, 0)
         if self._found:
             if time >= self._request_due:
                 self._request_due = math.inf
                 self._request_lines()
-            return
-        self._memory.add(time, rss // UNIT, 0)
-        self._live.add(time, live, 0)
-        if self._memory.leaks and not self._grows_with_tasks():
+            if self._memory.is_level:
+                self._found, self._answers, self._request_due = False, 0, math.inf
+                self._log("memory no longer grows: not called a leak any more", "info", "memory")
+        elif self._memory.leaks and not self._grows_with_tasks():
             self._found = True
             self._log(self._text(), "warning", "memory")
             if traced:

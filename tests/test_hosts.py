@@ -31,7 +31,9 @@ from concwatch.runtimes.building import build
 from concwatch.runtimes.recipe import recipe
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
-from concwatch.system.proc import busy_seconds, process_figures
+from concwatch.system import process
+from concwatch.system.proc import LINUX, busy_seconds, process_figures
+from concwatch.system.process import Sampler
 from concwatch.ui.lane_row import LaneRow, combined_sample
 from concwatch.ui.source import LabSource
 from tests.command_line import invoke, refused
@@ -345,6 +347,35 @@ def test_process_figures_match_psutil():
     assert found["peak_rss"] >= found["rss"]
     assert busy_seconds() > 0
     assert process_figures(1 << 30) is None
+
+
+@pytest.mark.skipif(not LINUX, reason="read at once with the memory on other systems")
+def test_cpu_time_of_many_threads_is_read_at_intervals_and_never_falls(monkeypatch):
+    now, threads, used, reads = 0.0, 10_000, 5.0, 0
+
+    def cpu_seconds(pid):
+        nonlocal reads
+        reads += 1
+        return used
+
+    figures = {"rss": 1, "virtual": 1, "peak_rss": 1}
+    monkeypatch.setattr(process.time, "monotonic", lambda: now)
+    monkeypatch.setattr(process, "memory_figures", lambda pid: {**figures, "threads": threads})
+    monkeypatch.setattr(process, "cpu_seconds", cpu_seconds)
+    sampler = Sampler()
+    now, used = 1.0, 5.5
+    assert sampler.read().cpu_seconds == 5.5
+    now = 1.5
+    assert (sampler.read().cpu_seconds, reads) == (5.75, 2)  # half a core, as before
+    now, used = 2.0, 5.6
+    assert (sampler.read().cpu_seconds, reads) == (5.75, 3)  # extrapolated too far: it waits
+    now, used, threads = 2.1, 6.0, 9_000
+    assert (sampler.read().cpu_seconds, reads) == (6.0, 4)  # other threads: at once
+    now, threads, reads = 3.0, 100, 0
+    sampler.read()
+    now = 3.1
+    sampler.read()
+    assert reads == 2
 
 
 # Real connections.

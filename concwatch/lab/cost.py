@@ -78,7 +78,8 @@ class CostMeter:
         self._mixed = False
         self._settled = False
         self._level = 0
-        self._values: deque[tuple[float, float | None]] = deque(maxlen=KEPT)
+        self._rss: deque[float] = deque(maxlen=KEPT)
+        self._traced: deque[float] = deque(maxlen=KEPT)
 
     def set_baseline(self, reading: Reading, traced: int | None) -> None:
         """Set the memory of the worker without tasks: a reading, and the bytes that the tracer counted."""
@@ -104,17 +105,17 @@ class CostMeter:
         if not clean and (live < self._most * TELLING or (self.cost is not None and self.cost.clean)):
             return
         if settled != self._settled or not self._level * NEAR_ALL <= live <= self._level / NEAR_ALL:
-            self._values.clear()
+            self._rss.clear()
+            self._traced.clear()
             self._level = live
         self._settled = settled
         traced = tick.traced
-        known = traced is not None and self.idle_traced is not None
-        added = (traced or 0) - (self.idle_traced or 0)
-        self._values.append(((rss - self.idle.rss) / live, added / live if known else None))
-        found = [value for _, value in self._values if value is not None]
+        self._rss.append((rss - self.idle.rss) / live)
+        if traced is not None and self.idle_traced is not None:
+            self._traced.append((traced - self.idle_traced) / live)
         self.cost = Cost(
-            rss=max(0.0, statistics.median(value for value, _ in self._values)),
-            traced=statistics.median(found) if found else None,
+            rss=max(0.0, statistics.median(self._rss)),
+            traced=statistics.median(self._traced) if self._traced else None,
             live=live,
             tracing=traced is not None,
             clean=clean,
@@ -123,7 +124,7 @@ class CostMeter:
 
     def _moves(self) -> bool:
         """Return whether the earlier and the later half of the samples differ."""
-        values = [value for value, _ in self._values]
+        values = list(self._rss)
         half = len(values) // 2
         if not half:
             return False

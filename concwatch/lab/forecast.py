@@ -93,7 +93,8 @@ def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) ->
     mixed = bool(held) and engine.queues
     known = cost is not None and cost.rss * cost.live >= engine.grain  # the unit in which memory is taken
     if cost is not None and known and cost.clean and cost.tracing == settings.trace and not mixed:
-        return Demand(max(1.0, cost.rss), measured=True)
+        # Rounded to three digits, the precision of a forecast, so that it rarely changes.
+        return Demand(max(1.0, float(f"{cost.rss:.3g}")), measured=True)
     begun = (settings.threads or default_threads()) if engine.queues else None
     return Demand(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)
 

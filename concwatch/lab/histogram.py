@@ -1,7 +1,8 @@
 """A histogram of durations of bounded size, which returns quantiles."""
 
 import math
-from bisect import insort
+from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable
 
 RATIO = 1.005
@@ -10,47 +11,48 @@ RATIO = 1.005
 LEAST = 1e-6
 """Seconds: the upper bound of the first bucket."""
 
-BUCKETS = 7_200
-"""The number of buckets; the last one begins at about 125 years."""
-
-_LOG = math.log(RATIO)
+_LOG, _OFFSET = 1 / math.log(RATIO), 1 - math.log(LEAST) / math.log(RATIO)
 
 
 class Histogram:
-    """Counts durations in seconds by size."""
+    """Counts durations in seconds by size; adding one and reading a quantile takes constant time."""
 
     def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self._order: list[int] = []  # the buckets that are not empty, ascending
-        self._sums: dict[int, float] = {}
         self.count = 0
-        self._known: dict[float, tuple[int, float | None]] = {}  # share → count and quantile at that count
+        self._counts: Counter[int] = Counter()
+        self._order: list[int] = []  # the buckets that are not empty, ascending
+        self._firsts: dict[int, float] = {}  # bucket → the first duration in it
+        # Share → the bucket of its quantile at the last read, and how many durations are in higher ones.
+        self._last: dict[float, tuple[int, int]] = {}
 
     def add(self, seconds: Iterable[float]) -> None:
         """Add durations."""
-        for value in seconds:
-            bucket = 0 if value <= LEAST else min(BUCKETS, 1 + int(math.log(value / LEAST) / _LOG))
-            if bucket not in self._counts:
-                insort(self._order, bucket)
-            self._counts[bucket] = self._counts.get(bucket, 0) + 1
-            self._sums[bucket] = self._sums.get(bucket, 0.0) + value
-            self.count += 1
+        values, log = list(seconds), math.log
+        buckets = [0 if value <= LEAST else int(log(value) * _LOG + _OFFSET) for value in values]
+        for bucket in set(buckets).difference(self._firsts):
+            insort(self._order, bucket)
+            self._firsts[bucket] = values[buckets.index(bucket)]
+        self._counts.update(buckets)
+        self.count += len(buckets)
+        for share, (last, above) in self._last.items():
+            self._last[share] = last, above + sum(map(last.__lt__, buckets))
 
     def quantile(self, share: float) -> float | None:
         """Return the duration that a ``share`` of all does not exceed; None if there are none.
 
-        It is the mean of its bucket: equal durations are returned as they are.
+        It is the first one of its bucket: equal durations are returned as they are.
         """
-        count, value = self._known.get(share, (0, None))
-        if count != self.count:
-            value = self._quantile(share)
-            self._known[share] = self.count, value
-        return value
-
-    def _quantile(self, share: float) -> float:
-        above = self.count - max(1, math.ceil(share * self.count))  # how many are larger
-        for bucket in reversed(self._order):  # mostly, a high quantile is wanted
-            above -= self._counts[bucket]
-            if above < 0:
-                break
-        return self._sums[bucket] / self._counts[bucket] if bucket else 0.0
+        if not self.count:
+            return None
+        bucket, above = self._last.get(share, (self._order[-1], 0))
+        allowed = self.count - max(1, math.ceil(share * self.count))  # how many are larger
+        at = bisect_left(self._order, bucket)
+        while above > allowed:
+            at += 1
+            above -= self._counts[self._order[at]]
+        while above + (here := self._counts[self._order[at]]) <= allowed:
+            above += here
+            at -= 1
+        bucket = self._order[at]
+        self._last[share] = bucket, above
+        return self._firsts[bucket] if bucket else 0.0

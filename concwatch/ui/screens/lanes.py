@@ -114,6 +114,7 @@ class LanesScreen(PrestyledScreen[None]):
         self._memos: dict[str, dict[str, Memo]] = {}
         self._due = 0.0
         self._colors: list[str] = []
+        self._cards: list[LaneCard] = []
         self._rearranging = False
         self._placed: Layout | None = None
         self._set_layout_classes(self.layout_of(size))  # now, so that no widget is styled twice
@@ -134,9 +135,11 @@ class LanesScreen(PrestyledScreen[None]):
         """Yield the widgets on the left: the lanes and their common settings."""
         lanes = self.snapshot.lanes
         name_width = max([NAME_CELLS, *(len(lane.name) + 1 + (len(lanes) > 9) for lane in lanes)])
-        for index, (lane, color) in enumerate(zip(self.snapshot.lanes, self._colors, strict=True)):
-            maximum = self._source.largest_target(index, lane)
-            yield self.card(index, lane.name, name_width, maximum, color)
+        self._cards = [
+            self.card(index, lane.name, name_width, self._source.largest_target(index, lane), color)
+            for index, (lane, color) in enumerate(zip(lanes, self._colors, strict=True))
+        ]
+        yield from self._cards
         yield self.settings()
 
     def card(self, lane: int, name: str, name_width: int, maximum: int, color: str) -> LaneCard:
@@ -248,7 +251,7 @@ class LanesScreen(PrestyledScreen[None]):
     def apply_theme(self) -> None:
         """Choose the colours again after the theme has changed."""
         self._choose_colors()
-        for card, color in zip(self.query(LaneCard), self._colors, strict=True):
+        for card, color in zip(self._cards, self._colors, strict=True):
             card.color = color
         self._events_shown = -1
         self._grid.redraw()
@@ -383,10 +386,6 @@ class LanesScreen(PrestyledScreen[None]):
             elif isinstance(self.focused, Slider):
                 self.set_focus(None)
             card.scroll_visible(animate=False)
-
-    @property
-    def _cards(self) -> list[LaneCard]:
-        return list(self.query(LaneCard))
 
     def ask(
         self,

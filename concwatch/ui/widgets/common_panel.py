@@ -67,8 +67,9 @@ class CommonPanel(ClickableLines):
 
     def show(self, view: Snapshot) -> None:
         """Show the current settings."""
-        self._view = view
-        self.update_lines()
+        before, self._view = self._view, view
+        if before is None or before.settings != view.settings:
+            self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return one setting a line, or several if the panel has fewer lines."""

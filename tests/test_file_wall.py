@@ -8,7 +8,7 @@ import pytest
 
 from concwatch.system.open_files import is_too_many_files, open_file_limit
 from concwatch.worker.engines.file_wall import FileWall
-from concwatch.worker.goal import Counts, Goal
+from concwatch.worker.target import Counts, TargetTracker
 
 
 def caused(*errors):
@@ -37,14 +37,14 @@ def test_an_error_is_too_many_files_if_one_of_its_causes_is(error, expected):
 
 
 class Bench:
-    """A goal with live tasks, and the inbox of an engine, processed by `turn`."""
+    """A tracker with live tasks, and the inbox of an engine, processed by `turn`."""
 
     def __init__(self, target, live):
-        self.goal, self.counts = Goal(), Counts()
+        self.tracker, self.counts = TargetTracker(), Counts()
         self.counts.created = live
-        self.goal.set_target(target, self.counts, 0.0)
+        self.tracker.set_target(target, self.counts, 0.0)
         self.inbox = deque()
-        self.wall = FileWall(self.goal, self.counts, self.inbox.append)
+        self.wall = FileWall(self.tracker, self.counts, self.inbox.append)
         self.reported = []
 
     def fail(self, tasks=1):
@@ -67,7 +67,7 @@ def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
     bench.fail(100)
     assert len(bench.inbox) == 1
     bench.turn()
-    assert bench.goal.target == 200
+    assert bench.tracker.target == 200
     bench.tick()  # tasks have failed since the last tick
     bench.fail(50)
     bench.turn()
@@ -77,18 +77,18 @@ def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
     assert bench.reported == [(150, 500, "ulimit -n", open_file_limit(), "Too many open files")]
     bench.tick()
     assert len(bench.reported) == 1
-    assert bench.goal.wanted(bench.counts.live) == 0
+    assert bench.tracker.wanted(bench.counts.live) == 0
 
 
 def test_a_target_set_after_failures_is_kept():
     bench = Bench(500, 300)
     bench.fail(100)
     bench.turn()
-    bench.goal.set_target(50, bench.counts, 1.0)
+    bench.tracker.set_target(50, bench.counts, 1.0)
     bench.tick()
     bench.tick()
     assert bench.reported == []
-    assert bench.goal.target == 50
+    assert bench.tracker.target == 50
 
 
 def test_failures_of_tasks_being_cancelled_are_not_a_wall():
@@ -97,4 +97,4 @@ def test_failures_of_tasks_being_cancelled_are_not_a_wall():
     bench.turn()
     bench.tick()
     bench.tick()
-    assert (bench.reported, bench.goal.target) == ([], 10)
+    assert (bench.reported, bench.tracker.target) == ([], 10)

@@ -202,7 +202,7 @@ def test_a_wall_is_reported_even_without_memory_to_determine_it(monkeypatch, sho
     monkeypatch.setattr(walls, "wall_hit", Mock(side_effect=results))
     reports = []
     engine = Engine(lambda report, **fields: reports.append((report, fields)), collector=None)
-    engine.goal.set_target(1_000, engine.counts, 0.0)
+    engine.tracker.set_target(1_000, engine.counts, 0.0)
     engine.hit_wall(RuntimeError("can't start new thread"))
     ((report, fields),) = reports
     assert (report, (fields["wall"], fields["value"])) == ("limit", named)

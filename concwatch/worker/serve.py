@@ -148,7 +148,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
     Each handler raises ValueError, with a message of one line, for a field that violates the specification.
     """
     table: Dict[str, Callable[[Fields], None]] = {
-        "refill": lambda fields: engine.goal.set_refill(_boolean(fields, "on")),
+        "refill": lambda fields: engine.tracker.set_refill(_boolean(fields, "on")),
         "workload": lambda fields: engine.set_workload(_workload(fields)),
         "halt": lambda fields: engine.stop_growing(
             _string(fields, "wall"), _integer(fields, "value", MAX_INTEGER), ""

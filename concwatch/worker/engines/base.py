@@ -10,7 +10,7 @@ from time import monotonic
 from concwatch.worker.burst import BurstTimer
 from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_wall import FileWall
-from concwatch.worker.goal import Counts, Goal
+from concwatch.worker.target import Counts, TargetTracker
 from concwatch.worker.timing import Timing
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ class Engine:
         self.counts = Counts()
         self.timing = Timing(monotonic)
         self.reserve = Reserve()
-        self.goal = Goal()
+        self.tracker = TargetTracker()
         self.on_reached: Callable[[], None] = lambda: None
         """Called when a target has been met or a burst has ended."""
         self.traced: Callable[[], Optional[int]] = lambda: None
@@ -61,7 +61,7 @@ class Engine:
         """Bursts requested and not yet started."""
         self._inbox: Deque[Callable[[], None]] = deque()
         self._failure_reported = threading.Lock()  # acquired by the first task of a workload that fails
-        self._file_wall = FileWall(self.goal, self.counts, self.submit)
+        self._file_wall = FileWall(self.tracker, self.counts, self.submit)
 
     # Called from any thread.
 
@@ -88,7 +88,7 @@ class Engine:
 
     def running_target(self) -> int:
         """Return how many tasks are to run at once."""
-        return self.goal.target
+        return self.tracker.target
 
     def check_file_limit(self) -> None:
         """Report the limit on open files if running tasks have hit it; called before each tick."""
@@ -117,11 +117,11 @@ class Engine:
         self.load(workload)
         self._failure_reported = threading.Lock()
         self.timing.reset()
-        self.goal.replace(self.counts.live)
+        self.tracker.replace(self.counts.live)
 
     def set_target(self, target: int, now: float) -> None:
         """Set a new target that arrived at ``now`` (seconds)."""
-        self.goal.set_target(target, self.counts, now)
+        self.tracker.set_target(target, self.counts, now)
         # While allocations are traced, the reserve would be counted among them.
         if target > self.counts.live and not self.reserve.held and self.traced() is None:
             try:
@@ -152,7 +152,7 @@ class Engine:
         Raises:
             ValueError: tasks are live, or the engine does not support one of its parameters.
         """
-        if self.counts.live or self.goal.target:
+        if self.counts.live or self.tracker.target:
             raise ValueError(f"{self.counts.live} tasks are live: a burst expects none, and a target of 0")
         self.bursts.append(burst)
 
@@ -183,11 +183,11 @@ class Engine:
         the engine, and for the garbage collector, since the number of objects then swings by that many.
         Those that fail are always left to the engine, which may find that a limit was hit.
         """
-        self.replacements = count if self.goal.refill and wanted >= 0 and not self.goal.paused else 0
+        self.replacements = count if self.tracker.refill and wanted >= 0 and not self.tracker.paused else 0
 
     def wanted(self) -> int:
         """Return how many tasks to create now, or, if negative, to cancel."""
-        return self.goal.wanted(self.counts.live)
+        return self.tracker.wanted(self.counts.live)
 
     def grow(self, wanted: int) -> Waits:
         """Create some of the ``wanted`` tasks, within about `SLICE`."""
@@ -199,7 +199,7 @@ class Engine:
 
     def run_burst(self, burst: Burst) -> Waits:
         """Create each part at once and wait for all of its tasks, as the published experiments do."""
-        self.goal.pause(burst.tasks)
+        self.tracker.pause(burst.tasks)
         older = self.create_list(burst.older, [])
         timer = BurstTimer(self.traced)
         for size in burst.sizes():
@@ -222,7 +222,7 @@ class Engine:
                 break
         yield older
         self.count_burst(older)
-        self.goal.resume()
+        self.tracker.resume()
         self.send("burst", **timer.fields())
         self.on_reached()
         return True
@@ -250,7 +250,7 @@ class Engine:
 
     def report_reached(self) -> None:
         """Report once that the target has been met."""
-        fields = self.goal.reached(self.counts, monotonic())
+        fields = self.tracker.reached(self.counts, monotonic())
         if fields:
             self.send("reached", **fields)
             self.on_reached()
@@ -262,7 +262,7 @@ class Engine:
         # Tasks that are being replaced belong to the previous workload; the new one may fail later.
         if (
             not self._file_wall.handle(error)
-            and not self.goal.replacing
+            and not self.tracker.replacing
             and self._failure_reported.acquire(blocking=False)
         ):
             lines: List[str] = []
@@ -302,8 +302,8 @@ class Engine:
 
     def stop_growing(self, wall: str, value: Optional[int], detail: str) -> None:
         """Make the live tasks the target, and report what prevents more."""
-        wanted, standing = self.goal.target, self.counts.report()["live"]
-        self.goal.settle(standing)
+        wanted, standing = self.tracker.target, self.counts.report()["live"]
+        self.tracker.settle(standing)
         self.report_limit(standing, wanted, wall, value, detail)
 
     def report_limit(self, standing: int, wanted: int, wall: str, value: Optional[int], detail: str) -> None:

@@ -25,8 +25,8 @@ SIGNAL_WAIT = 0.5
 """Seconds between checks for signals: a signal that comes just before the wait does not end it."""
 
 
-class Baton:
-    """Cancels any one of many blocked tasks, with a single lock for all of them.
+class LockToken:
+    """A cancellation token of many blocked tasks, which cancels any one of them, with a single lock for all.
 
     Every task sleeps by trying to acquire one lock, which is held. To cancel a task the lock is released:
     exactly one sleeper acquires it. If too many tasks are live, that one ends and releases the lock for the
@@ -38,11 +38,11 @@ class Baton:
         self._excess = excess
         self._lock = threading.Lock()
         self._lock.acquire()
-        self._guard = threading.Lock()
+        self._releasing = threading.Lock()
 
     def release(self) -> None:
         """Wake one sleeper, unless one is already being woken."""
-        with self._guard:
+        with self._releasing:
             if self._lock.locked():
                 self._lock.release()
 
@@ -80,17 +80,21 @@ class BlockingEngine(Engine):
 
     can = (*Engine.can, "stack")
 
-    bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BODIES, "sleep": Baton.sleep, "hold": Baton.wait}
+    bodies: ClassVar[Dict[str, Callable[..., None]]] = {
+        **BODIES,
+        "sleep": LockToken.sleep,
+        "hold": LockToken.wait,
+    }
     """Workload → the function that a task runs."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._awake = threading.Event()
-        self._guard = threading.Lock()  # protects the counters: task threads end concurrently
+        self._lock = threading.Lock()  # protects the counters: task threads end concurrently
         self._cancelling = 0  # tasks being cancelled that are not counted as cancelled yet
         self._starting = 0  # tasks being started by those that they replace, which have been counted as ended
-        self._baton = Baton(self._claim)
-        self._body: Body = self._baton.check
+        self._token = LockToken(self._claim)
+        self._body: Body = self._token.check
         # The C library loads its unwinding code when the first thread ends; with no memory left it would
         # abort the process then.
         first = threading.Thread(target=int)
@@ -106,7 +110,7 @@ class BlockingEngine(Engine):
 
     def load(self, workload: Workload) -> None:
         """Set the workload of new tasks; a user's function must be a plain one."""
-        self._body = load_body(workload, self._baton, self.bodies, self.running_target)
+        self._body = load_body(workload, self._token, self.bodies, self.running_target)
 
     def set_stack(self, size: int) -> None:
         """Set the stack size, in bytes, of threads started from now on."""
@@ -152,18 +156,18 @@ class BlockingEngine(Engine):
 
     def allow_replacements(self, count: int, wanted: int) -> None:
         """Let ``count`` tasks be replaced as they complete."""
-        with self._guard:
+        with self._lock:
             super().allow_replacements(count, wanted)
 
     def wanted(self) -> int:
         """Return how many tasks to create now, or, if negative, to cancel."""
-        with self._guard:
-            return self.goal.wanted(self.occupied)
+        with self._lock:
+            return self.tracker.wanted(self.occupied)
 
     def _claim(self) -> bool:
         """Claim one cancellation of the excess; return whether there was one left."""
-        with self._guard:
-            if self.goal.wanted(self.occupied, self._cancelling) >= 0:
+        with self._lock:
+            if self.tracker.wanted(self.occupied, self._cancelling) >= 0:
                 return False
             self._cancelling += 1
             return True
@@ -187,7 +191,7 @@ class BlockingEngine(Engine):
 
     def _shrink(self, count: int) -> None:
         """Cancel ``count`` tasks without waiting for their end."""
-        self._baton.release()
+        self._token.release()
 
     def queue_burst(self, burst: Burst) -> None:
         """Queue a burst; threads begin when they are started, so it cannot have ``older`` tasks."""
@@ -209,9 +213,9 @@ class BlockingEngine(Engine):
         except (RuntimeError, MemoryError) as error:
             self.hit_wall(error)
             return False
-        with self._guard:
+        with self._lock:
             self.counts.created += 1
-            self.goal.created(1)
+            self.tracker.created(1)
         return True
 
     def run_task(self, created: Optional[float] = None) -> None:
@@ -235,20 +239,20 @@ class BlockingEngine(Engine):
 
     def count_ended(self, how: str) -> None:
         """Count a task that has ``completed``, ``failed`` or been ``cancelled``; wake the next to cancel."""
-        with self._guard:
+        with self._lock:
             setattr(self.counts, how, getattr(self.counts, how) + 1)
             if how == "cancelled":
                 self._cancelling -= 1
-            wanted = self.goal.wanted(self.occupied, self._cancelling)
+            wanted = self.tracker.wanted(self.occupied, self._cancelling)
             replaced = how == "completed" and wanted > 0 and self.replacements > 0
             if replaced:
                 self.replacements -= 1
                 self._starting += 1
                 created = self.timing.choose()
-        if replaced and self._replace(created) and not self.goal.pending:
+        if replaced and self._replace(created) and not self.tracker.pending:
             return
         if wanted < 0:
-            self._baton.release()
+            self._token.release()
         self.wake()
 
     def _replace(self, created: Optional[float]) -> bool:
@@ -259,7 +263,7 @@ class BlockingEngine(Engine):
             started = True
         except (RuntimeError, MemoryError):
             pass  # this thread still exists: without it, the engine may be able to start one
-        with self._guard:
+        with self._lock:
             self._starting -= 1
             self.counts.created += started
             return started

@@ -24,42 +24,42 @@ class Cancelled(BaseException):
     """Raised inside a task that has been cancelled."""
 
 
-# Each is called with its baton: it sleeps on it, and is cancelled by it raising `Cancelled`.
+# Each is called with its token: it sleeps on it, and is cancelled by it raising `Cancelled`.
 
 
-def _ticks(baton: Any, count: int, seconds: float) -> None:
+def _ticks(token: Any, count: int, seconds: float) -> None:
     for _ in range(count):
-        baton.sleep(seconds)
+        token.sleep(seconds)
 
 
-def _payload(baton: Any, size: int) -> None:
+def _payload(token: Any, size: int) -> None:
     held = b"\xff" * size  # zeros would be pages that are never touched
-    baton.wait()
+    token.wait()
     del held
 
 
-def _spin(baton: Any, seconds: float) -> None:
-    spin_until(baton, thread_time() + seconds)
+def _spin(token: Any, seconds: float) -> None:
+    spin_until(token, thread_time() + seconds)
 
 
-def spin_until(baton: Any, end: float) -> None:
+def spin_until(token: Any, end: float) -> None:
     """Use CPU time until this thread has used ``end`` seconds of it."""
     while thread_time() < end:
-        baton.check()
+        token.check()
         for _ in range(SPINS_PER_CHECK):
             pass
 
 
-def _nop(baton: Any) -> None:
+def _nop(token: Any) -> None:
     pass
 
 
 BODIES: Bodies = {"ticks": _ticks, "payload": _payload, "spin": _spin, "nop": _nop}
-"""Workload → the function that a task runs; ``sleep`` and ``hold`` are methods of the baton."""
+"""Workload → the function that a task runs; ``sleep`` and ``hold`` are methods of the token."""
 
 
 def load_body(
-    workload: Workload, baton: Any, bodies: Bodies, running: Callable[[], int]
+    workload: Workload, token: Any, bodies: Bodies, running: Callable[[], int]
 ) -> Callable[[], object]:
     """Return what a task of ``workload`` calls; a user's function must be a plain one.
 
@@ -73,5 +73,5 @@ def load_body(
         return own
     body, durations = bodies[SLEEPS.get(workload.word, workload.word)], workload.durations(running)
     if durations:
-        return lambda: body(baton, durations())
-    return partial(body, baton, *workload.values)
+        return lambda: body(token, durations())
+    return partial(body, token, *workload.values)

@@ -152,7 +152,7 @@ class EventLoopEngine(LoopEngine):
                     keep(task)
         finally:
             self.counts.created += made
-            self.goal.created(made)
+            self.tracker.created(made)
         return task
 
     def create_list(self, count: int, older: List[asyncio.Task[object]]) -> List[asyncio.Task[object]]:

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Optional, Tuple
 
-    from concwatch.worker.goal import Counts, Goal
+    from concwatch.worker.target import Counts, TargetTracker
 
 
 class FileWall:
@@ -21,8 +21,10 @@ class FileWall:
     many at once, and each that fails would be replaced by one that fails as well.
     """
 
-    def __init__(self, goal: Goal, counts: Counts, submit: Callable[[Callable[[], None]], None]) -> None:
-        self._goal = goal
+    def __init__(
+        self, tracker: TargetTracker, counts: Counts, submit: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._tracker = tracker
         self._counts = counts
         self._submit = submit
         self._pending = Lock()  # acquired while the target is still to be lowered
@@ -40,11 +42,11 @@ class FileWall:
 
     def _settle(self) -> None:
         self._pending.release()
-        goal, live = self._goal, self._counts.live
-        if live <= goal.target:  # otherwise too many are live, and are being cancelled anyway
-            again = self._hit is not None and self._hit[1] == goal.target
-            wanted = self._hit[0] if self._hit and again else goal.target
-            goal.settle(live)
+        tracker, live = self._tracker, self._counts.live
+        if live <= tracker.target:  # otherwise too many are live, and are being cancelled anyway
+            again = self._hit is not None and self._hit[1] == tracker.target
+            wanted = self._hit[0] if self._hit and again else tracker.target
+            tracker.settle(live)
             self._hit = wanted, live
 
     def check(self, report: Callable[..., None]) -> None:
@@ -62,5 +64,5 @@ class FileWall:
         from errno import EMFILE  # only here: an idle worker does not need it
 
         hit, self._hit = self._hit, None
-        if hit is not None and hit[1] == self._goal.target:  # otherwise another target has been set since
+        if hit is not None and hit[1] == self._tracker.target:  # otherwise another target has been set since
             report(hit[1], hit[0], open_files.WALL, open_files.open_file_limit(), os.strerror(EMFILE))

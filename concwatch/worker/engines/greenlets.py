@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from concwatch.worker.workloads import Durations, Workload
 
 
-class HubBaton:
+class HubToken:
     """What greenlets sleep on. Killing one raises an exception in it, so there is nothing to check."""
 
     sleep = staticmethod(gevent.sleep)
@@ -36,7 +36,7 @@ class HubBaton:
 
 
 # A sleeping greenlet runs gevent.sleep itself: a frame around it would add to its bytes.
-DIRECT: Dict[str, Callable[..., object]] = {"sleep": gevent.sleep, "hold": HubBaton.wait}
+DIRECT: Dict[str, Callable[..., object]] = {"sleep": gevent.sleep, "hold": HubToken.wait}
 
 
 def _patch_sockets() -> None:
@@ -73,7 +73,7 @@ class GeventEngine(LoopEngine):
         # Started again in its own callback, a timer of gevent 25.9 and 26.9 fires at once, without end.
         self._timer = hub.loop.timer(PROBE, PROBE)
         # Greenlets get their arguments directly: a partial would cost each 500 bytes more of stack.
-        self._call: Tuple[Any, ...] = (HubBaton.check,)
+        self._call: Tuple[Any, ...] = (HubToken.check,)
         self._durations: Optional[Durations] = None  # returns the last argument of each call
 
     def wake(self) -> None:
@@ -95,7 +95,7 @@ class GeventEngine(LoopEngine):
         else:
             word = SLEEPS.get(workload.word, workload.word)
             self._durations = workload.durations(self.running_target)
-            body = (DIRECT[word],) if word in DIRECT else (BODIES[word], HubBaton)
+            body = (DIRECT[word],) if word in DIRECT else (BODIES[word], HubToken)
             self._call = (*body, *(() if self._durations else workload.values))
         self.batch = Batch()  # how long the new tasks take to create is unknown
 
@@ -129,7 +129,7 @@ class GeventEngine(LoopEngine):
                 keep(greenlet)
         finally:
             self.counts.created += made
-            self.goal.created(made)
+            self.tracker.created(made)
         return greenlet
 
     def create_list(self, count: int, older: List[gevent.Greenlet]) -> List[gevent.Greenlet]:

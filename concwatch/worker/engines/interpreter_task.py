@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 1_000_000.0
 
 
-class PipeBaton:
+class PipeToken:
     """Cancels blocked tasks in any interpreter: each byte in a pipe cancels the task that reads it.
 
     Interpreters cannot share a lock, but a file descriptor. ``end`` is the pipe's read end, non-blocking.
@@ -48,7 +48,7 @@ class PipeBaton:
             self.sleep(LONGEST_WAIT)
 
 
-PIPE_BODIES: Bodies = {**BODIES, "sleep": PipeBaton.sleep, "hold": PipeBaton.wait}
+PIPE_BODIES: Bodies = {**BODIES, "sleep": PipeToken.sleep, "hold": PipeToken.wait}
 
 _body: Dict[Tuple[int, str, Optional[str]], Callable[[], object]] = {}
 """The function of the last task, cached: most tasks have the same workload."""
@@ -58,7 +58,7 @@ def run(end: int, spec: str, url: Optional[str]) -> Tuple[str, float, float]:
     """Run one task; return how it ended, when it began, and when it ended (seconds, monotonic).
 
     Args:
-        end: the read end of a `PipeBaton`.
+        end: the read end of a `PipeToken`.
         spec: the workload.
         url: what ``http`` fetches.
     """
@@ -67,7 +67,7 @@ def run(end: int, spec: str, url: Optional[str]) -> Tuple[str, float, float]:
         workload = parse(spec)
         workload.url = url
         _body.clear()
-        _body[key] = load_body(workload, PipeBaton(end), PIPE_BODIES, int)
+        _body[key] = load_body(workload, PipeToken(end), PIPE_BODIES, int)
     begun = monotonic()
     try:
         _body[key]()

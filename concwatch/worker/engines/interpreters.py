@@ -11,7 +11,7 @@ from functools import partial
 import concwatch
 from concwatch.worker.engines.base import CPYTHON_COMMANDS
 from concwatch.worker.engines.bodies import load_body
-from concwatch.worker.engines.interpreter_task import PIPE_BODIES, PipeBaton, run
+from concwatch.worker.engines.interpreter_task import PIPE_BODIES, PipeToken, run
 from concwatch.worker.engines.pool import PoolEngine
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class InterpretersEngine(PoolEngine):
     def load(self, workload: Workload) -> None:
         """Set the workload of new tasks; a user's function must be a plain one."""
         load_body(
-            workload, PipeBaton(self._read_end), PIPE_BODIES, self.running_target
+            workload, PipeToken(self._read_end), PIPE_BODIES, self.running_target
         )  # raises if it is wrong
         spec, durations = workload.spec, workload.durations(self.running_target)
         # Drawn here: interpreters that drew their own durations would all draw the same ones.
@@ -65,7 +65,7 @@ class InterpretersEngine(PoolEngine):
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
-        with self._guard:
+        with self._lock:
             future = self._executor.submit(run, self._read_end, self._spec(), self._url)
             self._submitted.append(future)
         self._drop_started()
@@ -74,7 +74,7 @@ class InterpretersEngine(PoolEngine):
         )
 
     def _drop_started(self) -> None:
-        with self._guard:
+        with self._lock:
             while self._submitted and (self._submitted[0].running() or self._submitted[0].done()):
                 self._submitted.popleft()
 
@@ -100,7 +100,7 @@ class InterpretersEngine(PoolEngine):
 
     def _cancel_newest(self) -> bool:
         """Cancel the newest waiting job; return whether there was one."""
-        with self._guard:
+        with self._lock:
             while self._submitted:
                 if self._submitted.pop().cancel():
                     self.counts.cancelled += 1
@@ -109,22 +109,22 @@ class InterpretersEngine(PoolEngine):
 
     def _withdraw(self) -> int:
         """Cancel all waiting jobs without counting them; return how many."""
-        with self._guard:
+        with self._lock:
             jobs, self._submitted = self._submitted, deque()
         return sum(job.cancel() for job in jobs)
 
     # Each byte in the pipe cancels one task; ``_cancelling`` includes it until the task has been counted.
 
     def _cancel_running(self) -> None:
-        with self._guard:
-            count = -self.goal.wanted(self.occupied, self._cancelling)
+        with self._lock:
+            count = -self.tracker.wanted(self.occupied, self._cancelling)
             if count > 0:
                 self._cancelling += os.write(self._write_end, bytes(count))
 
     def _retract_cancellations(self) -> None:
         """Read cancellations back that no task has read yet and that are no longer wanted."""
-        with self._guard:
-            while self._cancelling and self.goal.wanted(self.occupied, self._cancelling - 1) >= 0:
+        with self._lock:
+            while self._cancelling and self.tracker.wanted(self.occupied, self._cancelling - 1) >= 0:
                 try:
                     os.read(self._read_end, 1)
                 except BlockingIOError:

@@ -192,4 +192,4 @@ class LoopEngine(Engine):
 
     def excess(self) -> int:
         """Return how many tasks are still to be cancelled, besides those already being cancelled."""
-        return -self.goal.wanted(self.counts.live) - len(self.cancelling)
+        return -self.tracker.wanted(self.counts.live) - len(self.cancelling)

@@ -44,13 +44,13 @@ class PoolEngine(BlockingEngine):
 
     def running_target(self) -> int:
         """Return how many jobs are to run at once."""
-        return min(self.goal.target, self._threads)
+        return min(self.tracker.target, self._threads)
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
         # The executor queues a job before it fails to start a thread. Another thread may still run it, but
         # its number is not waiting, so that it does nothing.
-        with self._guard:
+        with self._lock:
             number = next(self._numbers)
             # Every argument takes 16 bytes more per job.
             self._waiting[number] = self._executor.submit(
@@ -58,7 +58,7 @@ class PoolEngine(BlockingEngine):
             )
 
     def _run_job(self, number: int, created: Optional[float] = None) -> None:
-        with self._guard:
+        with self._lock:
             begun = self._waiting.pop(number, None)
         if begun is not None:
             self.run_task(created)
@@ -72,11 +72,11 @@ class PoolEngine(BlockingEngine):
         self.wake()
 
     def _cancel_running(self) -> None:
-        self._baton.release()
+        self._token.release()
 
     def _cancel_newest(self) -> bool:
         """Cancel the newest waiting job; return whether there was one."""
-        with self._guard:
+        with self._lock:
             if not self._waiting:
                 return False
             _, future = self._waiting.popitem()
@@ -86,7 +86,7 @@ class PoolEngine(BlockingEngine):
 
     def _withdraw(self) -> int:
         """Cancel all waiting jobs without counting them; return how many."""
-        with self._guard:
+        with self._lock:
             moving = len(self._waiting)
             self._waiting.clear()
         return moving
@@ -96,7 +96,7 @@ class PoolEngine(BlockingEngine):
         if not 1 <= count <= MAX_THREADS:
             raise ValueError(f"{count} threads: expected a number from 1 to {MAX_THREADS:,}")
         new = self.new_executor(count)
-        with self._guard:  # jobs that end on the old threads are replaced on the new ones
+        with self._lock:  # jobs that end on the old threads are replaced on the new ones
             old, self._executor, self._threads = self._executor, new, count
         moving = self._withdraw()
         old.shutdown(wait=False, cancel_futures=True)
@@ -104,7 +104,7 @@ class PoolEngine(BlockingEngine):
             try:
                 self.start_one()
             except (RuntimeError, MemoryError) as error:
-                with self._guard:
+                with self._lock:
                     self.counts.cancelled += moving - moved
                 self.hit_wall(error)
                 break

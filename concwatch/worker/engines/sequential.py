@@ -25,7 +25,7 @@ class SequentialEngine(BlockingEngine):
         self._waiting = self._begun = 0
         # Position in the queue and time of creation of the waiting tasks that are timed.
         self._timed: Deque[Tuple[int, float]] = deque()
-        self._begin = threading.Condition(self._guard)
+        self._begin = threading.Condition(self._lock)
         threading.Thread(target=self._run, name="tasks", daemon=True).start()
 
     def set_stack(self, size: int) -> None:
@@ -61,9 +61,9 @@ class SequentialEngine(BlockingEngine):
 
     def _shrink(self, count: int) -> None:
         """Cancel waiting tasks first, then the running one if it is still too many."""
-        with self._guard:
+        with self._lock:
             # Recomputed: the running task may have ended since ``count`` was computed.
-            excess = -self.goal.wanted(self.occupied, self._cancelling)
+            excess = -self.tracker.wanted(self.occupied, self._cancelling)
             waiting = max(0, min(excess, self._waiting))
             self._waiting -= waiting  # the last ones in the queue
             while self._timed and self._timed[-1][0] > self._begun + self._waiting:

@@ -43,7 +43,7 @@ class Counts:
         }
 
 
-class Goal:
+class TargetTracker:
     """The target of an engine, and how many tasks are still missing."""
 
     __slots__ = (

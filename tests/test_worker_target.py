@@ -4,44 +4,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.worker.goal import Counts, Goal
+from concwatch.worker.target import Counts, TargetTracker
 
 numbers = st.integers(0, 1_000)
 
 
 class Model:
-    """An engine that follows its goal in slices; ``target`` tasks are live at first."""
+    """An engine that follows its target in slices; ``target`` tasks are live at first."""
 
     def __init__(self, refill: bool = True, target: int | None = None):
-        self.goal = Goal()
+        self.tracker = TargetTracker()
         self.counts = Counts()
-        self.goal.set_refill(refill)
+        self.tracker.set_refill(refill)
         self.reported = []
         if target is not None:
             self.set_target(target)
             self.settle()
 
     def set_target(self, target, now=0.0):
-        self.goal.set_target(target, self.counts, now)
+        self.tracker.set_target(target, self.counts, now)
 
     def step(self, most=10**9):
-        wanted = self.goal.wanted(self.counts.live)
+        wanted = self.tracker.wanted(self.counts.live)
         if wanted > 0:
             self.counts.created += min(wanted, most)
-            self.goal.created(min(wanted, most))
+            self.tracker.created(min(wanted, most))
         else:
             self.counts.cancelled += min(-wanted, most)
-        fields = self.goal.reached(self.counts, 1.0)
+        fields = self.tracker.reached(self.counts, 1.0)
         if fields:
             self.reported.append(fields)
         return wanted
 
     def replace(self, times=1):
         for _ in range(times):
-            self.goal.replace(self.counts.live)
+            self.tracker.replace(self.counts.live)
 
     def wanted(self):
-        return self.goal.wanted(self.counts.live)
+        return self.tracker.wanted(self.counts.live)
 
     def settle(self, most=10**9):
         for _ in range(10_000):
@@ -89,9 +89,9 @@ def test_turning_refill_off_drops_tasks_not_yet_created():
     model = Model()
     model.set_target(100)
     model.step(most=30)
-    model.goal.set_refill(False)
+    model.tracker.set_refill(False)
     assert model.wanted() == 0
-    model.goal.set_refill(True)
+    model.tracker.set_refill(True)
     assert model.wanted() == 70
 
 
@@ -136,10 +136,10 @@ def test_settling_only_lowers_the_target_and_reports_nothing(refill, target, liv
     model.set_target(target)
     model.step(live)
     reported = len(model.reported)
-    model.goal.settle(model.counts.live)
-    assert model.goal.target == min(target, live)
-    model.goal.settle(model.counts.live + more)
-    assert model.goal.target == min(target, live)
+    model.tracker.settle(model.counts.live)
+    assert model.tracker.target == min(target, live)
+    model.tracker.settle(model.counts.live + more)
+    assert model.tracker.target == min(target, live)
     assert model.step() == 0
     assert len(model.reported) == reported
 
@@ -151,11 +151,11 @@ def test_reached_is_reported_once_with_the_changes_since_the_command(refill):
     model.settle()
     model.counts.completed += 4
     model.set_target(20, now=7.0)
-    model.goal.created(14)
+    model.tracker.created(14)
     model.counts.created += 14
     expected = {"target": 20, "live": 20, "created": 14, "cancelled": 0, "seconds": 2.5}
-    assert model.goal.reached(model.counts, 9.5) == expected
-    assert model.goal.reached(model.counts, 9.6) is None
+    assert model.tracker.reached(model.counts, 9.5) == expected
+    assert model.tracker.reached(model.counts, 9.6) is None
     model.set_target(5, now=10.0)
     model.settle()
     assert model.reported[-1] == {"target": 5, "live": 5, "created": 0, "cancelled": 15, "seconds": -9.0}
@@ -165,23 +165,23 @@ def test_a_target_of_tasks_that_end_at_once_is_reached():
     model = Model(refill=False)
     model.set_target(10)
     for _ in range(10):
-        assert model.goal.reached(model.counts, 1.0) is None
+        assert model.tracker.reached(model.counts, 1.0) is None
         model.counts.created += 1
-        model.goal.created(1)
+        model.tracker.created(1)
         model.counts.completed += 1
     expected = {"target": 10, "live": 0, "created": 10, "cancelled": 0, "seconds": 1.0}
-    assert model.goal.reached(model.counts, 1.0) == expected
+    assert model.tracker.reached(model.counts, 1.0) == expected
 
 
 def test_a_task_being_cancelled_does_not_count_for_the_next_target():
-    goal, counts = Goal(), Counts()
-    goal.set_target(30, counts, 0.0)
+    tracker, counts = TargetTracker(), Counts()
+    tracker.set_target(30, counts, 0.0)
     counts.created = 30
-    goal.created(30)
-    goal.set_refill(False)
-    goal.replace(counts.live)
+    tracker.created(30)
+    tracker.set_refill(False)
+    tracker.replace(counts.live)
     counts.cancelled = 29
-    assert goal.wanted(counts.live, 1) == 0  # the last one is being cancelled
-    goal.set_target(5, counts, 1.0)
+    assert tracker.wanted(counts.live, 1) == 0  # the last one is being cancelled
+    tracker.set_target(5, counts, 1.0)
     counts.cancelled = 30
-    assert goal.wanted(counts.live) == 5
+    assert tracker.wanted(counts.live) == 5

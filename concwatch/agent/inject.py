@@ -45,7 +45,8 @@ def script(address: str, package: str = PACKAGE) -> str:
 def gdb_command(pid: int, file: str) -> List[str]:
     """Return the command that makes gdb execute `script`, written to ``file``, in a process; for development.
 
-    It stops the process for about 0.3 s; other threads run while gdb waits for the interpreter's lock.
+    It stops the process for about 0.3 s; other threads run while gdb waits for the interpreter's lock. It may
+    stop where no Python code may run: one of 19 busy programs (CPython 3.12.1) crashed.
     """
     call = f"(lambda file: (exec(file.read(), {{}}), file.close()))(open({file!a}))"
     text = call.replace("\\", "\\\\").replace('"', '\\"')

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
+from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
 from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
@@ -21,10 +23,16 @@ from concwatch.watch.watching import Watching
     "attach",
     help="Follow the tasks of running processes, by PID. They keep running when concwatch ends.\n\n"
     "Python 3.14 or newer loads the agent while it runs. An older Python can be followed if the program has "
-    "called concwatch.agent.start(). Any other process is measured from outside only.",
+    "called concwatch.agent.start(). Any other process is measured from outside only.\n\n"
+    f"{EXPECTATIONS}",
 )
 @click.argument("pids", metavar="PID...", nargs=-1, type=PID, required=True)
-@click.option("--gdb", is_flag=True, help="For development: inject the agent into an older Python with gdb.")
+@options(OPTIONS)
+@click.option(
+    "--gdb",
+    is_flag=True,
+    help="For development: inject the agent into an older Python with gdb, which can crash it.",
+)
 @click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
 @click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
@@ -39,26 +47,41 @@ def command(
     recordings: str,
     screenshots: Path,
     cells: bool,
+    **others: Any,
 ) -> None:
     """Attach to processes."""
+    unattended = Unattended(**others)
+    unattended.check()
     for pid in pids if host is None else ():
         problem = why_not_attachable(pid)
         if problem:
             raise click.UsageError(problem)
-    check_display("concwatch watch --json")
-    display = Display()
-    display.picture_cells = cells
-    from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
-
+    if not unattended.asked:
+        check_display("concwatch attach --json")
     target = LocalHost(AgentListener()) if host is None else RemoteHost(host)
     watching = Watching(target, outcomes=outcomes, trace=trace)
     try:
         for pid in dict.fromkeys(pids):
             watching.attach(pid, gdb)
-        session = SessionRecording(Path(recordings), open_recorder(record, ()))
-        status = display.run(WatchApp(watching, None, screenshots, session, display.theme))
+        recorder = open_recorder(record, ())
+        if unattended.asked:
+            with unattended.exporters() as exporters:
+                status = unattended.follow(watching, None, recorder, exporters)
+        else:
+            status = _on_screen(watching, SessionRecording(Path(recordings), recorder), screenshots, cells)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     finally:
         watching.close()
     if target.problem:
         raise click.UsageError(target.problem)
     sys.exit(status)
+
+
+def _on_screen(watching: Watching, recording: SessionRecording, pictures: Path, cells: bool) -> int:
+    """Follow processes on the screen. Return the exit status."""
+    display = Display()
+    display.picture_cells = cells
+    from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
+
+    return display.run(WatchApp(watching, None, pictures, recording, display.theme))

@@ -219,6 +219,16 @@ def _cluster(text: str) -> str:
     return text
 
 
+def _address(text: str) -> tuple[str, int]:
+    """Parse ``[HOST:]PORT``."""
+    host, _, port = text.strip().rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(
+            f'"{text[:60]}" is not an address: expected a port or HOST:PORT, such as 9464 or 0.0.0.0:9464'
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 def _window(text: str) -> float:
     seconds = parse_seconds(text)
     if not WINDOWS[0] <= seconds <= WINDOWS[-1]:
@@ -247,6 +257,7 @@ HOST = Parsed(
     "host", lambda text: hosts.find_host(text, configured_hosts()), lambda: [hosts.LOCAL, *configured_hosts()]
 )
 SIZE = Parsed("size", _budget)
+ADDRESS = Parsed("address", _address)
 SECONDS = Parsed("seconds", number_parser(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
 RATE = Parsed("hz", number_parser(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed("n[,n...]", _counts)

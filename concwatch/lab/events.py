@@ -13,10 +13,10 @@ KEPT = 1_000
 
 Severity = Literal["info", "warning", "error"]
 
-Kind = Literal["", "agent", "ended", "leak", "leak_withdrawn", "left_over", "memory"]
+Kind = Literal["", "agent", "ended", "leak", "leak_withdrawn", "left_over", "memory", "export"]
 """What an event of a watched program is about; an empty string for anything else."""
 
-KINDS: tuple[Kind, ...] = ("agent", "ended", "leak", "leak_withdrawn", "left_over", "memory")
+KINDS: tuple[Kind, ...] = ("agent", "ended", "leak", "leak_withdrawn", "left_over", "memory", "export")
 """The kinds that reports count, without the empty one."""
 
 

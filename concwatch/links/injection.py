@@ -153,7 +153,24 @@ def _run(command: list[str], problem: Callable[[str], str]) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return problem(str(error))
+    words = done.stderr.strip().splitlines()
+    refused = next((line for line in words if "not permitted" in line), "")  # gdb's own status is 0 then
+    if refused:
+        return problem(f"{refused.strip().rstrip('.')}: {_how_to_permit()}")
     if done.returncode:
-        last = done.stderr.strip().splitlines()
-        return problem(last[-1] if last else f"exit status {done.returncode}")
+        return problem(words[-1] if words else f"exit status {done.returncode}")
     return None
+
+
+def _how_to_permit() -> str:
+    """Return what lets this user trace a process."""
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
+            scope = int(file.read())
+    except (OSError, ValueError):
+        scope = 0
+    if scope == 3:
+        return "kernel.yama.ptrace_scope is 3, which only a restart of the system changes"
+    if scope:
+        return "sudo sysctl kernel.yama.ptrace_scope=0 permits it to processes of the same user"
+    return "it needs the capability SYS_PTRACE, such as docker run --cap-add SYS_PTRACE, or the same user"

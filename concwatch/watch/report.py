@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from concwatch.lab.events import KINDS
 from concwatch.lab.snapshot import Snapshot
 from concwatch.lab.unit import BYTES, COUNT, SECONDS, Unit
 from concwatch.measure.expect import FigureExpectation
@@ -49,6 +50,10 @@ FIGURES: Mapping[str, WatchFigure] = {
 }
 
 
+EVENTS = "events"
+"""The subject of expectations of how many events of a kind there were: ``events.leak <= 0``."""
+
+
 class ProcessRecord(Struct):
     """Figures of one process that its lane does not keep."""
 
@@ -86,11 +91,27 @@ class WatchRecord:
             "exit": exit_status,
             "seconds": round(seconds, 3),
             "left_out": self._watching.left_out,
+            "event_counts": self._event_counts(),
+            "events": [
+                {
+                    "seconds": round(event.time, 3),
+                    "process": event.lane,
+                    "kind": event.kind,
+                    "severity": event.severity,
+                    "text": event.text,
+                }
+                for event in self._watching.events.since(0)
+            ],
             "processes": [
                 self._process(lane, self._records.get(lane.number, ProcessRecord()))
                 for lane in self._watching.lanes
             ],
         }
+
+    def _event_counts(self) -> dict[str, int]:
+        """Return the events of each kind, also of those that are not kept; leaks without those withdrawn."""
+        counts: dict[str, int] = {kind: self._watching.events.kinds[kind] for kind in KINDS}
+        return {**counts, "leak": counts["leak"] - counts["leak_withdrawn"]}
 
     def _process(self, lane: WatchedProcess, record: ProcessRecord) -> dict[str, Any]:
         tick = lane.tick
@@ -163,6 +184,12 @@ class WatchExpectation(FigureExpectation):
 
     def judge(self, report: Mapping[str, Any]) -> "WatchVerdict":
         """Compare it with a report of `WatchRecord.as_json`."""
+        if self.subject == EVENTS and self.figure in KINDS:
+            count = report["event_counts"][self.figure]
+            texts = [event["text"] for event in report["events"] if event["kind"] == self.figure]
+            return WatchVerdict(
+                self, count, self.holds(count), "" if self.holds(count) else "; ".join(texts[-3:])
+            )
         rows = report["processes"]
         if self.subject:
             rows = [group for row in rows for group in row["groups"] if group["name"] == self.subject]
@@ -195,7 +222,8 @@ class WatchVerdict(Struct, frozen=True):
 
     def sentence(self) -> str:
         """Return the expectation and what was measured instead."""
-        form = FIGURES[self.expectation.figure].unit.format
+        figure = FIGURES.get(self.expectation.figure)
+        form = (figure.unit if figure else COUNT).format
         found = "not measured" if self.measured is None else form(self.measured)
         return f"expected {self.expectation.text}: {found}" + (f": {self.culprits}" if self.culprits else "")
 
@@ -210,9 +238,12 @@ def parse_watch_expectation(text: str) -> WatchExpectation:
     Raises:
         ValueError: it is malformed; the message is one line that says what was expected.
     """
-    form = '[GROUP.]FIGURE OP VALUE, such as "left_over <= 0"'
+    form = '[GROUP.]FIGURE OP VALUE, such as "left_over <= 0" or "events.leak <= 0"'
     return WatchExpectation.parse(
         text,
         form,
-        lambda group: {name: row.unit for name, row in FIGURES.items() if row.of_groups or not group},
+        lambda group: {
+            **{name: row.unit for name, row in FIGURES.items() if row.of_groups or not group},
+            **(dict.fromkeys(KINDS, COUNT) if group == EVENTS else {}),
+        },
     )

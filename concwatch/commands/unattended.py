@@ -1,0 +1,249 @@
+"""Following a program without a screen: its report, expectations, metrics, and events for other programs."""
+
+import asyncio
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+
+from concwatch.commands.passing import signals_passed_on
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.values import ADDRESS, SECONDS, Parsed
+from concwatch.console import print_error, print_json
+from concwatch.exporters.event_command import EventCommand
+from concwatch.exporters.event_lines import EventLog
+from concwatch.exporters.exporter import Exporter
+from concwatch.files import why_not_writable, write_atomically
+from concwatch.measure.expect import COMPARISONS
+from concwatch.watch.program import Program, StartedProgram
+from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, parse_watch_expectation
+from concwatch.watch.session import terminate
+from concwatch.watch.watching import HZ, Watching
+
+if TYPE_CHECKING:
+    from concwatch.recordings.recorder import Recorder
+
+Created = TypeVar("Created")
+
+WAITS_BEFORE_END = 0.5
+"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait."""
+
+SAVE_INTERVAL = 10.0
+"""Seconds between two reports that are written while the program runs."""
+
+WAITS_GROUPS = 10
+"""The number of groups of each process for which they are asked."""
+
+EXPECTATIONS = (
+    "\b\nExpectations:\n"
+    f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"
+    "  coroutine function, and FIGURE is one of:\n"
+    f"    {', '.join(list(FIGURES)[:9])},\n    {', '.join(list(FIGURES)[9:])}\n"
+    "  events.KIND OP VALUE, such as events.leak <= 0: how many events of a kind there were"
+)
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--json": {
+        "metavar": "FILE|-",
+        "help": "Write a report as one JSON object to FILE, or with - to standard output.",
+    },
+    "--metrics": {
+        "type": ADDRESS,
+        "metavar": "[HOST:]PORT",
+        "help": "Serve OpenMetrics for Prometheus at /metrics; on 127.0.0.1 unless a HOST is given.",
+    },
+    "--log": {
+        "metavar": "FILE|-",
+        "help": "Append each event to FILE as a JSON line when it happens, or with - print it.",
+    },
+    "--sample-log": {
+        "type": SECONDS,
+        "metavar": "S",
+        "help": "With --log: add a line with the figures of each process every S seconds.",
+    },
+    "--on-event": {
+        "metavar": "COMMAND",
+        "help": "Run a shell command for each event, which gets it as a line of JSON on its standard input.",
+    },
+    "--seconds": {"type": SECONDS, "metavar": "S", "help": "End after S seconds."},
+    "--expect": {
+        "type": Parsed("expectation", parse_watch_expectation),
+        "multiple": True,
+        "metavar": "EXPECTATION",
+        "help": 'Exit with status 1 unless this holds, such as "left_over <= 0". Can be repeated.',
+    },
+}
+"""The options of which the first five show no screen; the others need one of those."""
+
+
+class Unattended(Struct, frozen=True):
+    """The values of `OPTIONS`."""
+
+    json: str | None
+    metrics: tuple[str, int] | None
+    log: str | None
+    sample_log: float | None
+    on_event: str | None
+    seconds: float | None
+    expect: Sequence[WatchExpectation]
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is to be no screen."""
+        return any(value is not None for value in (self.json, self.metrics, self.log, self.on_event))
+
+    @property
+    def output(self) -> int | None:
+        """The descriptor for the program's standard output: that of errors if it is used here; else None."""
+        return sys.stderr.fileno() if "-" in (self.json, self.log) else None
+
+    def check(self) -> None:
+        """Check the values that depend on each other.
+
+        Raises:
+            click.UsageError: one line: an option has no effect, or a file cannot be written.
+        """
+        context = click.get_current_context()
+        for name in ("seconds", "expect"):
+            if not self.asked and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--{name} has no effect on the screen: expected --json FILE with it")
+        if self.sample_log is not None and self.log is None:
+            raise click.UsageError("--sample-log has no effect without --log: expected --log FILE with it")
+        if self.json == self.log == "-":
+            raise click.UsageError("--json - and --log - print to the same place: expected a FILE for one")
+        problem = why_not_writable(Path(self.json)) if self.json not in (None, "-") else None
+        if problem:
+            raise click.UsageError(
+                f"--json: {self.json}: {problem}: expected a file that can be written, or -"
+            )
+
+    def follow(
+        self,
+        watching: Watching,
+        program: StartedProgram | None,
+        recorder: "Recorder | None",
+        exporters: Sequence[Exporter],
+    ) -> int:
+        """Follow a program until it ends, and write the report. Return the exit status.
+
+        Args:
+            watching: the program.
+            program: it, if it was started; else the processes attached to are followed until they have ended.
+            recorder: records it, if given.
+            exporters: the context of `exporters`.
+
+        Raises:
+            ValueError: the host cannot be reached; the message is one line.
+        """
+        record = WatchRecord(watching)
+        if recorder is not None:
+            recorder.observe(watching)
+        command = program.command if program else ()
+
+        def report() -> dict[str, Any]:
+            status = program.exit_status if program and program.status is not None else None
+            return record.as_json(command, status, watching.clock() - watching.began)
+
+        def save() -> None:
+            """Write the report so far, of which little is lost if concwatch is killed."""
+            if self.json not in (None, "-"):
+                _write(self.json, report())
+
+        stopped = 0
+        for exporter in exporters:
+            exporter.observe(watching)
+        if isinstance(program, Program):
+            with signals_passed_on(program.send_signal):
+                asyncio.run(self._step(watching, program, save))
+                terminate(watching, program)
+        else:
+            _, stopped = run_until_signal(self._step(watching, program, save))
+        if watching.host.problem and not watching.lanes:
+            raise ValueError(watching.host.problem)
+        if recorder is not None:
+            recorder.stop("done")
+            if recorder.problem:
+                print_error(recorder.problem)
+        found = report()
+        verdicts = [expectation.judge(found) for expectation in self.expect]
+        if verdicts:
+            found["expectations"] = [verdict.as_json() for verdict in verdicts]
+        if self.json == "-":
+            print_json(found)
+        elif self.json is not None:
+            _write(self.json, found)
+        for verdict in verdicts:
+            if not verdict.holds:
+                print_error(verdict.sentence())
+        failed = int(not all(verdict.holds for verdict in verdicts))
+        if program is None:  # a signal is how following running processes usually ends
+            return failed
+        return 128 + stopped if stopped else failed or program.exit_status
+
+    @contextmanager
+    def exporters(self) -> Iterator[Sequence[Exporter]]:
+        """Create the exporters that were asked for, before the program starts, and close them at the end.
+
+        Raises:
+            ValueError: one cannot be created; the message is one line.
+        """
+        with ExitStack() as stack:
+            found: list[Exporter] = []
+            if self.log is not None:
+                found.append(_named("--log", EventLog, self.log, self.sample_log))
+            if self.metrics is not None:
+                try:
+                    from concwatch.exporters.openmetrics import MetricsServer  # an extra
+                except ImportError:
+                    raise ValueError(
+                        "--metrics needs prometheus-client: pip install 'concwatch[metrics]'"
+                    ) from None
+                server = _named("--metrics", MetricsServer, *self.metrics)
+                click.echo(f"concwatch: metrics at {server.address}", err=True)
+                found.append(server)
+            if self.on_event is not None:
+                found.append(EventCommand(self.on_event))
+            for exporter in found:
+                stack.callback(exporter.close)
+            yield found
+
+    async def _step(
+        self, watching: Watching, program: StartedProgram | None, save: Callable[[], None]
+    ) -> None:
+        """Step until the program ends, or for ``seconds``; save the report every `SAVE_INTERVAL`."""
+        save_due = watching.began + SAVE_INTERVAL
+        ends = math.inf if self.seconds is None else watching.began + self.seconds
+        requested = False
+        try:
+            while watching.clock() < ends and (program.status is None if program else watching.alive):
+                watching.step()
+                if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
+                    requested = True
+                    watching.request_waits(WAITS_GROUPS)
+                if watching.clock() >= save_due:
+                    save_due = watching.clock() + SAVE_INTERVAL
+                    save()
+                await asyncio.sleep(1 / HZ)
+        finally:
+            await watching.host.finish()
+            watching.step()
+
+
+def _named(option: str, create: Callable[..., Created], *arguments: Any) -> Created:
+    """Create an exporter; the message of its ValueError begins with the option."""
+    try:
+        return create(*arguments)
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from None
+
+
+def _write(file: str, report: Mapping[str, Any]) -> None:
+    from json import dumps  # imported late: the screen does not need it
+
+    write_atomically(Path(file), dumps(report, indent=2) + "\n")

@@ -1,0 +1,145 @@
+"""Events of a watched program as JSON lines, as they happen, and the figures of its processes in between."""
+
+import json
+import math
+import os
+import stat
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from concwatch.lab.events import Event
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.text import flat
+from concwatch.watch.watching import Watching
+
+FIGURES = (
+    "live",
+    "created",
+    "completed",
+    "failed",
+    "rss",
+    "cpu_seconds",
+    "threads",
+    "queued",
+    "lag",
+    "gc",
+    "traced",
+)
+"""The figures of a sample that a line has, by their names in recordings."""
+
+
+class EventLines:
+    """What happens in a watched program, as JSON objects of one line each.
+
+    An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity`` and ``text``; a sample has
+    ``time``, ``process``, ``pid``, its ``state`` and figures, in bytes and seconds.
+    """
+
+    def __init__(self, watching: Watching) -> None:
+        """Begin with the next event of ``watching``."""
+        self._watching = watching
+        self._seen = watching.events.count
+        self._began = time.time() - (watching.clock() - watching.began)
+
+    def events(self) -> Sequence[tuple[Event, str]]:
+        """Return the events since the last call, each with its line."""
+        new = self._watching.events.since(self._seen)
+        self._seen = self._watching.events.count
+        return [(event, self._event(event)) for event in new]
+
+    def _event(self, event: Event) -> str:
+        return self._line(
+            event.time,
+            {"process": event.lane, "kind": event.kind, "severity": event.severity, "text": event.text},
+        )
+
+    def samples(self, snapshot: Snapshot) -> Sequence[str]:
+        """Return a line for each process of a snapshot that is running."""
+        return [self._sample(lane, snapshot.elapsed) for lane in snapshot.lanes if lane.on]
+
+    def _sample(self, lane: LaneSnapshot, elapsed: float) -> str:
+        figures = {name: getattr(lane.sample, name) for name in FIGURES}
+        return self._line(
+            elapsed,
+            {"process": lane.name, "pid": lane.status.pid, "state": lane.status.state.value, **figures},
+        )
+
+    def _line(self, seconds: float, fields: Mapping[str, Any]) -> str:
+        moment = datetime.fromtimestamp(self._began + seconds, UTC).isoformat(timespec="milliseconds")
+        return json.dumps({"time": moment, **fields}) + "\n"
+
+
+class EventLog:
+    """Writes the events of a watched program to a file as they happen, one JSON object a line.
+
+    A line that cannot be written, such as on a full disk, is left out whole. One event says so, and another
+    one how many were left out once there is room again.
+    """
+
+    def __init__(self, file: str, sample_interval: float | None = None) -> None:
+        """Open a file to append to.
+
+        Args:
+            file: the path of the file, or ``-`` for standard output.
+            sample_interval: seconds between two samples of all processes; None for events only.
+
+        Raises:
+            ValueError: the file cannot be opened; the message is one line.
+        """
+        self._file = file
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            self._descriptor = os.dup(1) if file == "-" else os.open(file, flags, 0o666)
+        except OSError as error:
+            raise ValueError(f"{flat(file)}: {error.strerror}: expected a file that can be written") from None
+        self._can_truncate = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        self._interval = sample_interval
+        self._sample_due = math.inf
+        self._left_out = 0
+        self._watching: Watching | None = None
+
+    def observe(self, watching: Watching) -> None:
+        """Write what happens in a program, which the caller steps."""
+        self._watching = watching
+        self._lines = EventLines(watching)
+        if self._interval is not None:
+            self._sample_due = watching.clock() + self._interval
+        watching.observers.append(self._update)
+
+    def _update(self, snapshot: Snapshot) -> None:
+        """Write what is new."""
+        for _, line in self._lines.events():
+            self._write(line)
+        if self._interval is not None and snapshot.time >= self._sample_due:
+            self._sample_due = snapshot.time + self._interval
+            for line in self._lines.samples(snapshot):
+                self._write(line)
+
+    def _write(self, line: str) -> None:
+        data = line.encode()
+        try:
+            before = os.fstat(self._descriptor).st_size
+            if os.write(self._descriptor, data) < len(data):
+                if self._can_truncate:
+                    os.ftruncate(self._descriptor, before)
+                raise OSError(0, "no room")
+        except OSError as error:
+            self._left_out += 1
+            if self._left_out == 1:
+                self._log(f"{error.strerror}: lines are left out until there is room")
+            return
+        if self._left_out:
+            left_out, self._left_out = self._left_out, 0
+            self._log(f"can be written again; {left_out} lines were left out")
+
+    def _log(self, text: str) -> None:
+        assert self._watching is not None
+        self._watching.log("", f"--log {flat(self._file)}: {text}", "warning", "export")
+
+    def close(self) -> None:
+        """Write the last events and close the file."""
+        for _, line in self._lines.events() if self._watching else ():
+            self._write(line)
+        os.close(self._descriptor)

@@ -6,7 +6,7 @@ from array import array
 import pytest
 from msgspec import structs
 
-from concwatch.charts.cost import LEAST, LaneCost, Trails, lane_cost, trail
+from concwatch.charts.cost import LEAST, CostCurves, LaneCost, cost_curve, lane_cost
 from concwatch.charts.picture import compose
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST, DRAWN, IN_TEXT, ON_SCREEN
@@ -46,9 +46,9 @@ def lane(live=0, on=True, fits=1_000_000, **known):
     )
 
 
-def test_a_trail_has_the_memory_of_each_number_of_tasks_that_stood():
+def test_a_curve_has_the_memory_of_each_number_of_tasks_that_stood():
     stairs = [0.0] * 3 + [100.0] * 10 + [1_000.0] * 10 + [10_000.0] * 10
-    found = trail(grown(*stairs), IDLE)
+    found = cost_curve(grown(*stairs), IDLE)
     assert found.points == [(tasks, tasks * 2 * KIB) for tasks in (100, 1_000, 10_000)]
     assert found.now == (10_000, 10_000 * 2 * KIB)
 
@@ -57,41 +57,43 @@ def test_memory_read_while_many_start_belongs_to_the_tasks_of_the_next_report_to
     live = [1_000.0, 1_200, 1_400, 1_600]
     # Each sample has the tasks of the last report, and memory of those that have started since.
     lagging = History(live, [IDLE + (tasks + 100) * KIB for tasks in live])
-    found = trail(lagging, IDLE)
+    found = cost_curve(lagging, IDLE)
     assert found.points == [(tasks, tasks * KIB) for tasks in (1_100, 1_300, 1_500)]
-    assert trail(History([10.0, 5_000], [IDLE + 2_000 * KIB] * 2), IDLE).points == [], "too fast to tell"
+    assert cost_curve(History([10.0, 5_000], [IDLE + 2_000 * KIB] * 2), IDLE).points == [], "too fast to tell"
 
 
-def test_a_trail_stays_while_fewer_tasks_are_live_and_begins_anew_when_none_was():
+def test_a_curve_stays_while_fewer_tasks_are_live_and_begins_anew_when_none_was():
     stairs = [1_000.0] * 10 + [10_000.0] * 10
-    fewer = trail(grown(*stairs, *[500.0] * 10), IDLE)
+    fewer = cost_curve(grown(*stairs, *[500.0] * 10), IDLE)
     assert [tasks for tasks, _ in fewer.points] == [1_000, 10_000]
     assert fewer.now[0] == 500
-    none = trail(grown(*stairs, 0.0, 0.0), IDLE)
+    none = cost_curve(grown(*stairs, 0.0, 0.0), IDLE)
     assert (none.points, none.now) == (fewer.points, None), "the result stays"
-    again = trail(grown(*stairs, 0.0, *[300.0] * 10), IDLE)
+    again = cost_curve(grown(*stairs, 0.0, *[300.0] * 10), IDLE)
     assert [tasks for tasks, _ in again.points] == [300]
 
 
 def test_gaps_and_memory_below_the_idle_worker_s_do_no_harm():
-    odd = trail(History([math.nan, 100.0, 100.0, math.nan] + [100.0] * 9, [math.nan] * 3 + [1.0] * 10), IDLE)
+    odd = cost_curve(
+        History([math.nan, 100.0, 100.0, math.nan] + [100.0] * 9, [math.nan] * 3 + [1.0] * 10), IDLE
+    )
     assert [added for _, added in odd.points] == [LEAST]
-    assert trail(History([], []), IDLE).points == []
+    assert cost_curve(History([], []), IDLE).points == []
 
 
-def test_trails_that_are_extended_equal_those_of_all_samples_also_after_a_jump_back():
+def test_curves_that_are_extended_equal_those_of_all_samples_also_after_a_jump_back():
     stairs = [0.0] * 3 + [100.0] * 10 + [1_000.0] * 10 + [10_000.0] * 10
-    history, trails = grown(*stairs), Trails()
+    history, curves = grown(*stairs), CostCurves()
     for now in (0.5, 1.0, 2.4, 3.3, 1.5, 2.6):
         until = sum(time <= now for time in history.times)
         seen = grown(*stairs[:until])
-        (found,) = trails.costs([lane(stairs[until - 1])], [seen], now)
-        assert list(found.trail) == trail(seen, IDLE).points, now
+        (found,) = curves.costs([lane(stairs[until - 1])], [seen], now)
+        assert list(found.curve) == cost_curve(seen, IDLE).points, now
 
 
 def test_the_forecast_goes_on_to_the_limit_and_a_held_slider_is_a_point_of_it():
     history = grown(*[10_000.0] * 10)
-    cost = lane_cost(lane(10_000), trail(history, IDLE), held=100_000)
+    cost = lane_cost(lane(10_000), cost_curve(history, IDLE), held=100_000)
     assert cost.now == (10_000, 10_000 * 2 * KIB)
     assert cost.ahead == (cost.now, (1_000_000, 1_000_000 * 2 * KIB))
     assert cost.ghost == (100_000, pytest.approx(100_000 * 2 * KIB))
@@ -110,9 +112,9 @@ def plot_of(*costs):
 
 
 def test_the_chart_has_both_axes_logarithmic_a_label_a_lane_and_the_limit_of_the_selected_one():
-    fast = lane_cost(lane(10_000), trail(grown(*[1_000.0] * 10, *[10_000.0] * 10), IDLE))
+    fast = lane_cost(lane(10_000), cost_curve(grown(*[1_000.0] * 10, *[10_000.0] * 10), IDLE))
     slow = lane_cost(
-        lane(10_000, fits=21_761), trail(grown(*[1_000.0] * 10, *[10_000.0] * 10, each=16 * KIB), IDLE)
+        lane(10_000, fits=21_761), cost_curve(grown(*[1_000.0] * 10, *[10_000.0] * 10, each=16 * KIB), IDLE)
     )
     plot = plot_of(("threads", "#ff0000", slow), ("asyncio", "#00ff00", fast), ("pool", "#0000ff", None))
     picture = compose(plot, 44, 13)

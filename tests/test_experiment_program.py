@@ -89,7 +89,7 @@ def test_a_run_reports_peak_memory_and_total_seconds(write_program):
     assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
     assert 0.15 <= many.figures["burst_seconds"] <= many.seconds
     assert many.runtime.endswith("own.py")
-    times, values = zip(*many.trail, strict=True)
+    times, values = zip(*many.rss_curve, strict=True)
     assert sorted(times) == list(times)
     assert 0 < max(values) <= many.figures["peak_rss"]
 

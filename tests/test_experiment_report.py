@@ -103,7 +103,7 @@ sizes = [7]
 engine = "threads"
 """
 
-TRAIL = [(-0.01, 20 * MIB), (0.09, 24 * MIB), (0.19, 38 * MIB), (0.29, 31 * MIB)]
+RSS_CURVE = [(-0.01, 20 * MIB), (0.09, 24 * MIB), (0.19, 38 * MIB), (0.29, 31 * MIB)]
 READINGS = {
     "Traced memory": "traced_added", "Peak memory": "peak_rss", "Created": "create_rate_cpu",
     "Nothing": "burst_seconds",
@@ -137,7 +137,7 @@ def runner():
          {"live": 5000, "state": FAILED, "reason": "7 tasks failed: a task failed: KeyError: 7"}),
     ):  # fmt: skip
         fill(runner, "Traced memory", engine, size, *(value * KIB for value in values), **about)
-    fill(runner, "Peak memory", "asyncio", 1000, 40 * MIB, 38 * MIB, trail=TRAIL)
+    fill(runner, "Peak memory", "asyncio", 1000, 40 * MIB, 38 * MIB, rss_curve=RSS_CURVE)
     too_large = "needs about 1.41 GiB, the memory budget is 800 MiB"
     fill(runner, "Peak memory", "asyncio", 1_000_000, state=SKIPPED, reason=too_large)
     missing = "needs uvloop: pip install uvloop"

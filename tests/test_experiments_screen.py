@@ -179,7 +179,7 @@ async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monk
         monkeypatch.setattr(Runner, "seconds", property(lambda self: 12.0))
         for cell, outcome in runs.shown("small").outcomes.items():
             for run in outcome.runs:
-                run.trail = [(second / 4, (20 << 20) + cell.size * 4_000 * second) for second in range(9)]
+                run.rss_curve = [(second / 4, (20 << 20) + cell.size * 4_000 * second) for second in range(9)]
         s.app.screen.update_now()
         await s.sees("in 12 s")
         assert_golden(s.lines(), GOLDEN / "experiments-120x40.txt")

@@ -12,7 +12,7 @@ Point = tuple[float, float]
 """Live tasks, and bytes of RSS above those of the idle worker."""
 
 STEP = 1.02
-"""The ratio of two numbers of tasks from which on a trail has a point for each."""
+"""The ratio of two numbers of tasks from which on a curve has a point for each."""
 
 CLOSE, STANDING = 1.3, 0.5
 """The ratio of the tasks of two reports up to which memory read between them is that of their mean; and the
@@ -26,21 +26,21 @@ LEAST = 4096
 
 
 class History(Protocol):
-    """A lane's series, as far as a trail reads it."""
+    """A lane's series, as far as a curve reads it."""
 
     def since(self, metric: str, start: float) -> tuple[Sequence[float], Sequence[float]]:
         """Return the times and values of a metric since ``start``, and the last one before it."""
         ...
 
 
-class Trail:
+class CostCurve:
     """The memory that a lane's tasks added as their number grew, since it was last without tasks.
 
     It rises with the most tasks so far and ends there; while fewer are live, it stays as it is.
     """
 
     def __init__(self, idle: float) -> None:
-        """Create the trail of a worker that had ``idle`` bytes of RSS before its first task."""
+        """Create the curve of a worker that had ``idle`` bytes of RSS before its first task."""
         self.points: list[Point] = []
         """The points, by the number of tasks."""
         self.now: Point | None = None
@@ -78,9 +78,9 @@ class Trail:
             self.points[-1] = most, point[1]
 
 
-def trail(series: History, idle: float, start: float = -math.inf) -> Trail:
-    """Return the trail of a lane's samples since ``start``."""
-    found = Trail(idle)
+def cost_curve(series: History, idle: float, start: float = -math.inf) -> CostCurve:
+    """Return the curve of a lane's samples since ``start``."""
+    found = CostCurve(idle)
     found.extend(*_values(series, start))
     return found
 
@@ -94,7 +94,7 @@ def _values(series: History, start: float) -> tuple[Sequence[float], Sequence[fl
 class LaneCost(Struct, frozen=True):
     """What the chart of the cost draws of one lane."""
 
-    trail: Sequence[Point] = ()
+    curve: Sequence[Point] = ()
     now: Point | None = None
     """Where it is; None without tasks."""
     behind: tuple[Point, Point] | None = None
@@ -109,12 +109,12 @@ class LaneCost(Struct, frozen=True):
     """Bytes of RSS of one task, as measured."""
 
 
-def lane_cost(lane: LaneSnapshot, found: Trail | None, held: int | None = None) -> LaneCost:
+def lane_cost(lane: LaneSnapshot, found: CostCurve | None, held: int | None = None) -> LaneCost:
     """Return what is drawn of a lane.
 
     Args:
         lane: its state.
-        found: its trail; None before it had a worker.
+        found: its curve; None before it had a worker.
         held: the tasks that its slider is held at; None if it is not.
     """
     status, now = lane.status, found.now if found else None
@@ -140,11 +140,11 @@ def between(ends: tuple[Point, Point], tasks: float) -> float:
     return low * math.pow(high / low, math.log(tasks / start) / math.log(end / start))
 
 
-class Trails:
-    """The trails of all lanes of a screen, extended with each snapshot."""
+class CostCurves:
+    """The curves of all lanes of a screen, extended with each snapshot."""
 
     def __init__(self) -> None:
-        self._trails: dict[str, tuple[float, Trail]] = {}  # by lane: when it was last extended
+        self._curves: dict[str, tuple[float, CostCurve]] = {}  # by lane: when it was last extended
 
     def costs(
         self,
@@ -166,13 +166,13 @@ class Trails:
             for number, (lane, samples) in enumerate(zip(lanes, series, strict=True))
         ]
 
-    def _extended(self, lane: LaneSnapshot, series: History, now: float) -> Trail | None:
+    def _extended(self, lane: LaneSnapshot, series: History, now: float) -> CostCurve | None:
         idle = lane.status.idle_rss
-        until, found = self._trails.get(lane.name, (math.inf, None))
+        until, found = self._curves.get(lane.name, (math.inf, None))
         if idle is None:
             return found
         if found is None or found.idle != idle or now < until:
-            until, found = lane.status.born, Trail(idle)
+            until, found = lane.status.born, CostCurve(idle)
         found.extend(*_values(series, until))
-        self._trails[lane.name] = now, found
+        self._curves[lane.name] = now, found
         return found

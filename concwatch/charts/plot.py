@@ -145,12 +145,12 @@ def make_plot(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: 
 def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
     """Return the plot of the memory that tasks have added over their number, both axes logarithmic.
 
-    Each lane has a trail of its growth, dashed on to the limit that it will meet; ``●`` is where it is now,
+    Each lane has a curve of its growth, dashed on to the limit that it will meet; ``●`` is where it is now,
     ``×`` the limit, and ``○`` where it would be with the tasks that its slider is held at.
     """
     costs = [(lane, lane.cost) for lane in lanes if lane.cost is not None]
     most = max(
-        (point[0] for _, cost in costs for point in (*cost.trail[-1:], cost.now, cost.ghost) if point),
+        (point[0] for _, cost in costs for point in (*cost.curve[-1:], cost.now, cost.ghost) if point),
         default=0,
     )
     end = max(LEAST_SIZES, math.ceil(math.log10(max(1.0, most * AHEAD))))
@@ -159,7 +159,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
     for lane, cost in costs:
         add = partial(Line, "", lane.color, top=lane.top)
         value = f"+{spec.unit.short(cost.per_task)}" if cost.per_task else " "
-        lines += _path(cost.trail, Line, lane.name, lane.color, number=lane.number, top=lane.top, value=value)
+        lines += _path(cost.curve, Line, lane.name, lane.color, number=lane.number, top=lane.top, value=value)
         for ends in filter(None, (cost.behind, cost.ahead)):
             last = min(ends[1][0], 10**end)
             if last > ends[0][0]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from concwatch.charts.colors import lane_colors
-from concwatch.charts.cost import lane_cost, trail
+from concwatch.charts.cost import cost_curve, lane_cost
 from concwatch.charts.plot import LaneSeries, Line, Plot, Samples, make_plot
 from concwatch.charts.slide import Slide, conditions
 from concwatch.charts.table import BY_METRIC, COST
@@ -95,7 +95,7 @@ def _costs(recording: Recording, colors: Sequence[str]) -> list[LaneSeries]:
         _, at = max(known, default=(0.0, 0.0))
         view = recording.snapshot(at).lanes[number]
         idle, series = view.status.idle_rss, lane.series.until(at)
-        grown = trail(series, idle, view.status.born) if idle is not None else None
+        grown = cost_curve(series, idle, view.status.born) if idle is not None else None
         found.append(LaneSeries(lane.name, series, color, number + 1, cost=lane_cost(view, grown)))
     return found
 

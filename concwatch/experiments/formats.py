@@ -115,7 +115,7 @@ def _run(run: Result) -> dict[str, object]:
     return {
         "figures": {name: value for name, value in run.figures.items() if value is not None},
         **{name: getattr(run, name) for name in names},
-        "trail": [list(point) for point in run.trail],
+        "trail": [list(point) for point in run.rss_curve],
     }
 
 

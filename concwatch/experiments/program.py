@@ -30,7 +30,7 @@ from concwatch.units import format_seconds
 POLL_INTERVAL = 0.003
 """Seconds between two readings of the peak RSS, which cannot be read after the program's end."""
 
-TRAIL = 0.1
+CURVE_INTERVAL = 0.1
 """Seconds between two points of its RSS over time."""
 
 PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
@@ -233,6 +233,6 @@ async def _watch(process: Process, began: float, run: Result) -> None:
         if reading is not None and reading.rss:  # 0 for a process that has exited
             run.figures["peak_rss"] = max(run.figures.get("peak_rss") or 0, reading.peak_rss)
             if now >= due:
-                run.trail.append((round(now - began, 3), reading.rss))
-                due = now + TRAIL
+                run.rss_curve.append((round(now - began, 3), reading.rss))
+                due = now + CURVE_INTERVAL
         await asyncio.sleep(POLL_INTERVAL)

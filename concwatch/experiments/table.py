@@ -59,24 +59,24 @@ def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
 
 def _sparks(sheet: Sheet, runner: Runner) -> list[str]:
     """Return the RSS over time of each row's last run as sparklines on one scale, in tables of peak RSS."""
-    trails = [_trail(row, runner) if sheet.table.reading == "peak_rss" else [] for row in sheet.rows]
-    values = [rss for trail in trails for rss in trail]
+    curves = [_rss_curve(row, runner) if sheet.table.reading == "peak_rss" else [] for row in sheet.rows]
+    values = [rss for curve in curves for rss in curve]
     if not values:
-        return [""] * len(trails)
-    return [_spark(trail, min(values), max(values)) for trail in trails]
+        return [""] * len(curves)
+    return [_spark(curve, min(values), max(values)) for curve in curves]
 
 
-def _trail(row: SheetRow, runner: Runner) -> list[int]:
+def _rss_curve(row: SheetRow, runner: Runner) -> list[int]:
     cell = row.figure.entry.cell
     runs = runner.outcomes[cell].runs if cell is not None and not row.reason else []
-    return [rss for _, rss in runs[-1].trail] if runs else []
+    return [rss for _, rss in runs[-1].rss_curve] if runs else []
 
 
-def _spark(trail: Sequence[int], low: int, high: int) -> str:
-    if not trail:
+def _spark(curve: Sequence[int], low: int, high: int) -> str:
+    if not curve:
         return ""
-    width = min(SPARK_WIDTH, len(trail))
+    width = min(SPARK_WIDTH, len(curve))
     # Each column shows its highest value, so that no peak is lost.
-    columns = [max(trail[at * len(trail) // width : (at + 1) * len(trail) // width]) for at in range(width)]
+    columns = [max(curve[at * len(curve) // width : (at + 1) * len(curve) // width]) for at in range(width)]
     top = len(SPARKS) - 1
     return "".join(SPARKS[round((value - low) / max(1, high - low) * top)] for value in columns)

@@ -100,7 +100,7 @@ class Measurement:
             await self._hold()
         result.own_seconds = _now() - started
         times, values = lane.series.since("rss", clock)
-        result.trail = [
+        result.rss_curve = [
             (round(time - clock, 3), int(rss))
             for time, rss in zip(times, values, strict=True)
             if math.isfinite(rss)

@@ -64,7 +64,7 @@ class Result:
     """Duration of the whole measurement, including the worker's start and end."""
     own_seconds: float = 0.0
     """The part of it in which tasks were created and held."""
-    trail: list[tuple[float, int]] = field(default_factory=list)
+    rss_curve: list[tuple[float, int]] = field(default_factory=list)
     """RSS over time: pairs of seconds since the target was set, and bytes."""
 
     @property

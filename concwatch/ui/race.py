@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from concwatch.charts.cost import LaneCost, Trails, lane_cost, trail
+from concwatch.charts.cost import CostCurves, LaneCost, cost_curve, lane_cost
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.series import Series
@@ -42,7 +42,7 @@ class Race:
         """Why the race broke off."""
         self._make_lab = make_lab
         self._lab: Lab | None = None
-        self._trails = Trails()
+        self._curves = CostCurves()
         self._costs: dict[str, LaneCost] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -56,7 +56,7 @@ class Race:
         if self.running is None or self._lab is None:
             return self._costs
         [lane], series = self._lab.snapshot().lanes, self._lab.lanes[0].series
-        return {**self._costs, lane.name: self._trails.costs([lane], [series], lane.sample.time)[0]}
+        return {**self._costs, lane.name: self._curves.costs([lane], [series], lane.sample.time)[0]}
 
     def start(self, monitor: Lab) -> None:
         """Start it in the background, once the lanes of the screen have been stopped."""
@@ -80,10 +80,10 @@ class Race:
         self.progress = text
 
     def _keep_cost(self, result: Result, series: Series) -> None:
-        """Keep the trail of an engine that has been measured, with its most tasks as where it is."""
+        """Keep the curve of an engine that has been measured, with its most tasks as where it is."""
         held = result.held
         if held is not None and held.status.idle_rss is not None:
-            found = trail(series, held.status.idle_rss)
+            found = cost_curve(series, held.status.idle_rss)
             found.now = found.points[-1] if found.points else None
             self._costs[result.engine] = lane_cost(held, found)
 

@@ -20,7 +20,7 @@ from concwatch.ui.palette import FEW_COLORS, dimmed
 from concwatch.ui.screens.base import DismissOnceScreen, is_exiting
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
-from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart, Trail
+from concwatch.ui.widgets.experiment_charts import RssCurve, RunChart, SizeChart
 from concwatch.ui.widgets.experiment_list import ExperimentList, Item
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.result_table import ResultTable
@@ -164,12 +164,12 @@ class ExperimentsScreen(DismissOnceScreen[None]):
             lanes = [(lane, self._lane_color(lane, table, colors)) for lane in self._runs.lanes]
             chart.follow_lanes(lanes, lab.clock(), runner.seconds)
             return
-        trails: dict[str, Trail] = {}
+        curves: dict[str, RssCurve] = {}
         for entry in runner.entries:
             if entry.table is table and entry.cell is not None:
                 for run in runner.outcomes[entry.cell].runs[-1:]:
-                    trails[entry.series.name] = run.trail  # the last one is that of the largest size
-        chart.show_trails([(name, colors[name], trail) for name, trail in trails.items() if trail])
+                    curves[entry.series.name] = run.rss_curve  # the last one is that of the largest size
+        chart.show_rss_curves([(name, colors[name], curve) for name, curve in curves.items() if curve])
 
     def _lane_color(self, lane: Lane, table: Table, colors: dict[str, str]) -> str:
         """Return the colour of a lane's engine in the table, else that in the monitor."""

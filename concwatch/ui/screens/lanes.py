@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from concwatch.charts.colors import lane_colors
-from concwatch.charts.cost import Trails
+from concwatch.charts.cost import CostCurves
 from concwatch.charts.decimation import Memo
 from concwatch.charts.plot import LaneSeries
 from concwatch.lab.snapshot import Snapshot
@@ -110,7 +110,7 @@ class LanesScreen(PrestyledScreen[None]):
         self._baseline: Snapshot | None = None
         self._events_shown = 0
         self._live: list[int] = []
-        self._trails = Trails()
+        self._curves = CostCurves()
         self._memos: dict[str, dict[str, Memo]] = {}
         self._due = 0.0
         self._colors: list[str] = []
@@ -300,7 +300,7 @@ class LanesScreen(PrestyledScreen[None]):
         series = self._source.series()
         cards = self._cards
         held = {index: card.slider.held for index, card in enumerate(cards) if card.slider.held is not None}
-        costs = self._trails.costs(snapshot.lanes, series, snapshot.time, held)
+        costs = self._curves.costs(snapshot.lanes, series, snapshot.time, held)
         names = [
             f"{lane.name}, median" if samples.band else lane.name
             for lane, samples in zip(snapshot.lanes, series, strict=True)

@@ -1,4 +1,4 @@
-"""The dialog of a race: the trail of each engine as it comes, and a table with places."""
+"""The dialog of a race: the curve of each engine as it comes, and a table with places."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -111,7 +111,7 @@ class RaceScreen(ReadDialog):
     def body(self) -> Iterable[Widget]:
         """Yield the chart and the table."""
         spec = BY_METRIC[COST]
-        yield Chart(make_plot(spec, (), 0.0, 0.0), hint="the first trail starts with the first tasks")
+        yield Chart(make_plot(spec, (), 0.0, 0.0), hint="the first curve starts with the first tasks")
         yield RaceTable()
 
     def on_mount(self) -> None:

@@ -25,7 +25,7 @@ MARGIN = 0.06
 LEAST = math.log10(2)
 """The margin for a small range of sizes, in powers of ten."""
 
-Trail = Sequence[tuple[float, int]]
+RssCurve = Sequence[tuple[float, int]]
 """Seconds since the first task was requested, and RSS in bytes."""
 
 
@@ -56,12 +56,12 @@ class RunChart(Chart):
         lines = [Line(names[color], color, *part) for color, part in parts.items() if part[0]]
         self.show(Plot("RSS", BYTES, lines, now, window))
 
-    def show_trails(self, trails: Sequence[tuple[str, str, Trail]]) -> None:
-        """Draw one finished run of each series: its name, colour and trail."""
-        longest = max((0.5, *(trail[-1][0] for _, _, trail in trails))) if trails else 1.0
+    def show_rss_curves(self, curves: Sequence[tuple[str, str, RssCurve]]) -> None:
+        """Draw one finished run of each series: its name, colour and curve."""
+        longest = max((0.5, *(curve[-1][0] for _, _, curve in curves))) if curves else 1.0
         lines = [
-            Line(name, color, [time for time, _ in trail], [rss for _, rss in trail])
-            for name, color, trail in trails
+            Line(name, color, [time for time, _ in curve], [rss for _, rss in curve])
+            for name, color, curve in curves
         ]
         self.show(Plot("RSS", BYTES, lines, longest, longest, x_ticks=elapsed_ticks))
 

@@ -390,6 +390,41 @@ def test_tasks_that_nothing_has_counted_are_reported_as_missed(monitor, python):
     assert last["live_peak"] >= 2
 
 
+STARTS = """
+import asyncio, sys
+async def job(seconds=0): await asyncio.sleep(seconds)
+async def main():
+    loop = asyncio.get_running_loop()
+    def read(): return loop.run_in_executor(None, sys.stdin.readline)
+    stays = asyncio.Task(job(600), loop=loop)
+    await read()
+    for _ in range(5):
+        direct = [asyncio.Task(job(), loop=loop) for _ in range(100)]
+        counted = [asyncio.create_task(job()) for _ in range(10)]
+        eager = [asyncio.Task(job(), loop=loop, eager_start=True) for _ in range(20)]
+        await asyncio.gather(*direct, *counted, *eager)
+        await job()
+    tool = next(tool for tool in (4, 3) if sys.monitoring.get_tool(tool))
+    while sys.monitoring.get_tool(tool): await asyncio.sleep(0.01)
+    sys.monitoring.use_tool_id(tool, "test")
+    print(sys.monitoring.get_local_events(tool, job.__code__), flush=True)
+    await read()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("version", [version for version in EVERY if int(version.split(".")[1]) >= 12])
+def test_the_starts_of_tasks_that_nothing_counts_at_creation_are_counted(monitor, version):
+    program = monitor.start(STARTS, python=EVERY[version])
+    process = monitor.process()
+    process.group("job", live=1, created=1, direct=1)
+    program.stdin.write("\n")
+    program.stdin.flush()
+    process.group("job", live=1, created=651, direct=601)
+    process.disconnect()
+    assert finish(program) == "0\n"
+
+
 TIMERS = """
 import asyncio, sys
 async def sleeps(): await asyncio.sleep(50)

@@ -59,7 +59,8 @@ absent.
     ``time``       the agent's clock
     ``number``     how many ticks were created, including this one
     ``created``    tasks created since the agent started. Those created by calling ``asyncio.Task(coro)``
-                   are not intercepted: they are included once a scan has found them alive
+                   are not intercepted: they are included once a scan has found them alive. Since Python
+                   3.12, once that has happened, further ones of the same function are when they start
     ``live``       tasks that are not done, as of the last complete scan
     ``live_peak``  the highest ``live`` of all scans
     ``missed``     tasks, at least, that were created by calling ``asyncio.Task(coro)`` and that no scan has
@@ -112,7 +113,7 @@ were among them in the report before; `rest` sums up all but the first 200.
         ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans are
                        jittered, so that they are not in step with the program. Absent until three of them
                        have found a task
-        ``direct``     how many of ``created`` were found by a scan only: as many again may have been missed
+        ``direct``     how many of ``created`` were not counted at their creation: more may have been missed
         ``left_over``, ``destroyed``  as in ``tick``
         ``left_lines``  list of objects ``line``, ``tasks``, at most 5, the most frequent first: the lines
                        that created the left-over tasks; ``line`` is empty where that was not recorded.
@@ -170,7 +171,9 @@ counts and passes everything on; no task factory is set. For left-over tasks ``s
 ``run_forever``. A call of ``os._exit``, or of ``os.kill`` or ``signal.raise_signal`` with a signal that ends
 the process, is preceded by the last report, which takes at most 0.4 s. One thread reports; ``threading`` does
 not list it, and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms.
-``gc.callbacks`` gets an entry. trio gets an instrument. The agent never raises into the program.
+``gc.callbacks`` gets an entry. trio gets an instrument. A number of ``sys.monitoring`` that no kind of tool
+uses (4 or 3) is taken for functions whose tasks are created by ``asyncio.Task(coro)``. The agent never raises
+into the program.
 """
 
 TYPE_CHECKING = False

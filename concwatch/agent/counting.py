@@ -129,6 +129,10 @@ class Group:
         """Scans that have found a live task."""
         self.uncounted = 0
         """Live tasks that the last scan was the first to find in excess of all counted ones."""
+        self.started = count()
+        """Counts the tasks that start, once that is observed."""
+        self.observed: Optional[int] = None
+        """How many more had been counted than had been observed to start when that began; None before."""
         self.completed = self.failed = self.cancelled = 0
         self.left: Dict[str, count[int]] = {}
         """Counts the left-over tasks by creating line; ``""`` for those whose line was not recorded."""
@@ -156,6 +160,22 @@ class Group:
     def created(self) -> int:
         """Return how many tasks are known to have been created since the agent started."""
         return _value(self.counter) + self.direct
+
+    def observe_starts(self) -> None:
+        """Handle that the tasks that start are counted from now on."""
+        self.observed = self.direct + self.counted() - _value(self.started)
+
+    def add_direct(self, tasks: int) -> None:
+        """Add tasks that a scan has found, and that were not counted at creation."""
+        self.direct += tasks
+        if self.observed is not None:
+            self.observed += tasks
+
+    def count_direct(self) -> None:
+        """Update `direct` by the tasks that have started and were not counted at creation."""
+        if self.observed is not None:
+            started = _value(self.started)  # first: a task is counted at creation before it starts
+            self.direct = max(self.direct, self.observed + started - self.counted())
 
     @property
     def left_over(self) -> int:
@@ -280,6 +300,7 @@ class Counts:
         group = self.groups.pop(number, None)
         if group is not None:
             group.key = id(group)
+            group.observed = None
             self.groups[group.key] = group
             self._retired[group.identity] = group
 
@@ -294,6 +315,7 @@ class Counts:
         self._wrappers.add(id(key))
         group = self.groups.get(id(key))
         if group is not None:  # a scan has found its tasks before
+            group.observed = None
             group.direct = group.since = group.ended = group.live = group.retained = group.uncounted = 0
             group.live_peak, group.found, group.task_seconds = 0, 0, 0.0
 
@@ -333,6 +355,12 @@ class Counts:
         return key
 
     # Groups.
+
+    def code_of(self, group: Group) -> Any:
+        """Return the code of a group's function; None if it is gone, or there is none."""
+        reference = self._references.get(group.key)
+        code = reference() if isinstance(reference, ref) else None
+        return code if hasattr(code, "co_firstlineno") else None
 
     def group_of(self, coro: Any, task: Any, kind: str = "asyncio") -> Group:
         """Return the group of a task, creating it if needed; raises `Unresolved`."""

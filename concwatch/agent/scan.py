@@ -11,6 +11,7 @@ import sys
 from time import monotonic, perf_counter, thread_time
 
 from .counting import COUNTS, Unresolved
+from .starts import STARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ class Scan:
     def run(self) -> Iterator[None]:
         """Count all tasks once. A generator: one time slice per step."""
         began = monotonic()
+        for group in list(COUNTS.groups.values()):
+            group.count_direct()
         # A copy: while the items are made, the garbage collector may free a function and change the groups.
         # Read before the tasks are copied: a task counted by then is in the copy, unless it has ended.
         counted = {key: group.counted() for key, group in COUNTS.groups.copy().items()}
@@ -211,8 +214,10 @@ class Scan:
                 # Tasks in excess of all counted ones were created without ``create_task``; or a thread has
                 # just created one and is about to count it: then the next scan finds no excess.
                 excess = max(0, found - (group.created() + group.since - group.ended))
-                group.direct += min(excess, group.uncounted)
+                group.add_direct(min(excess, group.uncounted))
                 group.uncounted = excess - min(excess, group.uncounted)
+                if excess:
+                    STARTS.observe(group, COUNTS.code_of(group))
             group.live = found - group.uncounted
             group.retained = retained.get(key, 0)
             known = (counted or {}).get(key, 0) + group.direct + group.since

@@ -11,6 +11,7 @@ from .hooks import HOOKS
 from .process import flags, identity, name
 from .report import Groups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
+from .starts import STARTS
 from .traced import Tracing
 from .waits import find_waits
 
@@ -238,6 +239,7 @@ class Session:
     def close(self) -> None:
         """Remove all hooks and stop tracing."""
         HOOKS.remove()
+        STARTS.remove()
         self._figures.collector.remove()
         try:
             self._tracing.set(False)

@@ -1,0 +1,82 @@
+"""Counts tasks that are made by ``asyncio.Task(…)`` as they start, on Python 3.12 and newer.
+
+Their creation cannot be observed. Once a scan has found such tasks of a function, the interpreter is asked to
+report the starts of that function's code, which costs 0.3 to 0.4 µs each, and nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from _weakref import ref
+
+from .counting import COUNTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, Callable, List, Optional
+
+    from .counting import Group
+
+TOOLS = (4, 3)
+"""Numbers of tools, for `sys.monitoring`, that no kind of tool is known to use."""
+
+NAME = "concwatch"
+
+FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+_monitoring: Any = None if FREE_THREADED else getattr(sys, "monitoring", None)
+
+
+class Starts:
+    """The observed starts of functions."""
+
+    def __init__(self) -> None:
+        self._possible = _monitoring is not None
+        self._tool: Optional[int] = None
+        self._codes: List[Any] = []
+        """Weak references to the observed codes."""
+        self._current_task: Callable[[], Any] = lambda: None
+
+    def observe(self, group: Group, code: Optional[CodeType]) -> None:
+        """Count the tasks of a group that start from now on, if this Python can. Never raises."""
+        if not self._possible or code is None or group.observed is not None:
+            return
+        event = _monitoring.events.PY_START
+        try:
+            if self._tool is None:
+                self._tool = next(tool for tool in TOOLS if _monitoring.get_tool(tool) is None)
+                _monitoring.use_tool_id(self._tool, NAME)
+                self._current_task = sys.modules["asyncio"].current_task
+                _monitoring.register_callback(self._tool, event, self._started)
+            group.observe_starts()
+            self._codes.append(ref(code))
+            _monitoring.set_local_events(self._tool, code, event)
+        except Exception:  # others use all numbers
+            self._possible = False
+
+    def _started(self, code: CodeType, offset: int) -> None:
+        """Count the start of a coroutine if it is a task's, and not awaited by another one."""
+        try:
+            if self._current_task().get_coro().cr_frame is sys._getframe(1):
+                next(COUNTS.groups[id(code)].started)
+        except Exception:  # no task runs
+            pass
+
+    def remove(self) -> None:
+        """Observe nothing any more."""
+        tool, self._tool = self._tool, None
+        if tool is not None:
+            try:
+                for code in [reference() for reference in self._codes]:
+                    if code is not None:
+                        _monitoring.set_local_events(tool, code, 0)
+                _monitoring.register_callback(tool, _monitoring.events.PY_START, None)
+                _monitoring.free_tool_id(tool)
+            except Exception:  # the agent never raises into the program
+                pass
+        self._codes.clear()
+
+
+STARTS = Starts()
+"""The observed starts of this process."""

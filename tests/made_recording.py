@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from concwatch.lab.snapshot import EngineFacts, Sample, State, blank_sample
+from concwatch.lab.metrics import EngineFacts, Sample, blank_sample
+from concwatch.lab.state import State
 from concwatch.recordings.format import (
     VERSION,
     EndLine,

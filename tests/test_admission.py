@@ -29,7 +29,7 @@ from concwatch.lab.forecast import (
 )
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.system.walls import Wall
 from concwatch.ui.screens.fit_dialog import FitDialog

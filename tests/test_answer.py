@@ -3,16 +3,10 @@
 import pytest
 from msgspec import structs
 
+from concwatch.lab.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import (
-    EngineFacts,
-    LaneSnapshot,
-    LaneStatus,
-    Machine,
-    Snapshot,
-    State,
-    blank_sample,
-)
+from concwatch.lab.snapshot import Machine, Snapshot
+from concwatch.lab.state import State
 from concwatch.lab.user_source import why_not_found
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.runtimes import building, store, tool
 from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.tool import Found, find

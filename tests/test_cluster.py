@@ -13,7 +13,7 @@ from concwatch.commands.lab import open_process
 from concwatch.hosts.link import HostLink, Program
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from tests.command_line import invoke, refused
 from tests.host_driver import Remote, all_ended, eventually, kill_run
 from tests.lab_driver import ENGINES

@@ -10,7 +10,8 @@ from math import inf
 import pytest
 
 from concwatch.comparing.comparison import Difference
-from concwatch.lab.snapshot import EngineFacts, State, blank_sample
+from concwatch.lab.metrics import EngineFacts, blank_sample
+from concwatch.lab.state import State
 from concwatch.measure.measured import Measured
 from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused

@@ -11,8 +11,9 @@ from concwatch.charts.picture import compose
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST, DRAWN, IN_TEXT, ON_SCREEN
 from concwatch.charts.traces import slide_of
-from concwatch.lab.series import METRICS
-from concwatch.lab.snapshot import EngineFacts, LaneSnapshot, LaneStatus, State, blank_sample
+from concwatch.lab.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.lab.series import CHARTED
+from concwatch.lab.state import State
 from concwatch.recordings.load import load
 from tests.made_recording import made_lines
 
@@ -135,7 +136,7 @@ def test_it_is_in_the_table_of_charts_but_no_metric_of_samples():
     assert BY_METRIC[COST] in ON_SCREEN
     assert BY_METRIC[COST] not in IN_TEXT
     assert COST not in DRAWN
-    assert set(DRAWN) <= set(METRICS)
+    assert set(DRAWN) <= set(CHARTED)
     assert not plot_of(("threads", "#ff0000", LaneCost())).lines
 
 

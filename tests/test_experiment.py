@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.experiments.cell import READINGS, TRACED, actions_for
+from concwatch.experiments.cell import READINGS
 from concwatch.experiments.experiment import Source, entries
 from concwatch.experiments.loading import decode, load, shipped
 from concwatch.lab.unit import SCALES
@@ -52,10 +52,10 @@ def test_the_shortest_file_uses_defaults():
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_every_reading_accepts_exactly_the_units_of_its_kind(reading):
-    trace = "trace = true\nread_after = 0.5\n" if reading in TRACED else ""
+    trace = "trace = true\nread_after = 0.5\n" if READINGS[reading].needs_tracing else ""
     for unit, (kind, _) in SCALES.items():
         text = changed("peak_rss", reading).replace('"MB"', f'"{unit}"')
-        text += f'action = "{actions_for(READINGS[reading])[0]}"\n{trace}'
+        text += f'action = "{READINGS[reading].actions[0]}"\n{trace}'
         if kind is READINGS[reading].unit:
             assert read(text).table[0].unit == unit
         else:

@@ -10,8 +10,8 @@ import sys
 import pytest
 from msgspec.structs import astuple
 
+from concwatch.lab.metrics import COLUMNS
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import read_columns, rows
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder

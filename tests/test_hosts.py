@@ -24,7 +24,8 @@ from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import Program, is_static
 from concwatch.lab.lab import Lab
-from concwatch.lab.snapshot import State, blank_sample
+from concwatch.lab.metrics import blank_sample
+from concwatch.lab.state import State
 from concwatch.links.link import Ended, Noise
 from concwatch.links.messages import Building, Built, HostFigures, Ready, WallFigures
 from concwatch.runtimes.building import build

@@ -9,7 +9,7 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.events import KEPT, EventLog
 from concwatch.lab.forecast import IDLE, MARGIN, OFFERED, Fit
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.links.link import Ended
 from concwatch.links.messages import Limit
 from concwatch.system.memory import BUDGET

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lane import START_LIMIT, STOP_LIMIT
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.lab.worker_log import MOST_GARBAGE, reached_text
 from concwatch.lab.worker_stats import WorkerStats
 from concwatch.links.link import Ended, Flood, Garbage, Noise

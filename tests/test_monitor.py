@@ -21,7 +21,7 @@ from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.lanes import COVERED, READING

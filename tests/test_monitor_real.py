@@ -9,7 +9,7 @@ from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import CATALOG, catalog_row
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import ON_SCREEN, Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.ui.app import ConcwatchApp
 from tests.faults.terminal import Terminal
 from tests.processes import assert_ended

@@ -10,17 +10,17 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from concwatch.charts.table import BY_METRIC
 from concwatch.cli import main
-from concwatch.commands.run_table import COLUMNS as SHOWN
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.side import COMPARED
-from concwatch.experiments.cell import READINGS, SHARED_FIGURES, TRACED, Cell, run_once
+from concwatch.experiments.cell import Cell, run_once
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
+from concwatch.lab.metrics import BY_NAME, CAVEATS, LISTED, METRICS, Sample, Source
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import COLUMNS
+from concwatch.links.messages import Tick
 from concwatch.measure.expect import EXPECTABLE
-from concwatch.measure.figures import BY_NAME, FIGURES
 from concwatch.measure.run import EngineResult, Session
 from concwatch.recordings.format import truncate_time
 from concwatch.recordings.load import load
@@ -28,15 +28,10 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
+from concwatch.system.process import Reading
 from tests.fake import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, GIB
 from tests.virtual_time import fast
-
-RAW = {
-    "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
-    "switches", "others", "duration",
-}  # fmt: skip
-"""Columns of a recording from which figures are computed."""
 
 KEYS = {
     "engine", "host", "runtime", "flags", "state", "reason", "limited_by", "traced", "gc", "tasks",
@@ -47,7 +42,7 @@ KEYS = {
 
 def test_each_figure_is_listed_once_with_its_meaning():
     listed_figures = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
-    assert [each["name"] for each in listed_figures] == [figure.name for figure in FIGURES] == list(BY_NAME)
+    assert [each["name"] for each in listed_figures] == [figure.name for figure in LISTED] == list(BY_NAME)
     for each in listed_figures:
         assert each["meaning"].endswith(".")
         assert each["unit"]
@@ -55,10 +50,19 @@ def test_each_figure_is_listed_once_with_its_meaning():
     assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(BY_NAME)
 
 
-def test_all_names_in_use_are_names_of_figures():
-    used = {*EXPECTABLE, *READINGS, *SHARED_FIGURES, *TRACED, *SHOWN, *(figure.name for figure in COMPARED)}
-    assert used <= set(BY_NAME)
-    assert set(COLUMNS) - set(BY_NAME) == RAW
+def test_each_row_of_the_table_says_where_its_values_come_from_and_where_they_are_shown():
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+    for metric in METRICS:
+        assert metric.meaning.endswith("."), metric.name
+        assert metric.name in BY_NAME or not (metric.column or metric.run or metric.compared), metric.name
+        for source, report in ((Source.TICK, Tick), (Source.READING, Reading)):
+            assert metric.source is not source or metric.field in report.__struct_fields__, metric.name
+        assert not metric.chart or hasattr(Sample, metric.field), metric.name
+        for other in (*metric.chart.fallbacks, metric.chart.alternative) if metric.chart else ():
+            assert not other or other in BY_METRIC, metric.name
+        assert not metric.caveats or {caveat.mark for caveat in metric.caveats} <= {
+            caveat.mark for caveat in CAVEATS
+        }
     row = EngineResult("asyncio", 5, [])
     row.results += fast(_measured(Settings(), 10, Costs()))[0].results
     assert set(row.as_json(())) - KEYS == set(EXPECTABLE)
@@ -120,15 +124,15 @@ def test_screen_run_experiment_and_recording_have_the_same_figures(workload, tra
         return await run_once(fake_lab(cell.settings, costs), cell)
 
     again = fast(experiment())
-    for figure in FIGURES:
-        if figure.burst:
+    for figure in LISTED:
+        if figure.burst_only:
             continue
         lane = result.last if figure.at_end else result.held
         # The screen computes figures of a lab's snapshot, a replay of the recording's.
         read = recording.snapshot(truncate_time(snapshots[lane])).lanes[0]
-        expected = figure.of(lane)
+        expected = figure.value(lane)
         assert row.median(figure.name) == expected, figure.name
-        assert figure.of(read) == near(expected), figure.name
+        assert figure.value(read) == near(expected), figure.name
         if not figure.at_end:
             assert again.figures[figure.name] == expected, figure.name
     compared = {subject.key: measured for subject, measured in read_recording(recording, "a").figures.items()}

@@ -15,7 +15,7 @@ import pytest
 from concwatch.lab.catalog import CATALOG, find_engines
 from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
 from tests.processes import assert_ended

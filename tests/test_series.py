@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.lab import series as module
-from concwatch.lab.series import BLOCK, BUCKET, COARSE, FINE, METRICS, Series, extremes
-from concwatch.lab.snapshot import blank_sample
+from concwatch.lab.metrics import blank_sample
+from concwatch.lab.series import BLOCK, BUCKET, CHARTED, COARSE, FINE, Series, extremes
 
 HZ = 10
 
 
 def filled(count, rss=lambda index: index):
-    series, others = Series(), [None] * (len(METRICS) - 1)
+    series, others = Series(), [None] * (len(CHARTED) - 1)
     for index in range(count):
         series._add(index / HZ, (rss(index), *others))  # `append` takes three times as long
     return series
@@ -35,7 +35,7 @@ def test_unknown_values_are_gaps():
     assert [list(column) for column in series.since("rss", 0)] == [[], []]
     series.append(blank_sample(0, 0.0, rss=0))
     assert series.last("rss") == 0
-    assert all(math.isnan(series.last(metric)) for metric in METRICS if metric != "rss")
+    assert all(math.isnan(series.last(metric)) for metric in CHARTED if metric != "rss")
 
 
 def test_a_rate_fills_the_gap_since_the_last_tick_of_the_same_worker():

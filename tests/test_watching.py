@@ -5,7 +5,7 @@ import random
 import pytest
 
 from concwatch.lab.growth import WINDOW
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.links.agent_messages import (
     AgentEnd,
     AgentTick,

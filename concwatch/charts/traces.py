@@ -13,7 +13,7 @@ from concwatch.charts.slide import Slide, conditions
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.charts.ticks import elapsed_ticks
 from concwatch.lab.lab import Lab
-from concwatch.lab.series import METRICS
+from concwatch.lab.series import CHARTED
 from concwatch.recordings.recording import Recording
 from concwatch.text import plain
 
@@ -26,7 +26,7 @@ class Trace(Struct, frozen=True):
 
     name: str
     metrics: Mapping[str, Values]
-    """By the names of `METRICS`; times are relative to the lane's start."""
+    """By the names of `CHARTED`; times are relative to the lane's start."""
 
     @property
     def seconds(self) -> float:
@@ -101,7 +101,7 @@ def _costs(recording: Recording, colors: Sequence[str]) -> list[LaneSeries]:
 
 
 def _trace(name: str, samples: Samples, began: float) -> Trace:
-    found = {metric: samples.since(metric, -math.inf) for metric in METRICS}
+    found = {metric: samples.since(metric, -math.inf) for metric in CHARTED}
     return Trace(
         name,
         {metric: ([time - began for time in times], values) for metric, (times, values) in found.items()},

@@ -62,7 +62,7 @@ def engine_names() -> list[str]:
 
 def expectations() -> list[str]:
     """Return the left sides of all expectations, such as ``asyncio.rss_per_task``."""
-    from concwatch.measure.figures import BY_NAME
+    from concwatch.lab.metrics import BY_NAME
 
     return [f"{engine}.{figure}" for engine in engine_names() for figure in BY_NAME]
 

@@ -12,7 +12,7 @@ from concwatch.commands.chart import check_chart, recording_charts
 from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed, number_parser
 from concwatch.console import print_error
 from concwatch.files import is_same_file, write_atomically
-from concwatch.lab.snapshot import COLUMNS
+from concwatch.lab.metrics import COLUMNS
 from concwatch.recordings.export import FORMATS, parquet_problem, read_columns
 from concwatch.recordings.load import load
 

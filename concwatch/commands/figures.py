@@ -5,7 +5,7 @@ import textwrap
 import click
 
 from concwatch.console import print_json
-from concwatch.measure.figures import COARSE, FIGURES, Figure
+from concwatch.lab.metrics import COARSE, LISTED, Metric
 
 WIDTH = 100
 """Cells of a line."""
@@ -29,20 +29,20 @@ def command(json: bool) -> None:
                     "uncertain": _uncertain(figure),
                     "worse": {1: "more", -1: "less"}.get(figure.worse),
                 }
-                for figure in FIGURES
+                for figure in LISTED
             ]
         )
         return
-    width = max(len(figure.name) for figure in FIGURES)
-    for figure in FIGURES:
+    width = max(len(figure.name) for figure in LISTED)
+    for figure in LISTED:
         click.echo(f"{click.style(f'{figure.name:{width}}', bold=True)}  {figure.title} ({figure.unit.name})")
         for line in (figure.meaning, *_uncertain(figure)):
             click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
 
 
-def _uncertain(figure: Figure) -> list[str]:
+def _uncertain(figure: Metric) -> list[str]:
     """Return one line for each thing that makes a figure uncertain."""
-    found = [f"{doubt.mark} {doubt.note}" for doubt in figure.doubts]
+    found = [f"{caveat.mark} {caveat.note}" for caveat in figure.caveats]
     if figure.name == "rss_per_task":
         found.append(
             "± the unit in which the runtime takes memory from the system, divided by the live tasks; shown "

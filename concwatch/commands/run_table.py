@@ -5,19 +5,12 @@ from collections.abc import Callable, Collection, Sequence
 import click
 
 from concwatch.console import print_columns
+from concwatch.lab.metrics import CAVEATS, RUN_METRICS, Metric
 from concwatch.lab.unit import SHARE
 from concwatch.layout import Piece
 from concwatch.measure.expect import Verdict
-from concwatch.measure.figures import BY_NAME, DOUBTS, Figure
 from concwatch.measure.run import EngineResult, Total, totals
 from concwatch.units import format_count
-
-COLUMNS = (
-    "failed", "peak_live", "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate",
-    "completion_rate", "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss",
-    "peak_rss", "retained_rss", "stop_seconds",
-)  # fmt: skip
-"""The figures of the table, from the left, where any row has a value; ``failed`` only if any task did."""
 
 
 def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collection[str]]) -> None:
@@ -27,11 +20,11 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
         rows: the results.
         expected: returns the figures of an engine that the user has expectations of.
     """
-    medians = {name: [row.median(name) for row in rows] for name in COLUMNS}
+    medians = {metric: [row.median(metric.name) for row in rows] for metric in RUN_METRICS}
     known = [
-        BY_NAME[name]
-        for name, of_rows in medians.items()
-        if (any(of_rows) if name == "failed" else any(value is not None for value in of_rows))
+        metric
+        for metric, of_rows in medians.items()
+        if (any(of_rows) if metric.omit_zeros else any(value is not None for value in of_rows))
     ]
     sizes = len({row.tasks for row in rows}) > 1
     heads = ["engine", *(["tasks"] if sizes else []), "state", *(figure.title for figure in known)]
@@ -57,12 +50,12 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
         if row.limited_by and not any(row.limited_by in reason for reason in problems.values()):
             click.echo(f"{name}: limited by {row.limited_by}")
     marks = {mark for row in rows for figure in known for mark in row.marks(figure)}
-    for doubt in DOUBTS:
-        if doubt.mark in marks:
-            click.echo(f"{doubt.mark} {doubt.note}")
+    for caveat in CAVEATS:
+        if caveat.mark in marks:
+            click.echo(f"{caveat.mark} {caveat.note}")
 
 
-def _total(total: Total, known: Sequence[Figure], sizes: bool) -> list[str]:
+def _total(total: Total, known: Sequence[Metric], sizes: bool) -> list[str]:
     """Return the cells of the row with the totals over all hosts."""
     cells = [f"{total.engine}, {total.hosts} hosts", *([format_count(total.tasks)] if sizes else []), ""]
     for figure in known:
@@ -71,7 +64,7 @@ def _total(total: Total, known: Sequence[Figure], sizes: bool) -> list[str]:
     return cells
 
 
-def _print_repeats(rows: Sequence[EngineResult], known: Sequence[Figure]) -> None:
+def _print_repeats(rows: Sequence[EngineResult], known: Sequence[Metric]) -> None:
     """Print the median of each figure over its runs, its range, and the 95 % interval of the mean."""
     cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
     for row in rows:

@@ -14,8 +14,8 @@ from msgspec import Struct
 from concwatch.comparing.side import Fact, Side, Subject, format_iso, joined, machine_facts
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.runner import CellState
+from concwatch.lab.metrics import BY_NAME
 from concwatch.lab.unit import SCALES
-from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measured import Measured
 from concwatch.text import flat
 

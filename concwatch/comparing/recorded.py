@@ -1,6 +1,6 @@
 """A recording as one side of a comparison.
 
-The figures are those of `concwatch.measure.figures`, read as in ``concwatch run``: from the samples of each
+The figures are those of `concwatch.lab.metrics`, read as in ``concwatch run``: from the samples of each
 worker at its peak of live tasks, and at its end. Each worker whose peak is near the lane's gives one value.
 """
 
@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from concwatch.comparing.side import Fact, Side, Subject, format_iso, joined, lane_figures, machine_facts
 from concwatch.lab.cost import NEAR_ALL
-from concwatch.lab.snapshot import LaneSnapshot, Sample
-from concwatch.measure.figures import figure_values
+from concwatch.lab.metrics import LaneSnapshot, Sample, measured_values
 from concwatch.measure.measured import Measured
 from concwatch.recordings.recording import RecordedLane, Recording
 from concwatch.units import counted, format_count, format_seconds
@@ -28,7 +27,7 @@ def read_recording(recording: Recording, name: str) -> Side:
         if not most:
             continue  # it never ran a task
         counting = [pair for pair in workers if pair[0].status.peak_live >= most * NEAR_ALL]
-        figures.update(lane_figures(lane.name, [figure_values(held, last) for held, last in counting]))
+        figures.update(lane_figures(lane.name, [measured_values(held, last) for held, last in counting]))
         facts[lane.name] = _facts(recording, counting[-1][0], most)
         failed = sum(last.failed for _, last in workers)
         if failed:

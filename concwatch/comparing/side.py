@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from concwatch.lab.metrics import LISTED
 from concwatch.lab.unit import RATE, Unit
-from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measured import Measured
 from concwatch.units import format_bytes, format_figure
 
@@ -12,15 +12,8 @@ TOLERANCE = 0.05
 """Relative difference up to which two numeric conditions, such as the length, are taken as equal."""
 
 
-COMPARED = tuple(
-    BY_NAME[name]
-    for name in (
-        "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate", "completed_mean", "completion_rate",
-        "duration_p50", "duration_p99", "start_delay_p99", "wake_lag_p99", "gc_seconds", "idle_rss",
-        "peak_rss", "retained_rss", "stop_seconds",
-    )
-)  # fmt: skip
-"""The figures of a lane that are compared between two runs or two recordings."""
+COMPARED = tuple(metric for metric in LISTED if metric.compared)
+"""The metrics of a lane that are compared between two runs or two recordings."""
 
 
 @dataclass(frozen=True)

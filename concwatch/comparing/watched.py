@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from concwatch.comparing.side import Fact, Side, Subject, format_iso, machine_facts
-from concwatch.lab.snapshot import Sample
+from concwatch.lab.metrics import Sample
 from concwatch.lab.unit import BYTES, COUNT, RATE, SECONDS, SHARE, Unit
 from concwatch.measure.measured import Measured
 from concwatch.recordings.recording import RecordedLane, Recording

@@ -2,9 +2,10 @@
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot, State
+from concwatch.lab.metrics import BY_NAME, LaneSnapshot
+from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.state import State
 from concwatch.links.messages import Reached
-from concwatch.measure.figures import BY_NAME
 from concwatch.text import suggest
 from concwatch.units import format_count
 
@@ -108,14 +109,14 @@ class DemoLane:
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a figure by its name in `concwatch.measure.figures`, or NaN if it is not known yet.
+        """Return a figure by its name in `concwatch.lab.metrics`, or NaN if it is not known yet.
 
         Raises:
             DemoFailed: there is no such figure.
         """
         if name not in BY_NAME:
             raise DemoFailed(f'unknown figure "{name}": see concwatch figures{suggest(name, BY_NAME)}')
-        value = BY_NAME[name].of(self.snapshot)
+        value = BY_NAME[name].value(self.snapshot)
         return float("nan") if value is None else value
 
     def __str__(self) -> str:

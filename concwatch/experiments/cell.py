@@ -9,8 +9,8 @@ from concwatch.lab.catalog import Engine, catalog_row, find_engines
 from concwatch.lab.cost import NEAR_ALL
 from concwatch.lab.forecast import forecast, task_demand, wall_fits
 from concwatch.lab.lab import Lab
+from concwatch.lab.metrics import LISTED, Metric
 from concwatch.lab.settings import Settings
-from concwatch.measure.figures import BY_NAME, Figure
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.units import format_count
@@ -23,24 +23,8 @@ ACTIONS = {
     HOLD: "create all tasks in short slices, as the screen does, and hold them",
 }
 
-SHARED_FIGURES = ("traced_added", "traced_per_task", "peak_rss", "gc_seconds", "longest_stall")
-"""The figures that both actions have."""
-
-TRACED = ("traced_bytes", "traced_added", "traced_per_task", "tracer")
-"""The figures that need tracing. Others are never read from a traced run, unless tracing is the subject."""
-
-READINGS: dict[str, Figure] = {
-    name: figure for name, figure in BY_NAME.items() if name not in ("ratio", "stop_seconds", "retained_rss")
-}
-"""The figures that a table of an experiment can have: all that are read before the tasks end."""
-
-
-def actions_for(figure: Figure) -> tuple[str, ...]:
-    """Return the actions that a figure can be read from."""
-    if figure.name in SHARED_FIGURES:
-        return BURST, HOLD
-    return (BURST,) if figure.burst else (HOLD,)
-
+READINGS: dict[str, Metric] = {metric.name: metric for metric in LISTED if metric.actions}
+"""The metrics that a table of an experiment can have: all that are read before the tasks end."""
 
 OVERHEAD = 0.7
 """Seconds to start and stop a worker, for the forecast of time."""

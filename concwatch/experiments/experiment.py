@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from concwatch.experiments.cell import BURST, READINGS, TRACED, Cell, actions_for
+from concwatch.experiments.cell import BURST, READINGS, Cell
 from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import AT, CATALOG, ON, catalog_row
@@ -174,14 +174,14 @@ class Table(CellOptions, frozen=True, kw_only=True):
                 raise ValueError(f"compare: {unknown_name('series', name, names)}")
 
     def _problem(self, series: Series) -> str | None:
-        reading, actions = self.reading, actions_for(READINGS[self.reading])
+        reading, metric = self.reading, READINGS[self.reading]
         if series.program and reading not in PROGRAM_READINGS:
             return f"only {', '.join(PROGRAM_READINGS)} can be read from a program"
-        if series.action not in actions:
-            return f"{reading} can only be read with action {' or '.join(actions)}"
-        if reading in TRACED and not series.trace:
+        if series.action not in metric.actions:
+            return f"{reading} can only be read with action {' or '.join(metric.actions)}"
+        if metric.needs_tracing and not series.trace:
             return f"{reading} needs trace = true"
-        if reading in TRACED and series.action == BURST and series.read_after is None:
+        if metric.needs_tracing and series.action == BURST and series.read_after is None:
             return f"{reading} of a burst needs read_after, the seconds until it is read"
         return None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from concwatch.experiments.cell import READINGS, TRACED
+from concwatch.experiments.cell import READINGS
 from concwatch.experiments.experiment import Source, Table
 from concwatch.experiments.runner import CellState, Runner, TableFigure
 from concwatch.experiments.sentences import sentence
@@ -180,7 +180,7 @@ def _live_note(figure: TableFigure, runner: Runner) -> str:
     """Return how many tasks were live when a figure was read, if fewer than its size."""
     cell = figure.entry.cell
     # Only traced figures of a burst are read at one moment; held tasks are all live.
-    if cell is None or figure.here is None or figure.entry.table.reading not in TRACED:
+    if cell is None or figure.here is None or not READINGS[figure.entry.table.reading].needs_tracing:
         return ""
     live = [run.live for run in runner.outcomes[cell].runs if run.live is not None]
     if not live or min(live) >= figure.entry.size:

@@ -8,7 +8,7 @@ from concwatch.lab.events import EventSink
 from concwatch.lab.forecast import IDLE, OFFERED, Demand, Fit, Forecast, demand, fit, forecast
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import ACTIVE
+from concwatch.lab.state import ACTIVE
 from concwatch.system.memory import BUDGET, RESERVED, MemoryBudget
 from concwatch.system.walls import Wall
 from concwatch.units import format_bytes, format_percent

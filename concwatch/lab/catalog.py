@@ -67,10 +67,10 @@ class Engine(Struct, frozen=True):
     """Tasks that end a second under the workload ``churn``: fewer where a new task costs much CPU time."""
     replaces: int = 10_000
     """Tasks a second that end and are replaced at most, untraced, with 100,000 live: what two cores replaced."""
-    grain: int = 256 << 10
+    resolution: int = 256 << 10
     """Bytes that the runtime allocates at once, or for its first tasks alone.
 
-    Divided by the live tasks, it is the uncertainty of bytes per task.
+    Divided by the live tasks, it is the resolution of bytes per task.
     """
     shown: bool = True
     """Whether it has a lane on the screen by default."""
@@ -151,10 +151,10 @@ class Engine(Struct, frozen=True):
         return f"broken {self.needs[0]}: {reason}; try pip install --force-reinstall {self.needs[0]}"
 
 
-def _built(name: str, task: str, bytes_per_task: int, grain: int, replaces: int, **how: Any) -> Engine:
-    """Return the row of an engine in another language; ``grain`` is in KiB."""
+def _built(name: str, task: str, bytes_per_task: int, resolution: int, replaces: int, **how: Any) -> Engine:
+    """Return the row of an engine in another language; ``resolution`` is in KiB."""
     row = Engine(name, task, bytes_per_task, replaces=replaces, shown=False, ways=RUNTIMES[name], **how)
-    return structs.replace(row, grain=grain << 10)
+    return structs.replace(row, resolution=resolution << 10)
 
 
 _UVLOOP = "pip install uvloop" if sys.platform != "win32" else "not available on Windows"
@@ -169,7 +169,7 @@ CATALOG: tuple[Engine, ...] = (
     Engine("gevent", "one gevent.Greenlet", 8_500, needs=("gevent",), install="pip install 'concwatch[gevent]'", traced_factor=1.3, shown=False),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
     Engine("asyncio-eager", "one asyncio.Task that starts as it is created", 1_260, oldest_python=(3, 12), traced_factor=2.0, replaces=13_000, shown=False),
-    Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, grain=_INTERPRETER, shown=False),
+    Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, resolution=_INTERPRETER, shown=False),
     _built("rust-threads", "one Rust std::thread", 9_860, 64, 10_000, threads=True, maps=4),
     _built("tokio", "one tokio task", 456, 128, 150_000),
     _built("async-std", "one async-std task", 370, 128, 50_000),

@@ -10,7 +10,7 @@ from concwatch.lab.events import LaneEventSink
 from concwatch.lab.host_lanes import HostLanes, LocalMachine, RemoteMachine
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import ACTIVE, State
+from concwatch.lab.state import ACTIVE, State
 from concwatch.system.machine import Load
 
 FIRST_DELAY, LONGEST_DELAY = 1.0, 30.0

@@ -91,7 +91,7 @@ def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) ->
     held += HTTP_BYTES if fetches(settings.workload) else 0
     # The mean over jobs that hold something and jobs that wait does not predict more of them.
     mixed = bool(held) and engine.queues
-    known = cost is not None and cost.rss * cost.live >= engine.grain  # the unit in which memory is taken
+    known = cost is not None and cost.rss * cost.live >= engine.resolution
     if cost is not None and known and cost.clean and cost.tracing == settings.trace and not mixed:
         # Rounded to three digits, the precision of a forecast, so that it rarely changes.
         return Demand(max(1.0, float(f"{cost.rss:.3g}")), measured=True)

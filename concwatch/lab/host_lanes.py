@@ -10,8 +10,9 @@ from concwatch.lab.admission import AdmissionControl, Capacity
 from concwatch.lab.events import LaneEventSink
 from concwatch.lab.forecast import Fit, most_held
 from concwatch.lab.lane import Lane
+from concwatch.lab.metrics import EngineFacts, LaneStatus, Sample
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import EngineFacts, HostStatus, LaneStatus, Machine, Sample
+from concwatch.lab.snapshot import HostStatus, Machine
 from concwatch.links.messages import HostFigures
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, MemoryBudget, bound_memory, memory_now

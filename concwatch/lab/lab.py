@@ -15,7 +15,8 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.observable import Observable
 from concwatch.lab.pages import PageKeeper, PageServer
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import Snapshot, State, with_cheapest
+from concwatch.lab.snapshot import Snapshot, with_cheapest
+from concwatch.lab.state import State
 from concwatch.links.link import Link
 from concwatch.units import format_count
 from concwatch.worker.collector import MODES

@@ -8,9 +8,10 @@ from msgspec import structs
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Kind, LaneEventSink, Severity
 from concwatch.lab.memory_leak import MemoryLeakDetector
+from concwatch.lab.metrics import EngineFacts, LaneStatus, blank_sample
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Command, Settings, WorkerSettings
-from concwatch.lab.snapshot import ACTIVE, PENDING, EngineFacts, LaneStatus, State, blank_sample
+from concwatch.lab.state import ACTIVE, PENDING, State
 from concwatch.lab.target import target_of
 from concwatch.lab.worker_log import (
     LONGEST_MESSAGE,
@@ -39,7 +40,7 @@ STOP_LIMIT = 3.0
 def facts(engine: Engine) -> EngineFacts:
     """Return what never changes about a lane of ``engine``."""
     host = engine.host.name if engine.host else ""
-    return EngineFacts(engine.name, engine.task, engine.queues, engine.threads, engine.grain, host)
+    return EngineFacts(engine.name, engine.task, engine.queues, engine.threads, engine.resolution, host)
 
 
 class Lane:

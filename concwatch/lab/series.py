@@ -6,17 +6,13 @@ from collections.abc import Iterable, Sequence
 from math import inf, isnan, nan
 from statistics import median
 
-from concwatch.lab.snapshot import Sample
+from concwatch.lab.metrics import METRICS, Sample
 
-RATES = ("created_per_second", "completed_per_second")
-"""Metrics that only the next tick determines, for all the time since the last one."""
+CHARTED = tuple(row.field for row in METRICS if row.chart)
+"""The fields of a sample that are kept: those of the metrics with a chart."""
 
-METRICS = (
-    "rss", "traced", "heap", *RATES, "live", "lag", "cpu", "switches_per_second", "duration", "retained",
-    "threads",
-)  # fmt: skip
-"""The metrics kept of each sample; their units: bytes (3), tasks a second (2), tasks, seconds, share of a
-core, switches a second, seconds, bytes, threads."""
+BACKFILLED = tuple(row.field for row in METRICS if row.chart and row.backfilled)
+"""Those that only the next tick determines, for all the time since the last one."""
 
 FINE = 6_000
 """Samples kept whole: ten minutes at 10 Hz."""
@@ -36,7 +32,7 @@ class Columns:
 
     def __init__(self) -> None:
         self.times = array("d")
-        self.values = {metric: array("d") for metric in METRICS}
+        self.values = {metric: array("d") for metric in CHARTED}
 
     def __len__(self) -> int:
         return len(self.times)
@@ -90,13 +86,13 @@ class Series:
 
     def append(self, sample: Sample) -> None:
         """Add a sample, later than all before; None becomes NaN, a gap."""
-        self._add(sample.time, [getattr(sample, metric) for metric in METRICS])
+        self._add(sample.time, [getattr(sample, metric) for metric in CHARTED])
 
     def _add(self, time: float, values: Iterable[float | None]) -> None:
         self._fine.times.append(time)
         for column, value in zip(self._fine.values.values(), values, strict=True):
             column.append(nan if value is None else value)
-        for metric in RATES:
+        for metric in BACKFILLED:
             fill_back(self._fine.values[metric], self._fine.values["rss"], len(self._fine) - 1)
         if len(self._fine) >= FINE + BLOCK:
             self._fold()
@@ -107,7 +103,7 @@ class Series:
             end = start + BUCKET
             coarse.times.append(fine.times[start])
             coarse.times.append(fine.times[start + BUCKET // 2])
-            for metric in METRICS:
+            for metric in CHARTED:
                 coarse.values[metric].extend(extremes(fine.values[metric][start:end]))
         fine.drop(BLOCK)
         if len(coarse) > COARSE:
@@ -146,7 +142,7 @@ class Spread(Series):
         """Add the samples of all lanes at one time, later than all before."""
         known = [
             [value for sample in samples if (value := getattr(sample, metric)) is not None]
-            for metric in METRICS
+            for metric in CHARTED
         ]
         for series, choose in ((self._least, min), (self, median), (self._most, max)):
             series._add(time, [choose(found) if found else None for found in known])

@@ -80,13 +80,14 @@ SECONDS = Unit(
     smallest=1e-6, least_range=0.005, largest=1e5, one=1e-6,
 )  # fmt: skip
 COUNT = Unit("tasks", parse_count, format_count, "10k, 10,000, 0", format_short)
+SWITCHES = structs.replace(RATE, name="switches a second")
 SHARE = Unit(
     "share", _parse_share, format_percent, "5%", format_percent,
     smallest=0.001, least_range=0.1, largest=100, one=0.01,
 )  # fmt: skip
 RATIO = Unit("times", _parse_number, _format_ratio, "2.5", _format_ratio)
 
-UNITS = (BYTES, RATE, SECONDS, COUNT, SHARE, RATIO)
+UNITS = (BYTES, RATE, SECONDS, COUNT, SWITCHES, SHARE, RATIO)
 """All units of metrics."""
 
 DECIMAL_BYTES = structs.replace(BYTES, short=_format_decimal, base=1000, least_range=64_000)
@@ -104,6 +105,7 @@ SCALES: dict[str, tuple[Unit, float]] = {
     "ms": (SECONDS, 1e-3),
     "tasks/s": (RATE, 1.0),
     "tasks": (COUNT, 1.0),
+    "switches/s": (SWITCHES, 1.0),
     "%": (SHARE, 0.01),
 }
 """Unit of a published table → our unit, and the factor that converts to it."""

@@ -6,21 +6,14 @@ from typing import Any
 
 from concwatch.lab.cost import CostMeter, CpuMeter
 from concwatch.lab.histogram import Histogram
+from concwatch.lab.metrics import Sample, Source, blank_sample, copied
 from concwatch.lab.rates import BestSecond, TickRates, Trailing
-from concwatch.lab.snapshot import Sample, blank_sample
 from concwatch.links.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
 
 GENERATION = 1.5
 """Ends by the most tasks live at once after which even the longest of the first tasks have ended."""
-
-OF_READING = ("rss", "threads", "virtual", "cpu_seconds")
-OF_TICK = (
-    "live", "created", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer", "heap",
-    "switches",
-)  # fmt: skip
-"""Fields that a sample copies from the last reading of the process, and from the last tick."""
 
 STALL = 1.0
 """Seconds without a tick, or of lag in the worker, after which it counts as stalled."""
@@ -151,12 +144,11 @@ class WorkerStats:
         if reading is not None:
             self._used.add(now, reading.cpu_seconds)
         created, completed = self._rates.read(now)
-        known: dict[str, Any] = {name: getattr(reading, name, None) for name in OF_READING}
-        known |= {name: getattr(tick, name, None) for name in OF_TICK}
         return blank_sample(
             lane,
             now,
-            **known,
+            **copied(Source.READING, reading),
+            **copied(Source.TICK, tick),
             **self._cost(),
             created_per_second=finite(created),
             completed_per_second=finite(completed),

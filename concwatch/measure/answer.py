@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
-from concwatch.measure.figures import BY_NAME, KEPT
+from concwatch.lab.metrics import BY_NAME, KEPT, LaneSnapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.units import format_bytes, format_count, format_short
 
 LEAST = 100
@@ -71,12 +71,12 @@ class Answer:
 
 def _known(lane: LaneSnapshot) -> Known | None:
     """Return the figures of a lane that holds its tasks; None if they are not known."""
-    value, live = COST.of(lane), lane.sample.measured_live or 0
+    value, live = COST.value(lane), lane.sample.measured_live or 0
     holds = lane.on and lane.status.target and lane.live >= lane.status.target * REACHED
     if not (value and holds and live >= max(LEAST, REACHED * lane.live)) or KEPT.holds(lane):
         return None
-    grain = COST.grain(lane)
-    if grain is not None and grain > value:
+    resolution = COST.coarse_resolution(lane)
+    if resolution is not None and resolution > value:
         return None
     here = not lane.engine.host and _own_name(lane) == lane.name  # not folded over several hosts
     fits = lane.status.fits if lane.status.fits_wall else 0

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from concwatch.lab.catalog import AT, CATALOG, find_engines
+from concwatch.lab.metrics import BY_NAME, measured_metrics
 from concwatch.lab.unit import Unit
-from concwatch.measure.figures import BY_NAME, figures
 from concwatch.measure.run import EngineResult
 from concwatch.text import flat, suggest
 from concwatch.units import format_exactly
 
-EXPECTABLE = {figure.name: figure for figure in figures()}
+EXPECTABLE = {figure.name: figure for figure in measured_metrics()}
 """The figures that can be expected of an engine."""
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from concwatch.lab.forecast import mean_life
-from concwatch.lab.snapshot import ACTIVE, LaneSnapshot, Snapshot
+from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.state import ACTIVE
 from concwatch.system.memory import BUDGET
 from concwatch.units import format_count, format_percent, format_rate, format_seconds
 from concwatch.worker.workloads import is_function, parse

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
+from concwatch.lab.metrics import Sample, measured_values
 from concwatch.lab.pages import page_problem
-from concwatch.lab.snapshot import PENDING, Sample, Snapshot
+from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.state import PENDING
 from concwatch.links.messages import Tick
-from concwatch.measure.figures import figure_values
 from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.units import format_count, format_seconds
@@ -80,7 +81,7 @@ class Measurement:
         finally:
             lab.observers.remove(self._observe)
             if result.held and result.last:
-                result.figures = figure_values(result.held, result.last, self._plan.burst is not None)
+                result.figures = measured_values(result.held, result.last, self._plan.burst is not None)
             result.seconds = _now() - began
         return result
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from concwatch.lab.lane import Lane
-from concwatch.lab.snapshot import LaneSnapshot
+from concwatch.lab.metrics import LaneSnapshot
 from concwatch.worker.burst import Burst
 
 
@@ -53,7 +53,7 @@ class Result:
     traced: bool = False
     gc: str = "default"
     figures: dict[str, float | None] = field(default_factory=dict)
-    """Name → value, of `concwatch.measure.figures.FIGURES`."""
+    """Name → value, of `concwatch.lab.metrics.LISTED`."""
     held: LaneSnapshot | None = None
     """The lane while its tasks were held."""
     last: LaneSnapshot | None = None

@@ -7,7 +7,7 @@ from functools import partial
 from concwatch.lab.catalog import ON, Engine
 from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
-from concwatch.measure.figures import Figure, figures
+from concwatch.lab.metrics import RUN_METRICS, Combine, Metric, measured_metrics
 from concwatch.measure.measured import Measured
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
@@ -70,12 +70,12 @@ class EngineResult:
         """What limited the first of its runs that was limited."""
         return next((result.limited_by for result in self.results if result.limited_by), None)
 
-    def marks(self, figure: Figure) -> str:
+    def marks(self, figure: Metric) -> str:
         """Return the marks that a figure has in any run."""
         read = [result.last if figure.at_end else result.held for result in self.results]
         return "".join(dict.fromkeys(mark for lane in read if lane for mark in figure.marks(lane)))
 
-    def text(self, figure: Figure) -> str:
+    def text(self, figure: Metric) -> str:
         """Return a figure as text, with its marks."""
         only = self.results[0] if len(self.results) == 1 else None
         lane = (only.last if figure.at_end else only.held) if only else None
@@ -98,17 +98,18 @@ class EngineResult:
             "traced": first.traced,
             "gc": first.gc,
             "tasks": self.tasks,
-            **{figure.name: self.median(figure.name) for figure in figures()},
+            **{figure.name: self.median(figure.name) for figure in measured_metrics()},
             "plus_minus": {
-                figure.name: grain
-                for figure in figures()
-                for grain in [max((figure.grain(lane) or 0.0 for lane in held), default=0.0)]
-                if grain
+                figure.name: resolution
+                for figure in measured_metrics()
+                for resolution in [max((figure.coarse_resolution(lane) or 0.0 for lane in held), default=0.0)]
+                if resolution
             },
-            "marks": {figure.name: marks for figure in figures() if (marks := self.marks(figure))},
+            "marks": {figure.name: marks for figure in measured_metrics() if (marks := self.marks(figure))},
         }
         if len(self.results) > 1:
-            known = {figure.name: taken for figure in figures() if (taken := self.measured(figure.name))}
+            values = {figure.name: self.measured(figure.name) for figure in measured_metrics()}
+            known = {name: taken for name, taken in values.items() if taken}
             found["runs"] = [
                 {"state": result.outcome.value, **{name: result.figures.get(name) for name in known}}
                 for result in self.results
@@ -118,8 +119,8 @@ class EngineResult:
         return found
 
 
-SUMMED = ("failed", "peak_live", "create_rate", "completion_rate", "idle_rss", "peak_rss", "retained_rss")
-"""The figures that are added up over hosts."""
+SUMMED = tuple(metric.name for metric in RUN_METRICS if metric.combine is Combine.SUM)
+"""The metrics that are added up over hosts."""
 
 
 @dataclass(frozen=True)

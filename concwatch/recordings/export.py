@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from concwatch.lab.snapshot import COLUMNS, Count, Sample
+from concwatch.lab.metrics import COLUMNS, WHOLE, Sample
 from concwatch.recordings.recording import Recording
 from concwatch.text import suggest
 
@@ -90,9 +90,8 @@ def as_parquet(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterat
     from pyarrow import parquet
 
     types = {"lane": pyarrow.dictionary(pyarrow.int32(), pyarrow.string())}
-    for field in msgspec.structs.fields(Sample)[1:]:
-        whole = field.type in (Count, Count | None)
-        types[field.name] = pyarrow.int64() if whole else pyarrow.float64()
+    for name in COLUMNS[1:]:
+        types[name] = pyarrow.int64() if name in WHOLE else pyarrow.float64()
     header = msgspec.json.encode(recording.header)
     schema = pyarrow.schema([(name, types[name]) for name in columns], metadata={"concwatch": header})
     file = io.BytesIO()

@@ -11,9 +11,9 @@ appears later than it happened. Memory is in bytes, rates are in tasks a second,
 an unknown value. Among samples of the same lane, and objects of the same type, ``time`` never decreases,
 except that a mark may be put on an earlier moment.
 
-Whole numbers are exact; a sample's ``time``, ``lag`` and ``gc`` are written to the microsecond, its
-``tick_time``, ``cpu_seconds``, ``cpu`` and ``others`` to 0.0001, its ``duration`` to 3 significant digits;
-other numbers are rounded to 5. A number that is whole after rounding is written without a point.
+Whole numbers are exact; a sample's ``time`` is written to the microsecond, and a metric to as many
+``decimals`` as its row in `concwatch.lab.metrics` says; other numbers are rounded to 5 significant digits. A
+number that is whole after rounding is written without a point.
 
 Lanes
 =====
@@ -28,44 +28,15 @@ A sample: an array
 Nulls at the end are left out. After a worker's end there is one more sample, in which all that it and the
 system report is ``null``: there the lines of the charts break. The header's ``columns`` lists the columns:
 
-    ``lane``                     the lane's number
-    ``time``                     time of the sample
-    ``rss``                      resident memory of the worker's process
-    ``created_per_second``       tasks created a second; see below
-    ``completed_per_second``     tasks that ended by themselves a second; see below
-    ``live``                     tasks created and not yet ended
-    ``lag``                      the longest delay of a sleeper since the tick before, in seconds; or how much
-                                 the next tick is overdue, if that is more
-    ``cpu``                      share of one core that the worker used in the last second
-    ``threads``                  threads of the worker's process
-    ``virtual``                  address space of the worker's process
-    ``tick_time``                when the worker read its counters: seconds on its own clock
-    ``created``                  tasks created so far
-    ``completed``                tasks that ended by themselves so far
-    ``failed``                   tasks that ended with an error so far
-    ``cancelled``                tasks that the worker cancelled so far
-    ``queued``                   live tasks that wait for a thread
-    ``gc``                       seconds of garbage collection so far; null if the runtime does not report it
-    ``completed_mean``           tasks that ended by themselves a second, over the last ten seconds
-    ``stalled``                  seconds that the worker has been silent or overdue; 0 if it is not
-    ``rss_per_task``             bytes per task; null until it is known
-    ``measured_live``            live tasks when the bytes per task were measured
-    ``cpu_seconds``              seconds of CPU that the worker's process has used
-    ``cpu_per_task``             seconds of CPU per task
-    ``switches``                 context switches of the worker's process so far; null if not reported
-    ``switches_per_second``      context switches a second, over the last second
-    ``others``                   share of all cores that other programs and lanes used in the last second
-    ``duration``                 median seconds that the last timed tasks took; null if no task is live or
-                                 none was timed
-    ``traced``                   bytes that the tracer reports; null if nothing is traced
-    ``tracer``                   bytes that the tracer itself uses; null if nothing is traced
-    ``traced_per_task``          traced bytes per task; null until it is known
-    ``heap``                     bytes of live objects that the runtime reports; null if it reports none
+    ``lane``   the lane's number
+    ``time``   time of the sample
 
-``live``, all columns from ``tick_time`` to ``gc``, ``switches``, ``traced``, ``tracer`` and ``heap`` are from
-the worker's last tick before the sample, in which ``created = live + completed + failed + cancelled``.
-Columns about the process were read from the system when the sample was taken. ``concwatch figures`` explains
-the figures.
+and the metrics that are fields of a `Sample` in `concwatch.lab.metrics`, where each is explained: ``rss``,
+``created_per_second``, ``live``, and so on, in that order.
+
+The metrics whose source is a tick are from the worker's last one before the sample, in which
+``created = live + completed + failed + cancelled``. Those whose source is a reading were read from the system
+when the sample was taken.
 
 Rates are counted in windows of one sampling interval that end at the worker's ticks; if there were several
 ticks since the last sample, the highest counts. Without a tick the rate is null: a reader takes that of the
@@ -82,11 +53,12 @@ Objects
     ``rate``       samples a second
     ``lanes``      list of objects: ``name`` of the engine; ``task``, what a task is there; ``queues``,
                    whether tasks wait for a thread; ``threads``, whether each task uses a thread of the
-                   system; ``grain``, bytes that its runtime requests from the system at once;
+                   system; ``grain``, bytes that its runtime requests from the system at once, which is the
+                   resolution of its memory;
                    ``host``, where it runs, if not on this machine
     ``budget``     memory that all workers together might use when the recording began
-    ``columns``    list of strings: the columns of a sample; in version 3 those above, in that order; older
-                   recordings lack ``duration``
+    ``columns``    list of strings: the columns of a sample, ``lane`` and ``time`` first. A reader takes the
+                   others by name: older recordings lack some, and newer ones may have more
 
 ``lab``: a lab begins. Valid until the next.
     ``time``, ``rate``, ``budget``
@@ -112,38 +84,7 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``time``, ``lane``
     ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
                         ``failed``, ``lost``: the connection to another host is broken
-    ``reason``          why it failed, or an empty string
-    ``target``          live tasks that it should hold
-    ``asked``           live tasks that were requested last
-    ``wall``, ``wall_text``  the limit that keeps it below that, and the same with its value; or empty
-    ``create_rate``     tasks a second at which the last target was created
-    ``create_seconds``  seconds that this took
-    ``create_others``   share of all cores that other programs and lanes used meanwhile
-    ``stop_seconds``    seconds until all tasks that were to stop had ended
-    ``completion_rate`` the most tasks completed in any second
-    ``longest_stall``   the longest delay of a sleeper in seconds, while there were tasks
-    ``wake_lag_p99``    99th percentile of the lag of ticks with tasks, in seconds
-    ``start_delay_p99`` 99th percentile of the seconds from creation to start, of timed tasks
-    ``duration_p50``    median of the seconds from start to end, of timed tasks
-    ``duration_p99``    their 99th percentile
-    ``peak_live``       the most tasks live at once
-    ``peak_rss``        the highest ``rss`` of the process
-    ``idle_rss``, ``idle_virtual``, ``idle_traced``  memory of the worker's process before the first task
-    ``runtime``         the runtime of the worker, with its version; null before it is ready
-    ``pid``             the worker's process
-    ``flags``           list of strings: other conditions that influence its figures
-    ``can``             list of strings: the optional commands that it understands
-    ``born``            when its worker was started; samples until then are another worker's
-    ``tracing``         whether it is traced
-    ``clean``           false if bytes per task may include memory that earlier tasks left
-    ``rss_moves``       whether bytes per task still change
-    ``cpu_so_far``      whether ``cpu_per_task`` is that of creating a task, since no whole lives are known
-    ``durations_so_far``  whether not all tasks have ended once, so that durations are those of the shortest
-    ``bytes_per_task``  the forecast memory of one more task
-    ``fits``, ``fits_wall``  tasks that would fit if nothing else ran, and the limit that they would reach
-    ``most_held``       tasks of the workload that can be live at once if each that ends is replaced, or null
-    ``missing``         why the engine cannot run there, or null
-    ``burst``           the result of the last burst, as on the wire, or null
+    and the other fields of a `LaneStatus` in `concwatch.lab.metrics`, where each is explained
 
 ``settings``: the settings of all lanes, when a lab begins, and after each change.
     ``time``
@@ -184,8 +125,9 @@ from typing import Any
 from msgspec import Struct, json, structs
 
 from concwatch.lab.events import Kind, Severity
+from concwatch.lab.metrics import COLUMNS, SAMPLED_METRICS, Count, EngineFacts, LaneStatus, Sample, Time
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import COLUMNS, Count, EngineFacts, LaneStatus, Machine, Sample, Time
+from concwatch.lab.snapshot import Machine
 from concwatch.watch.group import GroupStatus
 
 KIND = "concwatch-recording"
@@ -280,9 +222,7 @@ Line = LabLine | JoinLine | GroupsLine | LaneLine | SettingsLine | OwnLine | Eve
 
 _encoder = json.Encoder()
 
-_DECIMALS = {"lag": 6, "gc": 6, "tick_time": 4, "cpu_seconds": 4, "cpu": 4, "others": 4}
-"""Column → decimals, where it is not rounded to significant digits."""
-
+_DECIMALS = {row.field: row.decimals for row in SAMPLED_METRICS}
 _PLACES = [_DECIMALS.get(column) for column in COLUMNS]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from concwatch.lab.events import KEPT, Entry, Log
-from concwatch.lab.series import METRICS, extremes
+from concwatch.lab.series import CHARTED, extremes
 from concwatch.recordings.format import Line
 
 STEPS = (1, 10, 100)
@@ -48,7 +48,7 @@ class RecordedSeries:
 
     def since(self, metric: str, start: float) -> Points:
         """Return copies of the times and values of a metric from the last sample before ``start`` on."""
-        assert metric in METRICS
+        assert metric in CHARTED
         times, values = self._times, self._columns[metric]
         begin = max(0, bisect_left(times, start, 0, self._end) - 1)
         step = next((step for step in STEPS if self._end - begin <= MAX_STEPS * step), STEPS[-1])

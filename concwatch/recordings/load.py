@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from concwatch.lab.series import METRICS, RATES, fill_back
-from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
+from concwatch.lab.metrics import COLUMNS, EngineFacts, Sample
+from concwatch.lab.series import BACKFILLED, CHARTED, fill_back
 from concwatch.recordings.format import KIND, VERSION, Header, JoinLine, LaneLine, Line, format_position
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import RecordedLane, Recording
@@ -32,9 +32,6 @@ MIN_LINE_SIZE = 8
 
 SPARE_LINES = 10_000
 """Lines that may be shorter than that."""
-
-OLDER_COLUMNS = tuple(column for column in COLUMNS if column != "duration")
-"""The columns of recordings written before ``duration`` was added."""
 
 CHUNK = 1_000
 """Samples decoded at once, few enough for the processor's cache."""
@@ -94,8 +91,8 @@ def read_header(line: bytes, name: str) -> Header:
         header = _header.decode(line)
     except ERRORS as error:
         raise ValueError(f'"{name}": its first line is damaged: {one_line(str(error))}: {EXPECTED}') from None
-    if all(header.columns[: len(columns)] != columns for columns in (COLUMNS, OLDER_COLUMNS)):
-        raise ValueError(f"{unknown}its samples have other columns")
+    if header.columns[:2] != COLUMNS[:2]:
+        raise ValueError(f"{unknown}its samples do not begin with a lane and a time")
     return header
 
 
@@ -121,7 +118,8 @@ def parse(text: bytes, name: str, state: str = "") -> Recording:
     for line in lines:
         (samples[line[: line.find(b",")]] if line[:1] == b"[" else objects).append(line)
     if header.columns[: len(COLUMNS)] != COLUMNS:
-        samples = defaultdict(list, {key: [*map(_upgrade, group)] for key, group in samples.items()})
+        for group in samples.values():
+            group[:] = [_reorder(line, header.columns) for line in group]
     damaged: list[bytes] = []
     known = list(_read_objects(objects, damaged))
     lanes = _read_lanes(header, known, samples, damaged)
@@ -137,10 +135,10 @@ def parse(text: bytes, name: str, state: str = "") -> Recording:
 _CUT = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
 
 
-def _upgrade(line: bytes) -> bytes:
-    """Convert a sample with `OLDER_COLUMNS` to today's columns."""
+def _reorder(line: bytes, columns: Sequence[str]) -> bytes:
+    """Convert a sample with other columns to `COLUMNS`: an older or a newer concwatch wrote it."""
     try:
-        values = dict(zip(OLDER_COLUMNS, _values.decode(line), strict=False))
+        values = dict(zip(columns, _values.decode(line), strict=False))
         return msgspec.json.encode([values.get(column) for column in COLUMNS])
     except (*ERRORS, OverflowError):
         return b""  # counts as damaged
@@ -190,7 +188,7 @@ def _read_lane(
     engine: EngineFacts, lines: list[bytes], changes: Sequence[LaneLine], damaged: list[bytes]
 ) -> RecordedLane:
     times = array("d")
-    metrics = {metric: array("d") for metric in METRICS}
+    metrics = {metric: array("d") for metric in CHARTED}
     kept: list[bytes] = []
     for start in range(0, len(lines), CHUNK):
         chunk = lines[start : start + CHUNK]
@@ -207,7 +205,7 @@ def _read_lane(
         times = array("d", map(times.__getitem__, order))
         kept = [kept[index] for index in order]
         metrics = {metric: array("d", map(column.__getitem__, order)) for metric, column in metrics.items()}
-    for metric in RATES:
+    for metric in BACKFILLED:
         rates = metrics[metric]
         # A rate also holds for the samples without one that precede it.
         for before in [at for at in range(len(rates) - 1) if isnan(rates[at]) and not isnan(rates[at + 1])]:
@@ -216,7 +214,7 @@ def _read_lane(
 
 
 _time = attrgetter("time")
-_GET = {metric: attrgetter(metric) for metric in METRICS}
+_GET = {metric: attrgetter(metric) for metric in CHARTED}
 
 
 def _column(values: list[float | None]) -> "array[float]":

@@ -12,8 +12,9 @@ from msgspec import Struct, structs
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lane import facts
+from concwatch.lab.metrics import Sample
 from concwatch.lab.observable import Observable
-from concwatch.lab.snapshot import Sample, Snapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import (
     VERSION,

@@ -11,9 +11,10 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from concwatch.lab.events import Event, Log, Mark
-from concwatch.lab.series import RATES
+from concwatch.lab.metrics import EngineFacts, LaneStatus, Sample, blank_sample
+from concwatch.lab.series import BACKFILLED
 from concwatch.lab.settings import slider_end
-from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, Snapshot, blank_sample, with_cheapest
+from concwatch.lab.snapshot import Snapshot, with_cheapest
 from concwatch.recordings.format import (
     EndLine,
     EventLine,
@@ -83,9 +84,8 @@ class RecordedLane:
     def _sample(self, index: int, line: bytes) -> Sample:
         """Decode sample ``index``, adding the rates that a later tick reported."""
         sample = _sample.decode(line)
-        rates = {
-            metric: self.series.value(metric, index) for metric in RATES if getattr(sample, metric) is None
-        }
+        unknown = (metric for metric in BACKFILLED if getattr(sample, metric) is None)
+        rates = {metric: self.series.value(metric, index) for metric in unknown}
         known = {metric: value for metric, value in rates.items() if math.isfinite(value)}
         return replace(sample, **known) if known else sample
 

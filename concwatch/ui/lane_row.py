@@ -1,67 +1,39 @@
 """One row of a screen: a lane, or the lanes of one engine on several hosts, combined."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from concwatch.lab.lane import Lane
+from concwatch.lab.metrics import COMBINED, Combine, LaneSnapshot, LaneStatus, Sample, blank_sample
 from concwatch.lab.series import Series, Spread
-from concwatch.lab.snapshot import PENDING, LaneSnapshot, LaneStatus, Sample, State, blank_sample
+from concwatch.lab.state import PENDING, State
 
-SUMMED = (
-    "rss", "created_per_second", "completed_per_second", "live", "cpu", "threads", "virtual", "created",
-    "completed", "failed", "cancelled", "queued", "gc", "completed_mean", "cpu_seconds", "switches",
-    "switches_per_second", "traced", "tracer", "heap", "measured_live",
-)  # fmt: skip
-"""Fields of a sample whose combined value is the sum over the hosts."""
-
-WORST = ("lag", "stalled", "others", "duration")
-"""Fields whose combined value is the maximum."""
-
-WEIGHED = ("rss_per_task", "traced_per_task", "cpu_per_task")
-"""Fields whose combined value is the mean, weighted by tasks."""
-
-STATUS_SUMMED = (
-    "target", "asked", "create_rate", "completion_rate", "peak_live", "peak_rss", "idle_rss", "idle_virtual",
-    "idle_traced", "fits", "most_held",
-)  # fmt: skip
-STATUS_WORST = (
-    "create_seconds", "create_others", "stop_seconds", "longest_stall", "wake_lag_p99", "start_delay_p99",
-    "duration_p50", "duration_p99", "born",
-)  # fmt: skip
+_COMBINE: Mapping[Combine, Callable[[Sequence[Any]], Any]] = {
+    Combine.SUM: sum, Combine.MAX: max, Combine.ANY: any, Combine.ALL: all,
+}  # fmt: skip
 
 
-def _known(lanes: Iterable[object], name: str) -> list[Any]:
-    return [value for lane in lanes if (value := getattr(lane, name)) is not None]
-
-
-def _combined(parts: Sequence[object], summed: Iterable[str], worst: Iterable[str]) -> dict[str, Any]:
-    """Return the sums and the maxima of the known values of ``parts``."""
+def _combined(struct: type[Struct], parts: Sequence[Struct], tasks: Sequence[int]) -> dict[str, Any]:
+    """Return the combined known values of the fields of ``parts``, which have so many tasks."""
     found: dict[str, Any] = {}
-    for names, combine in ((summed, sum), (worst, max)):
-        for name in names:
-            known = _known(parts, name)
-            found[name] = combine(known) if known else None
+    for name, combine in COMBINED[struct].items():
+        pairs = [(getattr(part, name), weight) for part, weight in zip(parts, tasks, strict=True)]
+        known = [(value, weight) for value, weight in pairs if value is not None]
+        if not known or combine is Combine.NONE:
+            continue
+        if combine is Combine.MEAN:
+            found[name] = sum(value * weight for value, weight in known) / sum(weight for _, weight in known)
+        else:
+            found[name] = _COMBINE[combine]([value for value, _ in known])
     return found
 
 
 def combined_sample(samples: Sequence[Sample], lane: int) -> Sample:
-    """Return the combined sample of several lanes, at the time of the newest.
-
-    ``tick_time`` is None, since the clocks of two hosts cannot be combined.
-    """
-    found = _combined(samples, SUMMED, WORST)
-    for name in WEIGHED:
-        weights = [
-            (value, sample.measured_live or sample.live or 1)
-            for sample in samples
-            if (value := getattr(sample, name)) is not None
-        ]
-        total = sum(weight for _, weight in weights)
-        found[name] = sum(value * weight for value, weight in weights) / total if weights else None
-    found["stalled"] = found["stalled"] or 0.0
-    return blank_sample(lane, max(sample.time for sample in samples), **found)
+    """Return the combined sample of several lanes, at the time of the newest."""
+    tasks = [sample.measured_live or sample.live or 1 for sample in samples]
+    return blank_sample(lane, max(sample.time for sample in samples), **_combined(Sample, samples, tasks))
 
 
 def _state(states: Sequence[State]) -> State:
@@ -86,7 +58,7 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
     missing = [part.missing for part in parts if part.missing]
     answered = [part for part in parts if part.fits_wall]
     return LaneStatus(
-        **_combined(parts, STATUS_SUMMED, STATUS_WORST),
+        **_combined(LaneStatus, parts, [1] * len(parts)),
         state=state,
         reason=next(reasons, ""),
         wall=wall,
@@ -94,11 +66,6 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
         runtime=_same([part.runtime for part in parts]),
         flags=_same([part.flags for part in parts]) or (),
         can=tuple(word for word in parts[0].can if all(word in part.can for part in parts)),
-        tracing=any(part.tracing for part in parts),
-        clean=all(part.clean for part in parts),
-        rss_moves=any(part.rss_moves for part in parts),
-        cpu_so_far=any(part.cpu_so_far for part in parts),
-        durations_so_far=any(part.durations_so_far for part in parts),
         bytes_per_task=sum(part.bytes_per_task * max(1, part.fits) for part in parts) / tasks,
         fits_wall=min(answered or parts, key=lambda part: part.fits).fits_wall,
         missing=missing[0] if len(missing) == len(parts) else None,

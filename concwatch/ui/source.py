@@ -11,9 +11,10 @@ from concwatch.lab.admission import Capacity
 from concwatch.lab.events import Event, Log, Mark
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
+from concwatch.lab.metrics import LaneSnapshot
 from concwatch.lab.series import Series
 from concwatch.lab.settings import slider_end
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.lane_row import LaneRow
 
 

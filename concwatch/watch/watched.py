@@ -6,9 +6,10 @@ from typing import Any
 from concwatch.lab.events import Kind, LaneEventSink, Severity
 from concwatch.lab.histogram import Histogram
 from concwatch.lab.memory_leak import MemoryLeakDetector
+from concwatch.lab.metrics import EngineFacts, LaneStatus, Sample, Source, blank_sample, copied
 from concwatch.lab.rates import Trailing
 from concwatch.lab.series import Series
-from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, State, blank_sample
+from concwatch.lab.state import State
 from concwatch.lab.worker_log import WorkerLog
 from concwatch.links.agent_link import Agent
 from concwatch.links.agent_messages import (
@@ -41,9 +42,6 @@ ANSWER_TIME = 2.0
 
 MAX_LEAKS = 20
 """Groups per process whose leak is logged."""
-
-TICK_FIGURES = ("live", "lag", "created", "failed", "cancelled", "queued", "gc", "traced", "tracer")
-"""Figures that a sample takes from a tick unchanged."""
 
 
 class WatchedProcess:
@@ -262,8 +260,8 @@ class WatchedProcess:
         tick = self.tick
         reported: dict[str, Any] = {}
         if tick is not None:
-            reported = {name: getattr(tick, name) for name in TICK_FIGURES}
-            reported |= {
+            reported = copied(Source.TICK, tick) | {
+                "lag": tick.lag,
                 "created_per_second": finite_rate(self._created),
                 "completed_per_second": finite_rate(self._ended),
                 "completed": tick.ended if tick.completed is None else tick.completed,
@@ -272,12 +270,9 @@ class WatchedProcess:
         return blank_sample(
             self.number,
             now,
-            rss=reading.rss,
             cpu=round(self._cpu.rate, 4) if self._cpu.span else reading.cpu,
-            threads=reading.threads,
-            virtual=reading.virtual,
-            cpu_seconds=reading.cpu_seconds,
             stalled=stalled,
+            **copied(Source.READING, reading),
             **reported,
         )
 

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from concwatch.lab.host_lanes import INTERVAL, MachineMeter
+from concwatch.lab.metrics import LaneSnapshot
 from concwatch.lab.observable import Observable
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.links.agent_link import Agent
 from concwatch.links.agent_messages import AgentReady
 from concwatch.links.link import Ended

@@ -19,7 +19,7 @@ from concwatch.hosts.survey import survey
 from concwatch.lab.catalog import find_engines
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from tests.benchmarks.figures import Measured, Row, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import Terminal
 from tests.host_driver import SSHD, Sshd

@@ -18,7 +18,7 @@ from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import find_engines
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from tests.apart import ROOT, apart, environment, python
 from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, running
 

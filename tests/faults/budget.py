@@ -7,7 +7,8 @@ from functools import partial
 
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
-from concwatch.lab.snapshot import Snapshot, State
+from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.state import State
 from concwatch.system.memory import Memory
 from tests.faults.driving import real_lab
 from tests.faults.fault import fault

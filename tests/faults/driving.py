@@ -14,7 +14,7 @@ from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp

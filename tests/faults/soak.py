@@ -13,7 +13,7 @@ from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.events import KEPT
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.links.messages import Tick
 from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from concwatch.lab import pages
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from concwatch.system.walls import thread_walls
 from tests.apart import apart
 from tests.faults.driving import RealLab, Wrap, real_lab

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from concwatch.lab.snapshot import Snapshot, State
+from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.state import State
 from concwatch.links.messages import Report, decode
 from tests.faults.driving import FaultyStage, heartbeat, lane_fault, run_screen
 from tests.faults.fault import THOROUGH, fault, thorough

@@ -9,7 +9,7 @@ from functools import partial
 import psutil
 
 from concwatch.lab.lane import STOP_LIMIT
-from concwatch.lab.snapshot import State
+from concwatch.lab.state import State
 from tests.faults.driving import LOOPS, FaultyStage, heartbeat, lane_fault
 from tests.faults.fault import thorough
 

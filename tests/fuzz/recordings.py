@@ -9,8 +9,8 @@ from pathlib import Path
 from concwatch.comparing.comparison import Comparison, compare
 from concwatch.comparing.reading import read_bytes
 from concwatch.comparing.report import as_object, report_markdown, table_lines
-from concwatch.lab.series import METRICS
-from concwatch.lab.snapshot import COLUMNS
+from concwatch.lab.metrics import COLUMNS
+from concwatch.lab.series import CHARTED
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.format import KIND, Line, format_position
 from concwatch.recordings.listing import find_recordings
@@ -51,7 +51,7 @@ def show(recording: Recording) -> None:
         view = recording.snapshot(at)
         assert len(view.lanes) == len(recording.lanes)
         for series in recording.series_until(at):
-            for metric in METRICS:
+            for metric in CHARTED:
                 series.since(metric, at / 2)
                 series.last(metric)
         recording.events(at).since(0)

@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from concwatch.measure.figures import DOUBTS
+from concwatch.lab.metrics import CAVEATS
 from concwatch.ui.screens.base import BaseScreen, DismissOnceScreen
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.text_lines import Glossary
@@ -21,7 +21,7 @@ WORDS = (
     ("RSS", "resident memory of a process, read from outside the process"),
     ("tracemalloc", "bytes allocated by Python, counted while tracing is on"),
     *(column.about for column in COLUMNS),
-    *((doubt.mark, doubt.note) for doubt in DOUBTS),
+    *((caveat.mark, caveat.note) for caveat in CAVEATS),
     ("±", "the unit in which the runtime takes memory from the system, by live tasks"),
 )
 """The glossary; its columns of the cost table come from the table of all figures."""

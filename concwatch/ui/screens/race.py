@@ -9,9 +9,9 @@ from textual.widget import Widget
 
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST
+from concwatch.lab.metrics import BY_NAME, CAVEATS
 from concwatch.lab.series import Series
 from concwatch.lab.settings import describe
-from concwatch.measure.figures import BY_NAME, DOUBTS
 from concwatch.measure.result import Outcome, Result
 from concwatch.ui.layout import CHART
 from concwatch.ui.race import Race
@@ -66,7 +66,7 @@ class RaceTable(TextLines):
             mark = "  ▸ " if running else " " * PLACE
             lines.append(Content.assemble(f"{mark}{engine.name:{room}} ", (text, "$dim")))
         marks = {letter for line in lines for letter in line.plain}
-        notes = [f"{doubt.mark} {doubt.brief}" for doubt in DOUBTS if doubt.mark in marks]
+        notes = [f"{caveat.mark} {caveat.brief}" for caveat in CAVEATS if caveat.mark in marks]
         todo = "escape closes this; the race goes on"
         if race.finished:
             todo = race.problem or "R starts another race · s saves a picture"

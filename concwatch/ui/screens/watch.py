@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from textual.geometry import Size
 from textual.widget import Widget
 
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.text import plain
 from concwatch.ui import keys
 from concwatch.ui.layout import BESIDE_HEIGHT, Layout, layout

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from textual.content import Content
 
+from concwatch.lab.metrics import BY_NAME, CAVEATS, KEPT, METRICS, TRACED, CostColumn, LaneSnapshot, Metric
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.measure.answer import Answer
-from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED
 from concwatch.measure.limited import limited_by
 from concwatch.ui.layout import FRAME, Below
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
@@ -34,15 +34,15 @@ NAME_WIDTH = 10
 """The minimum width in cells of the engines' names."""
 
 
-def _column(name: str, cells: int, leaves: int = 0) -> Column[LaneSnapshot]:
-    """Return the column of a figure; see `Column` for the other arguments."""
-    figure, marks = BY_NAME[name], min(MARKS, len(BY_NAME[name].doubts))
+def _column(metric: Metric, column: CostColumn) -> Column[LaneSnapshot]:
+    """Return the column of a metric."""
+    marks = min(MARKS, len(metric.caveats))
 
     def text(lane: LaneSnapshot) -> str:
-        return f"{figure.text(lane)}{figure.marks(lane)[:marks]:{marks}}"
+        return f"{metric.text(lane)}{metric.marks(lane)[:marks]:{marks}}"
 
-    about = (figure.title, figure.meaning)
-    return Column(figure.title, cells, text, figure.of, leaves, False, marks, about)
+    about = (metric.title, metric.meaning)
+    return Column(metric.title, column.cells, text, metric.value, column.leaves, False, marks, about)
 
 
 def _fit(lane: LaneSnapshot) -> str:
@@ -55,19 +55,11 @@ def _fit(lane: LaneSnapshot) -> str:
 
 COST, RATIO, FITS_TITLE = BY_NAME["rss_per_task"], BY_NAME["ratio"], "fits, limited by"
 
+_PLACED = sorted(((row, row.column) for row in METRICS if row.column), key=lambda placed: placed[1].position)
+
 COLUMNS = (
-    _column("live", 9, 1),
-    _column("rss_per_task", 12),
-    _column("traced_per_task", 8, 7),
-    _column("ratio", 7, 2),
-    _column("create_rate", 8, 3),
-    _column("completed_mean", 8, 4),
-    _column("cpu_per_task", 7, 5),
-    _column("duration_p99", 7, 6),
-    _column("lag", 7, 8),
-    _column("gc_share", 6, 9),
-    _column("cpu", 6, 10),
-    Column(FITS_TITLE, FITS_WIDTH, _fit, FITS.of, about=(FITS.title, FITS.meaning), left=True),
+    *(_column(row, column) for row, column in _PLACED),
+    Column(FITS_TITLE, FITS_WIDTH, _fit, FITS.value, about=(FITS.title, FITS.meaning), left=True),
 )
 """The columns after the engine's name."""
 
@@ -84,7 +76,7 @@ def _figure(column: Column[LaneSnapshot], lane: LaneSnapshot, old: LaneSnapshot 
     text = column.text(lane)
     if old is None or column.title in KEPT_TITLES or not (old.on or lane.on):
         return text, False
-    value = COST.of if column.title == RATIO.title else column.value
+    value = COST.value if column.title == RATIO.title else column.value
     change = "" if text.strip() == UNKNOWN else _change(value(lane), value(old))
     return change + " " * column.marks, True
 
@@ -272,10 +264,10 @@ class CostTable(Table):
         notes: list[tuple[str, str]] = []
         if baseline:
             notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)
-        for doubt in DOUBTS:
-            if doubt.mark in marks:
-                advice = f": {self.ADVICE[doubt.mark]}" if doubt.mark in self.ADVICE else ""
-                notes.append((f"{doubt.mark} {doubt.note}{advice}", f"{doubt.mark} {doubt.brief}"))
+        for caveat in CAVEATS:
+            if caveat.mark in marks:
+                advice = f": {self.ADVICE[caveat.mark]}" if caveat.mark in self.ADVICE else ""
+                notes.append((f"{caveat.mark} {caveat.note}{advice}", f"{caveat.mark} {caveat.brief}"))
         for brief in range(len(notes) + 1):  # the last ones are shortened first
             text = " · ".join(note[at >= len(notes) - brief] for at, note in enumerate(notes))
             if len(text) <= width:

@@ -13,8 +13,8 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.style import Style
 
-from concwatch.lab.snapshot import LaneSnapshot, State
-from concwatch.measure.figures import BY_NAME
+from concwatch.lab.metrics import BY_NAME, LaneSnapshot
+from concwatch.lab.state import State
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 from concwatch.units import format_bytes, format_count, format_seconds, format_short

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call

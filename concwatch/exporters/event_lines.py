@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from concwatch.lab.events import Event
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.text import flat
 from concwatch.watch.watching import Watching
 

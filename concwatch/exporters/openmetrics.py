@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.system.machine import program_version
 from concwatch.watch.ranking import identity
 from concwatch.watch.watched import WatchedProcess

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, ref
 
 import pytest
 
-from concwatch.agent.counting import COUNTS, Group, creating_line
+from concwatch.agent.counting import COUNTS, CountedGroup, creating_line
 from concwatch.agent.figures import thread_label
 from concwatch.agent.hooks import HOOKS, Replacement
 from concwatch.agent.replacements import named_like
@@ -101,7 +101,7 @@ class Tracker:
     def _add_task(self, task: Any, line: str) -> None:
         self._tasks[task] = Origin(self.owner, line)
 
-    def _add_left_task(self, task: Any, group: Group) -> None:
+    def _add_left_task(self, task: Any, group: CountedGroup) -> None:
         origin = self._tasks.get(task, Origin("", ""))
         self._left.append(LeftOver("task", group.name, origin.line, origin.owner))
 

@@ -13,7 +13,7 @@ import time
 import psutil
 
 from concwatch.hosts.host import Host
-from concwatch.hosts.link import HostLink, Program
+from concwatch.hosts.link import BridgeProgram, HostLink
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error, Reached, Ready
 from tests.command_line import PROGRAM
@@ -100,7 +100,7 @@ class Remote:
 
 def connect(*prefix, python=sys.executable, engine="asyncio", program=None):
     """Connect to a worker through a prefix; needs a running event loop."""
-    return Remote(HostLink(Host("remote", prefix, python), program or Program(engine)))
+    return Remote(HostLink(Host("remote", prefix, python), program or BridgeProgram(engine)))
 
 
 async def all_ended(*pids):

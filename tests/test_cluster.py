@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from concwatch.commands.lab import open_process
-from concwatch.hosts.link import HostLink, Program
+from concwatch.hosts.link import BridgeProgram, HostLink
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
@@ -55,7 +55,7 @@ async def running(cluster):
 
 @pytest.mark.real
 async def test_a_worker_runs_below_a_dask_worker_and_ends_with_its_link(cluster):
-    remote = Remote(HostLink(cluster.hosts[0], Program("asyncio")))
+    remote = Remote(HostLink(cluster.hosts[0], BridgeProgram("asyncio")))
     pid = await remote.ready()
     bridge = remote.bridge
     assert bridge.parent().pid in {child.pid for child in dask_workers()}

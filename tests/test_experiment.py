@@ -3,7 +3,7 @@
 import pytest
 
 from concwatch.experiments.cell import READINGS
-from concwatch.experiments.experiment import Source, entries
+from concwatch.experiments.experiment import Publication, entries
 from concwatch.experiments.loading import decode, load, shipped
 from concwatch.lab.unit import SCALES
 
@@ -47,7 +47,7 @@ def test_the_shortest_file_uses_defaults():
     assert (small.action, small.workload, small.trace, small.gc) == ("burst", "sleep:10", False, "default")
     assert (small.threads, small.stack, small.chunks, small.older) == (None, None, 1, 0)
     assert (small.read_after, small.seconds, small.repeats) == (None, 1.0, 3)
-    assert read(GOOD + '[source]\narticle = "A"\n').source == Source(article="A")
+    assert read(GOOD + '[source]\narticle = "A"\n').source == Publication(article="A")
 
 
 @pytest.mark.parametrize("reading", READINGS)

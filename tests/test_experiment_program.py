@@ -11,7 +11,7 @@ import pytest
 
 from concwatch.commands.lab import open_process
 from concwatch.experiments import program
-from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
+from concwatch.experiments.cell import ExperimentCell, MissingError, NotMeasuredError
 from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
 from concwatch.experiments.program import find_runtime, run_program
 from concwatch.experiments.runner import CellState, Runner, Selection
@@ -42,7 +42,7 @@ program = "own.py"
 
 
 def cell(path, size=1, engine="asyncio", workload="sleep:10", **how):
-    return Cell(engine, size, "burst", workload, program=str(path), **how)
+    return ExperimentCell(engine, size, "burst", workload, program=str(path), **how)
 
 
 @pytest.fixture

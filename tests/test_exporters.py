@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from concwatch.exporters.event_command import MOST_WAITING, EventCommand
-from concwatch.exporters.event_lines import EventLog
+from concwatch.exporters.event_lines import EventFile
 from concwatch.exporters.openmetrics import MOST_FUNCTIONS, MetricsServer
 from concwatch.links.agent_messages import AgentEnd, AgentTick
 from concwatch.system.child import concwatch_command
@@ -44,7 +44,7 @@ def step_until(bench, condition, what):
 
 
 def test_each_event_is_a_json_line_when_it_happens(bench, tmp_path):
-    log = EventLog(str(tmp_path / "events"))
+    log = EventFile(str(tmp_path / "events"))
     log.observe(bench.watching)
     bench.watching.log("app.py 40", "it leaks", "warning", "leak")
     bench.advance()
@@ -57,7 +57,7 @@ def test_each_event_is_a_json_line_when_it_happens(bench, tmp_path):
 
 
 def test_samples_are_written_at_their_interval(bench, tmp_path):
-    log = EventLog(str(tmp_path / "events"), sample_interval=2.0)
+    log = EventFile(str(tmp_path / "events"), sample_interval=2.0)
     log.observe(bench.watching)
     bench.first.report_groups(1.0, fetch=3)
     bench.advance(4.5)
@@ -68,7 +68,7 @@ def test_samples_are_written_at_their_interval(bench, tmp_path):
 
 @pytest.mark.skipif(not hasattr(shutil.os, "mkfifo"), reason="no /dev/full")
 def test_a_full_disk_is_one_event_and_the_watching_goes_on(bench):
-    log = EventLog("/dev/full")
+    log = EventFile("/dev/full")
     log.observe(bench.watching)
     for number in range(20):
         bench.watching.log("", f"event {number}")

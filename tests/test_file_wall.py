@@ -8,7 +8,7 @@ import pytest
 
 from concwatch.system.open_files import is_too_many_files, open_file_limit
 from concwatch.worker.engines.file_wall import FileWall
-from concwatch.worker.target import Counts, TargetTracker
+from concwatch.worker.target import TargetTracker, TaskCounts
 
 
 def caused(*errors):
@@ -40,7 +40,7 @@ class Bench:
     """A tracker with live tasks, and the inbox of an engine, processed by `turn`."""
 
     def __init__(self, target, live):
-        self.tracker, self.counts = TargetTracker(), Counts()
+        self.tracker, self.counts = TargetTracker(), TaskCounts()
         self.counts.created = live
         self.tracker.set_target(target, self.counts, 0.0)
         self.inbox = deque()

@@ -22,7 +22,7 @@ from msgspec import structs
 from concwatch.commands.lab import open_process
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
-from concwatch.hosts.link import Program, is_static
+from concwatch.hosts.link import BridgeProgram, is_static
 from concwatch.lab.lab import Lab
 from concwatch.lab.metrics import blank_sample
 from concwatch.lab.state import State
@@ -541,12 +541,12 @@ async def test_a_static_program_is_sent_to_hosts_of_the_same_processor(tmp_path,
     command = await build(go.ways, "go", lambda text: None, lambda seconds: None)
     content = await asyncio.to_thread(Path(command[0]).read_bytes)
     assert is_static(content)
-    remote = connect("env", program=Program("go", {}, command[1:], content))
+    remote = connect("env", program=BridgeProgram("go", {}, command[1:], content))
     await remote.ready()
     await remote.start_tasks(1_000)
     await remote.stop()
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
-    remote = connect("env", program=Program("go", {}, command[1:], content))
+    remote = connect("env", program=BridgeProgram("go", {}, command[1:], content))
     assert (await remote.failure()).startswith("the program is built for riscv64: this is ")
 
 
@@ -569,7 +569,7 @@ def toy(folder, *build, tool="python3", least=(3,)):
         ("{python3}", "{out}/built.py"),
     )
     ways, sources = recipe([way])
-    return Program("toy", {}, ways=ways, sources=sources)
+    return BridgeProgram("toy", {}, ways=ways, sources=sources)
 
 
 def connect_with_cache(cache, program, python=sys.executable):

@@ -14,14 +14,14 @@ from concwatch.charts.table import BY_METRIC
 from concwatch.cli import main
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.side import COMPARED
-from concwatch.experiments.cell import Cell, run_once
+from concwatch.experiments.cell import ExperimentCell, run_once
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.metrics import BY_NAME, CAVEATS, LISTED, METRICS, Sample, Source
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import Tick
 from concwatch.measure.expect import EXPECTABLE
-from concwatch.measure.run import EngineResult, Session
+from concwatch.measure.run import EngineResult, RunSession
 from concwatch.recordings.format import truncate_time
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
@@ -88,7 +88,7 @@ def near(value):
 
 async def _measured(settings_, tasks, costs, path=None):
     """Run tasks like ``concwatch run``, recorded into ``path``; return the row and the snapshots."""
-    seen, session = [], Session([ENGINES["asyncio"]], [tasks], 1.0)
+    seen, session = [], RunSession([ENGINES["asyncio"]], [tasks], 1.0)
     recorder = Recorder(path, open_writer(path), "concwatch", session.engines) if path else None
 
     def make_lab(_):
@@ -118,7 +118,7 @@ def test_screen_run_experiment_and_recording_have_the_same_figures(workload, tra
         recording = load(path)
     result = row.results[0]
     snapshots = {snapshot.lanes[0]: snapshot.time for snapshot in seen}
-    cell = Cell("asyncio", tasks, "hold", workload, trace=trace)
+    cell = ExperimentCell("asyncio", tasks, "hold", workload, trace=trace)
 
     async def experiment():
         return await run_once(fake_lab(cell.settings, costs), cell)

@@ -13,7 +13,7 @@ from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
 from concwatch.ui.play_head import format_moment, parse_moment
-from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, share_at
+from concwatch.ui.renderables.transport_line import TransportLine, TransportMark, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
 from concwatch.ui.widgets.lane_card import RecordedCard
@@ -561,10 +561,15 @@ def test_the_line_shows_progress_and_marks():
     assert str(TransportLine(11, 0.0)) == "●──────────"
     assert str(TransportLine(11, 0.5)) == "━━━━━●─────"
     assert str(TransportLine(11, 1.0)) == "━━━━━━━━━━●"
-    marks = (Mark(0.2, "#ff0000"), Mark(0.5, "#00ff00"), Mark(0.8, "#0000ff"), Mark(1.0, "#ffffff", True))
+    marks = (
+        TransportMark(0.2, "#ff0000"),
+        TransportMark(0.5, "#00ff00"),
+        TransportMark(0.8, "#0000ff"),
+        TransportMark(1.0, "#ffffff", True),
+    )
     assert str(TransportLine(11, 0.5, marks)) == "━━┿━━●──┼─◆"
     assert [str(TransportLine(width, 0.5, marks)) for width in (0, 1)] == ["", "●"]
-    both = (Mark(0.5, "#111111", True), Mark(0.5, "#222222"))
+    both = (TransportMark(0.5, "#111111", True), TransportMark(0.5, "#222222"))
     assert str(TransportLine(11, 0.0, both)) == "●────◆─────", "a note hides a command"
 
 

@@ -11,7 +11,7 @@ from concwatch.cli import main
 from concwatch.lab.lab import Lab
 from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
-from concwatch.measure.run import Session
+from concwatch.measure.run import RunSession
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke
 from tests.fake import Costs, FakeWorkers, Fault
@@ -79,7 +79,7 @@ def test_tasks_that_fail_are_counted_and_logged(tmp_path, monkeypatch):
 def fake_run(*names, tasks=1_000, seconds=0.1, budget=None, together=True, **workers):
     """Return the JSON object of each engine, the events, and the progress."""
     links, progress = FakeWorkers(**workers), []
-    session = Session([ENGINES[name] for name in names], [tasks], seconds, together=together)
+    session = RunSession([ENGINES[name] for name in names], [tasks], seconds, together=together)
 
     def make_lab(engines):
         make = main.context_settings["obj"]

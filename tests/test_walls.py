@@ -12,7 +12,7 @@ from concwatch.lab.settings import Settings
 from concwatch.system import memory, proc, walls
 from concwatch.system.memory import memory_now
 from concwatch.system.walls import Wall, cgroup_folders, wall_hit
-from concwatch.worker.engines.base import Engine
+from concwatch.worker.engines.base import BaseEngine
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux reports all its limits"
@@ -201,7 +201,7 @@ def test_a_wall_is_reported_even_without_memory_to_determine_it(monkeypatch, sho
     results = [*[MemoryError()] * short, ("vm.max_map_count", 65_530)]
     monkeypatch.setattr(walls, "wall_hit", Mock(side_effect=results))
     reports = []
-    engine = Engine(lambda report, **fields: reports.append((report, fields)), collector=None)
+    engine = BaseEngine(lambda report, **fields: reports.append((report, fields)), collector=None)
     engine.tracker.set_target(1_000, engine.counts, 0.0)
     engine.hit_wall(RuntimeError("can't start new thread"))
     ((report, fields),) = reports

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.worker.target import Counts, TargetTracker
+from concwatch.worker.target import TargetTracker, TaskCounts
 
 numbers = st.integers(0, 1_000)
 
@@ -14,7 +14,7 @@ class Model:
 
     def __init__(self, refill: bool = True, target: int | None = None):
         self.tracker = TargetTracker()
-        self.counts = Counts()
+        self.counts = TaskCounts()
         self.tracker.set_refill(refill)
         self.reported = []
         if target is not None:
@@ -51,7 +51,7 @@ class Model:
 
 
 def test_counts_add_up_if_a_task_ends_before_its_start_is_counted():
-    counts = Counts()
+    counts = TaskCounts()
     counts.created, counts.completed, counts.failed, counts.cancelled = 10, 1, 2, 3
     assert counts.live == 4
     assert counts.report() == {"created": 10, "live": 4, "completed": 1, "failed": 2, "cancelled": 3}
@@ -174,7 +174,7 @@ def test_a_target_of_tasks_that_end_at_once_is_reached():
 
 
 def test_a_task_being_cancelled_does_not_count_for_the_next_target():
-    tracker, counts = TargetTracker(), Counts()
+    tracker, counts = TargetTracker(), TaskCounts()
     tracker.set_target(30, counts, 0.0)
     counts.created = 30
     tracker.created(30)

@@ -98,7 +98,7 @@ class Unresolved(Exception):
     """A wrapper runs just now, and the coroutine that it wraps cannot be found."""
 
 
-class Group:
+class CountedGroup:
     """The tasks of one coroutine function: counted at creation, and as of the last scan.
 
     Args:
@@ -248,8 +248,8 @@ class Counts:
     """
 
     def __init__(self) -> None:
-        self.groups: Dict[int, Group] = {}
-        """By `Group.key`."""
+        self.groups: Dict[int, CountedGroup] = {}
+        """By `CountedGroup.key`."""
         self.fast: Dict[int, Callable[[], int]] = {}
         """By ``id`` of a code: counts one task. A task whose code is missing is counted and sampled."""
         self.loops: Dict[int, Any] = {}
@@ -259,15 +259,15 @@ class Counts:
         self.left_over, self.destroyed = count(), count()
         self.creation_observer: Optional[Callable[[Any, str], None]] = None
         """Called with each new task and its creating line; no task is counted fast then."""
-        self.left_observer: Optional[Callable[[Any, Group], None]] = None
+        self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
         """Called with each left-over task and its group."""
         self._lines_due = LINES_PER_PERIOD
         self._numbers = count(1)
         self._wrappers: Set[int] = set()
         self._references: Dict[int, Any] = {}
-        self._retired: Dict[Tuple[str, str, int], Group] = {}
+        self._retired: Dict[Tuple[str, str, int], CountedGroup] = {}
         """The groups of functions that are gone, by name, file and line."""
-        self._named: Dict[str, Group] = {}
+        self._named: Dict[str, CountedGroup] = {}
         """The group of the coroutine that a wrapper last ran in a task of this name."""
         self._unseen_before: Optional[int] = None
         """How far asyncio's own number of tasks was ahead of ours when the first task was counted."""
@@ -356,13 +356,13 @@ class Counts:
 
     # Groups.
 
-    def code_of(self, group: Group) -> Any:
+    def code_of(self, group: CountedGroup) -> Any:
         """Return the code of a group's function; None if it is gone, or there is none."""
         reference = self._references.get(group.key)
         code = reference() if isinstance(reference, ref) else None
         return code if hasattr(code, "co_firstlineno") else None
 
-    def group_of(self, coro: Any, task: Any, kind: str = "asyncio") -> Group:
+    def group_of(self, coro: Any, task: Any, kind: str = "asyncio") -> CountedGroup:
         """Return the group of a task, creating it if needed; raises `Unresolved`."""
         code = getattr(coro, "cr_code", None)
         group = self.groups.get(id(code))
@@ -382,11 +382,11 @@ class Counts:
             self._named[name] = group
         return group
 
-    def _group_by(self, key: Any, kind: str) -> Group:
+    def _group_by(self, key: Any, kind: str) -> CountedGroup:
         group = self.groups.get(id(key))
         if group is not None:
             return group
-        new = Group(next(self._numbers), kind, key)
+        new = CountedGroup(next(self._numbers), kind, key)
         known = self._retired.pop(new.identity, None)
         if known is not None:  # the function was defined again
             self.groups.pop(known.key, None)
@@ -443,7 +443,7 @@ class Counts:
         """Return how many tasks, at least, were neither counted at creation nor found by a scan."""
         return max(0, self._unseen - sum([group.direct for group in list(self.groups.values())]))
 
-    def _add_line(self, group: Group, task: Any, line: str) -> None:
+    def _add_line(self, group: CountedGroup, task: Any, line: str) -> None:
         """Remember the line that created a task."""
         if line and (line in group.starts or len(group.starts) < MAX_STARTS):
             group.starts[line] = group.starts.get(line, 0) + 1
@@ -496,7 +496,7 @@ class Counts:
                 found.append(loop)
         return found
 
-    def sample_next(self, groups: List[Group]) -> None:
+    def sample_next(self, groups: List[CountedGroup]) -> None:
         """Sample the next tasks that are created in each group, and read their lines."""
         self._lines_due = LINES_PER_PERIOD
         for group in groups:

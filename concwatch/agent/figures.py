@@ -20,7 +20,7 @@ THREADS_INTERVAL = 1.0
 """Seconds between two readings of all threads; with 10,000 of them one takes some milliseconds."""
 
 
-class Collector:
+class CollectionTimer:
     """Measures the seconds spent in garbage collection."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Figures:
     """Reads the figures of this process; those that are not available are left out."""
 
     def __init__(self) -> None:
-        self.collector = Collector()
+        self.collector = CollectionTimer()
         self._probes: Dict[int, _Probe] = {}
         self._loops_found = 0
         self._threads_due = 0.0

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-    from .counting import Group
+    from .counting import CountedGroup
     from .figures import Figures
     from .scan import Scan
 
@@ -31,7 +31,7 @@ FIGURES = ("live", "ended", "since", "retained")
 LEFT = ("left_over", "destroyed")
 
 
-def _sums(groups: Iterable[Group], names: Tuple[str, ...]) -> Dict[str, int]:
+def _sums(groups: Iterable[CountedGroup], names: Tuple[str, ...]) -> Dict[str, int]:
     groups = list(groups)
     return {name: sum([getattr(group, name) for group in groups]) for name in names}
 
@@ -60,7 +60,7 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
     return fields
 
 
-class Groups:
+class ChangedGroups:
     """Selects the groups that have changed since they were last reported over a connection."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:
     return ranked[:MAX_STARTS]
 
 
-def _group_fields(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
+def _group_fields(group: CountedGroup, figures: Dict[str, int]) -> Dict[str, Any]:
     fields: Dict[str, Any] = {
         "group": group.number,
         **{name: getattr(group, name) for name in ("name", "file", "line", "kind", "own")},

@@ -13,7 +13,7 @@ from .connection import Connection, Lost
 from .counting import COUNTS
 from .exits import BEFORE_EXIT
 from .primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
-from .session import Session
+from .session import AgentSession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ OWNER = "_concwatch_agent"
 """The name in ``sys.modules`` of the copy of the agent that reports this process."""
 
 
-class Reporter:
+class AgentReporter:
     """Reports this process to one monitor at a time."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Reporter:
         self._socket: Any = None
         """Created before it is connected, while the program opens no files."""
         self._connection: Optional[Connection] = None
-        self._session: Optional[Session] = None
+        self._session: Optional[AgentSession] = None
         self._native_id = 0
         self._finalizer_registered = False
         self._create_locks()
@@ -92,7 +92,7 @@ class Reporter:
         if (
             self._address is not None
         ):  # the program creates tasks, and opens files, before the monitor answers
-            self._session = Session(os.environ.get(places.OPTIONS, "").split())
+            self._session = AgentSession(os.environ.get(places.OPTIONS, "").split())
             try:
                 self._socket = places.moved(places.unix_socket())
             except OSError:  # no more descriptors: `_connect` tries again
@@ -177,7 +177,7 @@ class Reporter:
         if connection is None:
             return False
         self._connection = connection
-        self._session = self._session or Session()
+        self._session = self._session or AgentSession()
         self._session.report_to(connection)
         return True
 
@@ -301,7 +301,7 @@ def _is_subprocess() -> bool:
     return sys._getframe(4).f_globals.get("__name__") == "subprocess"
 
 
-REPORTER = Reporter()
+REPORTER = AgentReporter()
 """The reporter of this process."""
 
 

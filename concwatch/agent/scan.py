@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Optional, Set
 
-    from .counting import Group
+    from .counting import CountedGroup
 
 TIME_SLICE = 0.002
 """Seconds: less than the interpreter's switch interval, so that nothing changes during a slice."""
@@ -198,7 +198,7 @@ class Scan:
 
     @staticmethod
     def _update_group(
-        group: Group,
+        group: CountedGroup,
         key: int,
         counted: Optional[Dict[int, int]],
         live: Dict[int, int],

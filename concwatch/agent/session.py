@@ -9,7 +9,7 @@ from .counting import COUNTS
 from .figures import Figures
 from .hooks import HOOKS
 from .process import flags, identity, name
-from .report import Groups, tick
+from .report import ChangedGroups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
 from .starts import STARTS
 from .traced import Tracing
@@ -49,7 +49,7 @@ COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
 
 
-class Session:
+class AgentSession:
     """Counts for one monitor, over one connection or, if the program closes it, several in turn.
 
     Args:
@@ -88,7 +88,7 @@ class Session:
     def report_to(self, connection: Connection) -> None:
         """Send ``ready``, and report over ``connection`` from now on."""
         self._connection = connection
-        self._groups = Groups()
+        self._groups = ChangedGroups()
         self._reported = {"name": name(), "flags": flags()}
         self._tick_due = monotonic()
         connection.send(
@@ -227,7 +227,7 @@ class Session:
         connection = self._connection
         connection.timeout = timeout
         deadline = monotonic() + timeout
-        for slices in (self._slices, self._scan.run(), self._scan.run()):  # two: see `Group.uncounted`
+        for slices in (self._slices, self._scan.run(), self._scan.run()):  # two: see `CountedGroup.uncounted`
             for _ in slices or ():
                 if monotonic() > deadline:
                     break

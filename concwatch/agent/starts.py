@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any, Callable, List, Optional
 
-    from .counting import Group
+    from .counting import CountedGroup
 
 TOOLS = (4, 3)
 """Numbers of tools, for `sys.monitoring`, that no kind of tool is known to use."""
@@ -38,7 +38,7 @@ class Starts:
         """Weak references to the observed codes."""
         self._current_task: Callable[[], Any] = lambda: None
 
-    def observe(self, group: Group, code: Optional[CodeType]) -> None:
+    def observe(self, group: CountedGroup, code: Optional[CodeType]) -> None:
         """Count the tasks of a group that start from now on, if this Python can. Never raises."""
         if not self._possible or code is None or group.observed is not None:
             return

@@ -12,7 +12,7 @@ MAX_LINES = 20
 """Lines that are reported."""
 
 
-class TracedLines:
+class TracedLineReader:
     """The source lines that hold traced memory, compared with the previous reading."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Tracing:
 
     def __init__(self) -> None:
         self._started = False
-        self._lines = TracedLines()
+        self._lines = TracedLineReader()
 
     def set(self, on: bool) -> None:
         """Start or stop tracing. Tracing that the program has started is not stopped."""
@@ -71,7 +71,7 @@ class Tracing:
             self._lines.reset()
 
     def lines(self) -> List[Dict[str, Any]]:
-        """Return what `TracedLines.read` does, with printable names."""
-        from .names import printable  # not needed by a worker, which uses only `TracedLines`
+        """Return what `TracedLineReader.read` does, with printable names."""
+        from .names import printable  # not needed by a worker, which uses only `TracedLineReader`
 
         return [dict(line, file=printable(line["file"])) for line in self._lines.read()]

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-    from .counting import Group
+    from .counting import CountedGroup
 
 MAX_TASKS = 20_000
 """Tasks that are examined."""
@@ -115,7 +115,7 @@ def _deadline(value: Any) -> Optional[float]:
         return None
 
 
-def _sampled(group: Group) -> Iterator[Any]:
+def _sampled(group: CountedGroup) -> Iterator[Any]:
     """Yield the coroutines of the sampled tasks of trio, which has no list of all."""
     for reference, _, _ in list(group.samples):
         task = reference()
@@ -169,7 +169,7 @@ class _Waits:
             self._add_timer(self._limits.get(number))
 
 
-def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
+def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
     """Find where the tasks of ``group`` wait, and call ``send`` with the fields of the report.
 
     A generator: one time slice per step.
@@ -211,7 +211,7 @@ def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator
     )
 
 
-def _oldest(group: Group) -> Any:
+def _oldest(group: CountedGroup) -> Any:
     oldest = group.oldest()
     if oldest is None:
         return None

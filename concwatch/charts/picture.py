@@ -12,7 +12,7 @@ from concwatch.charts.captions import NO_VALUE, VALUE_WIDTH, distinct, short_val
 from concwatch.charts.decimation import Memo, Point
 from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, shown_values, y_scale
 from concwatch.charts.raster import Dots, Path, rasterize
-from concwatch.charts.scales import Scale, Tick
+from concwatch.charts.scales import AxisTick, Scale
 from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.ticks import column_of
 
@@ -57,7 +57,7 @@ class Picture(Struct, frozen=True):
     height: int
     symbols: Symbols
     scale: Scale
-    across: tuple[Tick, ...]
+    across: tuple[AxisTick, ...]
     """The ticks of the x axis."""
     lines: tuple[DrawnLine, ...]
     """The topmost first."""

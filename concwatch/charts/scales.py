@@ -17,7 +17,7 @@ CROSSING_STEPS = (128, 256, 512)
 BINARY_STEPS = tuple(sorted((*DECIMAL_STEPS, *CROSSING_STEPS)))
 
 
-class Tick(Struct, frozen=True):
+class AxisTick(Struct, frozen=True):
     """A labelled position on an axis."""
 
     position: int
@@ -30,7 +30,7 @@ class Tick(Struct, frozen=True):
 class Scale(Struct, frozen=True):
     """A y axis: its ticks, and the rows of values."""
 
-    ticks: tuple[Tick, ...]
+    ticks: tuple[AxisTick, ...]
     origin: float
     """The value (its decimal logarithm, on a logarithmic axis) at row 0."""
     rows_per_unit: float
@@ -61,7 +61,7 @@ def _is_exact(value: float, unit: Unit) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _linear_ticks(unit: Unit, step: float, gap: int, rows: int) -> tuple[Tick, ...]:
+def _linear_ticks(unit: Unit, step: float, gap: int, rows: int) -> tuple[AxisTick, ...]:
     """Return a tick every ``gap`` rows, or no ticks if ``step`` does not make round labels."""
     values = [step * index for index in range((rows - 1) // gap + 1)]
     if not all(_is_exact(value, unit) for value in values):
@@ -69,7 +69,7 @@ def _linear_ticks(unit: Unit, step: float, gap: int, rows: int) -> tuple[Tick, .
     number = _number(step, unit)
     if number in CROSSING_STEPS and values[-1] < step / number * unit.base:
         return ()
-    return tuple(Tick(gap * index, unit.short(value), gap * index) for index, value in enumerate(values))
+    return tuple(AxisTick(gap * index, unit.short(value), gap * index) for index, value in enumerate(values))
 
 
 def _steps(unit: Unit, least: float) -> Iterator[float]:
@@ -173,5 +173,5 @@ def _log_scale(unit: Unit, steps: LogSteps, values: list[float], rows_per_decade
         index += 1
     # Far above the largest value there is no prefix to format a label with.
     named = [(scale.row(value), unit.short(value)) for value in values if value <= 1.2 * unit.largest]
-    ticks = tuple(Tick(round(row), label, row) for row, label in named)
+    ticks = tuple(AxisTick(round(row), label, row) for row, label in named)
     return Scale(ticks, scale.origin, scale.rows_per_unit, True)

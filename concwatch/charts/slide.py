@@ -71,7 +71,7 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
         size: width and height in pixels.
         scale: the factor by which text and lines are larger than normal.
     """
-    drawing, (width, height) = _Drawing(slide, size, scale), size
+    drawing, (width, height) = _SlideDrawing(slide, size, scale), size
     parts = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{FAMILY}">',
@@ -87,7 +87,7 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
     return "\n".join(parts)
 
 
-class _Drawing:
+class _SlideDrawing:
     """The geometry of a slide, and the SVG elements of its parts."""
 
     def __init__(self, slide: Slide, size: tuple[int, int], scale: float) -> None:

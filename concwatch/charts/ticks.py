@@ -6,7 +6,7 @@ An x value is a time in seconds, or another number such as the logarithm of a si
 import math
 from collections.abc import Callable, Sequence
 
-from concwatch.charts.scales import DECIMAL_LOG_STEPS, Tick
+from concwatch.charts.scales import DECIMAL_LOG_STEPS, AxisTick
 from concwatch.units import format_short
 
 LABEL_GAP = 3
@@ -15,7 +15,7 @@ LABEL_GAP = 3
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800)
 ELAPSED_STEPS = (0.05, 0.1, 0.2, 0.5, *TIME_STEPS)
 
-XTicks = Callable[[float, float, int], tuple[Tick, ...]]
+XTicks = Callable[[float, float, int], tuple[AxisTick, ...]]
 """Returns the ticks of an x axis, given its end, its length, and its columns of cells."""
 
 
@@ -55,24 +55,24 @@ def time_label(seconds: float, step: float) -> str:
     return f"{seconds / size:g}{unit}"
 
 
-def _tick(x: float, label: str, end: float, length: float, columns: int) -> Tick:
+def _tick(x: float, label: str, end: float, length: float, columns: int) -> AxisTick:
     exact = (x - end + length) / length * columns
-    return Tick(min(max(0, column_of(x, end, length, columns)), columns - 1), label, exact)
+    return AxisTick(min(max(0, column_of(x, end, length, columns)), columns - 1), label, exact)
 
 
-def _all_fit(ticks: Sequence[Tick], columns: int) -> bool:
+def _all_fit(ticks: Sequence[AxisTick], columns: int) -> bool:
     """Return whether there is a space between all labels, each centred on its tick."""
     ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
     starts = [min(tick.position - len(tick.label) // 2, columns - len(tick.label)) for tick in ticks]
     return all(start > end for end, start in zip(ends[:-1], starts[1:], strict=True))
 
 
-def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
+def size_ticks(end: float, length: float, columns: int) -> tuple[AxisTick, ...]:
     """Return the ticks of a logarithmic axis of whole numbers: ``1``, ``10``, ``100``, ``1 k``, ….
 
     ``end`` is the decimal logarithm of the number at the right end, ``length`` a number of powers of ten.
     """
-    ticks: list[Tick] = []
+    ticks: list[AxisTick] = []
     for steps in DECIMAL_LOG_STEPS:
         values = [steps.value(index, 1) for index in range(steps.index_below(10 ** max(0.0, end), 1) + 1)]
         found = [
@@ -86,7 +86,7 @@ def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
     return tuple(ticks) if _all_fit(ticks, columns) else tuple(ticks[:1])
 
 
-def elapsed_ticks(end: float, length: float, columns: int, gap: int = LABEL_GAP) -> tuple[Tick, ...]:
+def elapsed_ticks(end: float, length: float, columns: int, gap: int = LABEL_GAP) -> tuple[AxisTick, ...]:
     """Return the ticks of an axis of elapsed seconds: ``0s``, ``5s``, ``10s``, …."""
     for step in ELAPSED_STEPS:
         if columns * step / length < len("0s") + gap:
@@ -101,7 +101,7 @@ def elapsed_ticks(end: float, length: float, columns: int, gap: int = LABEL_GAP)
     return ()
 
 
-def age_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
+def age_ticks(end: float, length: float, columns: int) -> tuple[AxisTick, ...]:
     """Return the ticks of a time axis that ends now, the oldest first: ``-60s`` … ``now``."""
     last = columns - 1
     for step in TIME_STEPS:
@@ -109,12 +109,12 @@ def age_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
         if count and last * step / length >= len(f"-{time_label(count * step, step)}") + LABEL_GAP:
             ages = range(count * step, 0, -step)
             ticks = (
-                Tick(
+                AxisTick(
                     round(last * (1 - age / length)),
                     f"-{time_label(age, step)}",
                     columns * (1 - age / length),
                 )
                 for age in ages
             )
-            return (*ticks, Tick(last, "now", columns))
-    return (Tick(last, "now", columns),)
+            return (*ticks, AxisTick(last, "now", columns))
+    return (AxisTick(last, "now", columns),)

@@ -24,16 +24,16 @@ def open_process(engine: Engine) -> Link:
     if engine.host is None and not engine.ways:
         return start(engine.command())
     # Imported late: the first frame does not need them.
-    from concwatch.hosts.link import HostLink, Program, send_program
+    from concwatch.hosts.link import BridgeProgram, HostLink, send_program
     from concwatch.runtimes.build_link import BuildLink
     from concwatch.runtimes.recipe import recipe
 
     if engine.host is None:
         return BuildLink(engine.ways, engine.kind, start)
     if not engine.ways:
-        return HostLink(engine.host, Program(engine.kind, variables))
+        return HostLink(engine.host, BridgeProgram(engine.kind, variables))
     ways, sources = recipe(engine.ways)
-    program = Program(engine.kind, variables, ways=ways, sources=sources)
+    program = BridgeProgram(engine.kind, variables, ways=ways, sources=sources)
     if engine.ways[0].language in SELF_CONTAINED and engine.ways[0].missing() is None:
         return BuildLink(engine.ways, engine.kind, partial(send_program, engine.host, program))
     return HostLink(engine.host, program)

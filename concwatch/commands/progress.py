@@ -10,7 +10,7 @@ from concwatch.text import flat, plain
 from concwatch.units import format_bytes, format_count, format_forecast, format_seconds
 
 if TYPE_CHECKING:
-    from concwatch.experiments.cell import Cell
+    from concwatch.experiments.cell import ExperimentCell
     from concwatch.experiments.runner import Runner
     from concwatch.lab.lab import Lab
 
@@ -40,7 +40,7 @@ class ExperimentProgress:
 
     def __init__(self, runner: "Runner") -> None:
         self._runner = runner
-        self._printed: set[Cell] = set()
+        self._printed: set[ExperimentCell] = set()
         self._names = {
             entry.cell: f"{entry.series.name} {format_count(entry.size)}"
             for entry in reversed(runner.entries)  # reversed: the first entry that has a cell names it

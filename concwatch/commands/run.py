@@ -40,7 +40,7 @@ from concwatch.measure.expect import (
     parse_expectation,
     with_run_names,
 )
-from concwatch.measure.run import Session
+from concwatch.measure.run import RunSession
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS
 
@@ -164,7 +164,7 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     recorder = open_recorder(record, engines)
-    session = Session(engines, tasks, seconds, repeats, together)
+    session = RunSession(engines, tasks, seconds, repeats, together)
     labs, stopped = _measure(session, settings, max_memory, recorder)
     if stopped and (stopped != signal.SIGINT or not session.rows):
         sys.exit(128 + stopped)  # nothing was measured, or no reader is left
@@ -202,7 +202,7 @@ def _engines(names: Sequence[str]) -> Sequence[Engine]:
 
 
 def _measure(
-    session: Session, settings: Settings, budget: int | None, recorder: "Recorder | None"
+    session: RunSession, settings: Settings, budget: int | None, recorder: "Recorder | None"
 ) -> "tuple[list[Lab], int]":
     """Run a session. Return its labs and the number of the signal that ended it, or 0."""
     labs: list[Lab] = []
@@ -228,7 +228,7 @@ def _measure(
     return labs, stopped
 
 
-def _print_problems(session: Session, recording_error: str) -> None:
+def _print_problems(session: RunSession, recording_error: str) -> None:
     """Print the warnings and errors of a session, and of its recording.
 
     Raises:

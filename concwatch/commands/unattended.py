@@ -17,7 +17,7 @@ from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import ADDRESS, SECONDS, Parsed
 from concwatch.console import print_error, print_json
 from concwatch.exporters.event_command import EventCommand
-from concwatch.exporters.event_lines import EventLog
+from concwatch.exporters.event_lines import EventFile
 from concwatch.exporters.exporter import Exporter
 from concwatch.files import why_not_writable, write_atomically
 from concwatch.measure.expect import COMPARISONS
@@ -196,7 +196,7 @@ class Unattended(Struct, frozen=True):
         with ExitStack() as stack:
             found: list[Exporter] = []
             if self.log is not None:
-                found.append(_named("--log", EventLog, self.log, self.sample_log))
+                found.append(_named("--log", EventFile, self.log, self.sample_log))
             if self.metrics is not None:
                 try:
                     from concwatch.exporters.openmetrics import MetricsServer  # an extra

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from concwatch.comparing.side import Fact, Side, Subject, format_iso, joined, machine_facts
-from concwatch.experiments.cell import Cell
+from concwatch.experiments.cell import ExperimentCell
 from concwatch.experiments.runner import CellState
 from concwatch.lab.metrics import BY_NAME
 from concwatch.lab.unit import SCALES
@@ -34,7 +34,7 @@ class ResultRow(Struct, frozen=True):
     reason: str | None = None
 
 
-class ResultTable(Struct, frozen=True):
+class ComparedTable(Struct, frozen=True):
     """One table."""
 
     title: str
@@ -57,7 +57,7 @@ class RunRuntime(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class CellWithRuns(Cell):
+class CellWithRuns(ExperimentCell):
     """A cell with its runs."""
 
     runs: tuple[RunRuntime, ...] = field(default=(), compare=False)
@@ -68,7 +68,7 @@ class ExperimentFile(Struct, frozen=True):
 
     experiment: ExperimentName
     machine: dict[str, Any]
-    tables: tuple[ResultTable, ...]
+    tables: tuple[ComparedTable, ...]
     cells: tuple[CellWithRuns, ...]
     concwatch: str = ""
     begun: str = ""
@@ -114,7 +114,7 @@ def read_experiment(text: bytes, name: str) -> Side:
     )
 
 
-def _subject(table: ResultTable, row: ResultRow, cell: Cell) -> Subject:
+def _subject(table: ComparedTable, row: ResultRow, cell: ExperimentCell) -> Subject:
     if table.unit not in SCALES:
         raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(SCALES)}')
     figure = BY_NAME.get(table.reading)

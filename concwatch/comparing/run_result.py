@@ -32,7 +32,7 @@ class RunFile(Struct, frozen=True):
     concwatch: str = ""
 
 
-class Lane(Struct, frozen=True):
+class RunLane(Struct, frozen=True):
     """One engine at one size, without its figures."""
 
     engine: str
@@ -62,7 +62,7 @@ def read_run(text: bytes, name: str) -> Side:
         ValueError: it is damaged; the message says how.
     """
     file = _decoder.decode(text)
-    lanes = [(msgspec.convert(raw, Lane), raw) for raw in file.lanes]
+    lanes = [(msgspec.convert(raw, RunLane), raw) for raw in file.lanes]
     if len({lane.host for lane, _ in lanes}) > 1:  # files of one host each stay comparable
         lanes = [(structs.replace(lane, engine=_on_host(lane)), raw) for lane, raw in lanes]
     sizes = len({lane.tasks for lane, _ in lanes}) > 1
@@ -86,11 +86,11 @@ def read_run(text: bytes, name: str) -> Side:
     )
 
 
-def _on_host(lane: Lane) -> str:
+def _on_host(lane: RunLane) -> str:
     return f"{lane.engine}{ON}{lane.host}" if lane.host else lane.engine
 
 
-def _facts(lane: Lane) -> dict[str, Fact]:
+def _facts(lane: RunLane) -> dict[str, Fact]:
     peak = lane.peak_live or 0
     return {
         "host": Fact(lane.host or LOCAL),
@@ -101,7 +101,7 @@ def _facts(lane: Lane) -> dict[str, Fact]:
     }
 
 
-def _notes(lane: Lane) -> Iterator[str]:
+def _notes(lane: RunLane) -> Iterator[str]:
     if lane.state != "done":
         yield f"{lane.engine} {lane.state}: {lane.reason or 'no reason given'}"
     if lane.failed:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from concwatch.doctor.capacity import EngineForecast, Machine, engine_fit
+from concwatch.doctor.capacity import EngineForecast, MachineCapacity, engine_fit
 from concwatch.lab.catalog import find_engines
 from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import WALL as OPEN_FILES
@@ -50,7 +50,9 @@ class Advice(Struct, frozen=True):
     """The wall that comes next."""
 
 
-def advise(machine: Machine, walls: Sequence[Wall], forecasts: Sequence[EngineForecast]) -> list[Advice]:
+def advise(
+    machine: MachineCapacity, walls: Sequence[Wall], forecasts: Sequence[EngineForecast]
+) -> list[Advice]:
     """Return one piece of advice for each wall that can be raised, in the order of the engines."""
     by_wall: dict[str, list[EngineForecast]] = {}
     for row in forecasts:
@@ -61,7 +63,7 @@ def advise(machine: Machine, walls: Sequence[Wall], forecasts: Sequence[EngineFo
 
 
 def _advice(
-    name: str, rows: Sequence[EngineForecast], machine: Machine, walls: Sequence[Wall]
+    name: str, rows: Sequence[EngineForecast], machine: MachineCapacity, walls: Sequence[Wall]
 ) -> Advice | None:
     first, room, others = rows[0], machine.budget, walls
     engine = find_engines([first.engine])[0]

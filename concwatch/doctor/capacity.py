@@ -30,7 +30,7 @@ LIMITS = {
 """The limits that are always listed, in this order → what to show on Linux for one without a value."""
 
 
-class Machine(Struct, frozen=True, rename={"processor": "architecture"}):
+class MachineCapacity(Struct, frozen=True, rename={"processor": "architecture"}):
     """A machine. Memory is in bytes; None is unknown."""
 
     system: str
@@ -83,7 +83,7 @@ class EngineForecast(Struct, frozen=True):
     """False if the limits on threads that apply are not known on this system."""
 
 
-def local_machine(budget: int | None) -> Machine:
+def local_machine(budget: int | None) -> MachineCapacity:
     """Return this machine with a memory ``budget`` in bytes; None for the default."""
     memory = MemoryBudget(budget)
     soft, hard = process_limits("RLIMIT_NOFILE")
@@ -95,12 +95,12 @@ def local_machine(budget: int | None) -> Machine:
         "open_files": soft,
         "open_files_hard": hard,
     }
-    return convert(fields, Machine)
+    return convert(fields, MachineCapacity)
 
 
-def remote_machine(figures: HostFigures, budget: int) -> Machine:
+def remote_machine(figures: HostFigures, budget: int) -> MachineCapacity:
     """Return the machine of another host, as reported by its bridge."""
-    return structs.replace(convert(figures, Machine, from_attributes=True), budget=budget)
+    return structs.replace(convert(figures, MachineCapacity, from_attributes=True), budget=budget)
 
 
 def cpu_quota() -> float | None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from concwatch.doctor.advice import Advice, advise
 from concwatch.doctor.capacity import (
     EngineForecast,
-    Machine,
+    MachineCapacity,
     ThreadLimit,
     engine_forecasts,
     local_machine,
@@ -49,7 +49,7 @@ class HostExamination(Struct, frozen=True):
     host: str
     problem: str | None = None
     """Why the host cannot be reached."""
-    machine: Machine | None = None
+    machine: MachineCapacity | None = None
     limits: list[ThreadLimit] = []
     engines: list[EngineForecast] = []
 
@@ -61,7 +61,7 @@ class Examination(Struct, frozen=True):
     """
 
     concwatch: str
-    machine: Machine
+    machine: MachineCapacity
     limits: list[ThreadLimit]
     engines: list[EngineForecast]
     terminal: list[str]

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from concwatch.doctor.advice import Advice
-from concwatch.doctor.capacity import HTTP, UNKNOWN, EngineForecast, Machine, ThreadLimit
+from concwatch.doctor.capacity import HTTP, UNKNOWN, EngineForecast, MachineCapacity, ThreadLimit
 from concwatch.doctor.examination import Examination, HostExamination
 from concwatch.doctor.proof import Proof
 from concwatch.units import format_bytes, format_count, format_percent, format_seconds
@@ -86,7 +86,7 @@ def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
             yield ((f"  {'' if number else label:{LABEL}}", "quiet"), line, (beside, "quiet"))
 
 
-def _machine(heading: str, machine: Machine) -> Iterator[Pieces]:
+def _machine(heading: str, machine: MachineCapacity) -> Iterator[Pieces]:
     total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
     share = format_percent(machine.budget / max(1, machine.memory_available))
     group = f"limited by the control group {machine.memory_group}" if machine.memory_group else ""

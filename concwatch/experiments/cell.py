@@ -34,7 +34,7 @@ WAKE_SECONDS = 0.00002
 
 
 @dataclass(frozen=True)
-class Cell:
+class ExperimentCell:
     """The options of a run. Two tables that read different figures of equal cells share their runs."""
 
     engine: str
@@ -114,7 +114,7 @@ class MissingError(NotMeasuredError):
     """The machine lacks software or resources that a run needs."""
 
 
-async def run_once(lab: Lab, cell: Cell) -> Result:
+async def run_once(lab: Lab, cell: ExperimentCell) -> Result:
     """Run ``cell`` once on ``lab``, which has one lane, and close the lab.
 
     Raises:

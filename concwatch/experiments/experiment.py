@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from concwatch.experiments.cell import BURST, READINGS, Cell
+from concwatch.experiments.cell import BURST, READINGS, ExperimentCell
 from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import AT, CATALOG, ON, catalog_row
@@ -40,10 +40,10 @@ class WorkloadText(str):
         return super().__new__(cls, text)
 
 
-class Reading(str):
+class ReadingName(str):
     """The name of one of `READINGS`, checked."""
 
-    def __new__(cls, name: str) -> "Reading":
+    def __new__(cls, name: str) -> "ReadingName":
         """Validate the name."""
         if name not in READINGS:
             raise ValueError(unknown_name("reading", name, READINGS))
@@ -102,7 +102,7 @@ class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
                 raise ValueError(f"{key}: {problem}")
 
 
-class Series(CellOptions, frozen=True, kw_only=True):
+class ExperimentSeries(CellOptions, frozen=True, kw_only=True):
     """One series of a table: an engine at several sizes."""
 
     engine: str
@@ -141,15 +141,15 @@ class Compare(Struct, forbid_unknown_fields=True, frozen=True):
     """The size to compare.  [the largest that both have]"""
 
 
-class Table(CellOptions, frozen=True, kw_only=True):
+class ExperimentTable(CellOptions, frozen=True, kw_only=True):
     """One table of an experiment, published or our own."""
 
     title: str
-    reading: Reading
+    reading: ReadingName
     """The figure to read."""
     unit: str
     """The unit of the published figures, one of `SCALES`."""
-    series: Annotated[tuple[Series, ...], Meta(min_length=1, max_length=MAX_ITEMS)]
+    series: Annotated[tuple[ExperimentSeries, ...], Meta(min_length=1, max_length=MAX_ITEMS)]
     note: str = ""
     """A caution about its figures."""
     counted: str = "tasks"
@@ -173,7 +173,7 @@ class Table(CellOptions, frozen=True, kw_only=True):
             if name not in names:
                 raise ValueError(f"compare: {unknown_name('series', name, names)}")
 
-    def _problem(self, series: Series) -> str | None:
+    def _problem(self, series: ExperimentSeries) -> str | None:
         reading, metric = self.reading, READINGS[self.reading]
         if series.program and reading not in PROGRAM_READINGS:
             return f"only {', '.join(PROGRAM_READINGS)} can be read from a program"
@@ -186,7 +186,7 @@ class Table(CellOptions, frozen=True, kw_only=True):
         return None
 
 
-class Source(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class Publication(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The source of the published figures."""
 
     article: str
@@ -210,18 +210,18 @@ class Experiment(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A description in a sentence or two."""
     method: str
     """How concwatch measures it, and where the published method misleads."""
-    table: Annotated[tuple[Table, ...], Meta(min_length=1, max_length=MAX_ITEMS)]
-    source: Source | None = None
+    table: Annotated[tuple[ExperimentTable, ...], Meta(min_length=1, max_length=MAX_ITEMS)]
+    source: Publication | None = None
 
 
 @dataclass(frozen=True)
 class Entry:
     """One row of a result: a table, a series, a size, and the cell that provides its figure."""
 
-    table: Table
-    series: Series
+    table: ExperimentTable
+    series: ExperimentSeries
     size: int
-    cell: Cell | None
+    cell: ExperimentCell | None
     """None if the engine is unknown."""
     published: float | None
     """In the table's unit."""
@@ -261,8 +261,8 @@ SHARED = (
 """The fields that a cell copies from its series."""
 
 
-def _cell(series: Series, size: int, host: Host | None) -> Cell:
-    return Cell(
+def _cell(series: ExperimentSeries, size: int, host: Host | None) -> ExperimentCell:
+    return ExperimentCell(
         size=size,
         older=sum(smaller for smaller in series.sizes if smaller < size) if series.older else 0,
         program=str(series.program) if series.program else None,

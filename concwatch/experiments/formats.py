@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from concwatch.experiments.cell import Cell
+from concwatch.experiments.cell import ExperimentCell
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.report import (
     HEADER,
@@ -70,7 +70,7 @@ def as_object(runner: Runner, info: RunInfo) -> dict[str, object]:
     }
 
 
-def _table(sheet: Sheet, cells: list[Cell]) -> dict[str, object]:
+def _table(sheet: Sheet, cells: list[ExperimentCell]) -> dict[str, object]:
     about = {name: getattr(sheet.table, name) for name in ("title", "reading", "unit", "counted", "note")}
     rows = [
         {**_row(row), "cell": None if cell is None else cells.index(cell)}
@@ -99,7 +99,7 @@ def _row(row: SheetRow) -> dict[str, object]:
     }
 
 
-def _cell(cell: Cell, outcome: CellOutcome, runner: Runner) -> dict[str, object]:
+def _cell(cell: ExperimentCell, outcome: CellOutcome, runner: Runner) -> dict[str, object]:
     return {
         **asdict(cell),
         "program": cell.program and Path(cell.program).name,

@@ -7,7 +7,14 @@ from typing import get_args
 
 import msgspec
 
-from concwatch.experiments.experiment import CellOptions, Compare, Experiment, Series, Source, Table
+from concwatch.experiments.experiment import (
+    CellOptions,
+    Compare,
+    Experiment,
+    ExperimentSeries,
+    ExperimentTable,
+    Publication,
+)
 from concwatch.files import read_file, read_toml
 from concwatch.text import one_line, suggest
 
@@ -85,9 +92,9 @@ def _find_program(folder: Path, name: str) -> Path:
 
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "": Experiment,
-    "source": Source,
-    "table": Table,
-    "series": Series,
+    "source": Publication,
+    "table": ExperimentTable,
+    "series": ExperimentSeries,
     "compare": Compare,
 }
 

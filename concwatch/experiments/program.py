@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from msgspec import structs
 
-from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
+from concwatch.experiments.cell import ExperimentCell, MissingError, NotMeasuredError
 from concwatch.lab.catalog import AT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import page_problem
@@ -102,7 +102,7 @@ def _rust(file: str, feature: str) -> Runtime:
     return Runtime("Rust", file, (RUSTC, CARGO, LINKER), build, ("{out}/program",), shares=shares)
 
 
-async def run_program(lab: Lab, cell: Cell) -> Result:
+async def run_program(lab: Lab, cell: ExperimentCell) -> Result:
     """Build the program of ``cell`` if it has to be compiled, and run it once to its end.
 
     The lab has no lane: it serves the page, and is closed at the end.
@@ -118,7 +118,7 @@ async def run_program(lab: Lab, cell: Cell) -> Result:
     return await while_stepping(lab, _run_program(lab, cell))
 
 
-async def _run_program(lab: Lab, cell: Cell) -> Result:
+async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
     program, (kind, _, version) = Path(cell.program or ""), cell.engine.partition(AT)
     runtime = find_runtime(program, kind, cell.size)
     if runtime is None:

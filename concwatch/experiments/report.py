@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from concwatch.experiments.cell import READINGS
-from concwatch.experiments.experiment import Source, Table
+from concwatch.experiments.experiment import ExperimentTable, Publication
 from concwatch.experiments.runner import CellState, Runner, TableFigure
 from concwatch.experiments.sentences import sentence
 from concwatch.system.machine import describe_machine, program_version
@@ -66,7 +66,7 @@ class SheetRow:
 class Sheet:
     """One table of an experiment with its measured figures, sorted by size."""
 
-    table: Table
+    table: ExperimentTable
     rows: tuple[SheetRow, ...]
     live: tuple[str, ...]
     """Notes about rows with fewer live tasks than their size when they were read."""
@@ -107,14 +107,14 @@ def sheets(runner: Runner) -> list[Sheet]:
     return found
 
 
-def attribution(source: Source) -> str:
+def attribution(source: Publication) -> str:
     """Return the author and the date, if stated."""
     author = "author not stated" if source.author == "not stated" else flat(source.author)
     when = flat(source.date) or source.year
     return f"{author}, {when}" if when else author
 
 
-def cite(source: Source) -> str:
+def cite(source: Publication) -> str:
     """Return the source of the published figures, in one line."""
     site = f" ({source.site})" if source.site else ""
     return flat(f"{attribution(source)}: {source.article}{site}")

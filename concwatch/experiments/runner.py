@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError, run_once
+from concwatch.experiments.cell import ExperimentCell, MissingError, NotMeasuredError, run_once
 from concwatch.experiments.experiment import Entry, Experiment, entries
 from concwatch.experiments.program import run_program
 from concwatch.hosts.host import Host
@@ -97,12 +97,12 @@ class Runner:
         self.entries = entries(
             experiment, quick=selection.quick, sizes=selection.sizes, hosts=selection.hosts
         )
-        self.outcomes: dict[Cell, CellOutcome] = {
+        self.outcomes: dict[ExperimentCell, CellOutcome] = {
             entry.cell: CellOutcome() for entry in self.entries if entry.cell is not None
         }
         self.lab: Lab | None = None
         """The lab of the current run."""
-        self.current: Cell | None = None
+        self.current: ExperimentCell | None = None
         self.finished = False
         """Whether it has finished or was cancelled."""
         self._began: float | None = None
@@ -114,7 +114,7 @@ class Runner:
         """Whether some cells are not finished."""
         return any(outcome.state.unfinished for outcome in self.outcomes.values())
 
-    def repeats(self, cell: Cell) -> int:
+    def repeats(self, cell: ExperimentCell) -> int:
         """Return the number of runs of a cell."""
         few = 1 if self.selection.quick else cell.repeats
         return few if self.selection.repeats is None else self.selection.repeats
@@ -136,7 +136,7 @@ class Runner:
             self.current, self.finished = None, True
             self._ended = asyncio.get_running_loop().time()
 
-    async def _run_cell(self, cell: Cell, outcome: CellOutcome) -> None:
+    async def _run_cell(self, cell: ExperimentCell, outcome: CellOutcome) -> None:
         outcome.state = CellState.RUNNING
         try:
             for _ in range(self.repeats(cell)):
@@ -147,7 +147,7 @@ class Runner:
             absent = isinstance(error, MissingError)
             outcome.state, outcome.reason = CellState.SKIPPED if absent else CellState.FAILED, str(error)
 
-    async def _run_once(self, cell: Cell) -> Result:
+    async def _run_once(self, cell: ExperimentCell) -> Result:
         try:
             self.lab = lab = self._make_lab([] if cell.program else [cell.worker()], cell.settings)
         except ValueError as error:  # the Python, or a requirement of the lab, is missing

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from concwatch.experiments.experiment import Table
+from concwatch.experiments.experiment import ExperimentTable
 from concwatch.experiments.runner import CellState, TableFigure
 from concwatch.lab.unit import RATE, SCALES
 from concwatch.text import flat
@@ -14,7 +14,7 @@ MAX_LISTED = 4
 """The most series that a sentence lists one by one."""
 
 
-def sentence(table: Table, figures: Sequence[TableFigure]) -> str:
+def sentence(table: ExperimentTable, figures: Sequence[TableFigure]) -> str:
     """Return one sentence that sums up a table; figures of other tables are ignored."""
     own = [figure for figure in figures if figure.entry.table is table]
     found = [figure for figure in own if figure.here is not None]
@@ -29,7 +29,7 @@ def _nothing(figures: Sequence[TableFigure]) -> str:
     return "nothing was measured: " + ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _compared(table: Table, found: Sequence[TableFigure]) -> str:
+def _compared(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
     """Compare the two series of the file's ``compare``, at its size or the largest that both have."""
     if table.compare is None:
         return ""
@@ -54,7 +54,7 @@ def _compared(table: Table, found: Sequence[TableFigure]) -> str:
     return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{doubt}"
 
 
-def _against_published(table: Table, found: Sequence[TableFigure]) -> str:
+def _against_published(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
     ratios = [(figure, figure.ratio) for figure in found if figure.ratio is not None]
     if not ratios:
         return ""
@@ -68,7 +68,7 @@ def _against_published(table: Table, found: Sequence[TableFigure]) -> str:
     return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_caveat(*ends)}"
 
 
-def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
+def _among_themselves(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
     """Name the lowest and the highest figure at the largest size that most series share."""
     counts = Counter(figure.entry.size for figure in found)
     size = max(counts, key=lambda each: (counts[each], each))
@@ -84,7 +84,7 @@ def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
     )
 
 
-def _by_series(table: Table, found: Sequence[TableFigure]) -> str:
+def _by_series(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
     """Return the first and the last figure of each series, if no two share a size."""
     parts = []
     for name in list(dict.fromkeys(map(_name, found)))[:MAX_LISTED]:
@@ -110,18 +110,18 @@ def _name(figure: TableFigure) -> str:
     return flat(figure.entry.series.name)
 
 
-def _value(table: Table, figure: TableFigure) -> str:
+def _value(table: ExperimentTable, figure: TableFigure) -> str:
     return f"{format_figure(figure.here or 0.0)} {table.unit}"
 
 
-def _verb(table: Table, figure: TableFigure) -> str:
+def _verb(table: ExperimentTable, figure: TableFigure) -> str:
     """Return the verb for a series: threads take, a pool of threads takes; for rates, reach."""
     verb, ending = ("reach", "es") if SCALES[table.unit][0] is RATE else ("take", "s")
     head = re.split(r",| of | with ", _name(figure))[0]
     return verb if re.search(r"(?<!s)(?<!\.j)s$", head, re.IGNORECASE) else verb + ending
 
 
-def _count(table: Table, size: int) -> str:
+def _count(table: ExperimentTable, size: int) -> str:
     counted = flat(table.counted)
     if size == 1:
         counted = re.sub(r"(?<!s)s\b", "", counted)

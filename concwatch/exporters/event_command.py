@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections import deque
 
-from concwatch.exporters.event_lines import EventLines
+from concwatch.exporters.event_lines import JsonEvents
 from concwatch.lab.snapshot import Snapshot
 from concwatch.system.child import describe_exit
 from concwatch.system.spawn import ChildSetup
@@ -48,7 +48,7 @@ class EventCommand:
     def observe(self, watching: Watching) -> None:
         """Run it for each event of a program, which the caller steps."""
         self._watching = watching
-        self._lines = EventLines(watching)
+        self._lines = JsonEvents(watching)
         watching.observers.append(self._update)
 
     def _update(self, _: Snapshot) -> None:

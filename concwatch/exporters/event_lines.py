@@ -31,7 +31,7 @@ FIGURES = (
 """The figures of a sample that a line has, by their names in recordings."""
 
 
-class EventLines:
+class JsonEvents:
     """What happens in a watched program, as JSON objects of one line each.
 
     An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity`` and ``text``; a sample has
@@ -72,7 +72,7 @@ class EventLines:
         return json.dumps({"time": moment, **fields}) + "\n"
 
 
-class EventLog:
+class EventFile:
     """Writes the events of a watched program to a file as they happen, one JSON object a line.
 
     A line that cannot be written, such as on a full disk, is left out whole. One event says so, and another
@@ -104,7 +104,7 @@ class EventLog:
     def observe(self, watching: Watching) -> None:
         """Write what happens in a program, which the caller steps."""
         self._watching = watching
-        self._lines = EventLines(watching)
+        self._lines = JsonEvents(watching)
         if self._interval is not None:
             self._sample_due = watching.clock() + self._interval
         watching.observers.append(self._update)

@@ -8,7 +8,7 @@ from typing import Any
 from concwatch import wire
 from concwatch.hosts import plugin
 from concwatch.links.link import Arrival, Ended
-from concwatch.links.output import OUT, Output
+from concwatch.links.output import OUT, ProcessOutput
 from concwatch.text import one_line, plain
 
 KILL_TIMEOUT = 0.4
@@ -30,7 +30,7 @@ class ClusterPipe:
         self._order, self._beat = order, beat
         self._received: deque[tuple[int, Any]] = deque()
         # Never paused: the plugin stops sending until bytes are acknowledged.
-        self._output = Output(lambda fd: None, lambda fd: None)
+        self._output = ProcessOutput(lambda fd: None, lambda fd: None)
         self._unacknowledged = 0
         self._killed: float | None = None
         self._over = False

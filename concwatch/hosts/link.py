@@ -40,7 +40,7 @@ _CANNOT_RUN = (126, 127)
 """The exit statuses of a shell that could not run a program."""
 
 
-class Program(Struct, frozen=True):
+class BridgeProgram(Struct, frozen=True):
     """What a bridge is to run: a Python engine, an executable that is sent, or one that is built there."""
 
     engine: str
@@ -83,7 +83,7 @@ def is_static(content: bytes) -> bool:
     return _INTERPRETER not in types
 
 
-def send_program(host: Host, program: Program, command: Sequence[str]) -> "HostLink":
+def send_program(host: Host, program: BridgeProgram, command: Sequence[str]) -> "HostLink":
     """Return a link to a program that has been built on this machine, sending the executable if possible.
 
     An executable that is not statically linked is built on the host instead.
@@ -113,7 +113,7 @@ class _CommandPipe(WorkerProcess):
 class HostLink:
     """A `Link` to a worker on another host. Must be made on a running event loop."""
 
-    def __init__(self, host: Host, program: Program | None, *, plain: bool = False) -> None:
+    def __init__(self, host: Host, program: BridgeProgram | None, *, plain: bool = False) -> None:
         """Start to connect.
 
         Args:

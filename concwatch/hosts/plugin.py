@@ -32,7 +32,7 @@ GRACE = 1.0
 """Seconds that a bridge gets to exit once its input is closed, before it is killed."""
 
 
-class Bridge:
+class BridgeProcess:
     """The process of one bridge.
 
     Args:
@@ -113,7 +113,7 @@ class Bridges(WorkerPlugin):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._bridges: dict[int, Bridge] = {}
+        self._bridges: dict[int, BridgeProcess] = {}
         self._worker: Worker | None = None
 
     def setup(self, worker: Worker) -> None:
@@ -130,7 +130,7 @@ class Bridges(WorkerPlugin):
         for number, order, value in orders:
             if order == OPEN:
                 command, preamble = value
-                self._bridges[number] = Bridge(command, preamble, partial(self._report, number))
+                self._bridges[number] = BridgeProcess(command, preamble, partial(self._report, number))
             bridge = self._bridges.get(number)
             if bridge is None:
                 continue

@@ -14,7 +14,7 @@ NOISE_KEPT = 4_000
 """Bytes of standard error that are kept between two polls, and to explain the worker's exit."""
 
 
-class Output:
+class ProcessOutput:
     """Buffers a worker's output until it is polled.
 
     Args:

@@ -9,7 +9,7 @@ from typing import cast
 
 from concwatch import wire
 from concwatch.links.link import Arrival, Ended
-from concwatch.links.output import Output
+from concwatch.links.output import ProcessOutput
 from concwatch.system.child import explain_start_error
 from concwatch.system.process import Reading, Sampler
 from concwatch.system.spawn import NICENESS, ChildSetup
@@ -41,7 +41,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             preamble: bytes to send before any command.
             plain: whether to start it at normal priority and let it outlive this process.
         """
-        self._output = Output(
+        self._output = ProcessOutput(
             lambda fd: self._reader(fd).pause_reading(), lambda fd: self._reader(fd).resume_reading()
         )
         self._transport: asyncio.SubprocessTransport | None = None

@@ -154,7 +154,7 @@ def totals(rows: Iterable[EngineResult]) -> list[Total]:
 
 
 @dataclass
-class Session:
+class RunSession:
     """What to measure, and the results so far."""
 
     engines: Sequence[Engine]

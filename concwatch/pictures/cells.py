@@ -42,7 +42,7 @@ class Glyph(Struct, frozen=True):
     """1 for the second of two cells, else 0."""
 
 
-class Cell(Struct, frozen=True):
+class TerminalCell(Struct, frozen=True):
     """One cell; colours are ``#rrggbb``."""
 
     glyph: Glyph
@@ -50,7 +50,7 @@ class Cell(Struct, frozen=True):
     background: str = DEFAULT_BACKGROUND
 
 
-Rows = list[list[Cell]]
+Rows = list[list[TerminalCell]]
 """Cells from left to right, in rows from top to bottom."""
 
 
@@ -60,7 +60,7 @@ def read_cells(rows: Iterable[Iterable[Segment]]) -> Rows:
 
 
 @lru_cache(maxsize=10_000)
-def _cells(text: str, style: Style) -> list[Cell]:
+def _cells(text: str, style: Style) -> list[TerminalCell]:
     """Return the cells of ``text`` as Rich's SVG shows them, without blinking or italics."""
     foreground, background = (
         default if color is None or color.is_default else color.get_truecolor(SVG_EXPORT_THEME, is_foreground)
@@ -81,10 +81,12 @@ def _cells(text: str, style: Style) -> list[Cell]:
 
 
 @lru_cache(maxsize=10_000)
-def _cell(glyph: tuple[str, int], bold: bool, decoration: str, foreground: str, background: str) -> Cell:
+def _cell(
+    glyph: tuple[str, int], bold: bool, decoration: str, foreground: str, background: str
+) -> TerminalCell:
     """Return a cell, cached: a film has millions of cells, of which few differ."""
     character, half = glyph
-    return Cell(Glyph(character, bold, decoration, half), foreground, background)
+    return TerminalCell(Glyph(character, bold, decoration, half), foreground, background)
 
 
 @lru_cache(maxsize=10_000)

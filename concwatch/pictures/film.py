@@ -10,7 +10,7 @@ from msgspec import Struct
 from rich.segment import Segment
 
 from concwatch.charts.vector import Vectors
-from concwatch.pictures.cells import Cell, Glyph, Rows, read_cells
+from concwatch.pictures.cells import Glyph, Rows, TerminalCell, read_cells
 from concwatch.pictures.chart_painter import ChartPainter, chart_pairs
 from concwatch.pictures.glyphs import HEIGHT, WIDTH, draw_masks
 from concwatch.pictures.palette import MAX_COLORS, Palette, make_palette
@@ -25,7 +25,7 @@ LAST_FRAME_SECONDS = 3.0
 MIN_FRAME_MS = 20
 """Shortest frame in milliseconds; browsers slow down shorter ones."""
 
-EMPTY = Cell(Glyph(" "))
+EMPTY = TerminalCell(Glyph(" "))
 """Fills the space beside and below a terminal that is smaller than in other frames."""
 
 Segments = Sequence[Sequence[Segment]]
@@ -109,7 +109,9 @@ def _durations(moments: Sequence[float]) -> list[int]:
     return [max(MIN_FRAME_MS, after - before) for before, after in pairwise(rounded)]
 
 
-def _paint(scenes: Sequence[Scene], tiles: "dict[Cell, Image]", palette: Palette) -> "Iterator[Image]":
+def _paint(
+    scenes: Sequence[Scene], tiles: "dict[TerminalCell, Image]", palette: Palette
+) -> "Iterator[Image]":
     """Yield a picture of each scene, painting only the cells and the charts that have changed."""
     from PIL import Image
 

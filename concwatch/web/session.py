@@ -60,7 +60,7 @@ def _without_token(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name != TOKEN_VARIABLE}
 
 
-class Session(AppService):
+class PageSession(AppService):
     """The session of one page, which leaves no process behind.
 
     The packets are those of textual-serve's AppService. The rest works around that class, which starts the

@@ -11,7 +11,7 @@ from textual_serve.server import Server
 
 from concwatch.web.door import Door
 from concwatch.web.listening import read_address
-from concwatch.web.session import Session
+from concwatch.web.session import PageSession
 
 PAGE = Path(__file__).with_name("page.html")
 
@@ -72,7 +72,7 @@ class Site:
         self._command = command
         self._names = frozenset(name.lower().rstrip(".") for name in names)
         self._heartbeat = heartbeat
-        self._sessions: set[Session] = set()
+        self._sessions: set[PageSession] = set()
         self._downloads: dict[str, Path] = {}
 
     def app(self) -> web.Application:
@@ -109,7 +109,7 @@ class Site:
         return web.FileResponse(path, headers={"Content-Disposition": f'attachment; filename="{path.name}"'})
 
     async def _run_session(self, request: web.Request) -> web.WebSocketResponse:
-        session = Session(self._command, self._downloads, self._heartbeat)
+        session = PageSession(self._command, self._downloads, self._heartbeat)
         self._sessions.add(session)
         try:
             return await session.serve(request)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
     from concwatch.worker.collector import Collector
-    from concwatch.worker.engines.base import Engine
+    from concwatch.worker.engines.base import BaseEngine
 
 if sys.platform != "win32":
     import resource
@@ -20,10 +20,10 @@ MIN_RATE, MAX_RATE = 0.1, 100.0
 """Ticks per second."""
 
 
-class Reporter:
+class TickReporter:
     """Sends ticks from a thread of its own, so that they flow while the engine is busy."""
 
-    def __init__(self, send: Callable[..., None], engine: Engine, collector: Collector) -> None:
+    def __init__(self, send: Callable[..., None], engine: BaseEngine, collector: Collector) -> None:
         self._send = send
         self._engine = engine
         self._collector = collector

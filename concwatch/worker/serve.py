@@ -13,14 +13,14 @@ from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.engines.base import CPYTHON_COMMANDS
-from concwatch.worker.reporter import MAX_RATE, MIN_RATE, Reporter
+from concwatch.worker.reporter import MAX_RATE, MIN_RATE, TickReporter
 from concwatch.worker.workloads import DEFAULT, WORDS, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional
 
-    from concwatch.worker.engines.base import Engine
+    from concwatch.worker.engines.base import BaseEngine
     from concwatch.worker.workloads import Workload
 
     Fields = Dict[str, Any]
@@ -113,7 +113,7 @@ def _burst(fields: Fields) -> Burst:
     )
 
 
-def _trace(reporter: Reporter, on: bool) -> None:
+def _trace(reporter: TickReporter, on: bool) -> None:
     if on == (reporter.memory is not dict):
         return
     import tracemalloc  # imports pickle and fnmatch
@@ -129,20 +129,22 @@ def _trace(reporter: Reporter, on: bool) -> None:
         tracemalloc.stop()
 
 
-def _lines(engine: Engine) -> Callable[[Fields], None]:
+def _lines(engine: BaseEngine) -> Callable[[Fields], None]:
     loaded: List[Any] = []
 
     def report(fields: Fields) -> None:
         if not loaded:
-            from concwatch.agent.traced import TracedLines  # rarely needed
+            from concwatch.agent.traced import TracedLineReader  # rarely needed
 
-            loaded.append(TracedLines())
+            loaded.append(TracedLineReader())
         engine.send("lines", lines=loaded[0].read())
 
     return report
 
 
-def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[str, Callable[[Fields], None]]:
+def commands(
+    engine: BaseEngine, reporter: TickReporter, collector: Collector
+) -> Dict[str, Callable[[Fields], None]]:
     """Return a worker's commands: type → handler, called on the engine's thread.
 
     Each handler raises ValueError, with a message of one line, for a field that violates the specification.
@@ -167,7 +169,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
     }
 
 
-def _read_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[Fields], None]]) -> None:
+def _read_commands(channel: Channel, engine: BaseEngine, table: Dict[str, Callable[[Fields], None]]) -> None:
     """Pass every command to the engine's thread; exit the process when the input ends."""
     for line in channel.lines():
         arrived = monotonic()
@@ -198,7 +200,7 @@ def _read_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
 
 
 def _answered(
-    channel: Channel, engine: Engine, name: str, handle: Callable[[], None], arrived: float
+    channel: Channel, engine: BaseEngine, name: str, handle: Callable[[], None], arrived: float
 ) -> Callable[[], None]:
     def apply() -> None:
         try:
@@ -245,7 +247,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         sys.exit(f'engine "{name}" cannot run here: {why}')
     sys.dont_write_bytecode = dont_write_bytecode
     engine.load(parse(DEFAULT))
-    reporter = Reporter(channel.send, engine, collector)
+    reporter = TickReporter(channel.send, engine, collector)
     engine.on_reached = reporter.tick_soon
     engine.traced = reporter.traced
     channel.send(

@@ -11,7 +11,7 @@ PATIENCE = 0.25
 """Share of the target that is created in place of tasks that have ended before it counts as reached."""
 
 
-class Counts:
+class TaskCounts:
     """The four counters of an engine, from which ``live`` follows."""
 
     __slots__ = ("cancelled", "completed", "created", "failed")
@@ -72,7 +72,7 @@ class TargetTracker:
         self._arrived: Optional[float] = None  # seconds; None once it has been reported as met
         self._replacing = False
 
-    def set_target(self, target: int, counts: Counts, now: float) -> None:
+    def set_target(self, target: int, counts: TaskCounts, now: float) -> None:
         """Set a new target that arrived at ``now`` (seconds)."""
         self.target = target
         self._left = max(0, target - (0 if self._replacing else counts.live))
@@ -139,7 +139,7 @@ class TargetTracker:
         """Record that ``count`` tasks have been created."""
         self._left = max(0, self._left - count)
 
-    def reached(self, counts: Counts, now: float) -> Optional[Dict[str, object]]:
+    def reached(self, counts: TaskCounts, now: float) -> Optional[Dict[str, object]]:
         """Return the fields of a ``reached`` report if the target has just been met, else None."""
         live = counts.live
         if self._arrived is None or counts.created < self._due or live > self.target:

@@ -87,7 +87,7 @@ class FakeBridge:
 
 def use_fakes():
     """Make the plugin for Dask workers start fake bridges."""
-    plugin.Bridge = FakeBridge
+    plugin.BridgeProcess = FakeBridge
 
 
 if __name__ == "__main__":

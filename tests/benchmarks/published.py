@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from concwatch.commands.lab import open_process
-from concwatch.experiments.cell import Cell, run_once
+from concwatch.experiments.cell import ExperimentCell, run_once
 from concwatch.experiments.experiment import Entry, entries
 from concwatch.experiments.loading import load
 from concwatch.lab.lab import Lab
@@ -83,7 +83,7 @@ METHODS = {
 """Reading → the published method on an event loop, and the tolerance."""
 
 
-def bare(cell: Cell, reading: str, factor: float) -> float:
+def bare(cell: ExperimentCell, reading: str, factor: float) -> float:
     """Return what the published method's script prints: bytes, or tasks per second."""
     script = TRACED_THREADS if cell.engine == "threads" else METHODS[reading][0]
     then = FINISHED if reading == "finish_rate_cpu" else CREATED
@@ -92,7 +92,7 @@ def bare(cell: Cell, reading: str, factor: float) -> float:
     return float(out) / (cell.size if reading == "traced_per_task" else 1) / factor
 
 
-def here(cell: Cell, reading: str, factor: float, added: Measured) -> float:
+def here(cell: ExperimentCell, reading: str, factor: float, added: Measured) -> float:
     """Return the reading of a run by concwatch; append the seconds that it adds to the cell to ``added``."""
 
     async def run() -> float:

@@ -13,7 +13,13 @@ from concwatch.commands.configuration import SCREEN, resolve, unknown_tables
 from concwatch.commands.group import NAMES
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.cell import READINGS
-from concwatch.experiments.experiment import CellOptions, Experiment, Series, Table, entries
+from concwatch.experiments.experiment import (
+    CellOptions,
+    Experiment,
+    ExperimentSeries,
+    ExperimentTable,
+    entries,
+)
 from concwatch.files import read_toml
 from concwatch.lab.unit import SCALES
 from concwatch.links import messages
@@ -129,7 +135,11 @@ def _keys(*structs: type[msgspec.Struct]) -> tuple[str, ...]:
 REPORTS = messages.Report.__args__
 REPORT_WORDS = (*_keys(*REPORTS), *(report.__struct_config__.tag for report in REPORTS))
 COMMAND_WORDS = ('"target"', '"tasks"', '"workload"', '"spec"', "\\ud83d", "\\u00e9")
-EXPERIMENT_WORDS = (*_keys(Experiment, CellOptions, Table, Series), "[[table]]", "[[table.series]]")
+EXPERIMENT_WORDS = (
+    *_keys(Experiment, CellOptions, ExperimentTable, ExperimentSeries),
+    "[[table]]",
+    "[[table.series]]",
+)
 SETTING_WORDS = ["[run]", "[screen]", "rate", "max-memory", "tasks", "expect", "engines", "trace"]
 
 TARGETS: tuple[Target, ...] = (

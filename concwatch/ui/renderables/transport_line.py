@@ -9,7 +9,7 @@ from msgspec import Struct
 from textual.content import Content
 
 
-class Mark(Struct, frozen=True):
+class TransportMark(Struct, frozen=True):
     """A mark on the line."""
 
     share: float
@@ -31,9 +31,9 @@ def share_at(cell: int, width: int) -> float:
 
 
 @lru_cache(maxsize=16)
-def marks_in(marks: tuple[Mark, ...], width: int) -> Mapping[int, Mark]:
+def marks_in(marks: tuple[TransportMark, ...], width: int) -> Mapping[int, TransportMark]:
     """Return the mark shown in each cell: a note if there is one, else the last mark."""
-    shown: dict[int, Mark] = {}
+    shown: dict[int, TransportMark] = {}
     for mark in marks:
         cell = cell_of(mark.share, width)
         if cell not in shown or mark.note or not shown[cell].note:
@@ -48,7 +48,7 @@ class TransportLine(Struct, frozen=True):
     """Length of the track in cells."""
     head: float
     """Position of the play head, from 0.0 to 1.0."""
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[TransportMark, ...] = ()
     """The marks, in chronological order."""
 
     @lru_cache(maxsize=16)  # noqa: B019  # frozen, and needed at each mouse event

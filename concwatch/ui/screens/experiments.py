@@ -10,7 +10,7 @@ from textual.events import Resize
 from textual.reactive import reactive
 
 from concwatch.charts.colors import lane_colors
-from concwatch.experiments.experiment import Experiment, Table
+from concwatch.experiments.experiment import Experiment, ExperimentTable
 from concwatch.experiments.runner import Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
@@ -149,14 +149,14 @@ class ExperimentsScreen(DismissOnceScreen[None]):
         partial = runner.partial
         return Item(name, title, "◐ partial" if partial else "✓ done", "$warning" if partial else "$success")
 
-    def _colors(self, table: Table) -> dict[str, str]:
+    def _colors(self, table: ExperimentTable) -> dict[str, str]:
         colors = self._engine_colors([series.engine for series in table.series])
         return {series.name: color for series, color in zip(table.series, colors, strict=True)}
 
     def _engine_colors(self, engines: Sequence[str]) -> list[str]:
         return lane_colors(engines, self.app.current_theme.dark, self.app.theme == FEW_COLORS)
 
-    def _show_memory(self, runner: Runner, table: Table, colors: dict[str, str]) -> None:
+    def _show_memory(self, runner: Runner, table: ExperimentTable, colors: dict[str, str]) -> None:
         """Show the lanes of the current run, else one finished run of each series."""
         chart = self.query_one(RunChart)
         lab = runner.lab
@@ -171,7 +171,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
                     curves[entry.series.name] = run.rss_curve  # the last one is that of the largest size
         chart.show_rss_curves([(name, colors[name], curve) for name, curve in curves.items() if curve])
 
-    def _lane_color(self, lane: Lane, table: Table, colors: dict[str, str]) -> str:
+    def _lane_color(self, lane: Lane, table: ExperimentTable, colors: dict[str, str]) -> str:
         """Return the colour of a lane's engine in the table, else that in the monitor."""
         for series in table.series:
             if series.engine == lane.engine.name:

@@ -266,7 +266,7 @@ class ReplayScreen(LanesScreen):
         duration = max(self.source.recording.duration, 1e-9)
         marks = self.source.all_marks
         strokes = [
-            transport_line.Mark(
+            transport_line.TransportMark(
                 mark.time / duration,
                 "$accent" if mark.kind == NOTE else colors.get(mark.lane, "$foreground"),
                 mark.kind == NOTE,

@@ -8,7 +8,7 @@ from textual.content import Content, Span
 from textual.style import Style
 from textual.widgets import Static
 
-from concwatch.experiments.experiment import Table
+from concwatch.experiments.experiment import ExperimentTable
 from concwatch.experiments.report import Sheet, SheetRow, sheets
 from concwatch.experiments.runner import CellState, Runner
 from concwatch.layout import cut
@@ -60,7 +60,7 @@ def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> C
     return line.stylize("on $accent 18%") if state is CellState.RUNNING else line
 
 
-def heading(table: Table, name_width: int) -> Content:
+def heading(table: ExperimentTable, name_width: int) -> Content:
     """Return the header of a table."""
     counted = table.counted if len(table.counted) < SIZE_WIDTH else "size"
     published = f"published, {table.unit}"
@@ -117,7 +117,7 @@ class ResultTable(Vertical):
     }
     """
 
-    _shown: tuple[Table | None, int | None] = (None, None)
+    _shown: tuple[ExperimentTable | None, int | None] = (None, None)
     _notes: tuple[str, Sequence[Span]] | None = None
 
     def compose(self) -> ComposeResult:
@@ -150,7 +150,7 @@ class ResultTable(Vertical):
         running = [index for index, row in enumerate(sheet.rows) if row.figure.state is CellState.RUNNING]
         self._scroll_to_running(table, running[0] if running else None)
 
-    def _scroll_to_running(self, table: Table, line: int | None) -> None:
+    def _scroll_to_running(self, table: ExperimentTable, line: int | None) -> None:
         """Scroll the running line into view when another line starts to run."""
         if self._shown == (table, line):
             return

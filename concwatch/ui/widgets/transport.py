@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.message import Message
 
 from concwatch.ui.play_head import format_moment
-from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
+from concwatch.ui.renderables.transport_line import TransportLine, TransportMark, cell_of, marks_in, share_at
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 
 SPEED_WIDTH = 5
@@ -70,7 +70,7 @@ class Transport(ClickableLines):
         super().__init__()
         self._controls = controls
         self._duration = duration
-        self._marks: tuple[Mark, ...] = ()
+        self._marks: tuple[TransportMark, ...] = ()
         self._mark_texts: Sequence[str] = ()
         self._playing = Playing(0.0, False, 1.0)
         self._held: float | None = None
@@ -80,7 +80,7 @@ class Transport(ClickableLines):
         self._playing = playing
         self.update_lines()
 
-    def show_marks(self, marks: Sequence[Mark], texts: Sequence[str]) -> None:
+    def show_marks(self, marks: Sequence[TransportMark], texts: Sequence[str]) -> None:
         """Show marks, in the order of time, with ``texts`` as their tooltips."""
         self._marks, self._mark_texts = tuple(marks), texts
         self.update_lines()

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from typing import Callable, Dict
 
     from concwatch.worker.collector import Collector
-    from concwatch.worker.engines.base import Engine
+    from concwatch.worker.engines.base import BaseEngine
 
-    Make = Callable[[Callable[..., None], Collector], Engine]
+    Make = Callable[[Callable[..., None], Collector], BaseEngine]
 
 
 def _threads() -> Make:

@@ -10,7 +10,7 @@ from time import monotonic
 from concwatch.worker.burst import BurstTimer
 from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_wall import FileWall
-from concwatch.worker.target import Counts, TargetTracker
+from concwatch.worker.target import TargetTracker, TaskCounts
 from concwatch.worker.timing import Timing
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ Tasks that end at once would else become so many that each turn of a loop takes 
 """
 
 
-class Engine:
+class BaseEngine:
     """One way to run tasks. `serve` holds the target until the process ends."""
 
     can: Tuple[str, ...] = (*CPYTHON_COMMANDS, "trim", "burst") if CPYTHON else ("trim", "burst")
@@ -47,7 +47,7 @@ class Engine:
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         self.send = send
         self.collector = collector
-        self.counts = Counts()
+        self.counts = TaskCounts()
         self.timing = Timing(monotonic)
         self.reserve = Reserve()
         self.tracker = TargetTracker()

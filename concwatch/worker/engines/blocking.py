@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from time import monotonic, sleep
 
-from concwatch.worker.engines.base import SLICE, Engine
+from concwatch.worker.engines.base import SLICE, BaseEngine
 from concwatch.worker.engines.bodies import BODIES, Cancelled, load_body, spin_until
 
 TYPE_CHECKING = False
@@ -75,10 +75,10 @@ class LockToken:
             self.check()
 
 
-class BlockingEngine(Engine):
+class BlockingEngine(BaseEngine):
     """Runs tasks that block threads; subclasses decide how a task gets its thread."""
 
-    can = (*Engine.can, "stack")
+    can = (*BaseEngine.can, "stack")
 
     bodies: ClassVar[Dict[str, Callable[..., None]]] = {
         **BODIES,

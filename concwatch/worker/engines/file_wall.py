@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Optional, Tuple
 
-    from concwatch.worker.target import Counts, TargetTracker
+    from concwatch.worker.target import TargetTracker, TaskCounts
 
 
 class FileWall:
@@ -22,7 +22,7 @@ class FileWall:
     """
 
     def __init__(
-        self, tracker: TargetTracker, counts: Counts, submit: Callable[[Callable[[], None]], None]
+        self, tracker: TargetTracker, counts: TaskCounts, submit: Callable[[Callable[[], None]], None]
     ) -> None:
         self._tracker = tracker
         self._counts = counts

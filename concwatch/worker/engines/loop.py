@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from time import monotonic
 
-from concwatch.worker.engines.base import SLICE, Engine
+from concwatch.worker.engines.base import SLICE, BaseEngine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Lateness:
         return max(worst, monotonic() - self._due) if self._due else 0.0
 
 
-class LoopEngine(Engine):
+class LoopEngine(BaseEngine):
     """An engine whose tasks all take turns on the main thread, together with the engine itself."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:

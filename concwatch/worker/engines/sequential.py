@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from concwatch.worker.engines.base import Engine
+from concwatch.worker.engines.base import BaseEngine
 from concwatch.worker.engines.blocking import BlockingEngine
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class SequentialEngine(BlockingEngine):
     """Runs one task after another on a single thread; waiting tasks are only a counter."""
 
-    can = Engine.can  # its only thread runs already: its stack cannot be set
+    can = BaseEngine.can  # its only thread runs already: its stack cannot be set
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
@@ -30,7 +30,7 @@ class SequentialEngine(BlockingEngine):
 
     def set_stack(self, size: int) -> None:
         """Raise `ValueError`: no thread is started for a task."""
-        Engine.set_stack(self, size)
+        BaseEngine.set_stack(self, size)
 
     def queued(self) -> int:
         """Return the number of tasks that wait for their turn."""

@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from concwatch.lab.metrics import METRICS, Chart
+from concwatch.lab.metrics import METRICS, MetricChart
 from concwatch.lab.unit import BYTES, Unit
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
@@ -23,7 +23,7 @@ SHARED = (TRACED, COST)
 """The charts that share the second place: traced memory while anything is traced, else the cost."""
 
 
-class ChartSpec(Chart, frozen=True, kw_only=True):
+class ChartSpec(MetricChart, frozen=True, kw_only=True):
     """One chart: what it shows, and where."""
 
     metric: str

@@ -35,7 +35,7 @@ UP, DOWN = 1, -1
 """Whether more or less is worse."""
 
 
-class Source(Enum):
+class Origin(Enum):
     """Where the values of a metric come from."""
 
     TICK = "tick"
@@ -86,7 +86,7 @@ class Caveat(Struct, frozen=True):
     holds: Callable[["LaneSnapshot"], bool]
 
 
-class Chart(Struct, frozen=True):
+class MetricChart(Struct, frozen=True):
     """The chart of a metric over time."""
 
     title: str
@@ -125,7 +125,7 @@ class Metric(Struct, frozen=True):
     unit: Unit
     meaning: str
     """One sentence."""
-    source: Source = Source.DERIVED
+    source: Origin = Origin.DERIVED
     combine: Combine = Combine.NONE
     known: Known = Known.EXACT
     caveats: tuple[Caveat, ...] = ()
@@ -141,7 +141,7 @@ class Metric(Struct, frozen=True):
     """Computes it; None for the value of its field."""
     resolution: Callable[["LaneSnapshot"], float | None] | None = None
     """Returns how far apart two values are that can be told apart, in the metric's own unit."""
-    chart: Chart | None = None
+    chart: MetricChart | None = None
     column: CostColumn | None = None
     run: int = 0
     """The position of its column in the table of ``run``, from 1; 0 for none."""
@@ -263,7 +263,7 @@ def _allocation_per_task(lane: "LaneSnapshot") -> float | None:
     return _share(lane.engine.resolution, lane.sample.measured_live)
 
 
-TICK, READING, DERIVED = Source.TICK, Source.READING, Source.DERIVED
+TICK, READING, DERIVED = Origin.TICK, Origin.READING, Origin.DERIVED
 SUM, MAX, MEAN, ANY, ALL, NONE = (
     Combine.SUM,
     Combine.MAX,
@@ -290,34 +290,34 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     """When the sample was taken, in seconds."""
     rss: Annotated[Count | None, Metric(
         "RSS", BYTES, "Resident memory of the process.", READING, SUM, AS_OF, (TRACED,), UP, 21,
-        chart=Chart("RSS", "drag a slider, or press + for 10,000", 1, 1),
+        chart=MetricChart("RSS", "drag a slider, or press + for 10,000", 1, 1),
     )]
     created_per_second: Annotated[float | None, Metric(
         "created/s now", RATE, "Tasks created a second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 7,
-        chart=Chart("created / s", "tasks created a second", 4, 3), backfilled=True,
+        chart=MetricChart("created / s", "tasks created a second", 4, 3), backfilled=True,
     )]
     """Counted in windows of one sampling interval that end at ticks; if there were several since the last
     sample, the highest counts."""
     completed_per_second: Annotated[float | None, Metric(
         "ended/s now", RATE, "Tasks that ended by themselves a second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 8,
-        chart=Chart("ended / s", "tasks a second that ended by themselves", 5, 4, "ended / s"), backfilled=True,
+        chart=MetricChart("ended / s", "tasks a second that ended by themselves", 5, 4, "ended / s"), backfilled=True,
     )]
     """Counted like ``created_per_second``."""
     live: Annotated[Count | None, Metric(
         "live", COUNT, "Tasks created and not yet ended.", TICK, SUM, EXACT, (), 0, 32,
-        chart=Chart("live tasks", "created and not yet ended", 6, 2, "live"), column=CostColumn(1, 9, 1),
+        chart=MetricChart("live tasks", "created and not yet ended", 6, 2, "live"), column=CostColumn(1, 9, 1),
     )]
     lag: Annotated[float | None, Metric(
         "lag", SECONDS, "How late a sleeper wakes now, at worst.", DERIVED, MAX, SAMPLED, NOW, 0, 15,
-        chart=Chart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag"), column=CostColumn(9, 7, 8), decimals=6,
+        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag"), column=CostColumn(9, 7, 8), decimals=6,
     )]
     """The longest delay since the tick before; or how much the next tick is overdue, if that is more."""
     cpu: Annotated[float | None, Metric(
         "CPU", SHARE, "Share of one core used in the last second.", DERIVED, SUM, AS_OF, (), 0, 19,
-        chart=Chart("CPU", "CPU time a second, of one core", 8), column=CostColumn(11, 6, 10), decimals=4,
+        chart=MetricChart("CPU", "CPU time a second, of one core", 8), column=CostColumn(11, 6, 10), decimals=4,
     )]
     threads: Annotated[Count | None, Metric(
-        "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=Chart("threads"),
+        "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=MetricChart("threads"),
     )]
     virtual: Annotated[Count | None, Metric("address space", BYTES, "Address space of the process.", READING, SUM, AS_OF)]
     tick_time: Annotated[float | None, Metric(
@@ -360,7 +360,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     switches: Annotated[Count | None, Metric("switches", COUNT, "Context switches of the process so far.", TICK, SUM)] = None
     switches_per_second: Annotated[float | None, Metric(
         "switches/s", SWITCHES, "Context switches of the process a second.", DERIVED, SUM, EXACT, (), 0, 20,
-        chart=Chart("context switches / s", "how often the system switches to another thread", 9, short_title="switches"),
+        chart=MetricChart("context switches / s", "how often the system switches to another thread", 9, short_title="switches"),
     )] = None
     """Over the last second."""
     others: Annotated[float | None, Metric(
@@ -368,13 +368,13 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     duration: Annotated[float | None, Metric(
         "duration", SECONDS, "The median duration of the tasks timed last.", DERIVED, MAX, SAMPLED,
-        chart=Chart("task duration", "the median duration of the tasks that have just ended", 10, short_title="duration"),
+        chart=MetricChart("task duration", "the median duration of the tasks that have just ended", 10, short_title="duration"),
     )] = None
     """To 3 significant digits; None if no task is live or none was timed."""
     # Fields that are rarely known come last: a recording omits trailing nulls.
     traced: Annotated[Count | None, Metric(
         "traced", BYTES, "Memory traced by tracemalloc.", TICK, SUM, EXACT, (), UP, 24, "traced_bytes", needs_tracing=True,
-        chart=Chart("tracemalloc", "traced memory: t turns it on or off", 2, 5, "traced", alternative="heap", combined_title="traced · heap"),
+        chart=MetricChart("tracemalloc", "traced memory: t turns it on or off", 2, 5, "traced", alternative="heap", combined_title="traced · heap"),
     )] = None
     tracer: Annotated[Count | None, Metric(
         "tracer", BYTES, "Memory that tracemalloc itself uses.", TICK, SUM, EXACT, (), UP, 26, needs_tracing=True,
@@ -385,7 +385,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     heap: Annotated[Count | None, Metric(
         "heap", BYTES, "Memory of live objects, as counted by the runtime itself.", TICK, SUM, EXACT, (), UP, 27,
-        chart=Chart("runtime heap", text_position=6, short_title="heap"),
+        chart=MetricChart("runtime heap", text_position=6, short_title="heap"),
     )] = None
 
     @property
@@ -501,7 +501,7 @@ DERIVED_METRICS = (
            of=_traced_added, actions=BOTH, needs_tracing=True),
     Metric("retained RSS", BYTES, "RSS after all tasks have ended.", DERIVED, SUM, AT_END, (TRACED,), UP, 30, "retained_rss", "retained",
            of=lambda lane: lane.sample.retained, run=14, compared=True, actions=NEITHER,
-           chart=Chart("retained", "memory that remains after all tasks have ended", 11, fallbacks=("threads",))),
+           chart=MetricChart("retained", "memory that remains after all tasks have ended", 11, fallbacks=("threads",))),
     Metric("burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.", DERIVED, NONE, EXACT, (TRACED, CROWDED), UP, 42, "burst_seconds",
            of=lambda lane: lane.status.burst.seconds if lane.status.burst else None, actions=BURST),
     Metric("created/CPU s", RATE, "Tasks of a burst created, but not started, a second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 43, "create_rate_cpu",
@@ -626,7 +626,7 @@ def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
     return Sample(**{**values, "lane": lane, "time": time})
 
 
-def copied(source: Source, report: object) -> dict[str, Any]:
+def copied(source: Origin, report: object) -> dict[str, Any]:
     """Return the fields of a sample that come from a tick or a reading; None for those that it lacks."""
     return {name: getattr(report, name, None) for name in _COPIED[source]}
 

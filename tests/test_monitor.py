@@ -446,7 +446,7 @@ async def test_a_stalled_or_failed_lane_shows_it_and_can_recover():
         await s.switch_on("asyncio", "uvloop", tasks=1_000)
         await s.run(9.5)
         stalled = re.search(r"● stalled (\S+) s", s.text(s.card("asyncio")))
-        assert float(stalled[1]) == pytest.approx(7.0, abs=0.2)
+        assert float(stalled[1]) == pytest.approx(7.0, abs=0.4)  # shown a few steps ago
         await s.run(2)
         await s.pilot.resize_terminal(80, 24)
         await s.sees("● stalled 9", within=s.card("asyncio"))
@@ -507,7 +507,7 @@ async def test_the_monitor_is_updated_behind_a_dialog_but_not_behind_a_screen(mo
         await s.press("escape")
         await step(5)
         await s.sees("00:00:05")
-    assert s.lab.observers == []
+    assert s.lab.observers == s.lab.viewers == []
 
 
 async def test_the_memory_budget_stops_growth_and_is_named_in_card_table_and_log():

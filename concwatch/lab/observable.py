@@ -1,10 +1,22 @@
 """What a lab and a watched program share: a clock, an event log, marks, and observers of snapshots."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from concwatch.lab.events import NOTE, EventLog, Kind, MarkLog, Severity
 from concwatch.lab.snapshot import Snapshot
+
+
+class Viewer(Protocol):
+    """Shows some of the snapshots."""
+
+    def is_due(self, now: float) -> bool:
+        """Return whether it needs the snapshot at ``now``, in seconds on the snapshots' clock."""
+        ...
+
+    def view(self, snapshot: Snapshot) -> None:
+        """Show a snapshot; must not raise."""
+        ...
 
 
 class Observable:
@@ -18,6 +30,8 @@ class Observable:
         self.events, self.marks = EventLog(), MarkLog()
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called with a snapshot at the end of each step; none may raise."""
+        self.viewers: list[Viewer] = []
+        """Called then if they are due: a snapshot that nobody needs is not made."""
 
     def log(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
         """Add an event to the event log; ``lane`` is empty for an event of no lane."""
@@ -46,8 +60,9 @@ class Observable:
         return ()
 
     def publish(self, now: float) -> None:
-        """Call all observers with a snapshot."""
-        if self.observers:
+        """Call all observers, and the viewers that are due, with a snapshot."""
+        due = [viewer.view for viewer in self.viewers if viewer.is_due(now)]
+        if self.observers or due:
             snapshot = self.snapshot(now)
-            for observe in list(self.observers):  # an observer may remove itself
+            for observe in [*self.observers, *due]:  # an observer may remove itself
                 observe(snapshot)

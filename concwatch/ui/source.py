@@ -84,7 +84,14 @@ class LabSource:
         lanes = [lane for row in self._folded.values() for lane in row.lanes]
         self._single = {lane: self._single.get(lane) or LaneRow([lane]) for lane in lanes}
         self._arrange()
+        if self.folds and self._record not in self._lab.observers:
+            self._lab.observers.append(self._record)
         return True
+
+    def close(self) -> None:
+        """Stop recording the folded rows."""
+        if self._record in self._lab.observers:
+            self._lab.observers.remove(self._record)
 
     def _arrange(self) -> None:
         rows: list[LaneRow] = []
@@ -141,7 +148,7 @@ class LabSource:
             parts.append(part)
         return parts
 
-    def record(self, snapshot: Snapshot) -> None:
+    def _record(self, snapshot: Snapshot) -> None:
         """Add a snapshot of the lab to the series of the folded rows."""
         by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         for row in self._folded.values():

@@ -18,41 +18,91 @@ from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.scale import StopScale
-from tests.benchmarks.figures import Measured, Row, against, alternate, benchmark, percentile, quiet
+from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import CONCWATCH, Terminal
 from tests.screen import experiment_lab
 
-# Four idle lanes.
+# Own CPU time, beside htop at 10 Hz. htop lists threads: beside a lane of 10,000 it takes ten times what it
+# takes otherwise, even while it hides them. So its reference is its CPU time in the same run before any lane
+# is on.
 
-LANES = 4
+HTOP = "import os; os.execvp('htop', ['htop', '--delay=1'])"
+HTOP_SETTINGS = "htop_version=3.2.2\nconfig_reader_min_version=3\nhide_userland_threads=1\n"
+SIZES = {"": (120, 40), " at 200x60": (200, 60)}
+ON_EACH, MEMBERS = "10k", ("threads", "pool", "asyncio", "uvloop")
 
 
-@benchmark("screen", Row("cpu", "concwatch's own CPU, four idle lanes", "%", "≤ 15 %", "one core"))
+def _run_together(seconds: float, *terminals: Terminal) -> list[float]:
+    """Read all terminals for some seconds; return the per cent of a core that each program used."""
+    before = [sum(terminal.monitor.cpu_times()[:2]) for terminal in terminals]
+    began = time.monotonic()
+    while (now := time.monotonic()) < began + seconds:
+        for terminal in terminals:
+            terminal.read(0.05)
+    used = [sum(terminal.monitor.cpu_times()[:2]) for terminal in terminals]
+    return [(end - start) / (now - began) * 100 for start, end in zip(before, used, strict=True)]
+
+
+def _own_cpu(size: tuple[int, int], seconds: float) -> tuple[float, dict[str, float], dict[str, object]]:
+    """Return htop's per cent of a core, and concwatch's by what is on; and details."""
+    own: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder) / "htoprc"
+        settings.write_text(HTOP_SETTINGS)
+        htop = Terminal("-c", HTOP, env={"HTOPRC": str(settings), "TERM": "xterm-256color"})
+        with Terminal(size=size) as screen, htop:
+            screen.shows("4 uvloop")
+            htop.shows("Load average")
+            _run_together(3.0, screen, htop)
+            own["nothing"], reference = _run_together(seconds, screen, htop)
+            for lane, name in enumerate(MEMBERS, 1):
+                screen.type(str(lane))
+                screen.shows(f"▌{lane} {name}")
+                screen.type(" ")
+            screen.until(lambda: screen.text().count("● on ") >= len(MEMBERS) + 1)  # and that of refill
+            _run_together(3.0, screen, htop)
+            own["idle"], _ = _run_together(seconds, screen, htop)
+            size_before = len(screen.output)
+            for lane, name in enumerate(MEMBERS, 1):
+                screen.type(str(lane))
+                screen.shows(f"▌{lane} {name}")
+                screen.type("+")
+            screen.until(lambda: screen.text().count("10,000 live") >= len(MEMBERS))
+            _run_together(10.0, screen, htop)
+            own["load"], beside = _run_together(seconds, screen, htop)
+            written = len(screen.output) - size_before
+            screen.type("?")
+            screen.shows("what does one more task cost?")
+            _run_together(2.0, screen, htop)
+            own["help"], _ = _run_together(seconds, screen, htop)
+            rss = round(screen.monitor.memory_info().rss / MIB, 1)
+    return reference, own, {"htop beside the load, %": beside, "bytes written": written, "RSS, MiB": rss}
+
+
+@benchmark(
+    "screen",
+    Row("nothing", "concwatch's own CPU, all lanes off", "%", "≤ 0.6 ×", "htop at 10 Hz"),
+    Row("idle", "the same, four idle lanes", "%", "≤ 1.5 ×", "htop at 10 Hz"),
+    Row("load", "the same, four lanes of 10,000 in the default workload", "%", "≤ 2.2 ×", "htop at 10 Hz"),
+    Row("load at 200x60", "the same at 200x60", "%", "≤ 3 ×", "htop at 10 Hz"),
+    Row("help", "the same with the help open", "%", "≤ 1.1 ×", "without"),
+)
 def measure_cpu(quick: bool) -> Mapping[str, Measured]:
-    """Measure the share of a core at the default rate over 20 seconds, from outside."""
-    found = Measured()
+    """Measure per cent of a core at the default rate, from outside; all sizes against htop at 120x40."""
+    found = {name: Measured() for name in ("nothing", "idle", "load", "load at 200x60", "help")}
     for _ in range(1 if quick else 3):
-        quiet.wait()
-        with Terminal() as terminal:
-            terminal.shows("1 threads")
-            for lane in range(1, LANES + 1):
-                terminal.type(str(lane))
-                terminal.shows(f"▌{lane}")
-                terminal.type(" ")
-            terminal.until(
-                lambda: terminal.text().count("● on ") - terminal.text().count("refill     ● on") >= LANES
-            )
-            terminal.run(4.0)
-            began, size = time.monotonic(), len(terminal.output)
-            before = sum(terminal.monitor.cpu_times()[:2])
-            terminal.run(3.0 if quick else 20.0)
-            took = time.monotonic() - began
-            found.values.append((sum(terminal.monitor.cpu_times()[:2]) - before) / took * 100)
-            found.detail = {
-                "bytes/s on the terminal": round((len(terminal.output) - size) / took),
-                "RSS, MiB": round(terminal.monitor.memory_info().rss / 2**20, 1),
-            }
-    return {"cpu": found}
+        for label, size in SIZES.items():
+            quiet.wait()
+            htop, own, detail = _own_cpu(size, 4.0 if quick else 12.0)
+            for name in ("load",) if label else ("nothing", "idle", "load"):
+                row = found[name + label]
+                row.values.append(own[name])
+                row.reference.append(htop)
+                row.detail = detail
+            if not label:
+                found["help"].values.append(own["help"])
+                found["help"].reference.append(own["load"])
+    return found
 
 
 # Keys that select a lane or change the charts' window are pressed at random moments while asyncio's worker

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections.abc import Mapping
 
 from tests.faults import terminal
 
@@ -20,12 +21,14 @@ _TOKEN = re.compile(
 class Terminal(terminal.Terminal):
     """Runs ``python ARGUMENT…`` on a terminal of its own; times are seconds of `time.monotonic`."""
 
-    def __init__(self, *arguments: str, size: tuple[int, int] = (120, 40)) -> None:
+    def __init__(
+        self, *arguments: str, size: tuple[int, int] = (120, 40), env: Mapping[str, str] | None = None
+    ) -> None:
         self._rows = [[" "] * size[0] for _ in range(size[1])]
         self._drawn = self._x = self._y = 0
         self._rest = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        super().__init__(*(arguments or CONCWATCH), size=size)
+        super().__init__(*(arguments or CONCWATCH), size=size, env=env)
 
     # What is on screen.
 

@@ -226,13 +226,12 @@ class LanesScreen(PrestyledScreen[None]):
         if self.is_active or self.app.screen.is_modal:
             self.show_snapshot(snapshot)
 
-    def show_if_due(self, snapshot: Snapshot) -> None:
-        """Show a snapshot of something live, if the last one has been shown long enough to be read."""
-        if self.is_due(snapshot.time):
-            self.show_if_visible(snapshot)
+    def view(self, snapshot: Snapshot) -> None:
+        """Show a snapshot of something live."""
+        self.show_if_visible(snapshot)
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time for an update, ``now`` in seconds on the snapshots' clock."""
+        """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""
         new = self._events_shown != self._source.events.count
         if now < self._due and not new:
             return False

@@ -295,11 +295,12 @@ class MonitorScreen(LanesScreen):
 
     def on_mount(self) -> None:
         """Start observing the lab."""
-        self._lab.observers.append(self._observe)
+        self._lab.viewers.append(self)
 
     def on_unmount(self) -> None:
         """Stop observing the lab."""
-        self._lab.observers.remove(self._observe)
+        self._lab.viewers.remove(self)
+        self._rows.close()
 
     def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
         """Return the colour of each lane; folded lanes have the colour of their row."""
@@ -312,14 +313,11 @@ class MonitorScreen(LanesScreen):
             if row.own_name in targets:
                 self.commands.set_target(targets[row.own_name], index)
 
-    def _observe(self, snapshot: Snapshot) -> None:
-        """Show a snapshot of the lab, if it is time for one: during growth the lab steps more often."""
-        self._rows.record(snapshot)
-        if self._latest is not None:  # replaces one that is still waiting to be shown
-            self._latest = snapshot
-        elif self.is_due(snapshot.time):
-            self._latest = snapshot
+    def view(self, snapshot: Snapshot) -> None:
+        """Show a snapshot of the lab soon; it replaces one that is still waiting to be shown."""
+        if self._latest is None:
             self.call_later(self._show)
+        self._latest = snapshot
 
     async def _show(self) -> None:
         """Show the latest snapshot, or new rows if hosts have joined or left."""

@@ -304,7 +304,7 @@ class WatchScreen(GroupView):
 
     def on_mount(self) -> None:
         """Start observing the program."""
-        self._watching.observers.append(self.show_if_due)
+        self._watching.viewers.append(self)
         self.set_interval(WAITS_INTERVAL, self._refresh_waits)
 
     def _refresh_waits(self) -> None:
@@ -313,7 +313,7 @@ class WatchScreen(GroupView):
 
     def on_unmount(self) -> None:
         """Stop observing the program."""
-        self._watching.observers.remove(self.show_if_due)
+        self._watching.viewers.remove(self)
 
     def groups_of(self, lane: int) -> Sequence[GroupStatus]:
         """Return the current groups of a process."""

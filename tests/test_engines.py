@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concwatch import wire
+from concwatch.agent.json_lines import encode
 from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.settings import parts
 from concwatch.system.child import ROOT
@@ -292,7 +292,7 @@ def test_without_refill_each_target_creates_its_tasks_once(engine, worker):
     worker.do("refill", on=True)  # fills up to the target
     assert_fields(worker.tick(lambda tick: tick["live"] == tasks), created=3 * tasks)
     worker.do("refill", on=False)  # two workloads at once replace the live tasks once
-    worker.write(b"".join(wire.encode("workload", spec=spec, **parts(spec)) for spec in ("hold", "sleep:0")))
+    worker.write(b"".join(encode("workload", spec=spec, **parts(spec)) for spec in ("hold", "sleep:0")))
     tick = worker.tick(lambda tick: tick["completed"] == 3 * tasks)
     assert_fields(tick, created=3 * tasks + tick["cancelled"], live=0)
     assert_stable(worker, created=tick["created"])
@@ -355,7 +355,7 @@ def test_ticks_and_commands_are_handled_while_many_tasks_start(engine, worker):
     worker.tick()
     before = len(worker.ticks)
     # In one write, as all tasks may start while this process waits between two.
-    since = worker.write(wire.encode("target", tasks=many) + wire.encode("refill", on=True))
+    since = worker.write(encode("target", tasks=many) + encode("refill", on=True))
     reached = worker.wait("reached", since=since)
     worker.tick()
     times = [tick["time"] for tick in worker.ticks[before - 1 :]]

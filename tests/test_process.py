@@ -10,6 +10,7 @@ import time
 import psutil
 import pytest
 
+from concwatch.agent.json_lines import LONGEST_LINE
 from concwatch.commands.lab import open_process
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, Error, Ready, Tick
@@ -18,7 +19,6 @@ from concwatch.links.pipe_bytes import MAX_LINES
 from concwatch.links.process import WorkerProcess
 from concwatch.system.child import describe_exit
 from concwatch.system.spawn import NICENESS
-from concwatch.wire import LONGEST_LINE
 from tests.host_driver import Remote, eventually
 from tests.lab_driver import ENGINES
 

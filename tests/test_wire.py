@@ -1,7 +1,10 @@
 """The wire: encoding, decoding, and the agreement of specification and code."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from concwatch import wire
+from concwatch.agent.json_lines import decode, encode
 from concwatch.links import messages
 from concwatch.worker.engines.base import BaseEngine
 from concwatch.worker.serve import commands
@@ -39,7 +43,7 @@ GOLDEN_REPORTS = [
     ('{"type":"applied","command":"gc","seconds":0.0}', messages.Applied("gc", 0.0)),
     (
         '{"type":"error","command":null,"message":"a \\"task\\"\\nfailed",'
-        '"detail":"line\\u0009one\\u000d\\n\\\\x é 😀"}',
+        '"detail":"line\\tone\\r\\n\\\\x é 😀"}',
         messages.Error('a "task"\nfailed', None, "line\tone\r\n\\x é 😀"),
     ),
     (
@@ -107,7 +111,7 @@ def whole_characters(value):
 
 def encoded(fields):
     """Return the line of a message."""
-    return wire.encode(fields["type"], **{key: value for key, value in fields.items() if key != "type"})
+    return encode(fields["type"], **{key: value for key, value in fields.items() if key != "type"})
 
 
 @pytest.mark.parametrize(("line", "report"), GOLDEN_REPORTS)
@@ -120,8 +124,8 @@ def test_a_report_is_encoded_and_decoded(line, report):
 def test_a_command_is_encoded_and_decoded(line):
     fields = json.loads(line)
     assert encoded(fields) == line.encode() + b"\n"
-    assert wire.decode(line.encode()) == fields
-    assert [*map(type, wire.decode(line.encode()).values())] == [*map(type, fields.values())]
+    assert decode(line.encode()) == fields
+    assert [*map(type, decode(line.encode()).values())] == [*map(type, fields.values())]
 
 
 def test_a_command_may_have_spaces_escapes_and_duplicate_keys():
@@ -131,7 +135,7 @@ def test_a_command_may_have_spaces_escapes_and_duplicate_keys():
         b'{"type":"a","n":-0.5e-3,"m":0,"k":-7}': {"type": "a", "n": -0.0005, "m": 0, "k": -7},
         b'{"type":"a","type":"b"}': {"type": "b"},
     }.items():
-        assert wire.decode(line) == fields
+        assert decode(line) == fields
 
 
 NO_COMMANDS = r"""
@@ -172,7 +176,7 @@ NO_VALUES = ["1_0 01 1. .5 +1 --1 nan Infinity 0x10 ٣ True [1]", '{"m":1}', "9"
 )
 def test_an_invalid_command_is_rejected_with_a_short_message(line):
     with pytest.raises(ValueError, match=r"not a command: .*expected one flat JSON object") as caught:
-        wire.decode(line)
+        decode(line)
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
 
@@ -182,7 +186,7 @@ def test_flat_objects_are_decoded_like_the_json_module_does(fields, ascii_only, 
     text = json.dumps(fields, ensure_ascii=ascii_only, indent=indent)
     if not ascii_only:
         text = text.encode(errors="replace").decode()
-    assert wire.decode(text.encode()) == {
+    assert decode(text.encode()) == {
         whole_characters(key): whole_characters(value) for key, value in json.loads(text).items()
     }
 
@@ -198,9 +202,9 @@ def test_malformed_json_is_rejected_like_the_json_module_does(middle):
     expected = by_json(text)
     if expected is None:
         with pytest.raises(ValueError, match="not a command"):
-            wire.decode(text.encode())
+            decode(text.encode())
     else:
-        assert wire.decode(text.encode()) == {
+        assert decode(text.encode()) == {
             whole_characters(key): whole_characters(value) for key, value in expected.items()
         }
 
@@ -214,13 +218,40 @@ def test_malformed_json_is_rejected_like_the_json_module_does(middle):
     ),
 )
 def test_encoded_messages_are_json_on_one_line(type_, fields):
-    line = wire.encode(type_, **fields)
+    line = encode(type_, **fields)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
     halves_replaced = json.loads(
         json.dumps({"type": type_, **fields}, ensure_ascii=False).encode(errors="replace")
     )
     assert json.loads(line, parse_constant=constant) == halves_replaced
+
+
+@pytest.mark.real
+def test_a_python_without_the_functions_in_c_has_the_same_codec():
+    # The json module in Python accepts " 123" as four hexadecimal digits.
+    invalid = [line for line in NO_COMMANDS.strip().split("\n") if "\\u" not in line]
+    lines = "\n".join([*GOLDEN_COMMANDS, *invalid, *(line for line, _ in GOLDEN_REPORTS)])
+    code = (
+        "import sys; {before}\n"
+        "from concwatch.agent.json_lines import decode, encode\n"
+        "for line in sys.stdin.buffer:\n"
+        "    try: fields = decode(line)\n"
+        "    except ValueError as error: print(error)\n"
+        "    else: print(encode(fields.pop('type'), **fields))\n"
+    )
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code.format(before=before)],
+            input=lines.encode(),
+            stdout=subprocess.PIPE,
+            check=True,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        ).stdout
+        for before in ("pass", "sys.modules['_json'] = None")
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0].splitlines()) == len(lines.splitlines())
 
 
 def test_the_lab_ignores_unknown_reports_and_fields():

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from concwatch import wire
+from concwatch.agent.json_lines import LONGEST_LINE, encode
 from concwatch.commands.lab import open_process
 from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.lab import Lab
@@ -151,7 +151,7 @@ class Worker:
                 except ValueError:
                     report = None
                 with self._arrived:
-                    if isinstance(report, dict) and len(line) <= wire.LONGEST_LINE:
+                    if isinstance(report, dict) and len(line) <= LONGEST_LINE:
                         if report["type"] == "tick":
                             # The fastest tick took hardly any time.
                             self._clock_offset = min(self._clock_offset, time.monotonic() - report["time"])
@@ -235,7 +235,7 @@ class Worker:
         if type_ == "workload":
             with contextlib.suppress(ValueError):  # an invalid one has no parts
                 fields = {**parts(str(fields["spec"])), **fields}
-        return self.write(wire.encode(type_, **fields))
+        return self.write(encode(type_, **fields))
 
     def do(self, type_: str, **fields: object) -> Report:
         """Send a command and wait until it is applied."""

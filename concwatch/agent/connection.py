@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-from .json_lines import MAX_LINE, decode, encode
+from .json_lines import LONGEST_LINE, decode, encode
 from .primitives import sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple
 
-MAX_UNSENT = 2 * MAX_LINE
+MAX_UNSENT = 2 * LONGEST_LINE
 """Bytes that may wait for a slow monitor; further reports are dropped."""
 
 BEHIND = 1 << 16
@@ -54,8 +54,8 @@ class Connection:
 
     def send(self, type_: str, **fields: Any) -> None:
         """Send a report as soon as the monitor reads. It is dropped if too much is unsent; raises `Lost`."""
-        line = encode(type_, fields)
-        if len(line) > MAX_LINE or len(self._out) > MAX_UNSENT:
+        line = encode(type_, **fields)
+        if len(line) > LONGEST_LINE or len(self._out) > MAX_UNSENT:
             return
         self._out += line
         self.flush()

@@ -21,7 +21,7 @@ import distributed
 from cloudpickle import register_pickle_by_value
 from distributed.versions import VersionMismatchWarning
 
-from concwatch import wire
+from concwatch.agent.json_lines import encode
 from concwatch.hosts import plugin
 from concwatch.hosts.cluster_pipe import ClusterPipe
 from concwatch.hosts.host import PYTHON, Host
@@ -153,7 +153,7 @@ class Cluster:
         """Send a heartbeat to every bridge, once for all links that ask for the same number."""
         if number > self._beat:
             self._beat = number
-            self._call(lambda: self._start(self._beat_all(wire.encode("beat", number=number))))
+            self._call(lambda: self._start(self._beat_all(encode("beat", number=number))))
 
     async def _beat_all(self, line: bytes) -> None:
         workers = list({address for address, _ in self._pipes.values()})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
-from concwatch import wire
+from concwatch.agent.json_lines import encode
 from concwatch.hosts import plugin
 from concwatch.links.link import Arrival, Ended
 from concwatch.links.output import OUT, ProcessOutput
@@ -76,7 +76,7 @@ class ClusterPipe:
         if type_ == "beat":
             self._beat(fields["number"])
         elif not self._over:
-            self._order(plugin.DATA, wire.encode(type_, **fields))
+            self._order(plugin.DATA, encode(type_, **fields))
 
     def kill(self) -> None:
         """Close the bridge's input, and kill it if it does not exit."""

@@ -9,7 +9,7 @@ from time import monotonic
 
 from msgspec import Struct, structs
 
-from concwatch import wire
+from concwatch.agent.json_lines import encode
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, Pipe
 from concwatch.links.link import Arrival, Ended, Garbage, Noise
@@ -68,7 +68,7 @@ class BridgeProgram(Struct, frozen=True):
             }
         if self.ways:
             fields |= {"ways": list(self.ways), "sources": len(self.sources)}
-        return wire.encode("start", **fields) + self.content + self.sources
+        return encode("start", **fields) + self.content + self.sources
 
 
 def is_static(content: bytes) -> bool:

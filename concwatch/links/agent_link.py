@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from concwatch import wire
+from concwatch.agent.json_lines import encode
 from concwatch.links.agent_messages import AgentReport, decode_report
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
@@ -105,7 +105,7 @@ class AgentLink:
         """Send one command; bytes that the socket does not accept at once are sent by `arrivals`."""
         if self._socket is None:
             return
-        self._unsent += wire.encode(type_, **fields)
+        self._unsent += encode(type_, **fields)
         self._flush()
 
     def _flush(self) -> None:

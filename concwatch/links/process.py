@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from concwatch import wire
+from concwatch.agent.json_lines import encode
 from concwatch.links.link import Arrival, Ended
 from concwatch.links.output import ProcessOutput
 from concwatch.system.child import explain_start_error
@@ -135,7 +135,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
 
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; it is queued until the process has started, and dropped after its exit."""
-        line = wire.encode(type_, **fields)
+        line = encode(type_, **fields)
         if self._transport is None:
             self._backlog.append(line)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from concwatch import wire
+from concwatch.agent.json_lines import encode
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink
 from concwatch.lab.host_lanes import RemoteMachine
@@ -85,7 +85,7 @@ class RelayedAgent:
     def send(self, type_: str, **fields: object) -> None:
         """Send a command."""
         if self.open:
-            line = wire.encode(type_, **fields).decode().rstrip("\n")
+            line = encode(type_, **fields).decode().rstrip("\n")
             self._send("agent", connection=self._number, line=line)
 
     def close(self) -> None:

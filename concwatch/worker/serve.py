@@ -9,6 +9,7 @@ from functools import partial
 from time import monotonic
 
 from concwatch import wire
+from concwatch.agent.json_lines import LONGEST_LINE, decode, encode
 from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
@@ -45,7 +46,7 @@ class Channel:
 
     def send(self, type_: str, **fields: Any) -> None:
         """Write one report; exit the process if the reader is gone."""
-        rest = memoryview(wire.encode(type_, **fields))
+        rest = memoryview(encode(type_, **fields))
         with self._lock:
             try:
                 while rest:
@@ -57,7 +58,7 @@ class Channel:
         """Yield each line of the input, but only the beginning of one that is too long."""
         with open(self._input, "rb") as file:
             continued = False  # whether the next piece belongs to a line that was too long
-            for piece in iter(lambda: file.readline(wire.LONGEST_LINE), b""):
+            for piece in iter(lambda: file.readline(LONGEST_LINE), b""):
                 if piece.strip() and not continued:
                     yield piece
                 continued = not piece.endswith(b"\n")
@@ -175,7 +176,7 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Dict[str, Callab
         arrived = monotonic()
         name = None
         try:
-            fields = wire.decode(line)
+            fields = decode(line)
             name = fields["type"][:60]
             if name == "stop":
                 break

@@ -7,7 +7,7 @@ from functools import cache
 import click
 import msgspec
 
-from concwatch import wire
+from concwatch.agent.json_lines import decode, encode
 from concwatch.cli import main
 from concwatch.commands.configuration import SCREEN, resolve, unknown_tables
 from concwatch.commands.group import NAMES
@@ -60,7 +60,7 @@ def use_command(fields: Mapping[str, object]) -> None:
         key: value for key, value in fields.items() if key.isidentifier() and key not in ("type", "type_")
     }
     if not any(isinstance(value, float) and math.isinf(value) for value in rest.values()):
-        assert wire.decode(wire.encode(type_, **rest)) == {"type": type_, **rest}
+        assert decode(encode(type_, **rest)) == {"type": type_, **rest}
 
 
 def use_report(report: msgspec.Struct | None) -> None:
@@ -146,7 +146,7 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "commands",
         "the worker's reader of commands",
-        wire.decode,
+        decode,
         use_command,
         (*JSON, *COMMAND_WORDS),
         300,

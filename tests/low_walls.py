@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.system import walls
+from concwatch.system import limits
 
 
 def after(setup, command):
@@ -17,7 +17,7 @@ def after(setup, command):
 
 def low_user_limit(command):
     """Return the command, run by a user who can start about 250 more threads, and the limit."""
-    limit = walls._user_threads() + 250 if os.geteuid() else 250
+    limit = limits._user_threads() + 250 if os.geteuid() else 250
     command = after(f"resource.setrlimit(resource.RLIMIT_NPROC, ({limit}, {limit}))", command)
     if os.geteuid():
         return command, limit

@@ -28,10 +28,10 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Arrival, Link
+from concwatch.system.limits import SystemLimit
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
-from concwatch.system.walls import Wall
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
@@ -46,7 +46,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 GIB = 1 << 30
 MEMORY = Memory(16 * GIB, 12 * GIB, "memory")
-WALLS = (Wall("vm.max_map_count", 65_530, 130), Wall("pid_max", 4_194_304, 500))
+WALLS = (SystemLimit("vm.max_map_count", 65_530, 130), SystemLimit("pid_max", 4_194_304, 500))
 """With these limits the machine can run 21,800 threads."""
 
 ITSELF = Reading(41 << 20, 0.031, 5)

@@ -23,15 +23,15 @@ from concwatch.lab.forecast import (
     Forecast,
     demand,
     forecast,
+    limit_fits,
     task_demand,
-    wall_fits,
     why_too_many,
 )
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
+from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET, Memory, memory_now
-from concwatch.system.walls import Wall
 from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from tests.fake import Costs, FakeWorkers
@@ -42,8 +42,8 @@ from tests.worker_driver import running_lab, until
 MIB, GIB = 1 << 20, 1 << 30
 TOY = Engine("toy", "", 1_000, traced_factor=2.0)
 QUEUE = Engine("queue", "", 1_000, queues=True)
-WALLS = (Wall("vm.max_map_count", 65_530, 130), Wall("pid_max", 4_194_304, 500))
-STACKS = (Wall("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),)
+WALLS = (SystemLimit("vm.max_map_count", 65_530, 130), SystemLimit("pid_max", 4_194_304, 500))
+STACKS = (SystemLimit("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),)
 
 
 # Forecasts.
@@ -128,7 +128,7 @@ def test_connections_are_limited_by_open_files(monkeypatch):
     found = forecast(5_000, [demand(TOY, Settings("http"), ())], 100 * GIB)
     assert found.fitting == 1_000 - FILES_KEPT
     assert found.why() == f"this machine can hold {1_000 - FILES_KEPT} connections, limited by ulimit -n"
-    assert wall_fits(QUEUE, Settings("http"), ()) == ()  # it has no more connections than threads
+    assert limit_fits(QUEUE, Settings("http"), ()) == ()  # it has no more connections than threads
 
 
 @given(
@@ -143,7 +143,7 @@ def test_connections_are_limited_by_open_files(monkeypatch):
 def test_the_number_of_tasks_in_a_forecast_fits_and_is_close_to_the_maximum(
     tasks, each, held, begun, room, others, wall
 ):
-    one = Demand(each, held, begun, walls=(Fit(wall, "pid_max"),))
+    one = Demand(each, held, begun, limits=(Fit(wall, "pid_max"),))
     found = forecast(tasks, [one], room, others)
     assert 0 <= found.fitting <= min(tasks, wall)
     assert found.fits == (found.fitting == tasks)
@@ -285,7 +285,7 @@ def test_memory_used_by_other_programs_is_not_available_to_workers():
     machine.left = 1 * GIB
     bench.pass_(1.5)
     found = capacity.forecast(lane, 5_000_000)
-    assert found.wall == "cgroup memory"
+    assert found.limit == "cgroup memory"
     assert "workers may use 410 MiB of cgroup memory" in found.why()  # 1 GiB less 5 % of 12 GiB
 
 

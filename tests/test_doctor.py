@@ -25,8 +25,8 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
 from concwatch.system.child import ROOT
+from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET
-from concwatch.system.walls import Wall
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke
 from tests.fake import Costs, FakeWorkers, Fault
@@ -39,12 +39,12 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Li
 PATIENCE = 60.0
 GIB = 1 << 30
 
-MAPS = Wall("vm.max_map_count", 65_530, 130)
-PIDS = Wall("pid_max", 32_768, 400)
+MAPS = SystemLimit("vm.max_map_count", 65_530, 130)
+PIDS = SystemLimit("pid_max", 32_768, 400)
 ALL_RUN = [None] * len(CATALOG)
-COMMIT = Wall("memory commit limit", 900, 100, 8)
-GROUP = Wall("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/app")
-SCOPE = Wall("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/user.slice/session.scope")
+COMMIT = SystemLimit("memory commit limit", 900, 100, 8)
+GROUP = SystemLimit("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/app")
+SCOPE = SystemLimit("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/user.slice/session.scope")
 
 
 def text_of(lines):
@@ -108,7 +108,7 @@ def test_limits_are_unknown_on_other_systems(system, monkeypatch):
     assert {limit.note for limit in found.limits} == {"unknown"}
     assert "limits on threads unknown" in text_of(rows(found))
     assert json.dumps(to_builtins(found))
-    assert not {row.wall for row in found.for_more} - {BUDGET, "ulimit -n"}
+    assert not {row.limit for row in found.for_more} - {BUDGET, "ulimit -n"}
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def examined(walls=(MAPS, PIDS), reasons=ALL_RUN):
 
 
 def test_of_limits_with_the_same_name_the_tightest_is_shown():
-    outer = Wall("cgroup pids.max", 100, 90, where="/outer")
-    memory = [Wall(name, 4 * GIB, GIB, 1 << 20) for name in advice.COMMANDS if "memory" in name]
+    outer = SystemLimit("cgroup pids.max", 100, 90, where="/outer")
+    memory = [SystemLimit(name, 4 * GIB, GIB, 1 << 20) for name in advice.COMMANDS if "memory" in name]
     found = examined([MAPS, GROUP, outer, *memory])
     (group,) = [limit for limit in found.limits if limit.name == "cgroup pids.max"]
     assert (group.threads, group.where) == (10, "/outer")
@@ -176,9 +176,9 @@ def test_of_limits_with_the_same_name_the_tightest_is_shown():
 def test_threads_are_limited_by_walls_and_other_tasks_by_memory():
     found = {(row.engine, row.workload): row for row in examined().engines}
     threads = found["threads", "sleep:10"]
-    assert (threads.tasks, threads.wall) == ((65_530 - 130) // 3, "vm.max_map_count")
-    assert found["asyncio", "sleep:10"].wall == BUDGET
-    assert found["sequential", "sleep:10"].wall == UNBOUND
+    assert (threads.tasks, threads.limit) == ((65_530 - 130) // 3, "vm.max_map_count")
+    assert found["asyncio", "sleep:10"].limit == BUDGET
+    assert found["sequential", "sleep:10"].limit == UNBOUND
     assert found["asyncio", "http"].tasks < found["asyncio", "sleep:10"].tasks
 
 
@@ -198,7 +198,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
         ([PIDS], "sudo sysctl -w kernel.pid_max=524288", None, BUDGET),
         ([GROUP, MAPS], "echo 32768 | sudo tee /sys/fs/cgroup/app/pids.max", 21_800, "vm.max_map_count"),
         ([SCOPE, MAPS], "systemd-run --user --scope -p TasksMax=32768 concwatch", 21_800, "vm.max_map_count"),
-        ([Wall("threads-max", 900, 100), PIDS], "sudo sysctl -w kernel.threads-max=32768", None, None),
+        ([SystemLimit("threads-max", 900, 100), PIDS], "sudo sysctl -w kernel.threads-max=32768", None, None),
         ([COMMIT], "sudo sysctl -w vm.overcommit_memory=0", None, BUDGET),
         ([], "concwatch --max-memory 90%", None, BUDGET),
     ],
@@ -207,7 +207,7 @@ def test_advice_raises_only_the_lowest_wall(walls, command, tasks, then, monkeyp
     monkeypatch.setattr(advice, "CONTAINER_FILES", ())
     found = examined(walls)
     (row,) = [row for row in found.for_more if "threads" in row.engines]
-    assert (row.wall, row.commands) == (walls[0].name if walls else BUDGET, (command,))
+    assert (row.limit, row.commands) == (walls[0].name if walls else BUDGET, (command,))
     assert tasks in (None, row.tasks)
     assert then in (None, row.then)
     assert row.tasks > next(each.tasks for each in found.engines if each.engine == row.engines[0])
@@ -215,8 +215,8 @@ def test_advice_raises_only_the_lowest_wall(walls, command, tasks, then, monkeyp
 
 @linux
 def test_no_advice_for_a_wall_at_its_maximum():
-    found = examined([Wall("pid_max", 1 << 22, (1 << 22) - 500)])
-    assert next(row.wall for row in found.engines if row.engine == "threads") == "pid_max"
+    found = examined([SystemLimit("pid_max", 1 << 22, (1 << 22) - 500)])
+    assert next(row.limit for row in found.engines if row.engine == "threads") == "pid_max"
     assert not any("threads" in row.engines for row in found.for_more)
 
 
@@ -326,4 +326,4 @@ def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
         row.engine: row for row in engine_forecasts(room, (MAPS, PIDS), ALL_RUN) if row.workload != "http"
     }
     for lane in bench.lab.snapshot(bench.now).lanes:
-        assert (lane.status.fits, lane.status.fits_wall) == (rows[lane.name].tasks, rows[lane.name].wall)
+        assert (lane.status.fits, lane.status.fits_wall) == (rows[lane.name].tasks, rows[lane.name].limit)

@@ -12,8 +12,8 @@ from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import CLOSE_LIMIT, Lab
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
+from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import Memory
-from concwatch.system.walls import Wall
 from tests.fake import Costs, FakeLink, FakeWorkers, Fault
 from tests.virtual_time import fast, now
 
@@ -149,7 +149,7 @@ def test_cells_that_do_not_fit_the_machine_are_skipped_without_a_start():
     assert not runner.partial
     links = ScriptedWorkers()
     what = experiment("threads", "asyncio", sizes=(700, 1000))
-    figures = run(what, links, walls=(Wall("pid_max", 32_768, 32_000),), repeats=1).figures()
+    figures = run(what, links, walls=(SystemLimit("pid_max", 32_768, 32_000),), repeats=1).figures()
     assert [figure.state for figure in figures] == [DONE, SKIPPED, DONE, DONE]
     assert figures[1].reason == "this machine can hold 768 threads, limited by pid_max"
     assert links.starts == ["threads", "asyncio", "asyncio"]

@@ -27,7 +27,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.metrics import blank_sample
 from concwatch.lab.state import State
 from concwatch.links.link import Ended, Noise
-from concwatch.links.messages import Building, Built, HostFigures, Ready, WallFigures
+from concwatch.links.messages import Building, Built, HostFigures, LimitFigures, Ready
 from concwatch.runtimes.building import build
 from concwatch.runtimes.recipe import recipe
 from concwatch.runtimes.runtime import Runtime
@@ -190,7 +190,7 @@ def bench(*hosts, reports=None, **options):
 
 
 def test_each_host_has_its_own_budget_and_walls():
-    walls = (WallFigures("pid_max", 1_000, 100),)
+    walls = (LimitFigures("pid_max", 1_000, 100),)
     small = bench(None, WEB1, WEB2, reports={"web1": figures(available=100 * MIB, walls=walls)})
     for lane in small.lab.lanes:
         small.lab.set_target(lane, 500_000)
@@ -200,7 +200,7 @@ def test_each_host_has_its_own_budget_and_walls():
     assert web1.target.limit.wall == "memory budget"
     assert web1.rss <= 80 * MIB
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
-    assert [wall.name for wall in small.lab.host_of(web1).capacity.walls] == ["pid_max"]
+    assert [wall.name for wall in small.lab.host_of(web1).capacity.limits] == ["pid_max"]
     assert small.lab.host_of(web1).capacity.fit(web1).tasks < 80_000
 
 

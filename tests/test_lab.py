@@ -12,8 +12,8 @@ from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
 from concwatch.links.link import Ended
 from concwatch.links.messages import Limit
+from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET
-from concwatch.system.walls import Wall
 from tests.fake import Costs, FakePages, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, running_lane, tick
 from tests.worker_driver import running_lab, until
@@ -286,7 +286,7 @@ async def test_a_running_lab_steps_on_its_own():
 
 
 def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
-    walls = [Wall("vm.max_map_count", 65_530, 130)]
+    walls = [SystemLimit("vm.max_map_count", 65_530, 130)]
     bench = Bench("asyncio", "threads", engines=[UNINSTALLED], walls=walls)
     set_targets(bench, 0)  # leaves the lanes off
     snapshot = bench.lab.snapshot(bench.now)
@@ -298,7 +298,7 @@ def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
     each = ENGINES["asyncio"].bytes_per_task
     assert first.status.bytes_per_task == each
     assert first.fit.tasks == pytest.approx((snapshot.budget * OFFERED - IDLE) / (each * MARGIN), rel=0.01)
-    assert first.fit.wall == BUDGET
+    assert first.fit.limit == BUDGET
     assert second.fit == Fit(21_800, "vm.max_map_count")
     missing = [lane.status.missing for lane in (first, second, third)]
     assert missing == [None, None, "needs no_such_package: pip install missing"]

@@ -17,7 +17,7 @@ from concwatch.comparing.side import COMPARED
 from concwatch.experiments.cell import ExperimentCell, run_once
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
-from concwatch.lab.metrics import BY_NAME, CAVEATS, LISTED, METRICS, Origin, Sample
+from concwatch.lab.metrics import BY_NAME, CAVEATS, LISTED, METRICS, MetricSource, Sample
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import Tick
 from concwatch.measure.expect import EXPECTABLE
@@ -55,7 +55,7 @@ def test_each_row_of_the_table_says_where_its_values_come_from_and_where_they_ar
     for metric in METRICS:
         assert metric.meaning.endswith("."), metric.name
         assert metric.name in BY_NAME or not (metric.column or metric.run or metric.compared), metric.name
-        for source, report in ((Origin.TICK, Tick), (Origin.READING, Reading)):
+        for source, report in ((MetricSource.TICK, Tick), (MetricSource.READING, Reading)):
             assert metric.source is not source or metric.field in report.__struct_fields__, metric.name
         assert not metric.chart or hasattr(Sample, metric.field), metric.name
         for other in (*metric.chart.fallbacks, metric.chart.alternative) if metric.chart else ():

@@ -37,7 +37,7 @@ from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
-from concwatch.system.walls import Wall
+from concwatch.system.limits import SystemLimit
 from tests.browser import until
 from tests.command_line import invoke, refused
 from tests.fake import FakeWorkers, Fault
@@ -46,7 +46,7 @@ from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.processes import PATIENCE
 from tests.screen import stage
 
-WALLS = (Wall("vm.max_map_count", 65_530, 130),)
+WALLS = (SystemLimit("vm.max_map_count", 65_530, 130),)
 
 
 def record(bench, path, **more):

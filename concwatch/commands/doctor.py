@@ -79,7 +79,7 @@ def _prove(examination: Examination, budget: int | None) -> Proof:
     row = next(row for row in examination.engines if row.engine == ENGINE)
     line = ProgressLine()
     lab = create_lab(find_engines([ENGINE]), settings=Settings("hold"), budget=budget)
-    work = measure_proof(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
+    work = measure_proof(lab, Fit(row.tasks, row.limit), lambda text: line.show(lab, ENGINE, text))
     proof, stopped = run_until_signal(work)
     line.clear()
     if proof is None:

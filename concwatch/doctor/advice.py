@@ -1,4 +1,4 @@
-"""Advice on how to run more tasks: shell commands that raise the walls that come first on this machine."""
+"""Advice on how to run more tasks: shell commands that raise the limits that come first on this machine."""
 
 import os
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from msgspec import Struct, structs
 
 from concwatch.doctor.capacity import EngineForecast, MachineCapacity, engine_fit
 from concwatch.lab.catalog import find_engines
+from concwatch.system.limits import SystemLimit, read_number
 from concwatch.system.memory import BUDGET
-from concwatch.system.open_files import WALL as OPEN_FILES
-from concwatch.system.walls import Wall, read_number
+from concwatch.system.open_files import NAME as OPEN_FILES
 
 MAX_VALUES = {"vm.max_map_count": (1 << 31) - 1, "pid_max": 1 << 22}
-"""Wall → the largest value that Linux accepts for it."""
+"""Limit → the largest value that Linux accepts for it."""
 
 LARGER_BUDGET = 0.9
 """The largest memory budget to advise, as a share of the available memory: at 95 % lanes are stopped."""
@@ -31,15 +31,15 @@ COMMANDS = {
     "ulimit -v memory": ("ulimit -v unlimited",),
     "memory commit limit": ("sudo sysctl -w vm.overcommit_memory=0",),
 }
-"""Wall → the commands that raise it to a value."""
+"""Limit → the commands that raise it to a value."""
 
 
-class Advice(Struct, frozen=True):
-    """A wall and how to raise it."""
+class Advice(Struct, frozen=True, rename={"limit": "wall"}):
+    """A limit and how to raise it."""
 
-    wall: str
+    limit: str
     engines: tuple[str, ...]
-    """The engines for which it is the first wall."""
+    """The engines for which it is the first limit."""
     workload: str
     """What their tasks do."""
     commands: tuple[str, ...] = ()
@@ -47,25 +47,25 @@ class Advice(Struct, frozen=True):
     tasks: int | None = None
     """How many tasks of the first of these engines fit after that."""
     then: str | None = None
-    """The wall that comes next."""
+    """The limit that comes next."""
 
 
 def advise(
-    machine: MachineCapacity, walls: Sequence[Wall], forecasts: Sequence[EngineForecast]
+    machine: MachineCapacity, limits: Sequence[SystemLimit], forecasts: Sequence[EngineForecast]
 ) -> list[Advice]:
-    """Return one piece of advice for each wall that can be raised, in the order of the engines."""
-    by_wall: dict[str, list[EngineForecast]] = {}
+    """Return one piece of advice for each limit that can be raised, in the order of the engines."""
+    by_limit: dict[str, list[EngineForecast]] = {}
     for row in forecasts:
         if row.runs:
-            by_wall.setdefault(row.wall, []).append(row)
-    found = [_advice(name, rows, machine, walls) for name, rows in by_wall.items()]
+            by_limit.setdefault(row.limit, []).append(row)
+    found = [_advice(name, rows, machine, limits) for name, rows in by_limit.items()]
     return [advice for advice in found if advice is not None]
 
 
 def _advice(
-    name: str, rows: Sequence[EngineForecast], machine: MachineCapacity, walls: Sequence[Wall]
+    name: str, rows: Sequence[EngineForecast], machine: MachineCapacity, limits: Sequence[SystemLimit]
 ) -> Advice | None:
-    first, room, others = rows[0], machine.budget, walls
+    first, room, others = rows[0], machine.budget, limits
     engine = find_engines([first.engine])[0]
     advice = Advice(name, tuple(dict.fromkeys(row.engine for row in rows)), first.workload)
     if name == BUDGET:
@@ -83,30 +83,32 @@ def _advice(
             return None
         return structs.replace(advice, commands=(f"sudo prlimit --pid $$ --nofile={maximum}:{maximum}",))
     else:
-        wall = min((wall for wall in walls if wall.name == name), key=lambda wall: wall.threads, default=None)
-        if wall is None:
+        limit = min(
+            (limit for limit in limits if limit.name == name), key=lambda limit: limit.threads, default=None
+        )
+        if limit is None:
             return None
-        others = [other for other in walls if other is not wall]
-        # As many as the next wall allows, rounded up to a power of two.
-        need = wall.used + (engine_fit(engine, first.workload, room, others).tasks + 1) * wall.per_thread
+        others = [other for other in limits if other is not limit]
+        # As many as the next limit allows, rounded up to a power of two.
+        need = limit.used + (engine_fit(engine, first.workload, room, others).tasks + 1) * limit.per_thread
         value = min(1 << (need - 1).bit_length(), MAX_VALUES.get(name, need * 2))
-        if value <= wall.value:
+        if value <= limit.value:
             return None
-        others.append(Wall(name, value, wall.used, wall.per_thread, wall.where))
-        commands = wall_commands(wall, value)
+        others.append(SystemLimit(name, value, limit.used, limit.per_thread, limit.where))
+        commands = limit_commands(limit, value)
     after = engine_fit(engine, first.workload, room, others)
-    return structs.replace(advice, commands=commands, tasks=after.tasks, then=after.wall)
+    return structs.replace(advice, commands=commands, tasks=after.tasks, then=after.limit)
 
 
-def wall_commands(wall: Wall, value: int) -> tuple[str, ...]:
+def limit_commands(limit: SystemLimit, value: int) -> tuple[str, ...]:
     """Return the alternative commands that raise a limit on threads to ``value``."""
-    if wall.name in COMMANDS:
-        return tuple(command.format(value=value) for command in COMMANDS[wall.name])
+    if limit.name in COMMANDS:
+        return tuple(command.format(value=value) for command in COMMANDS[limit.name])
     if _in_container():
         return (f"docker run --pids-limit {value} ...", f"podman run --pids-limit {value} ...")
-    if any(unit in wall.where for unit in (".slice", ".scope", ".service")):
+    if any(unit in limit.where for unit in (".slice", ".scope", ".service")):
         return (f"systemd-run --user --scope -p TasksMax={value} concwatch",)
-    return (f"echo {value} | sudo tee {wall.where}/pids.max",)
+    return (f"echo {value} | sudo tee {limit.where}/pids.max",)
 
 
 def _in_container() -> bool:

@@ -10,10 +10,10 @@ from concwatch.lab.catalog import CATALOG, Engine, find_engines
 from concwatch.lab.forecast import Fit, demand, fit
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import HostFigures
+from concwatch.system.limits import SystemLimit, cgroup_folders, read_text
 from concwatch.system.machine import describe_machine
 from concwatch.system.memory import MemoryBudget
 from concwatch.system.open_files import process_limits
-from concwatch.system.walls import Wall, cgroup_folders, read_text
 
 HTTP = "http"
 """The workload whose tasks fetch a page."""
@@ -65,7 +65,7 @@ class ThreadLimit(Struct, frozen=True):
     """What to show if there is no value."""
 
 
-class EngineForecast(Struct, frozen=True):
+class EngineForecast(Struct, frozen=True, rename={"limit": "wall"}):
     """How many tasks of one engine are expected to fit if nothing else runs."""
 
     engine: str
@@ -77,7 +77,7 @@ class EngineForecast(Struct, frozen=True):
     bytes_per_task: int
     """RSS according to the catalog; the forecast adds 20 % until it is measured here."""
     tasks: int
-    wall: str
+    limit: str
     """What prevents more."""
     sure: bool
     """False if the limits on threads that apply are not known on this system."""
@@ -114,39 +114,41 @@ def cpu_quota() -> float | None:
     return min(found, default=None)
 
 
-def thread_limits(walls: Sequence[Wall]) -> list[ThreadLimit]:
+def thread_limits(limits: Sequence[SystemLimit]) -> list[ThreadLimit]:
     """Return one row for each limit, including those that do not apply; for each name the tightest."""
     linux = sys.platform.startswith("linux")
     found = {name: ThreadLimit(name, note=note if linux else UNKNOWN) for name, note in LIMITS.items()}
-    for wall in sorted(walls, key=lambda wall: wall.threads, reverse=True):
-        where = wall.where or None
-        found[wall.name] = ThreadLimit(wall.name, wall.value, wall.used, wall.free, wall.threads, where)
+    for limit in sorted(limits, key=lambda limit: limit.threads, reverse=True):
+        where = limit.where or None
+        found[limit.name] = ThreadLimit(limit.name, limit.value, limit.used, limit.free, limit.threads, where)
     return list(found.values())
 
 
-def engine_fit(engine: Engine, workload: str, room: int, walls: Iterable[Wall]) -> Fit:
-    """Return how many tasks fit into ``room`` bytes and which wall comes first."""
-    return fit(demand(engine, Settings(workload), walls), room)
+def engine_fit(engine: Engine, workload: str, room: int, limits: Iterable[SystemLimit]) -> Fit:
+    """Return how many tasks fit into ``room`` bytes and which limit comes first."""
+    return fit(demand(engine, Settings(workload), limits), room)
 
 
-def engine_forecasts(room: int, walls: Sequence[Wall], reasons: Sequence[str | None]) -> list[EngineForecast]:
+def engine_forecasts(
+    room: int, limits: Sequence[SystemLimit], reasons: Sequence[str | None]
+) -> list[EngineForecast]:
     """Return the forecast for every engine of the catalog, and for the workload http on asyncio.
 
     Args:
         room: bytes of RSS that tasks may use.
-        walls: the limits on threads while no task is live.
+        limits: the limits on threads while no task is live.
         reasons: for each engine of the catalog, why it cannot run here; None if it can.
     """
     rows = [(engine, Settings().workload, reason) for engine, reason in zip(CATALOG, reasons, strict=True)]
     no_client = None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
     rows.append((find_engines(["asyncio"])[0], HTTP, no_client))
-    return [_forecast(engine, workload, room, walls, missing) for engine, workload, missing in rows]
+    return [_forecast(engine, workload, room, limits, missing) for engine, workload, missing in rows]
 
 
 def _forecast(
-    engine: Engine, workload: str, room: int, walls: Sequence[Wall], missing: str | None
+    engine: Engine, workload: str, room: int, limits: Sequence[SystemLimit], missing: str | None
 ) -> EngineForecast:
-    fits = engine_fit(engine, workload, room, walls)
+    fits = engine_fit(engine, workload, room, limits)
     return EngineForecast(
         engine.name,
         engine.task,
@@ -155,6 +157,6 @@ def _forecast(
         missing=missing,
         bytes_per_task=round(demand(engine, Settings(workload), ()).one_more),
         tasks=fits.tasks,
-        wall=fits.wall,
+        limit=fits.limit,
         sure=sys.platform.startswith("linux") or not engine.threads,
     )

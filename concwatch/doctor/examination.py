@@ -22,9 +22,9 @@ from concwatch.doctor.proof import Proof
 from concwatch.hosts.survey import HostSurvey
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.host_lanes import RemoteMachine
+from concwatch.system.limits import system_limits
 from concwatch.system.machine import program_version
 from concwatch.system.memory import MemoryBudget
-from concwatch.system.walls import thread_walls
 
 MINIMUM_SIZE = (60, 14)
 """Columns and lines that the screen needs."""
@@ -79,16 +79,16 @@ def examine(budget: int | None = None) -> Examination:
 
     Starts a worker of each engine that needs a package, to check that it works.
     """
-    machine, walls = local_machine(budget), thread_walls()
-    engines = engine_forecasts(machine.budget, walls, probe_engines(CATALOG))
+    machine, limits = local_machine(budget), system_limits()
+    engines = engine_forecasts(machine.budget, limits, probe_engines(CATALOG))
     return Examination(
         concwatch=program_version(),
         machine=machine,
-        limits=thread_limits(walls),
+        limits=thread_limits(limits),
         engines=engines,
         terminal=terminal_problems(),
         not_installed={name: extra for name, extra in OPTIONAL.items() if not _is_installed(name)},
-        for_more=advise(machine, walls, engines),
+        for_more=advise(machine, limits, engines),
     )
 
 
@@ -98,11 +98,11 @@ def examine_host(found: HostSurvey, budget: int | None) -> HostExamination:
         return HostExamination(found.host.name, found.problem)
     remote = RemoteMachine()
     remote.update(found.figures)
-    room, walls = MemoryBudget(budget, remote.memory).size, remote.walls
+    room, limits = MemoryBudget(budget, remote.memory).size, remote.limits
     reasons = [engine.on(found.host).missing() for engine in CATALOG]
-    engines = engine_forecasts(room, walls, reasons)[: len(CATALOG)]
+    engines = engine_forecasts(room, limits, reasons)[: len(CATALOG)]
     machine = remote_machine(found.figures, room)
-    return HostExamination(found.host.name, None, machine, thread_limits(walls), engines)
+    return HostExamination(found.host.name, None, machine, thread_limits(limits), engines)
 
 
 def _is_installed(package: str) -> bool:

@@ -15,7 +15,7 @@ from concwatch.system.memory import memory_now
 from concwatch.units import format_bytes, format_count, format_seconds
 
 OVERSHOOT = 1.1
-"""The target as a multiple of the forecast, so that the wall is reached."""
+"""The target as a multiple of the forecast, so that the limit is reached."""
 
 MAX_THREADS = 40_000
 """The largest target."""
@@ -35,18 +35,22 @@ STEPS = 10
 ENGINE = "threads"
 
 
-class Proof(Struct, frozen=True):
+class Proof(
+    Struct,
+    frozen=True,
+    rename={"forecast_limit": "forecast_wall", "limit": "wall", "limit_value": "wall_value"},
+):
     """The result; bytes, seconds, threads."""
 
     forecast: int
-    forecast_wall: str
+    forecast_limit: str
     asked: int
     """The target."""
     standing: int
     """How many were live at once."""
-    wall: str | None
-    """The wall that was reached; None if the target was reached."""
-    wall_value: int | None
+    limit: str | None
+    """The limit that was reached; None if the target was reached."""
+    limit_value: int | None
     difference: float
     """Live threads divided by those expected, minus 1: -0.1 is 10 % fewer."""
     holds: bool
@@ -71,7 +75,7 @@ def thread_target(forecast: Fit) -> int:
 
 
 async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof:
-    """Let a worker start threads until a wall stops it, then end it.
+    """Let a worker start threads until a limit stops it, then end it.
 
     Args:
         lab: a lab, not yet running, with one lane of the engine `ENGINE`. It is closed in any case.
@@ -101,11 +105,11 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
     expected = max(1, min(forecast.tasks, asked))
     return Proof(
         forecast=forecast.tasks,
-        forecast_wall=forecast.wall,
+        forecast_limit=forecast.limit,
         asked=asked,
         standing=standing,
-        wall=limit.wall if limit else None,
-        wall_value=limit.value if limit else None,
+        limit=limit.wall if limit else None,
+        limit_value=limit.value if limit else None,
         difference=standing / expected - 1,
         holds=standing >= expected * (1 - TOLERANCE),
         seconds=times[-1] - times[0] if standing else None,

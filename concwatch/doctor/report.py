@@ -125,8 +125,8 @@ def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:
         yield (start, (cells, ""), (f"{format_count(limit.threads or 0):>11}", tone), (mark, "doubt"))
 
 
-def _in_unit(wall: str, value: int) -> str:
-    return format_bytes(value) if "memory" in wall else format_count(value)
+def _in_unit(limit: str, value: int) -> str:
+    return format_bytes(value) if "memory" in limit else format_count(value)
 
 
 def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
@@ -139,9 +139,9 @@ def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
                 yield (start, (f"  {line}", "bad"))
                 start = (" " * (LABEL + 2), "")
             continue
-        wall = row.wall if row.sure else "limits on threads unknown"
+        limit = row.limit if row.sure else "limits on threads unknown"
         weight = format_bytes(row.bytes_per_task) if row.bytes_per_task > 1 else "–"
-        yield (start, (f"{format_count(row.tasks):>13}", "heading"), (f"  {wall:24}{weight:>12}", ""))
+        yield (start, (f"{format_count(row.tasks):>13}", "heading"), (f"  {limit:24}{weight:>12}", ""))
 
 
 def _named(names: str, workload: str) -> str:
@@ -153,28 +153,28 @@ def _advice(advices: Sequence[Advice]) -> Iterator[Pieces]:
     if not advices:
         yield (("  no way to run more is known", ""),)
     for advice in advices:
-        whose = f"{_named(', '.join(advice.engines), advice.workload)}: {advice.wall} comes first"
+        whose = f"{_named(', '.join(advice.engines), advice.workload)}: {advice.limit} comes first"
         yield from (((f"  {line}", ""),) for line in textwrap.wrap(whose, WIDTH - 2))
         yield from (((f"    {command}", "copy"),) for command in advice.commands)
         if advice.tasks is not None:
-            after = "" if advice.then in (None, advice.wall) else f", limited by {advice.then}"
+            after = "" if advice.then in (None, advice.limit) else f", limited by {advice.then}"
             yield ((f"    → {format_count(advice.tasks)} tasks of {advice.engines[0]}{after}", "quiet"),)
 
 
 def proof_rows(proof: Proof) -> Iterator[Pieces]:
     """Yield the lines about the test of the forecast."""
-    wall = proof.wall or "none was reached"
-    if proof.wall and proof.wall_value is not None:
-        wall += f" ({_in_unit(proof.wall, proof.wall_value)})"
-    same = "as forecast" if proof.wall == proof.forecast_wall else "not the one forecast"
+    limit = proof.limit or "none was reached"
+    if proof.limit and proof.limit_value is not None:
+        limit += f" ({_in_unit(proof.limit, proof.limit_value)})"
+    same = "as forecast" if proof.limit == proof.forecast_limit else "not the one forecast"
     took = "" if proof.seconds is None else f"after {format_seconds(proof.seconds)}"
     left = "nothing: the worker has ended" if proof.ended else "a worker that has not ended yet"
     return _facts(
         "Proof",
-        ("forecast", f"{format_count(proof.forecast)} threads, limited by {proof.forecast_wall}"),
+        ("forecast", f"{format_count(proof.forecast)} threads, limited by {proof.forecast_limit}"),
         ("stopped early", proof.reason or "", "", "bad"),
         ("started", f"{format_count(proof.standing)} of {format_count(proof.asked)} requested", took),
-        ("wall", wall, same if proof.wall else ""),
+        ("limit", limit, same if proof.limit else ""),
         ("a thread", f"{format_bytes(proof.rss_per_thread)} of RSS" if proof.rss_per_thread else UNKNOWN),
         ("difference", verdict(proof), "", "good" if proof.holds else "bad"),
         ("left running", left, "", "" if proof.ended else "bad"),

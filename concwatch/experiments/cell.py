@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine, catalog_row, find_engines
 from concwatch.lab.cost import NEAR_ALL
-from concwatch.lab.forecast import forecast, task_demand, wall_fits
+from concwatch.lab.forecast import forecast, limit_fits, task_demand
 from concwatch.lab.lab import Lab
 from concwatch.lab.metrics import LISTED, Metric
 from concwatch.lab.settings import Settings
@@ -101,7 +101,9 @@ class ExperimentCell:
             return missing
         # A burst also has all of its tasks live at once.
         capacity = lab.local.capacity
-        demand = replace(task_demand(row, self.settings), walls=wall_fits(row, self.settings, capacity.walls))
+        demand = replace(
+            task_demand(row, self.settings), limits=limit_fits(row, self.settings, capacity.limits)
+        )
         held = forecast(self.size + self.older, [demand], capacity.budget.room, bound=capacity.budget.bound)
         return None if held.fits else held.why()
 

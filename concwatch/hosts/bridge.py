@@ -15,12 +15,12 @@ import sys
 import threading
 from time import monotonic, sleep
 
-from concwatch.hosts.machine_report import host_report, survey_report, walls_report
+from concwatch.hosts.machine_report import host_report, limits_report, survey_report
 from concwatch.hosts.memory_files import compiled_archive, executable_file
 from concwatch.hosts.report_stream import ReportStream
+from concwatch.system.limits import UNKNOWN_LIMIT, limit_hit
 from concwatch.system.proc import process_figures
 from concwatch.system.spawn import NICENESS, ChildSetup
-from concwatch.system.walls import UNKNOWN_WALL, wall_hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Bridge:
     def run(self) -> None:
         """Handle commands until either side ends."""
         self._out.write(b"\n")  # ends a line that a shell may have left unfinished
-        self._out.send("host", walls=walls_report(), **host_report())
+        self._out.send("host", walls=limits_report(), **host_report())
         threading.Thread(target=self._end_when_silent, daemon=True).start()
         for line in iter(self._lines.readline, b""):
             self._last_received = monotonic()
@@ -212,9 +212,9 @@ class Bridge:
             report = _decoded(line)
             if report.get("type") == "ready":
                 self._pid = report.get("pid", self._pid)
-            if report.get("type") == "limit" and report.get("wall") == UNKNOWN_WALL:
+            if report.get("type") == "limit" and report.get("wall") == UNKNOWN_LIMIT:
                 # The worker could not find out itself which limit was hit.
-                report["wall"], report["value"] = wall_hit(str(self._pid))
+                report["wall"], report["value"] = limit_hit(str(self._pid))
                 line = json.dumps(report).encode()
             self._out.write(line if line.endswith(b"\n") else line + b"\n")
         self._out.send("ended", status=worker.wait())

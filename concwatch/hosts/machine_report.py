@@ -6,8 +6,8 @@ import os
 import platform
 from time import monotonic, process_time
 
+from concwatch.system.limits import boot_id, system_limits
 from concwatch.system.proc import available_memory, busy_seconds, machine_memory
-from concwatch.system.walls import boot_id, thread_walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def host_report() -> Dict[str, Any]:
     }
 
 
-def walls_report() -> List[Dict[str, Any]]:
+def limits_report() -> List[Dict[str, Any]]:
     """Return this host's limits on threads."""
     return [
-        {"name": wall.name, "value": wall.value, "used": wall.used, "a_thread": wall.per_thread}
-        for wall in thread_walls()
+        {"name": limit.name, "value": limit.value, "used": limit.used, "a_thread": limit.per_thread}
+        for limit in system_limits()
     ]
 
 

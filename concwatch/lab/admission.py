@@ -9,8 +9,8 @@ from concwatch.lab.forecast import IDLE, OFFERED, Demand, Fit, Forecast, demand,
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import ACTIVE
+from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET, RESERVED, MemoryBudget
-from concwatch.system.walls import Wall
 from concwatch.units import format_bytes, format_percent
 
 IDLE_INTERVAL = 1.0
@@ -41,26 +41,26 @@ RELEASE_LIMIT = 5.0
 class Capacity:
     """Compares what lanes use, and would use, with the memory budget and the limits on threads.
 
-    ``walls`` returns these limits as they were with no task live, ``settings`` the common settings.
+    ``limits`` returns these limits as they were with no task live, ``settings`` the common settings.
     """
 
     def __init__(
         self,
         lanes: Sequence[Lane],
         budget: MemoryBudget,
-        walls: Callable[[], Sequence[Wall]],
+        limits: Callable[[], Sequence[SystemLimit]],
         settings: Callable[[], Settings],
     ) -> None:
         self.budget = budget
-        self._walls = walls
+        self._limits = limits
         self._lanes = lanes
         self._settings = settings
         self._fits: dict[Lane, tuple[object, Fit]] = {}
 
     @property
-    def walls(self) -> Sequence[Wall]:
+    def limits(self) -> Sequence[SystemLimit]:
         """The limits on threads, as they were with no task live."""
-        return self._walls()
+        return self._limits()
 
     @property
     def rss(self) -> int:
@@ -71,7 +71,7 @@ class Capacity:
         """Return the memory of a lane's worker as a function of its tasks."""
         meter = lane.stats.meter
         idle = meter.idle if lane.on else None
-        found = demand(lane.engine, self._settings(), self.walls, meter.cost)
+        found = demand(lane.engine, self._settings(), self.limits, meter.cost)
         return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
@@ -84,7 +84,7 @@ class Capacity:
         return forecast(tasks, [self.demand(lane)], self.budget.room, others, self.budget.bound)
 
     def fit(self, lane: Lane) -> Fit:
-        """Return how many of a lane's tasks would fit if nothing else ran, and the first wall."""
+        """Return how many of a lane's tasks would fit if nothing else ran, and the first limit."""
         arguments = structs.replace(self.demand(lane), rss=0), self.budget.room, self.budget.bound
         known = self._fits.get(lane)
         if known is None or known[0] != arguments:

@@ -13,7 +13,7 @@ from concwatch.runtimes.pythons import OLDEST, Interpreter, find_interpreter
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT
-from concwatch.system.walls import MAPS_PER_THREAD, Wall
+from concwatch.system.limits import MAPS_PER_THREAD, SystemLimit
 from concwatch.text import suggest
 
 # "-m" would put the working directory first on the path, where a user's queue.py shadows the standard
@@ -131,15 +131,15 @@ class Engine(Struct, frozen=True):
         reasons = [way.missing() for way in self.ways]
         return reasons[0] if reasons and None not in reasons else None
 
-    def bound_by(self, walls: Iterable[Wall]) -> list[Wall]:
+    def bound_by(self, limits: Iterable[SystemLimit]) -> list[SystemLimit]:
         """Return the limits on threads that apply to its tasks, each with what one task uses of it."""
         if not self.threads:
             return []
         return [
-            Wall(wall.name, wall.value, wall.used, self.maps, wall.where)
-            if wall.name == "vm.max_map_count"
-            else wall
-            for wall in walls
+            SystemLimit(limit.name, limit.value, limit.used, self.maps, limit.where)
+            if limit.name == "vm.max_map_count"
+            else limit
+            for limit in limits
         ]
 
     def broken(self, reason: str) -> str:

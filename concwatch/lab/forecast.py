@@ -8,10 +8,10 @@ from msgspec import Struct, structs
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import Cost
 from concwatch.lab.settings import Settings, fetches
+from concwatch.system.limits import SystemLimit, system_limits
 from concwatch.system.memory import BUDGET, Memory, MemoryBudget, memory_now
-from concwatch.system.open_files import WALL as OPEN_FILES
+from concwatch.system.open_files import NAME as OPEN_FILES
 from concwatch.system.open_files import process_limits
-from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.threads import default_threads
 from concwatch.worker.workloads import USER, Workload, parse
@@ -20,7 +20,7 @@ MARGIN = 1.2
 """Factor on the catalog's bytes of a task until it has been measured on this machine."""
 
 OFFERED = 0.97
-"""Share of the room that a forecast uses if not all tasks fit: growth stops a little before the wall."""
+"""Share of the room that a forecast uses if not all tasks fit: growth stops a little before the limit."""
 
 IDLE = 20 << 20
 """Bytes of a worker without tasks until it has been measured."""
@@ -38,14 +38,14 @@ TRACED_PACE = 0.6
 """Share of the tasks that Python replaces a second which is left while allocations are traced."""
 
 UNBOUND = "no wall found"
-"""The text for no wall."""
+"""The text for no limit."""
 
 
 class Fit(Struct, frozen=True):
-    """How many tasks fit, and the first wall."""
+    """How many tasks fit, and the first limit."""
 
     tasks: int
-    wall: str
+    limit: str
 
 
 class Demand(Struct, frozen=True):
@@ -63,8 +63,8 @@ class Demand(Struct, frozen=True):
     """Bytes before the first task."""
     rss: int = 0
     """Bytes now: a worker hardly returns memory, but reuses it."""
-    walls: tuple[Fit, ...] = ()
-    """How many tasks each wall other than memory allows."""
+    limits: tuple[Fit, ...] = ()
+    """How many tasks each limit other than memory allows."""
     unmeasured: int = 0
     """Bytes assumed for a task of unknown size."""
 
@@ -99,21 +99,23 @@ def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) ->
     return Demand(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)
 
 
-def wall_fits(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
+def limit_fits(engine: Engine, settings: Settings, limits: Iterable[SystemLimit]) -> tuple[Fit, ...]:
     """Return how many tasks the tightest limit on threads and the limit on open files allow.
 
-    ``walls`` are the limits on threads with no task live. How many they allow is rounded down to three
+    ``limits`` are the limits on threads with no task live. How many they allow is rounded down to three
     digits, as the others depend on what else runs, and on the process that reads the limits.
     """
-    first = min(engine.bound_by(walls), key=lambda wall: wall.threads, default=None)
+    first = min(engine.bound_by(limits), key=lambda limit: limit.threads, default=None)
     found = [Fit(_round_down(first.threads), first.name)] if first else []
     if fetches(settings.workload) and not engine.queues:
         found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
     return tuple(found)
 
 
-def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost | None = None) -> Demand:
-    """Return the demand of a worker that has not started; see `task_demand` and `wall_fits`.
+def demand(
+    engine: Engine, settings: Settings, limits: Iterable[SystemLimit], cost: Cost | None = None
+) -> Demand:
+    """Return the demand of a worker that has not started; see `task_demand` and `limit_fits`.
 
     Tasks that end at once add nothing, since hardly any are ever live.
     """
@@ -122,7 +124,7 @@ def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost
         return Demand(0.0)
     return structs.replace(
         task_demand(engine, settings, cost),
-        walls=wall_fits(engine, settings, walls),
+        limits=limit_fits(engine, settings, limits),
         unmeasured=UNMEASURED if word == USER else 0,
     )
 
@@ -159,8 +161,8 @@ class Forecast(Struct, frozen=True):
     tasks: int
     fitting: int
     """How many of them would fit."""
-    wall: str
-    """The first wall; empty if all tasks fit."""
+    limit: str
+    """The first limit; empty if all tasks fit."""
     need: float
     room: float
     others: float = 0.0
@@ -173,21 +175,23 @@ class Forecast(Struct, frozen=True):
     @property
     def fits(self) -> bool:
         """Whether all tasks fit."""
-        return not self.wall
+        return not self.limit
 
     @property
     def memory(self) -> bool:
-        """Whether memory is the first wall."""
-        return self.wall == self.bound
+        """Whether memory is the first limit."""
+        return self.limit == self.bound
 
     def why(self) -> str:
         """Return why not all tasks fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
         if not self.memory:
-            what = "connections" if self.wall == OPEN_FILES else "threads"
-            return f"this machine can hold {format_count(self.fitting)} {what}, limited by {self.wall}"
+            what = "connections" if self.limit == OPEN_FILES else "threads"
+            return f"this machine can hold {format_count(self.fitting)} {what}, limited by {self.limit}"
         others = f" with {format_bytes(self.others)} for the other lanes" if self.others else ""
         room = format_bytes(self.room)
-        there = f"the {BUDGET} is {room}" if self.wall == BUDGET else f"workers may use {room} of {self.wall}"
+        there = (
+            f"the {BUDGET} is {room}" if self.limit == BUDGET else f"workers may use {room} of {self.limit}"
+        )
         return f"needs about {format_bytes(self.need)}{others}, {there}"
 
 
@@ -205,17 +209,17 @@ def forecast(
     most = tasks
     if need(tasks) > room:
         most = _round_down(bisect_right(range(tasks), room * OFFERED, key=need) - 1)
-    walls = (wall for demand in demands for wall in demand.walls)
-    best = min((Fit(most, bound), *walls), key=lambda fit: fit.tasks)
-    wall = best.wall if best.tasks < tasks else ""
+    limits = (limit for demand in demands for limit in demand.limits)
+    best = min((Fit(most, bound), *limits), key=lambda fit: fit.tasks)
+    limit = best.limit if best.tasks < tasks else ""
     measured = all(demand.measured for demand in demands)
-    return Forecast(tasks, best.tasks, wall, need(tasks), room, others, bound, measured)
+    return Forecast(tasks, best.tasks, limit, need(tasks), room, others, bound, measured)
 
 
 def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
-    """Return how many tasks one worker can hold if nothing else runs, and the first wall."""
+    """Return how many tasks one worker can hold if nothing else runs, and the first limit."""
     found = forecast(LARGEST_COUNT, [demand], room, bound=bound)
-    return Fit(found.fitting, found.wall or UNBOUND)
+    return Fit(found.fitting, found.limit or UNBOUND)
 
 
 def _round_down(tasks: int, digits: int = 3) -> int:
@@ -236,7 +240,7 @@ def why_too_many(
     together: bool,
     budget: int | None,
     memory: Callable[[], Memory] = memory_now,
-    walls: Callable[[], Sequence[Wall]] = thread_walls,
+    limits: Callable[[], Sequence[SystemLimit]] = system_limits,
 ) -> str | None:
     """Return in one line why engines, each alone or all ``together``, cannot hold so many tasks; else None.
 
@@ -244,9 +248,9 @@ def why_too_many(
     ``budget`` is the bytes of RSS for all workers together, None for the default share.
     """
     local = [engine for engine in engines if engine.host is None and engine.missing() is None]
-    room, found_walls = MemoryBudget(budget, memory), walls()
+    room, found_limits = MemoryBudget(budget, memory), limits()
     for group in [local] if together else [[engine] for engine in local]:
-        demands = [demand(engine, settings, found_walls) for engine in group]
+        demands = [demand(engine, settings, found_limits) for engine in group]
         found = forecast(tasks, demands, room.room, bound=room.bound)
         if not found.fits:
             names = " and ".join(engine.name for engine in group)

@@ -14,10 +14,10 @@ from concwatch.lab.metrics import EngineFacts, LaneStatus, Sample
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import HostStatus, Machine
 from concwatch.links.messages import HostFigures
+from concwatch.system.limits import SystemLimit, boot_id, system_limits
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, MemoryBudget, bound_memory, memory_now
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.walls import Wall, boot_id, thread_walls
 
 INTERVAL = 1.0
 """Seconds between two readings of a machine's load."""
@@ -32,10 +32,10 @@ class LocalMachine:
     def __init__(
         self,
         memory: Callable[[], Memory] = memory_now,
-        walls: Callable[[], Sequence[Wall]] = thread_walls,
+        limits: Callable[[], Sequence[SystemLimit]] = system_limits,
         load: Callable[[], Load] = load_now,
     ) -> None:
-        self.memory, self.load, self.walls = memory, load, walls()
+        self.memory, self.load, self.limits = memory, load, limits()
 
 
 class RemoteMachine:
@@ -47,7 +47,7 @@ class RemoteMachine:
     def __init__(self, limit: int | None = None) -> None:
         self.figures: HostFigures | None = None
         """The last report."""
-        self.walls: Sequence[Wall] = ()
+        self.limits: Sequence[SystemLimit] = ()
         """The limits on threads in the first report."""
         self.rss = 0
         """Bytes of RSS that its lanes use."""
@@ -62,8 +62,10 @@ class RemoteMachine:
         """Store a report, unless it is older than the last one."""
         if self.figures is None or figures.time >= self.figures.time:
             self.figures = figures
-        if not self.walls:
-            self.walls = [Wall(wall.name, wall.value, wall.used, wall.per_thread) for wall in figures.walls]
+        if not self.limits:
+            self.limits = [
+                SystemLimit(limit.name, limit.value, limit.used, limit.per_thread) for limit in figures.walls
+            ]
 
     def status(self, name: str, busy: float | None, delay: float | None) -> HostStatus | None:
         """Return the host's part of a snapshot; None before it has answered.
@@ -160,7 +162,7 @@ class HostLanes:
         self.sharing: list[Lane] = []
         """The lanes that share its memory budget: its own, and those of hosts that are the same machine."""
         self.capacity = Capacity(
-            self.sharing, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
+            self.sharing, MemoryBudget(budget, machine.memory), lambda: machine.limits, settings
         )
         self.admission = AdmissionControl(
             self.sharing, self.capacity, partial(log, host.name if host else "")
@@ -230,7 +232,7 @@ class HostLanes:
             tracing=status.tracing or forecast,
             bytes_per_task=weight,
             fits=found.tasks,
-            fits_wall=found.wall,
+            fits_wall=found.limit,
             most_held=most_held(lane.engine, settings),
         )
         return lane.facts, status, lane.sample

@@ -18,14 +18,14 @@ from concwatch.lab.worker_log import (
     WorkerLog,
     burst_text,
     limit_text,
+    limit_with_value,
     reached_text,
-    wall_with_value,
 )
 from concwatch.lab.worker_stats import WorkerStats
 from concwatch.links import messages
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Link, Noise
+from concwatch.system.limits import UNKNOWN_LIMIT, limit_hit
 from concwatch.system.machine import Load
-from concwatch.system.walls import UNKNOWN_WALL, wall_hit
 from concwatch.text import plain
 from concwatch.units import format_seconds
 from concwatch.wire import PROTOCOL
@@ -193,12 +193,12 @@ class Lane:
         if self.state in ACTIVE:
             self._send_target()  # otherwise it is sent once the worker is running
 
-    def halt(self, wall: str, value: int) -> None:
+    def halt(self, limit: str, value: int) -> None:
         """Stop the growth because of ``wall``; the worker's `Limit` report states how many tasks are live."""
         if self.state in PENDING:
-            self._handle_limit(messages.Limit(0, self.target.granted, wall, value))
+            self._handle_limit(messages.Limit(0, self.target.granted, limit, value))
         elif self.on and self.link is not None:
-            self.link.send("halt", wall=wall, value=value)
+            self.link.send("halt", wall=limit, value=value)
 
     def run_burst(self, burst: Burst) -> None:
         """Run a burst in a running worker without tasks; `stats` holds its figures once it has ended."""
@@ -328,7 +328,7 @@ class Lane:
             target=self.target.tasks,
             asked=self.target.asked,
             wall=limit.wall if limit else "",
-            wall_text=wall_with_value(limit) if limit else "",
+            wall_text=limit_with_value(limit) if limit else "",
             missing=self.missing,
             **self.stats.status(),
         )
@@ -424,11 +424,11 @@ class Lane:
             self._reports.add(self._now, reached_text(whole))
 
     def _handle_limit(self, limit: messages.Limit) -> None:
-        local = self.engine.host is None  # on a remote host the bridge has determined the wall
-        if limit.wall == UNKNOWN_WALL and local and self.engine.threads and self.stats.ready is not None:
+        local = self.engine.host is None  # on a remote host the bridge has determined the limit
+        if limit.wall == UNKNOWN_LIMIT and local and self.engine.threads and self.stats.ready is not None:
             # The worker cannot tell which limit on threads it hit; from outside it is visible.
-            wall, value = wall_hit(str(self.stats.ready.pid))
-            limit = structs.replace(limit, wall=wall, value=value)
+            name, value = limit_hit(str(self.stats.ready.pid))
+            limit = structs.replace(limit, wall=name, value=value)
         if limit.wanted == self.target.granted:  # otherwise a newer target was sent meanwhile
             self.target = self.target.stop_at(limit)
             limit = self.target.limit or limit

@@ -35,7 +35,7 @@ UP, DOWN = 1, -1
 """Whether more or less is worse."""
 
 
-class Origin(Enum):
+class MetricSource(Enum):
     """Where the values of a metric come from."""
 
     TICK = "tick"
@@ -125,7 +125,7 @@ class Metric(Struct, frozen=True):
     unit: Unit
     meaning: str
     """One sentence."""
-    source: Origin = Origin.DERIVED
+    source: MetricSource = MetricSource.DERIVED
     combine: Combine = Combine.NONE
     known: Known = Known.EXACT
     caveats: tuple[Caveat, ...] = ()
@@ -263,7 +263,7 @@ def _allocation_per_task(lane: "LaneSnapshot") -> float | None:
     return _share(lane.engine.resolution, lane.sample.measured_live)
 
 
-TICK, READING, DERIVED = Origin.TICK, Origin.READING, Origin.DERIVED
+TICK, READING, DERIVED = MetricSource.TICK, MetricSource.READING, MetricSource.DERIVED
 SUM, MAX, MEAN, ANY, ALL, NONE = (
     Combine.SUM,
     Combine.MAX,
@@ -561,7 +561,7 @@ class LaneSnapshot(Struct, frozen=True):
 
     @property
     def fit(self) -> Fit:
-        """How many tasks would fit if nothing else ran, and the first wall."""
+        """How many tasks would fit if nothing else ran, and the first limit."""
         return Fit(self.status.fits, self.status.fits_wall)
 
 
@@ -626,7 +626,7 @@ def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
     return Sample(**{**values, "lane": lane, "time": time})
 
 
-def copied(source: Origin, report: object) -> dict[str, Any]:
+def copied(source: MetricSource, report: object) -> dict[str, Any]:
     """Return the fields of a sample that come from a tick or a reading; None for those that it lacks."""
     return {name: getattr(report, name, None) for name in _COPIED[source]}
 

@@ -20,8 +20,8 @@ LONGEST_NOISE = 200
 """Characters kept: the first of a message or of standard error, the last of a traceback."""
 
 
-def wall_with_value(limit: Limit) -> str:
-    """Return a wall with its value: ``vm.max_map_count (65,530)``, ``memory budget (2 GiB)``."""
+def limit_with_value(limit: Limit) -> str:
+    """Return a limit with its value: ``vm.max_map_count (65,530)``, ``memory budget (2 GiB)``."""
     if limit.value is None:
         return limit.wall
     value = format_bytes(limit.value) if "memory" in limit.wall else format_count(limit.value)
@@ -29,10 +29,10 @@ def wall_with_value(limit: Limit) -> str:
 
 
 def limit_text(limit: Limit) -> str:
-    """Return the text of a wall that was hit."""
+    """Return the text of a limit that was hit."""
     detail = f": {limit.detail}" if limit.detail else ""
     tasks = f"{format_count(limit.standing)} of {format_count(limit.wanted)} tasks"
-    return f"{wall_with_value(limit)} reached at {tasks}{detail}"
+    return f"{limit_with_value(limit)} reached at {tasks}{detail}"
 
 
 def reached_text(reached: Reached) -> str:

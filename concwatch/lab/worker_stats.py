@@ -6,7 +6,7 @@ from typing import Any
 
 from concwatch.lab.cost import CostMeter, CpuMeter
 from concwatch.lab.histogram import Histogram
-from concwatch.lab.metrics import Origin, Sample, blank_sample, copied
+from concwatch.lab.metrics import MetricSource, Sample, blank_sample, copied
 from concwatch.lab.rates import BestSecond, TickRates, Trailing
 from concwatch.links.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
@@ -147,8 +147,8 @@ class WorkerStats:
         return blank_sample(
             lane,
             now,
-            **copied(Origin.READING, reading),
-            **copied(Origin.TICK, tick),
+            **copied(MetricSource.READING, reading),
+            **copied(MetricSource.TICK, tick),
             **self._cost(),
             created_per_second=finite(created),
             completed_per_second=finite(completed),

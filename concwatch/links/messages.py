@@ -139,7 +139,7 @@ class Error(msgspec.Struct, tag="error", frozen=True):
     detail: str | None = None
 
 
-class WallFigures(msgspec.Struct, frozen=True, rename={"per_thread": "a_thread"}):
+class LimitFigures(msgspec.Struct, frozen=True, rename={"per_thread": "a_thread"}):
     """A limit on threads on another host."""
 
     name: ShortText
@@ -163,7 +163,7 @@ class HostFigures(msgspec.Struct, tag="host", frozen=True):
     own: Seconds
     memory_group: ShortText | None = None
     boot_id: ShortText | None = None
-    walls: Annotated[tuple[WallFigures, ...], Meta(max_length=100)] = ()
+    walls: Annotated[tuple[LimitFigures, ...], Meta(max_length=100)] = ()
 
 
 class ProcessFigures(msgspec.Struct, tag="process", frozen=True):

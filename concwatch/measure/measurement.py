@@ -167,7 +167,7 @@ class Measurement:
         peak, held = (
             lane.stats.peak_live,
             result.held,
-        )  # not `last`: a target of 0 clears the wall
+        )  # not `last`: a target of 0 clears the limit
         limit = self._limit or (held.status.wall_text if held else "")
         result.problems = {}
         if lane.state.broken:

@@ -32,9 +32,9 @@ class Outcome(Enum):
     FAILING = "failing"
     """Tasks failed."""
     LIMITED = "limited"
-    """A wall or a time limit prevented more tasks."""
+    """A limit or a time limit prevented more tasks."""
     SHORT = "short"
-    """Fewer tasks were live at once than planned, but no wall was reached."""
+    """Fewer tasks were live at once than planned, but no limit was reached."""
     INTERRUPTED = "interrupted"
     DONE = "done"
 

@@ -62,8 +62,8 @@ class EngineResult:
 
     def holds(self, expected: Collection[str] = ()) -> bool:
         """Return whether no task failed and all were live at once, unless something else is ``expected``."""
-        walls = {Outcome.LIMITED} if "peak_live" in expected else set()
-        return self.problems(expected).keys() <= walls
+        limits = {Outcome.LIMITED} if "peak_live" in expected else set()
+        return self.problems(expected).keys() <= limits
 
     @property
     def limited_by(self) -> str | None:

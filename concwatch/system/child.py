@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from concwatch.system import open_files
+from concwatch.system.limits import limit_hit
 from concwatch.system.spawn import NICENESS, ChildSetup
-from concwatch.system.walls import wall_hit
 from concwatch.units import format_count
 
 ROOT = str(Path(__file__).resolve().parents[2])
@@ -60,13 +60,13 @@ async def start_child(
 def explain_start_error(error: BaseException) -> str:
     """Return why a process could not be started: the system's message, and the limit if one was hit."""
     if open_files.is_too_many_files(error):
-        wall, value = open_files.WALL, open_files.open_file_limit()
+        limit, value = open_files.NAME, open_files.open_file_limit()
     elif isinstance(error, BlockingIOError | RuntimeError):  # of processes, or of threads
-        wall, value = wall_hit()
+        limit, value = limit_hit()
     else:
         return str(error)
     words = error.strerror if isinstance(error, OSError) else str(error)
-    return f"{words}: {wall}" + ("" if value is None else f" ({format_count(value)})")
+    return f"{words}: {limit}" + ("" if value is None else f" ({format_count(value)})")
 
 
 def kill_session(pid: int) -> None:

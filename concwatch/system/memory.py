@@ -8,7 +8,7 @@ from msgspec import Struct
 from concwatch.system.proc import LINUX, available_memory, machine_memory
 
 BUDGET = "memory budget"
-"""The name of the wall that concwatch itself sets."""
+"""The name of the limit that concwatch itself sets."""
 
 DEFAULT_SHARE = 0.8
 """Share of the available memory that is the default budget."""
@@ -89,7 +89,7 @@ class MemoryBudget:
 
     @property
     def bound(self) -> str:
-        """The name of the wall that limits `room`."""
+        """The name of the limit that limits `room`."""
         return BUDGET if self.size <= self._unreserved else self.now.bound
 
     @property

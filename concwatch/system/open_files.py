@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional, Tuple
 
-WALL = "ulimit -n"
+NAME = "ulimit -n"
 """The name of the limit: the shell command that shows and sets it."""
 
 MAX_CAUSES = 10

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from concwatch.system.walls import cgroup_folders, read_fields, read_number, read_text
+from concwatch.system.limits import cgroup_folders, read_fields, read_number, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
+from concwatch.system.limits import read_text
 from concwatch.system.proc import LINUX, Process
-from concwatch.system.walls import read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

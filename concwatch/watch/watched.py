@@ -6,7 +6,7 @@ from typing import Any
 from concwatch.lab.events import Kind, LaneEventSink, Severity
 from concwatch.lab.histogram import Histogram
 from concwatch.lab.memory_leak import MemoryLeakDetector
-from concwatch.lab.metrics import EngineFacts, LaneStatus, Origin, Sample, blank_sample, copied
+from concwatch.lab.metrics import EngineFacts, LaneStatus, MetricSource, Sample, blank_sample, copied
 from concwatch.lab.rates import Trailing
 from concwatch.lab.series import Series
 from concwatch.lab.state import State
@@ -260,7 +260,7 @@ class WatchedProcess:
         tick = self.tick
         reported: dict[str, Any] = {}
         if tick is not None:
-            reported = copied(Origin.TICK, tick) | {
+            reported = copied(MetricSource.TICK, tick) | {
                 "lag": tick.lag,
                 "created_per_second": finite_rate(self._created),
                 "completed_per_second": finite_rate(self._ended),
@@ -272,7 +272,7 @@ class WatchedProcess:
             now,
             cpu=round(self._cpu.rate, 4) if self._cpu.span else reading.cpu,
             stalled=stalled,
-            **copied(Origin.READING, reading),
+            **copied(MetricSource.READING, reading),
             **reported,
         )
 

@@ -225,10 +225,10 @@ def runtime() -> str:
 
 def _thread_error(error: RuntimeError) -> str:
     """Return an error message that names the limit that leaves no thread for the worker itself."""
-    from concwatch.system.walls import wall_hit  # only an error needs it
+    from concwatch.system.limits import limit_hit  # only an error needs it
 
-    wall, value = wall_hit()
-    return f"{error}: {wall}" + ("" if value is None else f" ({value:,})")
+    limit, value = limit_hit()
+    return f"{error}: {limit}" + ("" if value is None else f" ({value:,})")
 
 
 def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> None:

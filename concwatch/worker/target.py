@@ -105,7 +105,7 @@ class TargetTracker:
         return self._replacing
 
     def settle(self, live: int) -> None:
-        """Lower the target to what is live: a wall was hit, or growth was halted."""
+        """Lower the target to what is live: a limit was hit, or growth was halted."""
         self.target = min(self.target, live)
         self._left = 0
         self._arrived = None

@@ -13,7 +13,7 @@ import pytest
 
 from concwatch.lab import pages
 from concwatch.lab.state import State
-from concwatch.system.walls import thread_walls
+from concwatch.system.limits import system_limits
 from tests.apart import apart
 from tests.faults.driving import RealLab, Wrap, real_lab
 from tests.faults.fault import Impossible, engines, fault
@@ -96,7 +96,7 @@ for turn in range({count}):
 
 async def map_limit(free: int | None) -> None:
     """Reach ``vm.max_map_count``, with all but ``free`` maps used up before, unless it is None."""
-    value = {wall.name: wall.value for wall in thread_walls()}.get("vm.max_map_count", 0)
+    value = {wall.name: wall.value for wall in system_limits()}.get("vm.max_map_count", 0)
     if not 0 < value <= 300_000:
         raise Impossible(f"vm.max_map_count is {value:,} (0: none): another limit is lower")
     fill = FILL_MAPS.format(count=value - free) if free else ""

@@ -17,7 +17,7 @@ ESTIMATED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} is added to 
 
 def _consequence(forecast: Forecast) -> str:
     """Return what happens if tasks that will not fit are started anyway."""
-    if forecast.memory and forecast.wall != BUDGET:
+    if forecast.memory and forecast.limit != BUDGET:
         return f"the lane is stopped at {format_percent(1 - RESERVED)} of the memory"
     return "growth stops at the limit; nothing ends"
 

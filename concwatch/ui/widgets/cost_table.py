@@ -19,7 +19,7 @@ from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 FITS = BY_NAME["fits"]
 
 FITS_WIDTH, FIT_WIDTH = 25, 7
-"""The width in cells of the last column, and of its number, before the wall."""
+"""The width in cells of the last column, and of its number, before the limit."""
 
 LINGER = 3.0
 """Seconds for which a limit is shown after it has ended."""
@@ -47,10 +47,10 @@ def _column(metric: Metric, column: CostColumn) -> Column[LaneSnapshot]:
 
 def _fit(lane: LaneSnapshot) -> str:
     fit = lane.fit
-    if not fit.wall:  # its host has not answered yet
+    if not fit.limit:  # its host has not answered yet
         return f"{UNKNOWN:>{FIT_WIDTH}}".ljust(FITS_WIDTH)
     tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
-    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):1} {fit.wall:{FITS_WIDTH - FIT_WIDTH - 2}}"
+    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):1} {fit.limit:{FITS_WIDTH - FIT_WIDTH - 2}}"
 
 
 COST, RATIO, FITS_TITLE = BY_NAME["rss_per_task"], BY_NAME["ratio"], "fits, limited by"

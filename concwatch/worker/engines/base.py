@@ -9,7 +9,7 @@ from time import monotonic
 
 from concwatch.worker.burst import BurstTimer
 from concwatch.worker.collector import Reserve
-from concwatch.worker.engines.file_wall import FileWall
+from concwatch.worker.engines.file_limit import FileLimit
 from concwatch.worker.target import TargetTracker, TaskCounts
 from concwatch.worker.timing import Timing
 
@@ -61,7 +61,7 @@ class BaseEngine:
         """Bursts requested and not yet started."""
         self._inbox: Deque[Callable[[], None]] = deque()
         self._failure_reported = threading.Lock()  # acquired by the first task of a workload that fails
-        self._file_wall = FileWall(self.tracker, self.counts, self.submit)
+        self._file_limit = FileLimit(self.tracker, self.counts, self.submit)
 
     # Called from any thread.
 
@@ -92,7 +92,7 @@ class BaseEngine:
 
     def check_file_limit(self) -> None:
         """Report the limit on open files if running tasks have hit it; called before each tick."""
-        self._file_wall.check(self.report_limit)
+        self._file_limit.check(self.report_limit)
 
     # Called on the engine's own thread.
 
@@ -228,7 +228,7 @@ class BaseEngine:
         return True
 
     def create_list(self, count: int, older: List[Any]) -> List[Any]:
-        """Create and count ``count`` tasks without a pause, up to a wall; return what to keep until they end.
+        """Create and count ``count`` tasks without a pause, up to a limit; return what keeps them.
 
         ``older`` are the tasks that were created before them.
         """
@@ -261,7 +261,7 @@ class BaseEngine:
             self.reserve.release()
         # Tasks that are being replaced belong to the previous workload; the new one may fail later.
         if (
-            not self._file_wall.handle(error)
+            not self._file_limit.handle(error)
             and not self.tracker.replacing
             and self._failure_reported.acquire(blocking=False)
         ):
@@ -279,33 +279,33 @@ class BaseEngine:
                 detail="".join(lines)[-8000:],
             )
 
-    def hit_wall(self, error: BaseException) -> None:
+    def hit_limit(self, error: BaseException) -> None:
         """Make the live tasks the target, and report which limit was hit."""
         short = isinstance(error, MemoryError)
         if short:
             self.reserve.release()
-        wall, value = self._find_wall()
-        if short and "memory" not in wall:
-            wall, value = "memory", None
-        self.stop_growing(wall, value, str(error)[:500] or ("out of memory" if short else ""))
+        limit, value = self._find_limit()
+        if short and "memory" not in limit:
+            limit, value = "memory", None
+        self.stop_growing(limit, value, str(error)[:500] or ("out of memory" if short else ""))
 
-    def _find_wall(self) -> Tuple[str, Optional[int]]:
+    def _find_limit(self) -> Tuple[str, Optional[int]]:
         """Return which limit was hit; finding that out takes memory, and there may be none left."""
         for _ in range(2):
             try:
-                from concwatch.system.walls import wall_hit  # only an error needs it
+                from concwatch.system.limits import limit_hit  # only an error needs it
 
-                return wall_hit()
+                return limit_hit()
             except MemoryError:
                 self.reserve.release()
         return "memory", None
 
-    def stop_growing(self, wall: str, value: Optional[int], detail: str) -> None:
+    def stop_growing(self, limit: str, value: Optional[int], detail: str) -> None:
         """Make the live tasks the target, and report what prevents more."""
         wanted, standing = self.tracker.target, self.counts.report()["live"]
         self.tracker.settle(standing)
-        self.report_limit(standing, wanted, wall, value, detail)
+        self.report_limit(standing, wanted, limit, value, detail)
 
-    def report_limit(self, standing: int, wanted: int, wall: str, value: Optional[int], detail: str) -> None:
+    def report_limit(self, standing: int, wanted: int, limit: str, value: Optional[int], detail: str) -> None:
         """Report what prevents more than ``standing`` of the wanted tasks."""
-        self.send("limit", standing=standing, wanted=wanted, wall=wall, value=value, detail=detail)
+        self.send("limit", standing=standing, wanted=wanted, wall=limit, value=value, detail=detail)

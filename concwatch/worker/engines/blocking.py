@@ -200,18 +200,18 @@ class BlockingEngine(BaseEngine):
         super().queue_burst(burst)
 
     def create_list(self, count: int, older: List[Any]) -> List[Any]:
-        """Start and count ``count`` tasks without a pause, up to a wall."""
+        """Start and count ``count`` tasks without a pause, up to a limit."""
         for _ in range(count):
             if not self._start_counted(self.start_one):
                 break
         return []
 
     def _start_counted(self, start: Callable[[], None]) -> bool:
-        """Start one task and count it; return False if that hit a wall."""
+        """Start one task and count it; return False if that hit a limit."""
         try:
             start()
         except (RuntimeError, MemoryError) as error:
-            self.hit_wall(error)
+            self.hit_limit(error)
             return False
         with self._lock:
             self.counts.created += 1
@@ -277,7 +277,7 @@ class ThreadsEngine(BlockingEngine):
     bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BlockingEngine.bodies, "spin": spin_until}
 
     def start_one(self, created: Optional[float] = None) -> None:
-        """Start one thread. Raises `RuntimeError` at a wall."""
+        """Start one thread. Raises `RuntimeError` at a limit."""
         threading.Thread(target=self.task, args=() if created is None else (created,), daemon=True).start()
 
     def create_list(self, count: int, older: List[Any]) -> List[Any]:

@@ -156,12 +156,12 @@ class EventLoopEngine(LoopEngine):
         return task
 
     def create_list(self, count: int, older: List[asyncio.Task[object]]) -> List[asyncio.Task[object]]:
-        """Create and count ``count`` tasks without a pause, up to a wall; none has a callback."""
+        """Create and count ``count`` tasks without a pause, up to a limit; none has a callback."""
         create, body = self.loop.create_task, self._body
         try:
             tasks = [create(body()) for _ in range(count)]
         except MemoryError as error:
-            self.hit_wall(error)
+            self.hit_limit(error)
             tasks = list(asyncio.all_tasks(self.loop).difference(older, {asyncio.current_task()}))
         self.counts.created += len(tasks)
         return tasks

@@ -133,14 +133,14 @@ class GeventEngine(LoopEngine):
         return greenlet
 
     def create_list(self, count: int, older: List[gevent.Greenlet]) -> List[gevent.Greenlet]:
-        """Create and count ``count`` greenlets without a pause, up to a wall; none has a callback."""
+        """Create and count ``count`` greenlets without a pause, up to a limit; none has a callback."""
         spawn, call, durations = Task.spawn, self._call, self._durations
         tasks: List[gevent.Greenlet] = []
         try:
             for _ in range(count):
                 tasks.append(spawn(*call, durations()) if durations else spawn(*call))
         except MemoryError as error:
-            self.hit_wall(error)
+            self.hit_limit(error)
         self.counts.created += len(tasks)
         return tasks
 

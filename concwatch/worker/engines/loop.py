@@ -96,7 +96,7 @@ class LoopEngine(BaseEngine):
                     self._create_chosen()
                     left -= 1
         except MemoryError as error:
-            self.hit_wall(error)
+            self.hit_limit(error)
         yield 0
         self.collector.after_slice()
         self.batch.adjust(monotonic() - began, count)
@@ -111,7 +111,7 @@ class LoopEngine(BaseEngine):
             else:
                 self._create_chosen()
         except MemoryError as error:
-            self.hit_wall(error)
+            self.hit_limit(error)
 
     def _create_chosen(self) -> None:
         """Create one task, timed if it is chosen."""

@@ -106,5 +106,5 @@ class PoolEngine(BlockingEngine):
             except (RuntimeError, MemoryError) as error:
                 with self._lock:
                     self.counts.cancelled += moving - moved
-                self.hit_wall(error)
+                self.hit_limit(error)
                 break

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from concwatch.worker.target import TargetTracker, TaskCounts
 
 
-class FileWall:
+class FileLimit:
     """Lowers the target while tasks fail because they cannot open a file, and reports that once it is over.
 
     Other limits prevent a task from being created. This one is hit by tasks that are already running, by
@@ -65,4 +65,4 @@ class FileWall:
 
         hit, self._hit = self._hit, None
         if hit is not None and hit[1] == self._tracker.target:  # otherwise another target has been set since
-            report(hit[1], hit[0], open_files.WALL, open_files.open_file_limit(), os.strerror(EMFILE))
+            report(hit[1], hit[0], open_files.NAME, open_files.open_file_limit(), os.strerror(EMFILE))

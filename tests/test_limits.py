@@ -7,11 +7,11 @@ from unittest.mock import Mock
 import pytest
 
 from concwatch.lab.catalog import find_engines
-from concwatch.lab.forecast import Fit, wall_fits
+from concwatch.lab.forecast import Fit, limit_fits
 from concwatch.lab.settings import Settings
-from concwatch.system import memory, proc, walls
+from concwatch.system import limits, memory, proc
+from concwatch.system.limits import SystemLimit, cgroup_folders, limit_hit
 from concwatch.system.memory import memory_now
-from concwatch.system.walls import Wall, cgroup_folders, wall_hit
 from concwatch.worker.engines.base import BaseEngine
 
 pytestmark = pytest.mark.skipif(
@@ -75,14 +75,14 @@ def test_memory_is_that_of_the_machine_or_of_the_tightest_control_group(
     assert (found.group is None) == (found.bound == "memory")
 
 
-def test_memory_and_walls_of_this_machine_are_plausible():
+def test_memory_and_limits_of_this_machine_are_plausible():
     memory = memory_now()
     assert 0 < memory.available <= memory.total
-    found = {wall.name: wall for wall in walls.thread_walls()}
+    found = {wall.name: wall for wall in limits.system_limits()}
     assert {"vm.max_map_count", "pid_max", "threads-max"} <= set(found)
     assert 0 < found["vm.max_map_count"].used < found["vm.max_map_count"].value
     assert 0 < found["pid_max"].used <= found["pid_max"].value
-    other = {wall.name: wall for wall in walls.thread_walls(str(os.getppid()))}
+    other = {wall.name: wall for wall in limits.system_limits(str(os.getppid()))}
     assert other["vm.max_map_count"].value == found["vm.max_map_count"].value
 
 
@@ -101,7 +101,9 @@ def test_memory_and_walls_of_this_machine_are_plausible():
     ],
 )
 def test_tasks_that_are_threads_are_limited_by_the_wall_with_the_fewest_left(engine, found, expected):
-    assert wall_fits(find_engines([engine])[0], Settings(), [Wall(*wall) for wall in found]) == expected
+    assert (
+        limit_fits(find_engines([engine])[0], Settings(), [SystemLimit(*wall) for wall in found]) == expected
+    )
 
 
 MAPS = ("vm.max_map_count", 65_530, 65_500)
@@ -127,8 +129,8 @@ MAPS_FOR_100 = ("vm.max_map_count", 65_530, 65_530 - 300)  # a thread needs thre
     ],
 )
 def test_the_wall_with_the_fewest_threads_left_is_reported(monkeypatch, found, named):
-    monkeypatch.setattr(walls, "thread_walls", lambda pid: [Wall(*wall) for wall in found])
-    assert wall_hit() == (named, {name: value for name, value, _ in reversed(found)}.get(named))
+    monkeypatch.setattr(limits, "system_limits", lambda pid: [SystemLimit(*wall) for wall in found])
+    assert limit_hit() == (named, {name: value for name, value, _ in reversed(found)}.get(named))
 
 
 def test_missing_and_unlimited_control_groups_are_skipped(monkeypatch, tmp_path):
@@ -137,17 +139,17 @@ def test_missing_and_unlimited_control_groups_are_skipped(monkeypatch, tmp_path)
         folder.mkdir()
         (folder / "pids.max").write_text(text)
         (folder / "pids.current").write_text("7\n")
-    monkeypatch.setattr(walls, "cgroup_folders", lambda _: [*map(str, folders)])
-    (wall,) = [wall for wall in walls.thread_walls() if wall.name == "cgroup pids.max"]
+    monkeypatch.setattr(limits, "cgroup_folders", lambda _: [*map(str, folders)])
+    (wall,) = [wall for wall in limits.system_limits() if wall.name == "cgroup pids.max"]
     assert (wall.value, wall.used) == (1234, 7)
 
 
 def test_the_limit_per_user_applies_to_users_without_privileges(monkeypatch):
-    def bound(user, caps="0", namespace=walls.FIRST_USER_NAMESPACE):
-        monkeypatch.setattr(walls.os, "getuid", lambda: user)
-        monkeypatch.setattr(walls, "_link", lambda path: namespace)
-        monkeypatch.setattr(walls, "read_fields", lambda path: {"CapEff": caps})
-        return walls._bound_as_user()
+    def bound(user, caps="0", namespace=limits.FIRST_USER_NAMESPACE):
+        monkeypatch.setattr(limits.os, "getuid", lambda: user)
+        monkeypatch.setattr(limits, "_link", lambda path: namespace)
+        monkeypatch.setattr(limits, "read_fields", lambda path: {"CapEff": caps})
+        return limits._bound_as_user()
 
     assert not bound(0)
     assert bound(1000)
@@ -159,37 +161,37 @@ def test_the_limit_per_user_applies_to_users_without_privileges(monkeypatch):
 
 
 def test_limits_on_virtual_memory_limit_threads_by_their_stacks(monkeypatch, tmp_path):
-    limits = {"RLIMIT_AS": 2 << 30, "RLIMIT_STACK": 8 << 20}
-    monkeypatch.setattr(walls, "process_limits", lambda name: (limits.get(name), None))
+    values = {"RLIMIT_AS": 2 << 30, "RLIMIT_STACK": 8 << 20}
+    monkeypatch.setattr(limits, "process_limits", lambda name: (values.get(name), None))
     monkeypatch.setattr(
-        walls, "read_number", lambda path: 2 if path == "/proc/sys/vm/overcommit_memory" else None
+        limits, "read_number", lambda path: 2 if path == "/proc/sys/vm/overcommit_memory" else None
     )
     files = {
         "/proc/meminfo": {"CommitLimit": f"{4 << 20} kB", "Committed_AS": f"{1 << 20} kB"},
         "/proc/self/status": {"VmSize": f"{1 << 20} kB"},
     }
-    monkeypatch.setattr(walls, "read_fields", files.__getitem__)
-    monkeypatch.setattr(walls, "_arenas_to_come", lambda threads: 0)
-    found = {wall.name: wall for wall in walls.thread_walls()}
+    monkeypatch.setattr(limits, "read_fields", files.__getitem__)
+    monkeypatch.setattr(limits, "_arenas_to_come", lambda threads: 0)
+    found = {wall.name: wall for wall in limits.system_limits()}
     assert found["ulimit -v memory"].threads == (1 << 30) // (8 << 20)
     assert found["memory commit limit"].threads == (3 << 30) // (8 << 20)
 
 
 def test_each_of_the_first_threads_needs_an_arena(monkeypatch):
-    monkeypatch.setattr(walls.os, "confstr", lambda name: "glibc 2.36")
-    monkeypatch.setattr(walls.os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(limits.os, "confstr", lambda name: "glibc 2.36")
+    monkeypatch.setattr(limits.os, "sched_getaffinity", lambda pid: {0, 1})
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
-    assert [walls._arenas_to_come(threads) for threads in (1, 3, 16, 500)] == [15, 13, 0, 0]
+    assert [limits._arenas_to_come(threads) for threads in (1, 3, 16, 500)] == [15, 13, 0, 0]
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    assert walls._arenas_to_come(1) == 3
-    monkeypatch.setattr(walls.os, "confstr", Mock(side_effect=ValueError))
-    assert walls._arenas_to_come(1) == 0
+    assert limits._arenas_to_come(1) == 3
+    monkeypatch.setattr(limits.os, "confstr", Mock(side_effect=ValueError))
+    assert limits._arenas_to_come(1) == 0
 
 
-def test_walls_are_unknown_on_other_systems_than_linux(monkeypatch):
-    monkeypatch.setattr(walls.sys, "platform", "darwin")
-    assert walls.thread_walls() == []
-    assert wall_hit() == ("unknown", None)
+def test_limits_are_unknown_on_other_systems_than_linux(monkeypatch):
+    monkeypatch.setattr(limits.sys, "platform", "darwin")
+    assert limits.system_limits() == []
+    assert limit_hit() == ("unknown", None)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +201,11 @@ def test_walls_are_unknown_on_other_systems_than_linux(monkeypatch):
 def test_a_wall_is_reported_even_without_memory_to_determine_it(monkeypatch, short, named):
     """The first ``short`` attempts fail, as other threads use up the memory."""
     results = [*[MemoryError()] * short, ("vm.max_map_count", 65_530)]
-    monkeypatch.setattr(walls, "wall_hit", Mock(side_effect=results))
+    monkeypatch.setattr(limits, "limit_hit", Mock(side_effect=results))
     reports = []
     engine = BaseEngine(lambda report, **fields: reports.append((report, fields)), collector=None)
     engine.tracker.set_target(1_000, engine.counts, 0.0)
-    engine.hit_wall(RuntimeError("can't start new thread"))
+    engine.hit_limit(RuntimeError("can't start new thread"))
     ((report, fields),) = reports
     assert (report, (fields["wall"], fields["value"])) == ("limit", named)
     assert engine.reserve.held is not bool(short)

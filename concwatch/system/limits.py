@@ -39,7 +39,7 @@ STRICT_OVERCOMMIT = 2
 """The value of ``vm.overcommit_memory`` under which Linux commits no more memory than it has."""
 
 
-class Wall:
+class SystemLimit:
     """One limit and its use.
 
     Args:
@@ -197,30 +197,30 @@ def _arenas_to_come(threads: int) -> int:
     return max(0, most - threads) if gnu else 0
 
 
-def _memory_walls(pid: str) -> List[Wall]:
+def _memory_limits(pid: str) -> List[SystemLimit]:
     """Return the limits on committed memory, in bytes; stacks count towards them even if unused."""
-    walls = []
+    limits = []
     space, _ = process_limits("RLIMIT_AS")
     if space is not None:
         status = read_fields(f"/proc/{pid}/status")
         used = _bytes(status, "VmSize") + ARENA * _arenas_to_come(int(status.get("Threads", "1")))
-        walls.append(Wall("ulimit -v memory", space, used, stack_size()))
+        limits.append(SystemLimit("ulimit -v memory", space, used, stack_size()))
     if read_number("/proc/sys/vm/overcommit_memory") == STRICT_OVERCOMMIT:
         memory = read_fields("/proc/meminfo")
         if "CommitLimit" in memory:
             limit, committed = _bytes(memory, "CommitLimit"), _bytes(memory, "Committed_AS")
-            walls.append(Wall("memory commit limit", limit, committed, stack_size()))
-    return walls
+            limits.append(SystemLimit("memory commit limit", limit, committed, stack_size()))
+    return limits
 
 
-def thread_walls(pid: str = "self") -> List[Wall]:
+def system_limits(pid: str = "self") -> List[SystemLimit]:
     """Return all limits on the threads of process ``pid`` on Linux; none on other systems.
 
     On other systems ``ulimit -u`` counts processes, not threads.
     """
     if not sys.platform.startswith("linux"):
         return []
-    walls = []
+    limits = []
     for name, path, used in (
         ("vm.max_map_count", "/proc/sys/vm/max_map_count", count_maps(pid)),
         ("pid_max", "/proc/sys/kernel/pid_max", _numbers_used()),
@@ -228,31 +228,31 @@ def thread_walls(pid: str = "self") -> List[Wall]:
     ):
         value = read_number(path)
         if value is not None:
-            walls.append(Wall(name, value, used))
+            limits.append(SystemLimit(name, value, used))
     for folder in cgroup_folders("pids"):
         value = read_number(folder + "/pids.max")
         if value is not None:
             count = read_number(folder + "/pids.current") or 0
-            walls.append(Wall("cgroup pids.max", value, count, where=folder))
+            limits.append(SystemLimit("cgroup pids.max", value, count, where=folder))
     limit = process_limits("RLIMIT_NPROC")[0] if _bound_as_user() else None
     if limit is not None:
-        walls.append(Wall("ulimit -u", limit, _user_threads()))
-    return walls + _memory_walls(pid)
+        limits.append(SystemLimit("ulimit -u", limit, _user_threads()))
+    return limits + _memory_limits(pid)
 
 
-UNKNOWN_WALL = "unknown"
-"""The name of a wall that could not be determined."""
+UNKNOWN_LIMIT = "unknown"
+"""The name of a limit that could not be determined."""
 
 
-def wall_hit(pid: str = "self") -> Tuple[str, Optional[int]]:
+def limit_hit(pid: str = "self") -> Tuple[str, Optional[int]]:
     """Return the name and value of the limit that refused ``pid`` a thread; ``("unknown", None)`` if unclear.
 
     Python raises the same "can't start new thread" for all of them, so it is the one that allows the fewest
     more threads. It need not be zero, since other threads may have ended meanwhile.
     """
-    walls = thread_walls(pid)
-    if walls:
-        wall = min(walls, key=lambda wall: wall.threads)
-        if wall.threads <= max(64, wall.value // wall.per_thread // 100):
-            return wall.name, wall.value
-    return UNKNOWN_WALL, None
+    limits = system_limits(pid)
+    if limits:
+        limit = min(limits, key=lambda limit: limit.threads)
+        if limit.threads <= max(64, limit.value // limit.per_thread // 100):
+            return limit.name, limit.value
+    return UNKNOWN_LIMIT, None

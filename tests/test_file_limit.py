@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from concwatch.system.open_files import is_too_many_files, open_file_limit
-from concwatch.worker.engines.file_wall import FileWall
+from concwatch.worker.engines.file_limit import FileLimit
 from concwatch.worker.target import TargetTracker, TaskCounts
 
 
@@ -44,7 +44,7 @@ class Bench:
         self.counts.created = live
         self.tracker.set_target(target, self.counts, 0.0)
         self.inbox = deque()
-        self.wall = FileWall(self.tracker, self.counts, self.inbox.append)
+        self.wall = FileLimit(self.tracker, self.counts, self.inbox.append)
         self.reported = []
 
     def fail(self, tasks=1):

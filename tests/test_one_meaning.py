@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +28,7 @@ from concwatch.recordings.format import truncate_time
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
+from concwatch.system.child import ROOT
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
@@ -66,6 +69,28 @@ def test_each_row_of_the_table_says_where_its_values_come_from_and_where_they_ar
     row = EngineResult("asyncio", 5, [])
     row.results += fast(_measured(Settings(), 10, Costs()))[0].results
     assert set(row.as_json(())) - KEYS == set(EXPECTABLE)
+
+
+@pytest.mark.real
+def test_a_new_metric_is_one_row():
+    """Run `tests.own_row_checks`, and this file, in a process whose table has one more row."""
+    files = ("tests/own_row_checks.py", "tests/test_one_meaning.py")
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        "-m",
+        "not real",
+        "-p",
+        "tests.own_row",
+        *files,
+    )
+    command = (sys.executable, "-m", "pytest", *options, *files)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def fake_lab(settings_, costs):

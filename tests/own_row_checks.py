@@ -1,0 +1,87 @@
+"""Checks that each place has the metric of `tests.own_row`, which is one row. `test_one_meaning` runs them."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from concwatch.charts.plot import LaneSeries, make_plot
+from concwatch.charts.table import BY_METRIC
+from concwatch.recordings.load import load
+from concwatch.ui.lane_row import combined_sample
+from tests.command_line import invoke
+from tests.lab_driver import Bench
+from tests.own_row import FIELD, NAME, TITLE
+from tests.screen import stage
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def bench():
+    bench = Bench("asyncio")
+    bench.lab.set_target(bench.lab.lanes[0], 1_000)
+    bench.pass_(5)
+    return bench
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return what ``concwatch run`` prints with some more arguments, after recording it."""
+
+    def run(*arguments, record=tmp_path / "a.jsonl"):
+        done = invoke("run", "asyncio", "--tasks", "1k", "--seconds", "0.1", "--record", record, *arguments)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return run
+
+
+def test_it_is_in_a_snapshot_and_combined_over_lanes(bench):
+    sample = bench.snapshot("asyncio").sample
+    assert sample.peak_rss == bench.snapshot("asyncio").status.peak_rss > MIB
+    assert combined_sample([sample, sample], 0).peak_rss == 2 * sample.peak_rss
+
+
+def test_it_has_a_series_and_a_chart(bench):
+    (lane,) = bench.lab.lanes
+    assert lane.series.last(FIELD) == bench.snapshot("asyncio").sample.peak_rss
+    plot = make_plot(BY_METRIC[FIELD], [LaneSeries("asyncio", lane.series, "#ffffff")], bench.now, 5.0)
+    assert plot.title == TITLE
+    assert max(plot.lines[0].values) > MIB
+
+
+async def test_it_is_on_the_screen_as_a_chart_and_in_the_cost_table():
+    async with stage((160, 50)) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(3)
+        assert TITLE in s.shown_charts()
+        header = next(line for line in s.lines() if "RSS/task" in line)
+        assert TITLE in header
+
+
+@pytest.mark.usefixtures("fakes")
+def test_run_prints_it_expects_it_and_has_it_in_json(run, tmp_path):
+    assert TITLE in run("--expect", f"asyncio.{NAME} > 1MiB").splitlines()[0]
+    found = json.loads(run("--json", record=tmp_path / "b.jsonl"))
+    assert found["lanes"][0][NAME] > MIB
+
+
+@pytest.mark.usefixtures("fakes")
+def test_recordings_exports_and_comparisons_have_it(run, tmp_path):
+    paths = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    for path in paths:
+        run(record=path)
+    recorded = [sample.peak_rss for lane in load(paths[0]).lanes for sample in lane.samples()]
+    assert max(filter(None, recorded)) > MIB
+    rows = [*csv.DictReader(io.StringIO(invoke("export", paths[0], "--csv").stdout))]
+    assert max(int(row[FIELD]) for row in rows if row[FIELD]) == max(filter(None, recorded))
+    assert TITLE in invoke("export", paths[0], "--chart").stdout
+    found = json.loads(invoke("compare", *paths, "--json").stdout)
+    assert NAME in [figure["figure"] for figure in found["figures"]]
+
+
+def test_the_help_lists_it():
+    assert NAME in invoke("figures").stdout
+    assert NAME in invoke("run", "--help").stdout

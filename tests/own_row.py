@@ -12,7 +12,7 @@ NAME, FIELD, TITLE = "highest_rss", "peak_rss", "highest RSS"
 ROW = f'''
     {FIELD}: Annotated[Count | None, Metric(
         "{TITLE}", BYTES, "The peak of a test.", READING, SUM, AS_OF, (TRACED,), UP, 100, "{NAME}",
-        chart=Chart("{TITLE}", "a row of a test", 4, 4), column=CostColumn(2, 10), run=4, compared=True,
+        chart=MetricChart("{TITLE}", "a row of a test", 4, 4), column=CostColumn(2, 10), run=4, compared=True,
     )] = None
 '''
 

@@ -1,4 +1,4 @@
-"""Checks that each place has the metric of `tests.own_row`, which is one row. `test_one_meaning` runs them."""
+"""Checks of each place that should have the metric of `tests.own_row`. `test_one_meaning` runs them."""
 
 import csv
 import io

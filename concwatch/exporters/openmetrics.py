@@ -2,17 +2,17 @@
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
-from msgspec import Struct
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.metrics import METRICS, Known
 from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.unit import BYTES, SECONDS
 from concwatch.system.machine import program_version
 from concwatch.watch.ranking import identity
 from concwatch.watch.watched import WatchedProcess
@@ -30,33 +30,10 @@ PROCESS_LABELS = ("process", "pid")
 FUNCTION_LABELS = ("function", "file", "line")
 
 
-class ProcessMetric(Struct, frozen=True):
-    """A metric of a process: its name, its unit if any, what it is, and its value; None if unknown."""
+PROCESS_METRICS = tuple(row for row in METRICS if row.openmetrics)
 
-    name: str
-    unit: str
-    meaning: str
-    of: Callable[[LaneSnapshot], float | None]
-    counter: bool = False
-
-
-PROCESS_METRICS = (
-    ProcessMetric("tasks", "", "Live tasks.", lambda lane: lane.sample.live),
-    ProcessMetric("tasks_created", "", "Tasks created.", lambda lane: lane.sample.created, True),
-    ProcessMetric("tasks_ended", "", "Tasks that have ended.", lambda lane: lane.sample.completed, True),
-    ProcessMetric("resident_memory", "bytes", "Resident memory.", lambda lane: lane.sample.rss),
-    ProcessMetric("cpu", "seconds", "CPU time.", lambda lane: lane.sample.cpu_seconds, True),
-    ProcessMetric("threads", "", "Threads.", lambda lane: lane.sample.threads),
-    ProcessMetric("executor_queue_length", "", "Jobs that wait for a thread of an executor.",
-                  lambda lane: lane.sample.queued),
-    ProcessMetric("event_loop_lag", "seconds", "How late the event loop runs what is due.",
-                  lambda lane: lane.sample.lag),
-    ProcessMetric("gc", "seconds", "Time in the garbage collector.", lambda lane: lane.sample.gc, True),
-    ProcessMetric("traced_memory", "bytes", "Memory traced by tracemalloc.",
-                  lambda lane: lane.sample.traced),
-    ProcessMetric("stalled", "seconds", "How long the process has been silent or overdue.",
-                  lambda lane: lane.sample.stalled),
-)  # fmt: skip
+UNITS = {BYTES: "bytes", SECONDS: "seconds"}
+"""The units that OpenMetrics has in the names of metrics."""
 
 
 class FunctionFigures(NamedTuple):
@@ -193,9 +170,10 @@ class MetricsServer(Collector):
             GaugeMetricFamily("concwatch_processes", "Processes that run.", len(running)),
         ]
         for row in PROCESS_METRICS:
-            family = _family(f"process_{row.name}", row.unit, row.meaning, row.counter, PROCESS_LABELS)
+            name, unit = f"process_{row.openmetrics}", UNITS.get(row.unit, "")
+            family = _family(name, unit, row.meaning, row.known is Known.AT_END, PROCESS_LABELS)
             for lane in running:
-                value = row.of(lane)
+                value = row.value(lane)
                 if value is not None:
                     pid = str(lane.status.pid)
                     family.add_metric((lane.name.removesuffix(f" {pid}"), pid), value)

@@ -154,6 +154,8 @@ class Metric(Struct, frozen=True):
     needs_tracing: bool = False
     decimals: int | None = None
     """Decimals in a recording; None for 5 significant digits."""
+    openmetrics: str = ""
+    """Its name for Prometheus, after ``concwatch_process_`` and before its unit; empty for none."""
     backfilled: bool = False
     """Whether each tick determines it for all the time since the last one."""
 
@@ -290,7 +292,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     """When the sample was taken, in seconds."""
     rss: Annotated[Count | None, Metric(
         "RSS", BYTES, "Resident memory of the process.", READING, SUM, AS_OF, (TRACED,), UP, 21,
-        chart=MetricChart("RSS", "drag a slider, or press + for 10,000", 1, 1),
+        chart=MetricChart("RSS", "drag a slider, or press + for 10,000", 1, 1), openmetrics="resident_memory",
     )]
     created_per_second: Annotated[float | None, Metric(
         "created/s now", RATE, "Tasks created a second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 7,
@@ -305,11 +307,11 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     """Counted like ``created_per_second``."""
     live: Annotated[Count | None, Metric(
         "live", COUNT, "Tasks created and not yet ended.", TICK, SUM, EXACT, (), 0, 32,
-        chart=MetricChart("live tasks", "created and not yet ended", 6, 2, "live"), column=CostColumn(1, 9, 1),
+        chart=MetricChart("live tasks", "created and not yet ended", 6, 2, "live"), column=CostColumn(1, 9, 1), openmetrics="tasks",
     )]
     lag: Annotated[float | None, Metric(
         "lag", SECONDS, "How late a sleeper wakes now, at worst.", DERIVED, MAX, SAMPLED, NOW, 0, 15,
-        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag"), column=CostColumn(9, 7, 8), decimals=6,
+        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag"), column=CostColumn(9, 7, 8), decimals=6, openmetrics="event_loop_lag",
     )]
     """The longest delay since the tick before; or how much the next tick is overdue, if that is more."""
     cpu: Annotated[float | None, Metric(
@@ -317,23 +319,23 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         chart=MetricChart("CPU", "CPU time a second, of one core", 8), column=CostColumn(11, 6, 10), decimals=4,
     )]
     threads: Annotated[Count | None, Metric(
-        "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=MetricChart("threads"),
+        "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=MetricChart("threads"), openmetrics="threads",
     )]
     virtual: Annotated[Count | None, Metric("address space", BYTES, "Address space of the process.", READING, SUM, AS_OF)]
     tick_time: Annotated[float | None, Metric(
         "tick time", SECONDS, "When the worker read its counters, on its own clock.", decimals=4,
     )]
     """Not combined: the clocks of two hosts differ."""
-    created: Annotated[Count | None, Metric("created", COUNT, "Tasks created.", TICK, SUM, AT_END, (), 0, 35)]
-    completed: Annotated[Count | None, Metric("ended", COUNT, "Tasks that ended by themselves.", TICK, SUM, AT_END, (), 0, 36)]
+    created: Annotated[Count | None, Metric("created", COUNT, "Tasks created.", TICK, SUM, AT_END, (), 0, 35, openmetrics="tasks_created")]
+    completed: Annotated[Count | None, Metric("ended", COUNT, "Tasks that ended by themselves.", TICK, SUM, AT_END, (), 0, 36, openmetrics="tasks_ended")]
     failed: Annotated[Count | None, Metric(
         "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 37, run=1, omit_zeros=True,
     )]
     cancelled: Annotated[Count | None, Metric("cancelled", COUNT, "Tasks that were cancelled.", TICK, SUM, AT_END, (), 0, 38)]
-    queued: Annotated[Count | None, Metric("queued", COUNT, "Live tasks waiting for a thread.", TICK, SUM, EXACT, (), 0, 34)]
+    queued: Annotated[Count | None, Metric("queued", COUNT, "Live tasks waiting for a thread.", TICK, SUM, EXACT, (), 0, 34, openmetrics="executor_queue_length")]
     gc: Annotated[float | None, Metric(
         "in GC", SECONDS, "Time spent in garbage collection since the worker started.", TICK, SUM, AT_END, (TRACED,), UP, 17,
-        "gc_seconds", run=11, compared=True, actions=BOTH, decimals=6,
+        "gc_seconds", run=11, compared=True, actions=BOTH, decimals=6, openmetrics="gc",
     )]
     """None if the runtime does not report it."""
     completed_mean: Annotated[float | None, Metric(
@@ -341,7 +343,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         column=CostColumn(6, 8, 4), compared=True,
     )]
     stalled: Annotated[float, Metric(
-        "stalled", SECONDS, "How long the worker has been silent or overdue.", DERIVED, MAX, EXACT, (), 0, 40,
+        "stalled", SECONDS, "How long the worker has been silent or overdue.", DERIVED, MAX, EXACT, (), 0, 40, openmetrics="stalled",
     )]
     rss_per_task: Annotated[float | None, Metric(
         "RSS/task", BYTES, "RSS above that of the idle worker, divided by the live tasks: the median of the samples with the most live tasks.",
@@ -351,7 +353,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         "live when measured", COUNT, "Live tasks when the bytes per task were measured.", DERIVED, SUM,
     )] = None
     cpu_seconds: Annotated[float | None, Metric(
-        "CPU time", SECONDS, "CPU time that the process has used.", READING, SUM, AS_OF, decimals=4,
+        "CPU time", SECONDS, "CPU time that the process has used.", READING, SUM, AT_END, decimals=4, openmetrics="cpu",
     )] = None
     cpu_per_task: Annotated[float | None, Metric(
         "CPU/task", SECONDS, "CPU time above that of the idle worker: of a whole life, while the number of live tasks stands; until lives are known, of creating a task. Unknown if the worker is not idle without tasks.",
@@ -374,7 +376,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     # Fields that are rarely known come last: a recording omits trailing nulls.
     traced: Annotated[Count | None, Metric(
         "traced", BYTES, "Memory traced by tracemalloc.", TICK, SUM, EXACT, (), UP, 24, "traced_bytes", needs_tracing=True,
-        chart=MetricChart("tracemalloc", "traced memory: t turns it on or off", 2, 5, "traced", alternative="heap", combined_title="traced · heap"),
+        chart=MetricChart("tracemalloc", "traced memory: t turns it on or off", 2, 5, "traced", alternative="heap", combined_title="traced · heap"), openmetrics="traced_memory",
     )] = None
     tracer: Annotated[Count | None, Metric(
         "tracer", BYTES, "Memory that tracemalloc itself uses.", TICK, SUM, EXACT, (), UP, 26, needs_tracing=True,

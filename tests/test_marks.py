@@ -84,7 +84,7 @@ async def test_the_cursor_shows_all_lanes_values_until_its_time_leaves_the_windo
             for lane in ("pool", "asyncio"):
                 times, values = s.lane(lane).series.since(metric, moment - 0.5)
                 value = [value for time, value in zip(times, values, strict=True) if time <= moment][-1]
-                await s.sees(f"{lane} {chart.plot.kind.format(value)}", within=caption)
+                await s.sees(f"{lane} {chart.plot.unit.format(value)}", within=caption)
             assert "│" in s.text(chart)
         await s.sees("00:00:1", " (−2", within=caption)
         await s.run(7)

@@ -24,8 +24,7 @@ from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
 from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
-from concwatch.ui.screens.lanes import COVERED, READING
-from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.screens.monitor import COVERED, READING, MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.fake import COSTS, FakeLink, Fault
 from tests.screen import GOLDEN, Workers, assert_golden, post_keys, stage
@@ -101,7 +100,7 @@ async def test_keys_that_arrive_together_act_in_order_also_across_dialogs():
         ):
             s.lab.set_target(first, 0)
             await s.press_at_once(*keys.split())
-            assert (first.target.tasks, s.monitor.selected) == (target, 0), keys
+            assert (first.target.tasks, s.monitor.side.selected) == (target, 0), keys
             assert s.app.focused is s.card("threads").slider
         # Keys after one that opens or closes a dialog or a screen.
         await s.press_at_once("3", "enter", *"5000", "enter", "plus", "enter", *"77", "escape", "1", "plus")
@@ -139,7 +138,7 @@ async def test_dragging_shows_number_and_forecast_and_releasing_applies_the_targ
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
         assert (s.lane("asyncio").target.tasks, s.workers.links) == (0, {})  # not applied yet
         await s.drop("asyncio", 10_000)
-        assert (s.lane("asyncio").target.tasks, s.monitor.selected) == (10_000, 2)
+        assert (s.lane("asyncio").target.tasks, s.monitor.side.selected) == (10_000, 2)
         await s.run(1)
         assert s.link("asyncio").commands("target") == [{"tasks": 10_000}]
         await s.drag("asyncio", 1_000)

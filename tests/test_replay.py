@@ -12,10 +12,11 @@ from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
+from concwatch.ui.panels.transport import REFUSAL
 from concwatch.ui.play_head import format_moment, parse_moment
 from concwatch.ui.renderables.transport_line import TransportLine, TransportMark, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
-from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
+from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.lane_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
 from tests.command_line import refused
@@ -43,7 +44,7 @@ class ReplayStage(Stage):
     @property
     def replay(self):
         """The replay's screen, even behind a dialog."""
-        return next(screen for screen in self.app.screen_stack if isinstance(screen, ReplayScreen))
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, MonitorScreen))
 
     monitor = replay
 
@@ -109,7 +110,7 @@ async def replay(path, size=(120, 40), speed=1.0):
     app = ReplayApp(load(path), path.name, speed, clock=clock)
     async with running(app, size) as pilot:
         s = ReplayStage(app, pilot, Workers(), clock)
-        await s.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay")
+        await s.until(lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a replay")
         await s.advance(0.0)
         yield s
 
@@ -277,7 +278,7 @@ async def test_keys_move_the_play_head_and_only_a_step_pauses(made):
     async with replay(made) as s:
         await s.press("space")
         for keys, moment in MOVES:
-            s.replay.commands.skip(100 - s.at)
+            s.replay.keyboard.on.head.skip(100 - s.at)
             await s.press(*keys.split())
             assert s.at == pytest.approx(moment), keys
         assert not s.playing
@@ -452,9 +453,9 @@ async def test_lanes_can_be_selected_but_not_changed_with_a_single_notification(
         assert "+10k" not in before
         assert "┃" in before  # instead of the monitor's knob
         await s.press("2")
-        assert s.replay.selected == 1
+        assert s.replay.side.selected == 1
         await s.tap("threads", card)
-        assert s.replay.selected == 0
+        assert s.replay.side.selected == 0
         await s.pilot.mouse_down(card, offset=(2, 1))
         await s.pilot.hover(card, offset=(30, 1))
         await s.pilot.mouse_up(card, offset=(30, 1))
@@ -463,7 +464,7 @@ async def test_lanes_can_be_selected_but_not_changed_with_a_single_notification(
         await s.tap("● on", card)
         await s.sees(REFUSAL)
         assert await s.pilot.click(s.card("pool"), offset=(5, 1))  # the line of the target
-        assert s.replay.selected == 1
+        assert s.replay.side.selected == 1
         await s.press("t", "g", "w", "plus", "minus", "enter", "0", "f", "u")
         await s.tap("refill", s.replay.query_one("CommonPanel"))
         assert len(toasts()) == 1

@@ -17,6 +17,7 @@ from concwatch.links.agent_messages import (
     Waits,
 )
 from concwatch.links.link import Garbage
+from concwatch.ui.widgets.process_list import details
 from concwatch.watch import host
 from concwatch.watch.group import GroupMemory
 from concwatch.watch.ranking import merge_groups, ranked
@@ -238,7 +239,7 @@ def test_threads_by_target_stay_between_their_reports():
     bench.advance()
     agent.report(AgentTick(1.1))
     bench.advance()
-    assert ("app.waiter", "7 threads") in bench.watching.lanes[0].details()
+    assert ("app.waiter", "7 threads") in details(bench.watching.snapshot().lanes[0])
 
 
 def watch_a_group(seconds, live, created=None, ended=None, until=None):

@@ -72,10 +72,11 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.text import plain, suggest
 from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.picture_files import chart_slide
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.fit_dialog import FitDialog
-from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.caption_bar import CaptionBar, KeyBadge
 from concwatch.ui.widgets.chart import Chart
@@ -359,17 +360,18 @@ class Stage:
 
     async def _choose(self, name: str) -> None:
         self.lane(name)
-        monitor, index = self._monitor(), list(self._lanes).index(name)
+        panel, index = self._monitor().side, list(self._lanes).index(name)
+        assert isinstance(panel, LanePanel)
         await self._send_key(key_event(str(index + 1)))
         await self._settle()
-        await self._expect(lambda: monitor.selected == index, f"lane {name} selected")
+        await self._expect(lambda: panel.selected == index, f"lane {name} selected")
 
     def _fit_question(self) -> str:
         """Return the text of the dialog about a target that does not fit, or an empty string."""
         return self.app.screen.reason if isinstance(self.app.screen, FitDialog) else ""
 
-    def _monitor(self) -> LanesScreen:
-        if not isinstance(self.app.screen, LanesScreen):
+    def _monitor(self) -> MonitorScreen:
+        if not isinstance(self.app.screen, MonitorScreen):
             raise DemoFailed("expected the lanes in front, not another screen or a dialog")
         return self.app.screen
 

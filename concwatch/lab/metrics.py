@@ -10,14 +10,18 @@ Units are bytes, seconds, tasks and tasks a second; shares are between 0 and 1; 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from operator import attrgetter
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from msgspec import Meta, Struct, structs
 
 from concwatch.lab.forecast import Fit
 from concwatch.lab.state import State
 from concwatch.lab.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES, Unit
-from concwatch.links.messages import BurstDone
+from concwatch.links.messages import BurstDone, TracedLines
+
+if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
+    from concwatch.lab.group_status import GroupStatus
+    from concwatch.links.agent_messages import AgentTick, ThreadCount
 
 Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """A 64-bit integer, so that other programs can read recordings."""
@@ -540,6 +544,14 @@ class LaneSnapshot(Struct, frozen=True):
     sample: Sample
     cheapest: float | None = None
     """The fewest bytes per task of all lanes at that moment."""
+    groups: "tuple[GroupStatus, ...]" = ()
+    """The tasks of a watched process by function."""
+    tick: "AgentTick | None" = None
+    """The last report of the agent of a watched process."""
+    threads: "tuple[ThreadCount, ...]" = ()
+    """The live threads of a watched process by target."""
+    lines: TracedLines | None = None
+    """The lines of a watched process that hold traced memory; None until its agent has answered."""
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """What a lab and a watched program share: a clock, an event log, marks, and observers of snapshots."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from concwatch.lab.events import NOTE, EventLog, Kind, MarkLog, Severity
 from concwatch.lab.snapshot import Snapshot
@@ -54,10 +54,6 @@ class Observable:
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a snapshot of all lanes."""
         raise NotImplementedError
-
-    def groups(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
-        """Return the numbers of the lanes whose tasks are grouped, each with its largest groups."""
-        return ()
 
     def publish(self, now: float) -> None:
         """Call all observers, and the viewers that are due, with a snapshot."""

@@ -125,10 +125,10 @@ from typing import Any
 from msgspec import Struct, json, structs
 
 from concwatch.lab.events import Kind, Severity
+from concwatch.lab.group_status import GroupStatus
 from concwatch.lab.metrics import COLUMNS, SAMPLED_METRICS, Count, EngineFacts, LaneStatus, Sample, Time
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Machine
-from concwatch.watch.group import GroupStatus
 
 KIND = "concwatch-recording"
 VERSION = 3

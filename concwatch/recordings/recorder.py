@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from concwatch.lab.catalog import Engine
+from concwatch.lab.group_status import largest
 from concwatch.lab.lane import facts
 from concwatch.lab.metrics import Sample
 from concwatch.lab.observable import Observable
@@ -26,6 +27,9 @@ from concwatch.recordings.format import (
 )
 from concwatch.recordings.writers import FileLost, FileWriter
 from concwatch.system.machine import describe_machine, program_version
+
+MAX_GROUPS = 50
+"""Groups of a process that are recorded: the largest."""
 
 CHECK_INTERVAL = GROUPS_INTERVAL = 1.0
 """Seconds between two checks of the file, and between two writes of groups."""
@@ -150,8 +154,9 @@ class Recorder:
                 yield round_sample(lane.sample, place, began)
         if snapshot.time >= self._groups_due:
             self._groups_due = snapshot.time + GROUPS_INTERVAL
-            for index, groups in lab.groups():
-                if self._is_new((index, "groups"), groups):
+            for index, lane in enumerate(snapshot.lanes):
+                groups = largest(lane.groups, MAX_GROUPS) if lane.on else ()
+                if groups and self._is_new((index, "groups"), groups):
                     yield lines.GroupsLine(time, self._joined[index], groups)
         for event in lab.events.since(self._events):
             moment = truncate_time(max(0.0, event.time + lab.began - began))

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from concwatch.lab.events import Event, Log, Mark
+from concwatch.lab.group_status import GroupStatus
 from concwatch.lab.metrics import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.lab.series import BACKFILLED
 from concwatch.lab.settings import slider_end
@@ -29,7 +30,6 @@ from concwatch.recordings.format import (
 )
 from concwatch.recordings.history import HistoryLog, L, RecordedSeries, Timeline
 from concwatch.text import flat, plain
-from concwatch.watch.group import GroupStatus
 
 NO_LAB = LabLine(0.0, 10.0, 0, ())
 NO_MACHINE = OwnLine(time=0.0)
@@ -134,12 +134,15 @@ class Recording:
         lab = self._labs.at(at) or NO_LAB
         none = blank_sample(0, -math.inf)
         parts = [(lane.engine, lane.state(at), lane.sample(at) or none) for lane in self.lanes]
+        lanes = with_cheapest(parts)
+        if self.watched:
+            lanes = tuple(replace(lane, groups=self.groups(n, at)) for n, lane in enumerate(lanes))
         return Snapshot(
             time=at,
             elapsed=at,
             hz=lab.rate,
             budget=lab.budget,
-            lanes=with_cheapest(parts),
+            lanes=lanes,
             settings=self._settings.at(at) or NO_SETTINGS,
             machine=self._own.at(at) or NO_MACHINE,
         )
@@ -149,7 +152,7 @@ class Recording:
         """Whether it is a recording of a watched program."""
         return bool(self._groups)
 
-    def groups(self, lane: int, at: float) -> Sequence[GroupStatus]:
+    def groups(self, lane: int, at: float) -> tuple[GroupStatus, ...]:
         """Return the groups of a lane at ``at``."""
         found = self._groups[lane].at(at) if lane in self._groups else None
         return found.groups if found else ()

@@ -15,10 +15,19 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.forecast import why_too_many
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import LARGEST_TARGET, Settings
+from concwatch.ui import keys
+from concwatch.ui.lane_commands import LaneCommands
 from concwatch.ui.lanes_app import LanesApp
-from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.panels.charts import ChartPanel
+from concwatch.ui.panels.costs import CostPanel
+from concwatch.ui.panels.events import EventPanel
+from concwatch.ui.panels.feed import LiveFeed
+from concwatch.ui.panels.lanes import LanePanel
+from concwatch.ui.screens.monitor import Help, MonitorScreen, Parts
 from concwatch.ui.session_recording import SessionRecording
+from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import STEP
+from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import parse_count
 
 if TYPE_CHECKING:
@@ -37,6 +46,11 @@ class InitialState(Struct, frozen=True):
     tasks: Mapping[str, int] = {}
     """Targets set at the start, by engine."""
 
+
+HELP = Help(
+    "what does one more task cost?",
+    "Drag a slider, or click a lane's switch (○ off), its number, or a setting to change it.",
+)
 
 UNEXPECTED_ERROR = 1
 """Exit status after an unexpected error, the same as Textual's."""
@@ -78,15 +92,28 @@ class ConcwatchApp(LanesApp):
         """The last race; None before the first."""
         self.lab: Lab | None = None
         """The lab; None until the app runs."""
+        self.commands: LaneCommands | None = None
+        """The commands for its lanes; None until the app runs."""
         self.recording = recording or self.recording
 
     def make_screen(self) -> MonitorScreen:
         """Create the lab and its screen."""
         self.lab = self._make_lab()
         self.recording.attach(self.lab)
-        screen = MonitorScreen(self, self.lab, self.size, self._status_text)
+        source, log_event = LabSource(self.lab), partial(self.lab.log, "")
+        lanes = LanePanel(source)
+        charts = ChartPanel(source, lanes, log_event)
+        costs = CostPanel(source, lanes, log_event)
+        feed = LiveFeed(self.lab, source.by_row)
+        parts = Parts(StatusBar(), lanes, charts, costs, EventPanel(source), feed)
+        screen = MonitorScreen(source, parts, self.size, HELP, self._status_text)
+        lanes.controls = self.commands = LaneCommands(self.lab, source, screen, lanes)
+        feed.rearrange = self.commands.update_rows
+        screen.keyboard = keys.Keyboard(
+            keys.MONITOR, keys.LabKeys(self, screen, charts, lanes, costs, self.commands)
+        )
         if self._initial.window:
-            screen.charts.selected_window = self._initial.window
+            charts.selected_window = self._initial.window
         return screen
 
     def _status_text(self) -> str:
@@ -101,10 +128,8 @@ class ConcwatchApp(LanesApp):
             self.call_after_refresh(self._set_targets, self._initial.tasks)
 
     def _set_targets(self, tasks: Mapping[str, int]) -> None:
-        assert self.lab is not None
-        assert self._lanes is not None
-        assert isinstance(self._lanes, MonitorScreen)
-        self._lanes.set_targets(tasks)
+        assert self.commands is not None
+        self.commands.set_targets(tasks)
 
     def conditions(self) -> Sequence[str]:
         """Return what is measured, and on which machine."""
@@ -182,7 +207,7 @@ class ConcwatchApp(LanesApp):
     def action_race(self, another: bool = False) -> None:
         """Show the last race, or ask for the number of tasks of ``another`` and start it."""
         assert self.lab is not None
-        assert isinstance(self._lanes, MonitorScreen)
+        assert self._lanes is not None
         lab, screen = self.lab, self._lanes
         if self.race is not None and not another:
             self._show_race()

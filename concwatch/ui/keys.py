@@ -18,13 +18,17 @@ from concwatch.ui.widgets.lane_card import STEP
 
 if TYPE_CHECKING:
     from concwatch.ui.app import ConcwatchApp
-    from concwatch.ui.chart_commands import ChartCommands
+    from concwatch.ui.lane_commands import LaneCommands
     from concwatch.ui.lanes_app import LanesApp
+    from concwatch.ui.panels.charts import ChartPanel
+    from concwatch.ui.panels.costs import CostPanel
+    from concwatch.ui.panels.groups import GroupPanel
+    from concwatch.ui.panels.lanes import LanePanel
+    from concwatch.ui.panels.processes import ProcessPanel
+    from concwatch.ui.panels.transport import TransportPanel
+    from concwatch.ui.program_commands import ProgramCommands
     from concwatch.ui.screens.experiments import ExperimentsScreen
-    from concwatch.ui.screens.lanes import LanesScreen
-    from concwatch.ui.screens.monitor import LaneCommands
-    from concwatch.ui.screens.replay import ReplayCommands
-    from concwatch.ui.screens.watch import GroupCommands, WatchCommands
+    from concwatch.ui.screens.monitor import MonitorScreen
 
 SIGNS = {
     "left": "←", "right": "→", "up": "↑", "down": "↓", "enter": "⏎", "escape": "esc", "pageup": "page up",
@@ -51,43 +55,54 @@ class HasApp(Protocol):
         ...
 
 
-class HasScreen(HasApp, Protocol):
-    """Where keys act on the screen."""
+class HasView(HasApp, Protocol):
+    """Where keys act on the screen and its charts."""
 
     @property
-    def screen(self) -> "LanesScreen":
+    def screen(self) -> "MonitorScreen":
         """The screen."""
         ...
 
-
-class HasCharts(HasApp, Protocol):
-    """Where keys act on the charts."""
-
     @property
-    def charts(self) -> "ChartCommands":
-        """The commands for the charts."""
+    def charts(self) -> "ChartPanel":
+        """The charts."""
         ...
 
 
-class HasView(HasScreen, HasCharts, Protocol):
-    """Where keys act on the charts and the screen."""
+class HasLanes(Protocol):
+    """Where keys act on lanes and their costs."""
+
+    @property
+    def lanes(self) -> "LanePanel":
+        """The lanes."""
+        ...
+
+    @property
+    def costs(self) -> "CostPanel":
+        """The cost table."""
+        ...
 
 
 class HasHead(Protocol):
-    """Where keys act on the play head."""
+    """Where keys act on a play head."""
 
     @property
-    def head(self) -> "ReplayCommands":
-        """The commands for the play head."""
+    def head(self) -> "TransportPanel":
+        """The play head."""
         ...
 
 
 class HasGroups(Protocol):
-    """Where keys act on the table of groups."""
+    """Where keys act on processes and groups."""
 
     @property
-    def groups(self) -> "GroupCommands":
-        """The commands for processes and groups."""
+    def processes(self) -> "ProcessPanel":
+        """The processes."""
+        ...
+
+    @property
+    def groups(self) -> "GroupPanel":
+        """The groups."""
         ...
 
 
@@ -98,41 +113,47 @@ class AppKeys(NamedTuple):
 
 
 class LabKeys(NamedTuple):
-    """What the keys of the monitor act on."""
+    """What the keys of the monitor of a lab act on."""
 
     app: "ConcwatchApp"
-    screen: "LanesScreen"
-    charts: "ChartCommands"
-    lanes: "LaneCommands"
+    screen: "MonitorScreen"
+    charts: "ChartPanel"
+    lanes: "LanePanel"
+    costs: "CostPanel"
+    lab: "LaneCommands"
 
 
 class ReplayKeys(NamedTuple):
     """What the keys of a replay act on."""
 
     app: "LanesApp"
-    screen: "LanesScreen"
-    charts: "ChartCommands"
-    head: "ReplayCommands"
+    screen: "MonitorScreen"
+    charts: "ChartPanel"
+    lanes: "LanePanel"
+    costs: "CostPanel"
+    head: "TransportPanel"
 
 
 class WatchKeys(NamedTuple):
     """What the keys of a watched program act on."""
 
     app: "LanesApp"
-    screen: "LanesScreen"
-    charts: "ChartCommands"
-    groups: "GroupCommands"
-    program: "WatchCommands"
+    screen: "MonitorScreen"
+    charts: "ChartPanel"
+    processes: "ProcessPanel"
+    groups: "GroupPanel"
+    program: "ProgramCommands"
 
 
 class WatchReplayKeys(NamedTuple):
     """What the keys of a recording of a watched program act on."""
 
     app: "LanesApp"
-    screen: "LanesScreen"
-    charts: "ChartCommands"
-    head: "ReplayCommands"
-    groups: "GroupCommands"
+    screen: "MonitorScreen"
+    charts: "ChartPanel"
+    processes: "ProcessPanel"
+    groups: "GroupPanel"
+    head: "TransportPanel"
 
 
 class ExperimentKeys(NamedTuple):
@@ -185,8 +206,7 @@ class Keyboard(Generic[On]):
     """The keys of one screen, bound to what they act on."""
 
     def __init__(self, rows: Sequence[Row[On]], on: On) -> None:
-        self.rows = rows
-        self._on = on
+        self.rows, self.on = rows, on
         self._by_key = {name: row for row in rows for name in row.names if row.run is not None}
 
     def __contains__(self, key: object) -> bool:
@@ -196,7 +216,7 @@ class Keyboard(Generic[On]):
         """Do what a key does, given one of the `Row.names` of its row."""
         run = self._by_key[key].run
         assert run is not None
-        await finish(run(self._on))
+        await finish(run(self.on))
 
 
 async def finish(result: object) -> None:
@@ -206,8 +226,8 @@ async def finish(result: object) -> None:
 
 
 def bindings(rows: Iterable[Row[Any]]) -> list[BindingType]:
-    """Return the bindings for the keys of a screen, each of which runs the action ``press`` with its name."""
-    names = (key for row in rows if row.keys for key in row.names)
+    """Return the bindings for the keys of ``rows``; each runs the action ``press`` with its name."""
+    names = dict.fromkeys(key for row in rows if row.keys for key in row.names)
     return [Binding(key, f"press({key!r})", show=False) for key in names]
 
 
@@ -249,20 +269,20 @@ def palette(rows: Iterable[Row[Any]], press: Callable[[str], object]) -> Iterabl
             )
 
 
-def _select(lane: int) -> Callable[[HasScreen], object]:
-    return lambda on: on.screen.select_lane(lane)
+def _select(lane: int) -> Callable[[HasLanes], object]:
+    return lambda on: on.lanes.select(lane)
 
 
-def _show_chart(metric: str) -> Callable[[HasCharts], object]:
+def _show_chart(metric: str) -> Callable[[HasView], object]:
     return lambda on: on.charts.show_chart(metric)
 
 
-LANES: tuple[Row[HasScreen], ...] = (
+LANES: tuple[Row[HasLanes], ...] = (
     Row("1", _select(0), "select a lane; the other keys act on it", sign="1 … 9"),
     *(Row(str(number), _select(number - 1)) for number in range(2, 10)),
 )  # fmt: skip
 
-CHARTS: tuple[Row[HasCharts], ...] = (
+CHARTS: tuple[Row[HasView], ...] = (
     Row(
         "left_square_bracket", lambda on: on.charts.change_window(-1),
         "shorter or longer time window of the charts",
@@ -279,8 +299,8 @@ CHARTS: tuple[Row[HasCharts], ...] = (
     *(Row("", _show_chart(spec.metric), title=f"Chart: {spec.title}", about=spec.hint) for spec in ON_SCREEN),
 )  # fmt: skip
 
-BASELINE: Row[HasScreen] = Row(
-    "b", lambda on: on.screen.toggle_baseline(),
+BASELINE: Row[HasLanes] = Row(
+    "b", lambda on: on.costs.toggle_baseline(),
     "baseline: show changes from the current figures in the cost table", title="Baseline",
 )  # fmt: skip
 
@@ -297,12 +317,12 @@ PALETTE: Row[HasApp] = Row(
     "palette", 70, sign="^p",
 )  # fmt: skip
 HELP = "show the keys and a glossary"
-GENERAL: tuple[Row[HasScreen], ...] = (
+GENERAL: tuple[Row[HasView], ...] = (
     PALETTE,
     Row("question_mark", lambda on: on.screen.show_help(), HELP, "help", 50, "Help", always=True),
 )  # fmt: skip
 
-PAUSE: Row[HasCharts] = Row(
+PAUSE: Row[HasView] = Row(
     "p", lambda on: on.charts.toggle_pause(), "pause the charts; data is still collected",
     title="Pause charts",
 )  # fmt: skip
@@ -314,66 +334,66 @@ RECORD: Row[HasApp] = Row(
 
 MONITOR: tuple[Row[LabKeys], ...] = (
     *LANES,
-    Row("space", lambda on: on.lanes.toggle_lane(), "switch the lane on or off", "on/off", 1),
+    Row("space", lambda on: on.lab.toggle_lane(), "switch the lane on or off", "on/off", 1),
     Row("", None, "move the slider one stop; shift: finer; home, end: to either end", sign="← →"),
     Row(
-        "plus,equals_sign", lambda on: on.lanes.change_target(STEP), "10,000 tasks more or fewer", bar="10k",
+        "plus,equals_sign", lambda on: on.lab.change_target(STEP), "10,000 tasks more or fewer", bar="10k",
         rank=2,
     ),
-    Row("minus,underscore", lambda on: on.lanes.change_target(-STEP), SAME, bar="10k", rank=3),
-    Row("enter", lambda on: on.lanes.ask_target(), "type a number of tasks", "number", 4, "Exact number"),
-    Row("0", lambda on: on.lanes.stop_all(), "stop all lanes", "stop all", 5, "Stop all"),
+    Row("minus,underscore", lambda on: on.lab.change_target(-STEP), SAME, bar="10k", rank=3),
+    Row("enter", lambda on: on.lab.ask_target(), "type a number of tasks", "number", 4, "Exact number"),
+    Row("0", lambda on: on.lab.stop_all(), "stop all lanes", "stop all", 5, "Stop all"),
     Row(
-        "w", lambda on: on.lanes.ask_workload(), "choose the workload: what each task does", "workload", 6,
+        "w", lambda on: on.lab.ask_workload(), "choose the workload: what each task does", "workload", 6,
         "Workload",
     ),
     Row(
-        "a", lambda on: on.lanes.repeat_target(), "with refill off: start the last target again",
+        "a", lambda on: on.lab.repeat_target(), "with refill off: start the last target again",
         title="Again",
     ),
     Row(
-        "f", lambda on: on.lanes.toggle_refill(),
+        "f", lambda on: on.lab.toggle_refill(),
         "refill: replace tasks that end, or start each target only once", title="Refill",
     ),
     Row(
-        "t", lambda on: on.lanes.toggle_trace(),
+        "t", lambda on: on.lab.toggle_trace(),
         "trace allocations (tracemalloc): twice the memory, a third of the speed", "trace", 62, "Trace",
     ),
     Row(
-        "g", lambda on: on.lanes.next_collector(), "garbage collector: default, frozen, off", "collector", 63,
+        "g", lambda on: on.lab.next_collector(), "garbage collector: default, frozen, off", "collector", 63,
         "Collector",
     ),
     Row(
-        "u", lambda on: on.lanes.trim(), "trim: collect garbage and return memory to the system",
+        "u", lambda on: on.lab.trim(), "trim: collect garbage and return memory to the system",
         title="Trim",
     ),
     Row(
-        "n", lambda on: on.lanes.ask_threads(), "set the number of threads in the pool", title="Pool threads",
+        "n", lambda on: on.lab.ask_threads(), "set the number of threads in the pool", title="Pool threads",
     ),
     Row(
-        "i", lambda on: on.lanes.explain(),
+        "i", lambda on: on.lab.explain(),
         "how the lane is measured: what its tasks are and what its figures include",
         title="How it is measured",
     ),
     Row(
-        "h", lambda on: on.lanes.toggle_fold(), "hosts: show an engine's lanes separately or in one row",
+        "h", lambda on: on.lab.toggle_fold(), "hosts: show an engine's lanes separately or in one row",
         title="Fold hosts",
     ),
     Row(
-        "v", lambda on: on.lanes.toggle_even(), "split a target evenly over hosts, or by what each can hold",
+        "v", lambda on: on.lab.toggle_even(), "split a target evenly over hosts, or by what each can hold",
         title="Split evenly",
     ),
     Row(
-        "d", lambda on: on.lanes.toggle_band(),
+        "d", lambda on: on.lab.toggle_band(),
         "charts of hosts in one row: their sum, or their median and range", title="Distribution over hosts",
     ),
-    Row("less_than_sign", lambda on: on.screen.sort(-1), "sort the table by the previous or next column"),
-    Row("greater_than_sign", lambda on: on.screen.sort(1), SAME),
+    Row("less_than_sign", lambda on: on.costs.sort(-1), "sort the table by the previous or next column"),
+    Row("greater_than_sign", lambda on: on.costs.sort(1), SAME),
     *CHARTS,
     BASELINE,
     PAUSE,
     Row(
-        "m", lambda on: on.lanes.ask_note(),
+        "m", lambda on: on.lab.ask_note(),
         "mark this moment on the charts with a note; commands are marked with ▴", title="Mark",
     ),
     RECORD,
@@ -442,8 +462,8 @@ REPLAY: tuple[Row[ReplayKeys], ...] = (*_REPLAY, Row(",".join(LIVE_ONLY), lambda
 """The keys of a replay."""
 
 _GROUP: tuple[Row[HasGroups], ...] = (
-    Row("up", lambda on: on.groups.next_group(-1), "select a group of tasks"),
-    Row("down", lambda on: on.groups.next_group(1), SAME, "group", 1, bar_sign="↑↓"),
+    Row("up", lambda on: on.groups.select_next(-1), "select a group of tasks"),
+    Row("down", lambda on: on.groups.select_next(1), SAME, "group", 1, bar_sign="↑↓"),
 )  # fmt: skip
 _FILTER: Row[HasGroups] = Row(
     "slash", lambda on: on.groups.ask_filter(), "filter the groups by text", "filter", 4, "Filter groups",
@@ -455,14 +475,14 @@ WATCH: tuple[Row[WatchKeys], ...] = (
         "enter", lambda on: on.groups.toggle_waits(), "show where the group's tasks wait", "where they wait",
         2, "Where tasks wait",
     ),
-    Row("less_than_sign", lambda on: on.groups.next_column(-1), "sort by the previous or next column"),
-    Row("greater_than_sign", lambda on: on.groups.next_column(1), SAME, "sort", 3, bar_sign="< >"),
+    Row("less_than_sign", lambda on: on.groups.sort(-1), "sort by the previous or next column"),
+    Row("greater_than_sign", lambda on: on.groups.sort(1), SAME, "sort", 3, bar_sign="< >"),
     _FILTER,
     Row(
-        "n", lambda on: on.groups.next_process(1), "select the next or the previous process", bar="process",
+        "n", lambda on: on.processes.select_next(1), "select the next or the previous process", bar="process",
         rank=5,
     ),
-    Row("N", lambda on: on.groups.next_process(-1), SAME),
+    Row("N", lambda on: on.processes.select_next(-1), SAME),
     Row("o", lambda on: on.program.show_output(), "show the program's output", "output", 6, "Output"),
     Row("x", lambda on: on.program.toggle_outcomes(), "count how tasks end, by result", title="Outcomes"),
     Row("t", lambda on: on.program.toggle_trace(), "trace allocations with tracemalloc", title="Trace"),
@@ -491,9 +511,9 @@ WATCH_REPLAY: tuple[Row[WatchReplayKeys], ...] = (
         "enter", lambda on: on.groups.toggle_waits(),
         "show where the group's tasks waited, if that was recorded",
     ),
-    Row("o", lambda on: on.groups.next_column(1), "sort the groups by the next column", "sort", 58),
+    Row("o", lambda on: on.groups.sort(1), "sort the groups by the next column", "sort", 58),
     _FILTER._replace(rank=59),
-    Row("x", lambda on: on.groups.next_process(1), "select the next process", "process", 60),
+    Row("x", lambda on: on.processes.select_next(1), "select the next process", "process", 60),
 )  # fmt: skip
 """The keys of a recording of a watched program."""
 

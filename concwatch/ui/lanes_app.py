@@ -23,7 +23,7 @@ from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
 from concwatch.ui.palette import ALL_THEMES, THEMES, readable
 from concwatch.ui.screens.base import BaseScreen, SafeCommandPalette
-from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.size_notice import SizeNotice, is_large_enough
@@ -52,7 +52,7 @@ class LanesApp(InputQueue):
     """Shows a screen of lanes, which subclasses create."""
 
     TITLE = "concwatch"
-    CSS_PATH = "screens/lanes.tcss"  # here because Textual does not load that of a default screen
+    CSS_PATH = "screens/monitor.tcss"  # here because Textual does not load that of a default screen
     BINDINGS = [Binding("ctrl+c", "quit", "Quit", show=False, priority=True)]
 
     theme: Reactive[str] = Reactive(THEMES[0].name)  # setting a theme later parses every style sheet again
@@ -75,7 +75,7 @@ class LanesApp(InputQueue):
         self._png_hint_shown = False
         self.recording = SessionRecording(Path("recordings"))
         """The recording of this session."""
-        self._lanes: LanesScreen | None = None
+        self._lanes: MonitorScreen | None = None
         self.picture_cells = False
         """Whether pictures show the cells of charts as the terminal does, not vectors."""
         self._symbols, self._best = AUTO, BRAILLE
@@ -114,7 +114,7 @@ class LanesApp(InputQueue):
             self._readable[theme.name] = readable(theme)
         return self._readable[theme.name]
 
-    def make_screen(self) -> LanesScreen:
+    def make_screen(self) -> MonitorScreen:
         """Create the first screen."""
         raise NotImplementedError
 

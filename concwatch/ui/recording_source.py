@@ -21,7 +21,7 @@ def recorded_pool_threads(header: Header) -> int | None:
 
 
 class RecordingSource:
-    """The lanes of a recording, as a `concwatch.ui.source.Source`."""
+    """The lanes of a recording, as a `concwatch.ui.source.LaneSource`."""
 
     def __init__(self, recording: Recording, head: PlayHead, clock: Callable[[], float]) -> None:
         """Create the source of ``recording`` at ``head``; ``clock`` returns a monotonic time in seconds."""
@@ -58,6 +58,10 @@ class RecordingSource:
     def marks(self) -> Log[Mark]:
         """The commands and notes up to the play head."""
         return self.recording.marks(self.at)
+
+    def names(self, snapshot: Snapshot) -> Sequence[Sequence[str]]:
+        """Return the name of each lane."""
+        return [(lane.name,) for lane in snapshot.lanes]
 
     def largest_target(self, lane: int, view: LaneSnapshot) -> int:
         """Return the largest target on a lane's slider during the whole recording."""

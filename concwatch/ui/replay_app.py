@@ -4,11 +4,27 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from concwatch.charts.table import shortest_span
 from concwatch.charts.traces import recorded_conditions
 from concwatch.recordings.recording import Recording
+from concwatch.text import plain
+from concwatch.ui import keys
 from concwatch.ui.lanes_app import LanesApp
-from concwatch.ui.screens.replay import ReplayScreen
-from concwatch.ui.screens.watch_replay import WatchReplayScreen
+from concwatch.ui.panels.charts import ChartPanel
+from concwatch.ui.panels.costs import CostPanel
+from concwatch.ui.panels.events import EventPanel
+from concwatch.ui.panels.groups import GroupPanel
+from concwatch.ui.panels.lanes import LanePanel
+from concwatch.ui.panels.processes import ProcessPanel
+from concwatch.ui.panels.transport import TransportPanel, missing_parts, recorded_on
+from concwatch.ui.play_head import PlayHead
+from concwatch.ui.recording_source import RecordingSource
+from concwatch.ui.screens.monitor import Help, MonitorScreen, Parts
+from concwatch.ui.widgets.cost_table import RecordedCosts
+from concwatch.ui.widgets.status_bar import ReplayBar
+
+EVENTS, EVENT_ROWS = 20, 40
+"""Fewer events than of something live, so that jumps are fast; fixed rows, so that they need no layout."""
 
 
 class ReplayApp(LanesApp):
@@ -43,7 +59,28 @@ class ReplayApp(LanesApp):
         """Return what was measured, and on which machine."""
         return recorded_conditions(self._recording)
 
-    def make_screen(self) -> ReplayScreen:
-        """Create the screen, which depends on whether lanes or a watched program were recorded."""
-        screen = WatchReplayScreen if self._recording.watched else ReplayScreen
-        return screen(self, self._recording, self._file, self.size, self._clock, self._speed)
+    def make_screen(self) -> MonitorScreen:
+        """Create the screen: lanes and their costs, or processes and groups, as they were recorded."""
+        recording = self._recording
+        source = RecordingSource(recording, PlayHead(recording.duration, self._speed), self._clock)
+        head = TransportPanel(source)
+        bar = ReplayBar(plain(self._file), recorded_on(recording.header), missing_parts(recording))
+        events = EventPanel(source, EVENTS, EVENT_ROWS)
+        if recording.watched:
+            processes = ProcessPanel()
+            groups, charts = GroupPanel(processes), ChartPanel(source, processes)
+            parts = Parts(bar, processes, charts, groups, events, head)
+            screen = MonitorScreen(source, parts, self.size, Help("a recording of a program"))
+            screen.keyboard = keys.Keyboard(
+                keys.WATCH_REPLAY, keys.WatchReplayKeys(self, screen, charts, processes, groups, head)
+            )
+        else:
+            lanes = LanePanel(source, head.refuse)
+            costs, charts = CostPanel(source, lanes, table=RecordedCosts), ChartPanel(source, lanes)
+            parts = Parts(bar, lanes, charts, costs, events, head)
+            screen = MonitorScreen(source, parts, self.size, Help("playing a recording"))
+            screen.keyboard = keys.Keyboard(
+                keys.REPLAY, keys.ReplayKeys(self, screen, charts, lanes, costs, head)
+            )
+        charts.selected_window = shortest_span(recording.duration)
+        return screen

@@ -44,13 +44,21 @@ class Source(Protocol):
         """Time of the first sample, on the snapshot's clock; infinity before there is one."""
         ...
 
+    def names(self, snapshot: Snapshot) -> Sequence[Sequence[str]]:
+        """Return for each lane of ``snapshot`` the names that it has in events and marks."""
+        ...
+
+
+class LaneSource(Source, Protocol):
+    """A source whose lanes have sliders."""
+
     def largest_target(self, lane: int, view: LaneSnapshot) -> int:
         """Return the largest target on the slider of lane number ``lane``, which is ``view`` now."""
         ...
 
 
 class LabSource:
-    """The live lanes of a lab as a `Source`; an engine's lanes on several hosts are folded into one row."""
+    """The lanes of a lab as a `LaneSource`; an engine's lanes on several hosts are folded into one row."""
 
     def __init__(self, lab: Lab) -> None:
         """Create the source of ``lab``, which the caller runs."""
@@ -87,11 +95,6 @@ class LabSource:
         if self.folds and self._record not in self._lab.observers:
             self._lab.observers.append(self._record)
         return True
-
-    def close(self) -> None:
-        """Stop recording the folded rows."""
-        if self._record in self._lab.observers:
-            self._lab.observers.remove(self._record)
 
     def _arrange(self) -> None:
         rows: list[LaneRow] = []
@@ -157,6 +160,10 @@ class LabSource:
     def series(self) -> Sequence[Series]:
         """Return the series of each row."""
         return [row.spread if self.show_range else row.series for row in self.rows]
+
+    def names(self, snapshot: Snapshot) -> Sequence[Sequence[str]]:
+        """Return the names of the lanes of each row."""
+        return [[lane.engine.name for lane in row.lanes] for row in self.rows]
 
     @property
     def began(self) -> float:

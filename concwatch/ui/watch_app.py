@@ -4,21 +4,36 @@ import signal
 import sys
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
 from concwatch.lab.catalog import Engine
+from concwatch.ui import keys
 from concwatch.ui.lanes_app import LanesApp
-from concwatch.ui.screens.watch import WatchScreen
+from concwatch.ui.panels.charts import ChartPanel
+from concwatch.ui.panels.events import EventPanel
+from concwatch.ui.panels.feed import LiveFeed
+from concwatch.ui.panels.groups import GroupPanel
+from concwatch.ui.panels.processes import ProcessPanel
+from concwatch.ui.program_commands import ProgramCommands
+from concwatch.ui.screens.monitor import Help, MonitorScreen, Parts
 from concwatch.ui.session_recording import SessionRecording
+from concwatch.ui.watch_source import WatchSource
+from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.watch.program import Program
 from concwatch.watch.watching import HZ, Watching
 
 if TYPE_CHECKING:
     from concwatch.lab.observable import Observable
 
+
+HELP = Help(
+    "whose tasks are they, and which grow?",
+    "Click a process to see only its tasks, a heading to sort by it, or a group to select it.",
+)
 
 STOPS = (
     (signal.SIGINT, signal.SIGTERM),
@@ -58,10 +73,20 @@ class WatchApp(LanesApp):
         self._asked = 0
         self._stopping = ""
 
-    def make_screen(self) -> WatchScreen:
+    def make_screen(self) -> MonitorScreen:
         """Create the screen of the program."""
         self.recording.attach(self._watching)
-        return WatchScreen(self, self._watching, self.size, self._status_text, self._output)
+        watching = self._watching
+        source, processes = WatchSource(watching), ProcessPanel()
+        charts = ChartPanel(source, processes, partial(watching.log, ""))
+        groups = GroupPanel(processes, watching.request_waits_of)
+        parts = Parts(StatusBar(), processes, charts, groups, EventPanel(source), LiveFeed(watching))
+        screen = MonitorScreen(source, parts, self.size, HELP, self._status_text)
+        program = ProgramCommands(watching, screen, self._output)
+        screen.keyboard = keys.Keyboard(
+            keys.WATCH, keys.WatchKeys(self, screen, charts, processes, groups, program)
+        )
+        return screen
 
     def _status_text(self) -> str:
         """Return how the program exited and what is recorded, for the status bar."""

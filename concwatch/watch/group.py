@@ -3,11 +3,10 @@
 import math
 from collections import deque
 
-from msgspec import Struct
-
-from concwatch.lab.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
+from concwatch.lab.group_status import GroupStatus
+from concwatch.lab.growth import KEPT, WINDOW, GrowthMeter, trend
 from concwatch.lab.rates import Trailing
-from concwatch.links.agent_messages import GroupReport, LineCount, WaitPlace, Waits
+from concwatch.links.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.text import short_place
 from concwatch.units import counted, format_count
 
@@ -32,44 +31,6 @@ RATE_SECONDS = 5.0
 
 MISSED = ("created", "ended", "live_peak", "created_per_second", "ended_per_second")
 """The figures of a group to which tasks belong that only scans find."""
-
-
-class GroupStatus(Struct, frozen=True, omit_defaults=True):
-    """The figures of a group at one moment; rates are in tasks per second, times in seconds."""
-
-    group: int
-    name: str
-    file: str
-    line: int
-    own: bool
-    live: int
-    live_peak: int | None
-    """The most live tasks of all scans; None if no scan has found one."""
-    created: int
-    ended: int
-    since: int
-    created_per_second: float | None = None
-    ended_per_second: float | None = None
-    failed: int | None = None
-    retained: int | None = None
-    left_over: int | None = None
-    """Tasks that were pending when the main coroutine of their loop was done, or when it was closed."""
-    destroyed: int | None = None
-    """Tasks that were destroyed while they were pending."""
-    left_lines: tuple[LineCount, ...] = ()
-    """The lines that created the left-over tasks."""
-    mean_life: float | None = None
-    """By Little's law: live tasks divided by tasks that end per second, over the whole time; at most that."""
-    oldest: float | None = None
-    growth: Growth | None = None
-    rss: float | None = None
-    """Bytes of RSS that grow and shrink with its live tasks, at their current number; None if uncertain."""
-    leak: bool = False
-    waits: tuple[WaitPlace, ...] = ()
-    at_least: tuple[str, ...] = ()
-    """The figures that may be higher, since some tasks were missed or have not ended."""
-    waits_known: bool = False
-    """Whether the agent has answered where its tasks wait."""
 
 
 class GroupMemory:

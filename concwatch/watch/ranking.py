@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import structs
 
+from concwatch.lab.group_status import GroupStatus
 from concwatch.lab.growth import Growth
 from concwatch.links.agent_messages import GroupReport, LineCount, WaitPlace
-from concwatch.watch.group import GroupStatus
+
+Function = tuple[str, str, int]
+"""The name, file and line of a function."""
 
 REST = "other coroutines"
 """The name of the row for the groups beyond the limit, after their number."""
@@ -83,14 +86,14 @@ def _total_growth(growths: Sequence[Growth]) -> Growth | None:
     return Growth(slope, slope - width, slope + width)
 
 
-def identity(group: GroupStatus | GroupReport) -> tuple[str, str, int]:
-    """Return the name, file and line of a group's function, which identify it across processes."""
+def identity(group: GroupStatus | GroupReport) -> Function:
+    """Return the function of a group, which identifies it across processes."""
     return group.name, group.file, group.line
 
 
 def merge_groups(groups: Iterable[GroupStatus]) -> list[GroupStatus]:
     """Return the groups of several processes with one group per function."""
-    by_function: dict[tuple[str, str, int], list[GroupStatus]] = {}
+    by_function: dict[Function, list[GroupStatus]] = {}
     for group in groups:
         by_function.setdefault(identity(group), []).append(group)
     return [merged(same) for same in by_function.values()]

@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import Struct, structs
 
 from concwatch.lab.events import KINDS
+from concwatch.lab.group_status import GroupStatus
 from concwatch.lab.snapshot import Snapshot
 from concwatch.lab.unit import BYTES, COUNT, SECONDS, Unit
 from concwatch.measure.expect import FigureExpectation
-from concwatch.watch.group import GroupStatus
 from concwatch.watch.watched import WatchedProcess
 from concwatch.watch.watching import Watching
 

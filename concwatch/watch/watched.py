@@ -4,9 +4,18 @@ import math
 from typing import Any
 
 from concwatch.lab.events import Kind, LaneEventSink, Severity
+from concwatch.lab.group_status import GroupStatus
 from concwatch.lab.histogram import Histogram
 from concwatch.lab.memory_leak import MemoryLeakDetector
-from concwatch.lab.metrics import EngineFacts, LaneStatus, MetricSource, Sample, blank_sample, copied
+from concwatch.lab.metrics import (
+    EngineFacts,
+    LaneSnapshot,
+    LaneStatus,
+    MetricSource,
+    Sample,
+    blank_sample,
+    copied,
+)
 from concwatch.lab.rates import Trailing
 from concwatch.lab.series import Series
 from concwatch.lab.state import State
@@ -24,12 +33,14 @@ from concwatch.links.agent_messages import (
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading
-from concwatch.units import counted, format_bytes, format_count, format_seconds
 from concwatch.watch.group import Group, finite_rate
 from concwatch.watch.host import ProcessReader, WatchedHost
 
 STALL = 1.0
 """Seconds without a report after which a process is stalled; its agent has a thread of its own."""
+
+GROUPS_INTERVAL = 0.2
+"""Seconds after which the figures of groups that have not changed are computed anew: their tasks age."""
 
 UNCHANGED = 0.75
 """Seconds after which groups without a new report have not changed; agents report twice a second."""
@@ -95,6 +106,8 @@ class WatchedProcess:
         self._tick_at = now
         self._groups_time = -math.inf
         self._lost_at = math.inf
+        self._statuses: tuple[GroupStatus, ...] = ()
+        self._statuses_due = -math.inf
         try:
             self._reader: ProcessReader | None = host.reader(pid)
         except LookupError:
@@ -178,6 +191,7 @@ class WatchedProcess:
                 case Groups():
                     self._update_groups(arrival)
                 case Waits():
+                    self._statuses_due = -math.inf
                     if arrival.group in self.groups:
                         self.groups[arrival.group].add_waits(arrival)
                 case TracedLines():
@@ -199,6 +213,7 @@ class WatchedProcess:
         if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
             self._lost_at = math.inf
             self.tick, self.groups, self.threads = None, {}, ()
+            self._statuses_due = -math.inf
         self._agent_log.summarize(now)
         self._add_sample(now)
 
@@ -222,6 +237,7 @@ class WatchedProcess:
             self.lags.add((tick.lag,))
 
     def _update_groups(self, groups: Groups) -> None:
+        self._statuses_due = -math.inf
         self._groups_time = groups.time
         reports = {report.group: report for report in groups.groups}
         rss = self.reading.rss if self.reading else None
@@ -278,6 +294,7 @@ class WatchedProcess:
 
     def detect_leaks(self, now: float) -> None:
         """Mark the groups that leak, once the agent has answered where their tasks wait."""
+        self._statuses_due = -math.inf
         leaks = sum(group.leak for group in self.groups.values())
         for number, group in self.groups.items():
             if group.withdraw():
@@ -326,27 +343,17 @@ class WatchedProcess:
             tracing=self.tick is not None and self.tick.traced is not None,
         )
 
-    def details(self) -> list[tuple[str, str]]:
-        """Return further figures to be shown: labels and texts."""
-        ready, tick = self.ready, self.tick
-        rows = [("runtime", ready.runtime if ready else ""), ("note", self.reason)]
-        rows += [("loaded", " · ".join(ready.flags))] if ready else []
-        if tick is not None:
-            rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
-            rows += [
-                (pool.name, f"{pool.threads} threads · {format_count(pool.queued)} queued")
-                for pool in tick.executors[:3]
-            ]
-            if tick.limiter is not None:
-                used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
-                rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
-            rows += [(thread.name, counted(thread.count, "thread")) for thread in self.threads[:4]]
-            rows += [
-                (
-                    "retained",
-                    f"{counted(tick.retained, 'finished task')} still referenced" if tick.retained else "",
-                ),
-                ("in GC", "" if tick.gc is None else format_seconds(tick.gc)),
-                ("traced", "" if tick.traced is None else format_bytes(tick.traced)),
-            ]
-        return [(label, text) for label, text in rows if text]
+    def snapshot(self, now: float) -> LaneSnapshot:
+        """Return the lane at ``now``."""
+        if now >= self._statuses_due:
+            self._statuses_due = now + GROUPS_INTERVAL
+            self._statuses = tuple(group.status for group in self.groups.values())
+        return LaneSnapshot(
+            self.facts,
+            self.status,
+            self.sample,
+            groups=self._statuses,
+            tick=self.tick,
+            threads=self.threads,
+            lines=self.lines,
+        )

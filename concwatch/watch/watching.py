@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from concwatch.lab.host_lanes import INTERVAL, MachineMeter
-from concwatch.lab.metrics import LaneSnapshot
 from concwatch.lab.observable import Observable
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
@@ -12,9 +11,10 @@ from concwatch.links.agent_link import Agent
 from concwatch.links.agent_messages import AgentReady
 from concwatch.links.link import Ended
 from concwatch.system.memory import MemoryBudget
-from concwatch.watch.group import Group, GroupStatus
+from concwatch.watch.group import Group
 from concwatch.watch.host import WatchedHost
 from concwatch.watch.program import StartedProgram
+from concwatch.watch.ranking import Function, identity
 from concwatch.watch.watched import WatchedProcess
 
 HZ = 10.0
@@ -27,9 +27,6 @@ AGENT_TIMEOUT = 2.0
 
 LEAK_INTERVAL = 1.0
 """Seconds between two checks for leaks."""
-
-MAX_GROUPS = 50
-"""Groups of a process that are recorded: the largest."""
 
 MAX_LANES = 1_000
 """Lanes: further processes get those of processes that have ended."""
@@ -227,17 +224,11 @@ class Watching(Observable):
             elapsed=now - self.began,
             hz=self.hz,
             budget=self.budget,
-            lanes=tuple(LaneSnapshot(lane.facts, lane.status, lane.sample) for lane in self.lanes),
+            lanes=tuple(lane.snapshot(now) for lane in self.lanes),
             settings=self.settings,
             machine=self.machine.snapshot(self._budget),
             hosts=self.host.hosts(self.machine.busy),
         )
-
-    def groups(self) -> Iterator[tuple[int, tuple[GroupStatus, ...]]]:
-        """Yield the number of each running process that reports groups, and its largest groups."""
-        for lane in self.alive:
-            if lane.groups:
-                yield lane.number, tuple(group.status for group in _largest(lane, MAX_GROUPS))
 
     def request_waits(self, count: int) -> None:
         """Ask each agent where the tasks of its ``count`` largest groups wait."""
@@ -245,6 +236,21 @@ class Watching(Observable):
             for group in _largest(lane, count):
                 if group.report.live:
                     lane.send("waits", group=group.report.group)
+
+    def request_waits_of(self, function: Function) -> None:
+        """Ask each agent where the tasks of one function wait."""
+        for lane in self.alive:
+            for number, group in lane.groups.items():
+                if identity(group.report) == function:
+                    lane.send("waits", group=number)
+
+    def request_lines(self) -> Sequence[int]:
+        """Ask the agents that trace for the lines that hold memory; return the numbers of their lanes."""
+        traced = [lane for lane in self.alive if lane.tick and lane.tick.traced is not None]
+        for lane in traced:
+            lane.lines = None
+            lane.send("lines")
+        return [lane.number for lane in traced]
 
     @property
     def ended(self) -> str:

@@ -235,7 +235,7 @@ def add_all(program: Program, *ends: str, short: Sequence[str] = ()) -> None:
 
 add_all(SCREEN, "kill", "sigterm", "sighup", "sigint", "ctrl-c", "closed", short=("kill", "ctrl-c", "closed"))
 for name, what, module, function, key in (
-    ("handler", "a key's action", "concwatch.ui.chart_commands", "ChartCommands.toggle_pause", "p"),
+    ("handler", "a key's action", "concwatch.ui.panels.charts", "ChartPanel.toggle_pause", "p"),
     ("step", "the lab", "concwatch.lab.lab", "Lab.step", ""),
     ("render", "a chart", "concwatch.ui.widgets.chart", "Chart.render_line", ""),
     ("closing", "closing", "concwatch.lab.lab", "Lab.close", "q"),

@@ -17,8 +17,8 @@ from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import GZIP, Text, decompress
 from concwatch.recordings.recording import Recording
+from concwatch.ui.panels.transport import missing_parts, recorded_on
 from concwatch.ui.recording_source import recorded_pool_threads
-from concwatch.ui.screens.replay import missing_parts, recorded_on
 from concwatch.units import format_count
 from tests.fuzz.target import Target
 

@@ -42,11 +42,11 @@ class BaseScreen(Screen[Result]):
             await self.run(partial(self.keyboard.press, key))
 
     async def run(self, action: Callable[[], object]) -> None:
-        """Run what a key or a click does."""
+        """Run what a key or the mouse does."""
         await finish(action())
 
-    @on(ClickableLines.Clicked)
-    async def _run_click(self, event: ClickableLines.Clicked) -> None:
+    @on(ClickableLines.ActionRequested)
+    async def _run_requested(self, event: ClickableLines.ActionRequested) -> None:
         event.stop()
         await self.run(event.action)
 

@@ -1,328 +1,292 @@
-"""The monitor: shows the live lanes of a lab and sends the user's commands to it."""
+"""The monitor screen, which is composed of panels."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple, TypeVar
 
 from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseScrollUp, Resize
 from textual.geometry import Size
 
-from concwatch.lab.events import NOTE
-from concwatch.lab.forecast import Forecast
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.pages import read_workload
-from concwatch.lab.settings import LARGEST_TARGET
+from concwatch.charts.colors import lane_colors
 from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.user_source import why_not_found
 from concwatch.ui import keys
-from concwatch.ui.lane_row import LaneRow
-from concwatch.ui.screens.lanes import LanesScreen
-from concwatch.ui.source import LabSource
-from concwatch.ui.widgets.common_panel import CommonPanel
-from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.lane_card import forecast as target_text
+from concwatch.ui.layout import Layout, layout
+from concwatch.ui.palette import FEW_COLORS
+from concwatch.ui.panels.charts import ChartPanel
+from concwatch.ui.panels.events import EventPanel
+from concwatch.ui.panels.panel import Feed, Panel, SidePanel
+from concwatch.ui.screens.base import PrestyledScreen, is_exiting
+from concwatch.ui.source import Source
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.slider import Slider
-from concwatch.units import format_clock, format_count, parse_count
-from concwatch.worker.collector import MODES
-from concwatch.worker.threads import default_threads
-from concwatch.worker.workloads import FORMS, USER
-from concwatch.worker.workloads import parse as parse_workload
+from concwatch.ui.widgets.status_bar import StatusBar
 
-if TYPE_CHECKING:
-    from concwatch.ui.app import ConcwatchApp
+Result = TypeVar("Result")
 
-EXAMPLES = {
-    "churn": "churn:1k/s",
-    "sleep": "sleep:5..15",
-    "ticks": "ticks:10x0.1",
-    "payload": "payload:4KiB",
-    "spin": "spin:0.001",
-}
-"""The examples in the workload dialog, by word."""
+BARS = 2
+"""Rows of the status bar and the key bar."""
+
+READING, COVERED = 0.25, 2.0
+"""The minimum seconds between two updates of live figures, so that people can read them; and behind a dialog,
+where Textual draws the whole screen twice each time. An event, and what the user does, is shown at once.
+"""
 
 
-class LaneCommands:
-    """The commands for live lanes.
+class Parts(NamedTuple):
+    """What a monitor screen is composed of, from the top."""
 
-    ``lane`` is the index of a row on the screen; by default the selected one.
-    """
+    status: StatusBar
+    side: SidePanel
+    charts: ChartPanel
+    table: Panel
+    events: EventPanel
+    feed: Feed
 
-    def __init__(self, lab: Lab, source: LabSource, screen: LanesScreen) -> None:
-        """Create the commands for the rows of ``source``; dialogs are opened on ``screen``."""
-        self._lab = lab
-        self._source = source
-        self._screen = screen
-        self._asking = False
-
-    def _row(self, lane: int | None = None) -> LaneRow:
-        return self._source.rows[self._screen.selected if lane is None else lane]
-
-    def toggle_lane(self, lane: int | None = None) -> None:
-        """Switch a lane on or off."""
-        row = self._row(lane)
-        broken = [each for each in row.lanes if each.state.broken]
-        on = not row.on or bool(broken)
-        for each in broken if row.on and broken else row.lanes:
-            self._lab.switch(each, on)
-
-    def set_target(self, tasks: int, lane: int | None = None) -> None:
-        """Set the target of a lane; if it will not fit, ask the user first."""
-        row, tasks = self._row(lane), min(tasks, LARGEST_TARGET)
-        shares = row.split(tasks, self._source.fits)
-        for each, share in shares.items():
-            capacity = self._lab.host_of(each).capacity
-            # With several hosts, or one that has not answered yet, admission control there limits the growth.
-            can_ask = len(shares) == 1 and capacity.budget.known
-            grows = share > each.target.tasks and not each.missing
-            forecast = capacity.forecast(each, share) if grows and can_ask else None
-            if forecast is None or forecast.fits:
-                self._lab.set_target(each, share)
-            elif not self._asking:
-                self._ask_whether_to_start(each, forecast)
-
-    def change_target(self, by: int, lane: int | None = None) -> None:
-        """Change the target of a lane by a number of tasks."""
-        self.set_target(max(0, self._row(lane).target + by), lane)
-
-    def _ask_whether_to_start(self, lane: Lane, forecast: Forecast) -> None:
-        """Ask whether to set a target that will not fit; the current target stays until then."""
-        from concwatch.ui.screens.fit_dialog import FitDialog  # not needed for the first frame
-
-        def on_result(tasks: int | None) -> None:
-            self._asking = False
-            if tasks is not None:
-                self._lab.set_target(lane, tasks)
-                self._screen.show_snapshot()
-
-        self._asking = True  # more keys may arrive before the dialog is shown
-        self._screen.app.push_screen(FitDialog(lane.engine.name, forecast, lane.target.tasks), on_result)
-
-    def ask_target(self, lane: int | None = None) -> None:
-        """Ask for the target of a lane."""
-        index = self._screen.selected if lane is None else lane
-
-        self._screen.ask(
-            lambda tasks: self.set_target(tasks, index),
-            f"number of tasks: {self._row(index).name}",
-            str(self._row(index).target),
-            lambda text: parse_count(text, LARGEST_TARGET),
-            lambda tasks: target_text(self._screen.snapshot.lanes[index], tasks, why=True),
-        )
-
-    def repeat_target(self) -> None:
-        """Set the selected lane's last target again, which without refill starts its tasks again."""
-        row = self._row()
-        if self._lab.settings.refill:
-            self._screen.notify("tasks that end are already replaced; f turns refill off", severity="warning")
-        elif row.asked:
-            self.set_target(row.asked)
-
-    def trim(self) -> None:
-        """Collect garbage in the selected lane and return memory to the system."""
-        for lane in self._row().lanes:
-            self._lab.trim(lane)
-
-    def explain(self) -> None:
-        """Show how the selected lane is measured."""
-        from textual.content import Content
-
-        from concwatch.lab.engine_notes import engine_notes
-        from concwatch.ui.screens.help import ReadDialog  # not needed for the first frame
-
-        lane = self._row().lanes[0]
-        ready = lane.stats.ready
-        runtime = (
-            f"{ready.runtime}{''.join(f' · {flag}' for flag in lane.stats.flags)}" if ready else "not running"
-        )
-        text = Content.assemble(
-            (lane.engine.task, "bold"), "\n", (runtime, "$accent"), "\n\n", engine_notes(lane.engine)
-        )
-        self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
-
-    async def toggle_fold(self) -> None:
-        """Show the lanes of the selected row separately, or in one row again."""
-        if self._check_several_hosts():
-            await self._screen.rearrange(self._source.toggle_fold(self._screen.selected))
-
-    def _check_several_hosts(self) -> bool:
-        """Return whether an engine runs on several hosts; if not, notify the user."""
-        if not self._source.folds:
-            self._screen.notify("each engine runs on one host; add others with --host", severity="warning")
-        return self._source.folds
-
-    def toggle_band(self) -> None:
-        """Switch the charts of the hosts in a row between sum and median with range."""
-        if not self._check_several_hosts():
-            return
-        self._source.show_range = not self._source.show_range
-        shown = "median and range" if self._source.show_range else "sum"
-        self._lab.log("", f"charts show the {shown} of the hosts in a row")
-        self._screen.update_now()
-
-    def toggle_even(self) -> None:
-        """Switch between splitting targets evenly over hosts and by what each can hold."""
-        self._source.even = not self._source.even
-        split = "evenly" if self._source.even else "by what each host can hold"
-        self._lab.log("", f"targets are divided over hosts {split}")
-        row = self._row()
-        if len(row.lanes) > 1 and row.target:
-            self.set_target(row.target)
-
-    def stop_all(self) -> None:
-        """Switch every lane off."""
-        self._lab.stop_all()
-
-    def ask_workload(self) -> None:
-        """Ask for the workload."""
-        choices = tuple((EXAMPLES.get(word, word), what) for word, (_, what, _) in FORMS.items())
-
-        def parse(text: str) -> str:
-            if text.strip() == USER:
-                raise ValueError(f'"{USER}" is a pattern: expected your own names, such as "shop:order"')
-            spec = read_workload(text)
-            if problem := why_not_found(parse_workload(spec), Path.cwd()):
-                raise ValueError(problem)
-            return spec
-
-        def apply(spec: str) -> None:
-            try:
-                self._lab.set_workload(spec)
-            except ValueError as error:  # the page server could not be started
-                self._screen.notify(str(error), severity="error")
-
-        self._screen.ask(
-            apply,
-            "what each task does",
-            self._lab.settings.workload,
-            parse,
-            lambda spec: f"{spec}: enter applies it; running tasks are replaced",
-            (*choices, (USER, "your own function, from the working directory")),
-        )
-
-    def toggle_refill(self) -> None:
-        """Switch refill on or off."""
-        self._lab.set_refill(not self._lab.settings.refill)
-
-    def toggle_trace(self) -> None:
-        """Switch tracing on or off."""
-        self._lab.set_trace(not self._lab.settings.trace)
-
-    def next_collector(self) -> None:
-        """Select the next mode of the garbage collector."""
-        modes = list(MODES)
-        self._lab.set_gc(modes[(modes.index(self._lab.settings.gc) + 1) % len(modes)])
-
-    def ask_note(self) -> None:
-        """Ask for a note and mark the current moment with it."""
-        moment = self._lab.clock()
-
-        def parse(text: str) -> str:
-            if not text.strip():
-                raise ValueError("a mark needs a text: expected a few words")
-            return " ".join(text.split())
-
-        def apply(text: str) -> None:
-            self._lab.add_note(text, moment)
-            self._screen.charts.redraw()
-
-        self._screen.ask(
-            apply,
-            "a note for this moment",
-            f"mark {sum(mark.kind == NOTE for mark in self._lab.marks.since(0)) + 1}",
-            parse,
-            lambda text: f"enter marks {format_clock(moment - self._lab.began)} on the charts",
-        )
-
-    def ask_threads(self) -> None:
-        """Ask for the number of threads in a pool."""
-
-        def parse(text: str) -> int:
-            count = parse_count(text, 100_000)
-            if not count:
-                raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
-            return count
-
-        self._screen.ask(
-            self._lab.set_threads,
-            "number of threads in the pool",
-            str(self._lab.settings.threads or default_threads()),
-            parse,
-            lambda count: f"the pool runs {format_count(count)} threads",
-        )
+    @property
+    def panels(self) -> Sequence[Panel]:
+        """The panels, in the order in which they show a snapshot."""
+        return (self.side, self.table, self.charts, self.events, self.feed)
 
 
-class MonitorScreen(LanesScreen):
-    """The program's first screen, which shows live lanes."""
+class Help(NamedTuple):
+    """What the help says besides the keys."""
 
-    BINDINGS = keys.bindings(keys.MONITOR)
-    SUBJECT = "what does one more task cost?"
-    MOUSE = "Drag a slider, or click a lane's switch (○ off), its number, or a setting to change it."
+    subject: str
+    """What the screen shows, for the title."""
+    mouse: str = ""
+    """What the mouse does."""
 
-    def __init__(self, app: "ConcwatchApp", lab: Lab, size: Size, status_text: Callable[[], str]) -> None:
-        """Create the screen.
+
+class MonitorScreen(PrestyledScreen[None]):
+    """Shows a lab, a watched program, or a recording of either. Its panels decide what it offers."""
+
+    HORIZONTAL_BREAKPOINTS = [
+        (0, "-narrow"),
+        (100, "-normal"),
+        (160, "-wide"),
+        (210, "-huge"),
+        (240, "-vast"),
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (19, "-short"), (34, "-tall"), (50, "-roomy")]
+    AUTO_FOCUS = "Slider"  # without one nothing: arrow keys then move the play head or select a group
+    BINDINGS = keys.bindings((*keys.MONITOR, *keys.REPLAY, *keys.WATCH, *keys.WATCH_REPLAY))
+
+    keyboard: keys.Keyboard[Any]
+
+    def __init__(
+        self,
+        source: Source,
+        parts: Parts,
+        size: Size,
+        help: Help,
+        status_text: Callable[[], str] = str,
+    ) -> None:
+        """Create the screen; its ``keyboard`` is set before it is shown.
 
         Args:
-            app: the app that shows it.
-            lab: the lab to show, which the caller runs.
+            source: what to show.
+            parts: what the screen is composed of.
             size: the terminal's initial size, in cells.
+            help: what the help says besides the keys.
             status_text: returns what else is running, for the status bar.
         """
-        self._rows = LabSource(lab)
-        super().__init__(self._rows, size, status_text, partial(lab.log, ""))
-        self.commands = LaneCommands(lab, self._rows, self)
-        """The commands for the lanes."""
-        self.keyboard = keys.Keyboard(keys.MONITOR, keys.LabKeys(app, self, self.charts, self.commands))
-        self._lab = lab
-        self._latest: Snapshot | None = None
+        super().__init__(size)
+        self._source, self._parts, self._help = source, parts, help
+        self._status_text = status_text
+        self.side, self.charts = parts.side, parts.charts
+        for panel in parts.panels:
+            panel.screen = self
+        self.snapshot = source.snapshot()
+        """The snapshot that is shown."""
+        self.lane_colors: list[str] = []
+        """The colour of each lane, which depends on the theme."""
+        self._due = 0.0
+        self._rearranging = False
+        self._placed: Layout | None = None
+        self.set_class(parts.feed.rows > 0, "-transport")
+        self._set_layout_classes(self._layout_of(size))  # now, so that no widget is styled twice
 
-    def card(self, lane: int, name: str, name_width: int, maximum: int, color: str) -> LaneCard:
-        """Return the card of a lane, which commands it."""
-        selected = lane == self.selected
-        return LaneCard(self.commands, lane, name, name_width, maximum, color, selected)
-
-    def settings(self) -> CommonPanel:
-        """Return the panel of the common settings, on which a click does what the key does."""
-        return CommonPanel(self.keyboard.press)
-
-    @on(Slider.Changed)
-    def _set_target(self, event: Slider.Changed) -> None:
-        """Set the target of the lane whose slider has been moved."""
-        lane = [card.slider for card in self.query(LaneCard)].index(event.slider)
-        self.commands.set_target(event.value, lane)
-        self.show_changes()
+    def compose(self) -> ComposeResult:
+        """Create the widgets."""
+        self._choose_colors()
+        parts = self._parts
+        yield parts.status
+        with Horizontal(id="body"):
+            yield from parts.side.widgets()
+            yield from parts.charts.widgets()
+        yield from parts.table.widgets()
+        yield from parts.events.widgets()
+        yield from parts.feed.widgets()
+        yield KeyBar(keys.bar(self.keyboard.rows))
 
     def on_mount(self) -> None:
-        """Start observing the lab."""
-        self._lab.viewers.append(self)
+        """Show the first snapshot, and start."""
+        if is_exiting(self.app):
+            return
+        self._place_widgets(self.app.size)
+        self.show_snapshot()
+        for panel in self._parts.panels:
+            panel.start()
 
     def on_unmount(self) -> None:
-        """Stop observing the lab."""
-        self._lab.viewers.remove(self)
-        self._rows.close()
+        """Stop the panels."""
+        for panel in self._parts.panels:
+            panel.stop()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key does something here: the bindings are those of all sources."""
+        return action != "press" or parameters[0] in self.keyboard
+
+    # --- layout and colors ----------------------------------------------------------------------------------
+
+    def _layout_of(self, size: Size) -> Layout:
+        return layout(size.width, size.height, self.side.rows(self.snapshot), BARS + self._parts.feed.rows)
+
+    def _place_widgets(self, size: Size) -> None:
+        """Place every widget in a terminal of ``size``."""
+        found = self._layout_of(size)
+        if found == self._placed:
+            return
+        self._placed = found
+        self._set_layout_classes(found)
+        for panel in self._parts.panels:
+            panel.place(found)
+
+    def _set_layout_classes(self, found: Layout) -> None:
+        self.set_class(not found.beside, "-above")
+        self.set_class(not found.below.framed, "-bare")
+
+    @asynccontextmanager
+    async def rearranging(self) -> AsyncIterator[None]:
+        """Show nothing while a panel replaces its widgets, since there are other lanes; then show these."""
+        self._rearranging = True
+        yield
+        self._rearranging, self._placed = False, None
+        self._place_widgets(self.size)
+        self._redraw()
+
+    def use_lanes(self, snapshot: Snapshot) -> None:
+        """Use the lanes of ``snapshot``, which are others than before."""
+        self.snapshot = snapshot
+        self.charts.reset()
+        self._choose_colors()
+
+    def _choose_colors(self) -> None:
+        dark, few = self.app.current_theme.dark, self.app.theme == FEW_COLORS
+        self.lane_colors = lane_colors([lane.name for lane in self.snapshot.lanes], dark, few)
 
     def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
-        """Return the colour of each lane; folded lanes have the colour of their row."""
-        pairs = zip(self._rows.rows, super().colors_of(snapshot).values(), strict=True)
-        return {lane.engine.name: color for row, color in pairs for lane in row.lanes}
+        """Return the colour of each name in events and marks."""
+        named = zip(self._source.names(snapshot), self.lane_colors, strict=True)
+        return {name: color for names, color in named for name in names}
 
-    def set_targets(self, targets: Mapping[str, int]) -> None:
-        """Set targets by the names of engines."""
-        for index, row in enumerate(self._rows.rows):
-            if row.own_name in targets:
-                self.commands.set_target(targets[row.own_name], index)
+    def apply_theme(self) -> None:
+        """Choose the colours again after the theme has changed."""
+        self._choose_colors()
+        for panel in self._parts.panels:
+            panel.recolor()
+        self._redraw()
 
-    def view(self, snapshot: Snapshot) -> None:
-        """Show a snapshot of the lab soon; it replaces one that is still waiting to be shown."""
-        if self._latest is None:
-            self.call_later(self._show)
-        self._latest = snapshot
+    def on_resize(self, _: Resize) -> None:
+        """Redraw the charts at the new size."""
+        if not is_exiting(self.app):
+            self._place_widgets(self.app.size)
+            self.charts.redraw()
+            self.call_after_refresh(self.show_snapshot)
 
-    async def _show(self) -> None:
-        """Show the latest snapshot, or new rows if hosts have joined or left."""
-        latest, self._latest = self._latest, None
-        if self._rows.update():
-            await self.rearrange(min(self.selected, len(self._rows.rows) - 1))
-        elif latest is not None:
-            self.show_if_visible(self._rows.by_row(latest))
+    # --- snapshots ------------------------------------------------------------------------------------------
+
+    def show_if_visible(self, snapshot: Snapshot) -> None:
+        """Show a snapshot, unless another full screen covers this one."""
+        if self.is_active or self.app.screen.is_modal:
+            self.show_snapshot(snapshot)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""
+        if now < self._due and not self._parts.events.new:
+            return False
+        self._due = now + (READING if self.is_active else COVERED)  # `is_current` is true behind a dialog too
+        return True
+
+    def on_screen_resume(self) -> None:
+        """Show the next snapshot at once after a dialog has been closed."""
+        self._due = 0.0
+
+    def update_now(self) -> None:
+        """Update everything now, including charts that were drawn a moment ago; for a picture."""
+        self.charts.redraw()
+        self.show_snapshot()
+
+    def _redraw(self) -> None:
+        """Update everything now, including what has not changed."""
+        for panel in self._parts.panels:
+            panel.redraw()
+        self.show_snapshot()
+
+    def show_snapshot(self, snapshot: Snapshot | None = None) -> None:
+        """Show a snapshot, or the current one of the source."""
+        if is_exiting(self.app) or self._rearranging:
+            return
+        self.snapshot = snapshot = snapshot or self._source.snapshot()
+        if len(self.lane_colors) != len(snapshot.lanes):
+            self._choose_colors()
+        self._parts.status.show(snapshot, self.charts.paused, self._status_text())
+        for panel in self._parts.panels:
+            panel.show(snapshot)
+
+    # --- keys and mouse -------------------------------------------------------------------------------------
+
+    async def run(self, action: Callable[[], object]) -> None:
+        """Run what a key or the mouse does, and show what it has changed."""
+        await super().run(action)
+        self._parts.feed.show_changes()
+
+    @on(MouseScrollUp)
+    @on(MouseScrollDown)
+    async def _change_window(self, event: MouseEvent) -> None:
+        """Show a shorter or longer time window when the wheel is turned over a chart."""
+        if isinstance(event.widget, Chart):
+            event.stop()
+            step = -1 if isinstance(event, MouseScrollUp) else 1
+            await self.run(lambda: self.charts.change_window(step))
+
+    @on(Slider.Dragged)
+    @on(Slider.Cancelled)
+    def _show_ghost(self) -> None:
+        self.charts.show_ghost()
+
+    @on(DescendantFocus)
+    def _follow_focus(self, event: DescendantFocus) -> None:
+        # The event may be outdated: the focus may have moved on.
+        if event.widget is self.focused:
+            self.side.focused(event.widget)
+
+    def ask(
+        self,
+        apply: Callable[[Result], object],
+        title: str,
+        value: str,
+        parse: Callable[[str], Result],
+        describe: Callable[[Result], str],
+        choices: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Open a `TypeDialog`, and call ``apply`` with the value unless the dialog is cancelled."""
+        from concwatch.ui.screens.dialog import TypeDialog  # not needed for the first frame
+
+        def on_result(value: Result | None) -> None:
+            if value is not None:
+                apply(value)
+                self._parts.feed.show_changes()
+
+        self.app.push_screen(TypeDialog(title, value, parse, describe, choices), on_result)
+
+    def show_help(self) -> None:
+        """Show the help."""
+        from concwatch.ui.screens.help import HelpScreen  # not needed for the first frame
+
+        lines = keys.help_lines(self.keyboard.rows)
+        self.app.push_screen(HelpScreen(self._help.subject, lines, mouse=self._help.mouse))

@@ -119,7 +119,7 @@ def switch_text(view: LaneSnapshot) -> Content:
 
 
 class LaneControls(Protocol):
-    """What clicks on the card of a lane do."""
+    """What changes a lane."""
 
     def toggle_lane(self, lane: int) -> None:
         """Switch a lane on or off."""
@@ -127,6 +127,10 @@ class LaneControls(Protocol):
 
     def change_target(self, by: int, lane: int) -> None:
         """Change the target of a lane by a number of tasks."""
+        ...
+
+    def set_target(self, tasks: int, lane: int) -> None:
+        """Set the target of a lane."""
         ...
 
     def ask_target(self, lane: int) -> None:
@@ -167,7 +171,7 @@ class LaneCard(ClickableLines):
         """Create the card of a lane.
 
         Args:
-            controls: what clicks do; None if the lane cannot be changed.
+            controls: what clicks and the slider use; None if the lane cannot be changed.
             lane: its number, from 0.
             name: its name.
             name_width: the width in cells of the longest name of all lanes.
@@ -326,13 +330,17 @@ class LaneCard(ClickableLines):
         self.update_lines()
 
     @on(Slider.Changed)
-    def _forecast_target(self, event: Slider.Changed) -> None:
+    def _set_target(self, event: Slider.Changed) -> None:
+        event.stop()
         view = self._view
         if view is not None and not self._dragging:  # a drag has shown its forecast
             self._forecast = forecast(view, event.value)
             self._forecast_until = view.sample.time + FORECAST_SHOWN
             self.update_lines()
         self._dragging = False
+        if self._controls is not None:
+            set_target = partial(self._controls.set_target, event.value, self._lane)
+            self.post_message(self.ActionRequested(set_target))
 
 
 class RecordedCard(LaneCard):
@@ -386,7 +394,7 @@ class RecordedCard(LaneCard):
     def on_click(self, event: Click) -> None:
         """Select the lane, and notify if the click was not on its name."""
         event.stop()
-        self.post_message(self.Clicked(partial(self._choose, self._lane)))
+        self.post_message(self.ActionRequested(partial(self._choose, self._lane)))
         x, y = event.screen_offset - self.content_region.offset
         if y > 0 or x >= self.cell_rows(self.content_size.width)[0][0].width:
-            self.post_message(self.Clicked(self._refuse))
+            self.post_message(self.ActionRequested(self._refuse))

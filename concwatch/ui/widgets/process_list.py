@@ -9,7 +9,7 @@ from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
-from concwatch.units import format_bytes, format_count, format_short
+from concwatch.units import counted, format_bytes, format_count, format_seconds, format_short
 
 ALL = -1
 """The number that selects all processes together."""
@@ -25,6 +25,29 @@ def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
     """Return the listed processes with their numbers, running ones first."""
     lanes = sorted(enumerate(view.lanes), key=lambda one: (not one[1].on, one[0]))
     return lanes[:MOST]
+
+
+def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
+    """Return further figures of a process: labels and texts."""
+    status, tick = lane.status, lane.tick
+    rows = [("runtime", status.runtime or ""), ("note", status.reason), ("loaded", " · ".join(status.flags))]
+    if tick is not None:
+        rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
+        rows += [
+            (pool.name, f"{pool.threads} threads · {format_count(pool.queued)} queued")
+            for pool in tick.executors[:3]
+        ]
+        if tick.limiter is not None:
+            used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
+            rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
+        rows += [(thread.name, counted(thread.count, "thread")) for thread in lane.threads[:4]]
+        retained = f"{counted(tick.retained, 'finished task')} still referenced" if tick.retained else ""
+        rows += [
+            ("retained", retained),
+            ("in GC", "" if tick.gc is None else format_seconds(tick.gc)),
+            ("traced", "" if tick.traced is None else format_bytes(tick.traced)),
+        ]
+    return [(label, text) for label, text in rows if text]
 
 
 class ProcessSidebar(Sidebar):
@@ -44,32 +67,29 @@ class ProcessList(ClickableLines):
     }
     """
 
-    _shown: tuple[Snapshot, Sequence[str], int, Sequence[tuple[str, str]]] | None = None
+    _shown: tuple[Snapshot, Sequence[str], int] | None = None
 
     def __init__(self, select: Callable[[int], object]) -> None:
         """Create the list; ``select`` is called with the number of a process, or `ALL`, that is clicked."""
         super().__init__()
         self._select = select
 
-    def show(
-        self, view: Snapshot, colors: Sequence[str], chosen: int, details: Sequence[tuple[str, str]]
-    ) -> None:
+    def show(self, view: Snapshot, colors: Sequence[str], chosen: int) -> None:
         """Show the processes of a snapshot.
 
         Args:
             view: the snapshot.
             colors: the colour of each process, ``#rrggbb``.
-            chosen: the number of the selected process, or `ALL`.
-            details: labels and texts to show below the selected process.
+            chosen: the number of the selected process, or `ALL`; its `details` are shown below it.
         """
-        self._shown = (view, colors, chosen, details)
+        self._shown = (view, colors, chosen)
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the line of the total, and one for each process."""
         if self._shown is None:
             return ()
-        view, colors, chosen, details = self._shown
+        view, colors, chosen = self._shown
 
         def line(number: int, color: str, live: str, rss: str, *name: tuple[str, str]) -> Sequence[Cell]:
             mark = ("▌" if number == chosen else " ", color)
@@ -97,7 +117,7 @@ class ProcessList(ClickableLines):
             if not low and (number == chosen or len(view.lanes) == 1):
                 lines += [
                     (Cell(width, Content.assemble((f"    {label[:10]:11}", "$dim"), text)),)
-                    for label, text in details
+                    for label, text in details(lane)
                 ]
         hidden = len(view.lanes) - MOST
         if hidden > 0:

@@ -244,8 +244,8 @@ class ClickableLines(TextLines):
     """The mouse position on the screen while the mouse is over this widget."""
     _pressed: Call | None = None
 
-    class Clicked(Message):
-        """Posted when a cell has been clicked; the screen runs its action, and then shows what it changed."""
+    class ActionRequested(Message):
+        """Posted when the user asks for something by mouse; the screen runs it, and shows what it changed."""
 
         def __init__(self, action: Callable[[], object]) -> None:
             super().__init__()
@@ -295,8 +295,8 @@ class ClickableLines(TextLines):
         self._pressed = self._action_at(event.screen_offset)
 
     def on_click(self, event: Click) -> None:
-        """Post `Clicked` if the button was pressed and released over a cell with an action."""
+        """Request the action of a cell if the button was pressed and released over it."""
         action = self._action_at(event.screen_offset)
         if action is not None and action == self._pressed:
             event.stop()
-            self.post_message(self.Clicked(action))
+            self.post_message(self.ActionRequested(action))

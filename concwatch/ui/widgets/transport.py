@@ -1,12 +1,12 @@
 """The transport bar of a replay: play, position, speed, and timeline."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
 from textual import events, on
 from textual.content import Content
-from textual.message import Message
 
 from concwatch.ui.play_head import format_moment
 from concwatch.ui.renderables.transport_line import TransportLine, TransportMark, cell_of, marks_in, share_at
@@ -30,7 +30,7 @@ class Playing(Struct, frozen=True):
 
 
 class PlayControls(Protocol):
-    """What the buttons do."""
+    """What moves the play head."""
 
     def toggle_play(self) -> None:
         """Play or pause."""
@@ -38,6 +38,14 @@ class PlayControls(Protocol):
 
     def speed(self, step: int) -> None:
         """Play faster (1) or slower (-1)."""
+        ...
+
+    def hold(self, moment: float) -> None:
+        """Move the play head to a moment, in seconds of the recording, while it is dragged."""
+        ...
+
+    def drop(self, moment: float) -> None:
+        """Move the play head to a moment, in seconds of the recording, where the drag ends."""
         ...
 
 
@@ -51,22 +59,8 @@ class Transport(ClickableLines):
     }
     """
 
-    class Moved(Message):
-        """Posted when the play head is moved by mouse."""
-
-        def __init__(self, moment: float) -> None:
-            """Create a message; ``moment`` is in seconds since the start of the recording."""
-            super().__init__()
-            self.moment = moment
-
-    class Dragged(Moved):
-        """Posted for each new position during a drag."""
-
-    class Released(Moved):
-        """Posted at the end of a drag, and for each step of the wheel."""
-
     def __init__(self, duration: float, controls: PlayControls) -> None:
-        """Create the transport of a recording of ``duration`` seconds, whose buttons use ``controls``."""
+        """Create the transport of a recording of ``duration`` seconds, which ``controls`` move."""
         super().__init__()
         self._controls = controls
         self._duration = duration
@@ -146,7 +140,7 @@ class Transport(ClickableLines):
     def _hold(self, moment: float) -> None:
         if moment != self._held:
             self._held = moment
-            self.post_message(self.Dragged(moment))
+            self.post_message(self.ActionRequested(partial(self._controls.hold, moment)))
 
     def _update_tooltip(self, event: events.MouseMove) -> None:
         cell, width = self._cell(event)
@@ -176,14 +170,14 @@ class Transport(ClickableLines):
         if self._held is not None:
             moment, self._held = self._held, None
             self.release_mouse()
-            self.post_message(self.Released(moment))
+            self.post_message(self.ActionRequested(partial(self._controls.drop, moment)))
 
     @on(events.MouseScrollUp)
     @on(events.MouseScrollDown)
     def _wheel(self, event: events.MouseEvent) -> None:
         event.stop()
         by = 1.0 if isinstance(event, events.MouseScrollDown) else -1.0
-        self.post_message(self.Released(self._playing.at + by))
+        self.post_message(self.ActionRequested(partial(self._controls.drop, self._playing.at + by)))
 
 
 def _width(cells: Sequence[Cell]) -> int:

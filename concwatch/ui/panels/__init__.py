@@ -1,0 +1,1 @@
+"""The panels that the monitor screen is composed of, one file each."""

@@ -1,0 +1,60 @@
+"""What a task of each lane costs."""
+
+from collections.abc import Callable, Iterable
+
+from textual.widget import Widget
+
+from concwatch.lab.snapshot import Snapshot
+from concwatch.ui.layout import Layout
+from concwatch.ui.panels.lanes import LanePanel
+from concwatch.ui.panels.panel import Panel, log_nothing
+from concwatch.ui.source import Source
+from concwatch.ui.widgets.cost_table import CostTable
+
+
+class CostPanel(Panel):
+    """Shows the cost table, sorted by any column, or as changes since a baseline."""
+
+    def __init__(
+        self,
+        source: Source,
+        lanes: LanePanel,
+        log_event: Callable[[str], None] = log_nothing,
+        table: type[CostTable] = CostTable,
+    ) -> None:
+        """Create the panel.
+
+        Args:
+            source: whose lanes to show.
+            lanes: the panel with the selected lane.
+            log_event: logs what the user did.
+            table: the class of the table.
+        """
+        self._source, self._lanes, self._log_event = source, lanes, log_event
+        self._table = table(self.sort_by)
+        self._baseline: Snapshot | None = None
+
+    def widgets(self) -> Iterable[Widget]:
+        """Return the table."""
+        return [self._table]
+
+    def place(self, found: Layout) -> None:
+        """Set the rows of the table."""
+        self._table.place(found.table, found.below)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Update the table."""
+        self._table.show(snapshot, self.screen.lane_colors, self._lanes.selected, self._baseline)
+
+    def sort(self, by: int) -> None:
+        """Sort by the next (1) or previous (-1) column; after the last, in the order of the lanes."""
+        self._table.sort(by)
+
+    def sort_by(self, title: str) -> None:
+        """Sort by a column, or stop sorting by it."""
+        self._table.sorted_by = "" if self._table.sorted_by == title else title
+
+    def toggle_baseline(self) -> None:
+        """Set the current figures as the baseline, or remove the baseline."""
+        self._baseline = self._source.snapshot() if self._baseline is None else None
+        self._log_event("baseline set" if self._baseline else "baseline removed")

@@ -1,0 +1,52 @@
+"""The event log of a source."""
+
+from collections.abc import Iterable
+
+from textual.widget import Widget
+
+from concwatch.lab.snapshot import Snapshot
+from concwatch.ui.layout import FRAME, Layout
+from concwatch.ui.panels.panel import Panel
+from concwatch.ui.source import Source
+from concwatch.ui.widgets.event_view import SHOWN, EventView
+
+
+class EventPanel(Panel):
+    """Shows the last events."""
+
+    def __init__(self, source: Source, most: int = SHOWN, rows: int | None = None) -> None:
+        """Create the panel.
+
+        Args:
+            source: whose events to show.
+            most: the maximum number of events.
+            rows: a fixed number of rows; None for as many as the events need.
+        """
+        self._source, self._most = source, most
+        self._view = EventView(rows)
+        self._shown = -1
+
+    def widgets(self) -> Iterable[Widget]:
+        """Return the view of the events."""
+        return [self._view]
+
+    @property
+    def new(self) -> bool:
+        """Whether there are events that are not shown."""
+        return self._shown != self._source.events.count
+
+    def place(self, found: Layout) -> None:
+        """Set the height, or leave the events out."""
+        self._view.display = bool(found.events)
+        self._view.styles.height = found.events + FRAME * found.below.framed
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the last events, if there are new ones."""
+        if self.new:
+            self._shown = self._source.events.count
+            events = self._source.events.since(max(0, self._shown - self._most))
+            self._view.show(events, self.screen.colors_of(snapshot))
+
+    def redraw(self) -> None:
+        """Draw the events at the next `show`."""
+        self._shown = -1

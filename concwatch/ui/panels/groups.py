@@ -1,0 +1,117 @@
+"""The groups of the tasks of a watched program."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from textual.widget import Widget
+
+from concwatch.lab.group_status import GroupStatus
+from concwatch.lab.snapshot import Snapshot
+from concwatch.text import plain
+from concwatch.ui.layout import BESIDE_HEIGHT, Layout
+from concwatch.ui.panels.panel import Panel
+from concwatch.ui.panels.processes import ProcessPanel
+from concwatch.ui.widgets.group_table import COLUMNS, MOST, GroupTable
+from concwatch.ui.widgets.process_list import ALL
+from concwatch.units import format_count
+from concwatch.watch.ranking import Function, identity, merge_groups, ranked
+
+ROWS, FEW_ROWS = 8, 4
+"""Rows of the table of groups, and on a low terminal."""
+
+TABLE_HEIGHT = 19
+"""The fewest rows of a terminal with a table of groups."""
+
+WAITS_INTERVAL = 2.0
+"""Seconds between two requests for where the tasks of a group wait, while that is shown."""
+
+
+class GroupPanel(Panel):
+    """Shows the groups of the selected process or of all, and where the tasks of one wait."""
+
+    def __init__(
+        self, processes: ProcessPanel, request_waits: Callable[[Function], object] | None = None
+    ) -> None:
+        """Create the panel.
+
+        Args:
+            processes: the panel with the selected process.
+            request_waits: requests where the tasks of a function wait; None for a recording.
+        """
+        self._processes, self._request = processes, request_waits
+        self._table = GroupTable(self.select, self.sort_by)
+        self._groups: Sequence[GroupStatus] = ()
+        self._row = 0
+        self._selected: Function | None = None  # the first until one is selected
+        self._sorted_by = COLUMNS[0].title
+        self._filter = ""
+        self._waits_shown = False
+
+    def widgets(self) -> Iterable[Widget]:
+        """Return the table."""
+        return [self._table]
+
+    def start(self) -> None:
+        """Start to request again and again where tasks wait, while that is shown."""
+        if self._request is not None:
+            self.screen.set_interval(WAITS_INTERVAL, self._request_waits)
+
+    def place(self, found: Layout) -> None:
+        """Leave the table as high as its groups, and leave it out on the smallest terminals."""
+        self._table.display = self.screen.app.size.height >= TABLE_HEIGHT
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Update the table."""
+        process = self._processes.selected
+        lanes = [lane for lane in snapshot.lanes if lane.on] if process == ALL else [snapshot.lanes[process]]
+        value = next(column.value for column in COLUMNS if column.title == self._sorted_by)
+        groups = merge_groups(group for lane in lanes for group in lane.groups)
+        self._groups = ranked(groups, value, self._filter, MOST)
+        rows_of = {identity(group): row for row, group in enumerate(self._groups)}
+        self._row = rows_of.get(self._selected, 0) if self._selected else 0
+        rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
+        note = f'filter "{plain(self._filter)}"' if self._filter else ""
+        if len(self._groups) > rows:
+            note = f"{note + ' · ' if note else ''}{format_count(self._row + 1)} of {len(self._groups)}"
+        self._table.show(self._groups, self._sorted_by, self._row, rows, self._waits_shown, note)
+
+    def select(self, row: int) -> None:
+        """Select the group in a row of the table; it stays selected when the order changes."""
+        if 0 <= row < len(self._groups):
+            self._row, self._selected = row, identity(self._groups[row])
+        self._request_waits()
+
+    def select_next(self, step: int) -> None:
+        """Select the next (1) or previous (-1) group of the table."""
+        self.select(min(max(0, len(self._groups) - 1), max(0, self._row + step)))
+
+    def sort_by(self, title: str) -> None:
+        """Sort the table by a column."""
+        self._sorted_by = title
+
+    def sort(self, by: int) -> None:
+        """Sort by the next (1) or previous (-1) column."""
+        titles = [column.title for column in COLUMNS]
+        self.sort_by(titles[(titles.index(self._sorted_by) + by) % len(titles)])
+
+    def toggle_waits(self) -> None:
+        """Show or hide where the tasks of the selected group wait."""
+        self._waits_shown = not self._waits_shown
+        self._request_waits()
+
+    def _request_waits(self) -> None:
+        """Request where the tasks of the selected group wait, if that is shown."""
+        if self._waits_shown and self._request is not None and 0 <= self._row < len(self._groups):
+            self._request(identity(self._groups[self._row]))
+
+    def ask_filter(self) -> None:
+        """Ask for a text, and show only groups whose name or file contains it."""
+        self.screen.ask(
+            self._set_filter,
+            "show groups whose name or file contains",
+            self._filter,
+            str.strip,
+            lambda text: f'"{text}"' if text else "all groups",
+        )
+
+    def _set_filter(self, text: str) -> None:
+        self._filter = text

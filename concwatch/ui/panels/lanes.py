@@ -1,0 +1,140 @@
+"""The lanes with their sliders, and the settings that they share."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from textual.widget import Widget
+
+from concwatch.lab.snapshot import Snapshot
+from concwatch.ui.layout import Layout
+from concwatch.ui.panels.panel import SidePanel
+from concwatch.ui.source import LaneSource
+from concwatch.ui.widgets.common_panel import CommonPanel
+from concwatch.ui.widgets.lane_card import LaneCard, LaneControls, RecordedCard
+from concwatch.ui.widgets.sidebar import Sidebar
+from concwatch.ui.widgets.slider import Slider
+from concwatch.units import format_bytes
+
+NAME_CELLS = 8
+"""Minimum width of the column of lane names, in cells."""
+
+
+class LanePanel(SidePanel):
+    """Shows a card for each lane, of which one is selected, and the common settings."""
+
+    def __init__(self, source: LaneSource, refuse: Callable[[], object] | None = None) -> None:
+        """Create the panel.
+
+        Args:
+            source: the lanes.
+            refuse: notifies that nothing can be changed; None if `controls` will be set.
+        """
+        self._source, self._refuse = source, refuse
+        self.controls: LaneControls | None = None
+        """What changes the lanes; None if nothing does."""
+        self._side = Sidebar(id="side")
+        self._cards: list[LaneCard] = []
+        self._settings = CommonPanel(self._press)
+        self._selected = 0
+
+    @property
+    def selected(self) -> int:
+        """Index of the lane that the keys act on."""
+        return self._selected
+
+    def widgets(self) -> Iterable[Widget]:
+        """Create the cards, and the settings below them."""
+        self._cards = self._new_cards()
+        with self._side:
+            yield from self._cards
+            yield self._settings
+
+    def _new_cards(self) -> list[LaneCard]:
+        lanes, colors = self.screen.snapshot.lanes, self.screen.lane_colors
+        name_width = max([NAME_CELLS, *(len(lane.name) + 1 + (len(lanes) > 9) for lane in lanes)])
+        cards = []
+        for index, (lane, color) in enumerate(zip(lanes, colors, strict=True)):
+            maximum = self._source.largest_target(index, lane)
+            rest = (index, lane.name, name_width, maximum, color, index == self._selected)
+            cards.append(
+                LaneCard(self.controls, *rest)
+                if self._refuse is None
+                else RecordedCard(self.select, self._refuse, *rest)
+            )
+        return cards
+
+    def _press(self, key: str) -> object:
+        """Do what the key of a setting does."""
+        return self.screen.keyboard.press(key) if self._refuse is None else self._refuse()
+
+    async def replace(self, selected: int) -> None:
+        """Replace the cards after the lanes of the source have changed, and select lane ``selected``."""
+        async with self.screen.rearranging():
+            await self._side.query(LaneCard).remove()
+            self.screen.use_lanes(self._source.snapshot())
+            self._selected = selected
+            self._cards = self._new_cards()
+            await self._side.mount_all(self._cards, before=0)
+        self.select(selected)
+
+    def select(self, lane: int) -> None:
+        """Select lane ``lane`` (0-based), if there is one."""
+        if lane < len(self._cards):
+            card, screen = self._cards[lane], self.screen
+            self._mark(lane)
+            # Immediately, unlike Widget.focus(): the next key may already be queued.
+            if card.slider in screen.focus_chain:
+                screen.set_focus(card.slider)
+            elif isinstance(screen.focused, Slider):
+                screen.set_focus(None)
+            card.scroll_visible(animate=False)
+
+    def _mark(self, lane: int) -> None:
+        if lane != self._selected:
+            self._selected = lane
+            for index, card in enumerate(self._cards):
+                card.selected = index == lane
+            self.screen.charts.redraw()
+
+    def focused(self, widget: Widget) -> None:
+        """Select the lane whose slider has got the focus."""
+        sliders = [card.slider for card in self._cards]
+        if isinstance(widget, Slider) and widget in sliders:
+            self._mark(sliders.index(widget))
+
+    def rows(self, snapshot: Snapshot) -> int:
+        """Return the number of lanes."""
+        return len(snapshot.lanes)
+
+    def number(self, lane: int) -> int:
+        """Return the number on a lane's card, which is its key if it has only one digit."""
+        return lane + 1
+
+    def on_top(self, lane: int) -> bool:
+        """Return whether a lane is the selected one."""
+        return lane == self._selected
+
+    def held(self) -> Mapping[int, int]:
+        """Return the targets at the sliders that are being dragged, by lane."""
+        held = ((index, card.slider.held) for index, card in enumerate(self._cards))
+        return {index: tasks for index, tasks in held if tasks is not None}
+
+    def place(self, found: Layout) -> None:
+        """Set the rows of the lanes and settings."""
+        self._side.styles.width = found.side
+        self._side.styles.height = "1fr" if found.beside else found.lanes * found.card + found.settings
+        for card in self._cards:
+            card.place(found.card, found.card_width, found.beside, not found.below.table)
+        self._settings.styles.height = found.settings
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Update the cards, the settings, and the total memory."""
+        for index, (card, lane) in enumerate(zip(self._cards, snapshot.lanes, strict=True)):
+            card.show(lane, snapshot.settings.refill, self._source.largest_target(index, lane))
+        self._settings.show(snapshot)
+        used, allowed = format_bytes(snapshot.total_rss), format_bytes(snapshot.budget)
+        self._side.set_subtitle(f"memory: {used} of {allowed}")
+
+    def recolor(self) -> None:
+        """Set the colors of the cards."""
+        for card, color in zip(self._cards, self.screen.lane_colors, strict=True):
+            card.color = color

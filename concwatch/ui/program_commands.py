@@ -1,0 +1,66 @@
+"""The commands for a watched program."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from concwatch.units import format_clock
+from concwatch.watch.watching import Watching
+
+if TYPE_CHECKING:
+    from concwatch.ui.screens.monitor import MonitorScreen
+
+
+class ProgramCommands:
+    """What keys do with a watched program."""
+
+    def __init__(self, watching: Watching, screen: "MonitorScreen", output: Path | None) -> None:
+        """Create the commands.
+
+        Args:
+            watching: the program.
+            screen: where dialogs are opened.
+            output: the file with the program's output; None if it was started elsewhere.
+        """
+        self._watching, self._screen, self._output = watching, screen, output
+
+    def toggle_outcomes(self) -> None:
+        """Start or stop counting how tasks end."""
+        self._watching.set_option("outcomes")
+
+    def toggle_trace(self) -> None:
+        """Start or stop tracing allocations."""
+        self._watching.set_option("trace")
+
+    def ask_note(self) -> None:
+        """Ask for a note and mark the current moment with it."""
+        moment = self._watching.clock()
+        self._screen.ask(
+            lambda text: self._watching.add_note(text, moment),
+            f"a note for {format_clock(moment - self._watching.began)}",
+            "",
+            str.strip,
+            lambda text: f'"{text}"' if text else "a mark without a note",
+        )
+
+    def show_output(self) -> None:
+        """Show the program's output."""
+        from concwatch.ui.screens.text_dialog import TextDialog, tail  # not needed for the first frame
+
+        path = self._output
+        dialog = TextDialog("output of the program", str(path or ""), lambda: tail(path), at_end=True)
+        self._screen.app.push_screen(dialog)
+
+    def show_allocations(self) -> None:
+        """Show the lines that hold traced memory, and how much it has grown since the last time."""
+        from concwatch.ui.screens.text_dialog import TextDialog, traced_text  # as above
+
+        traced = self._watching.request_lines()
+
+        def text() -> str:
+            if not traced:
+                return "nothing is traced: press t to start tracing"
+            lanes = [self._watching.snapshot().lanes[number] for number in traced]
+            return traced_text((lane.name, lane.lines) for lane in lanes) or "taking a snapshot …"
+
+        dialog = TextDialog("lines that hold traced memory", "grown: since they were last shown", text)
+        self._screen.app.push_screen(dialog)

@@ -96,7 +96,7 @@ async def test_many_reports_are_returned_in_batches_and_none_is_lost(run):
 async def test_output_that_is_not_read_blocks_the_worker_and_uses_little_memory(run):
     child = run("line = 'x' * 1000 + '\\n'\nwhile True: sys.stdout.write(line)")
     before = psutil.Process().memory_info().rss
-    await eventually(lambda: child.link._output._paused)
+    await eventually(lambda: child.link._paused)
     await asyncio.sleep(0.1)
     assert psutil.Process().memory_info().rss - before < 20 << 20
     assert await child.receive(Flood) == Flood("sends more than is read: it has to wait")

@@ -18,8 +18,10 @@ ACK_SIZE = plugin.WINDOW // 4
 """Bytes that are received before they are acknowledged."""
 
 
-class ClusterPipe:
+class ClusterPipe(ProcessOutput):
     """A `concwatch.hosts.host.Pipe` to a bridge beside a Dask worker.
+
+    Its pipes are never paused: the plugin stops sending until bytes are acknowledged.
 
     Args:
         order: sends an order and its value to the plugin.
@@ -27,10 +29,9 @@ class ClusterPipe:
     """
 
     def __init__(self, order: Callable[[str, object], None], beat: Callable[[int], None]) -> None:
+        super().__init__()
         self._order, self._beat = order, beat
         self._received: deque[tuple[int, Any]] = deque()
-        # Never paused: the plugin stops sending until bytes are acknowledged.
-        self._output = ProcessOutput(lambda fd: None, lambda fd: None)
         self._unacknowledged = 0
         self._killed: float | None = None
         self._over = False
@@ -43,33 +44,28 @@ class ClusterPipe:
             self.echoed = monotonic()
         self._received.append((what, value))
 
-    @property
-    def error_line(self) -> str:
-        """The line of its standard error so far that best explains its exit."""
-        return self._output.error_line
-
     def arrivals(self, now: float) -> Sequence[Arrival]:
         """Return what has arrived since the last call."""
         while self._received and not self._over:
             what, value = self._received.popleft()
             if what == plugin.EXIT:
                 self._over = True
-                self._output.exited(value)
+                self.exited(value)
             elif what == plugin.FAILED:
-                self._end(one_line(plain(value)))
+                self._stop(one_line(plain(value)))
             else:
                 self._unacknowledged += len(value)
-                self._output.feed(what, value)
+                self.pipe_data_received(what, value)
         if self._killed is not None and not self._over and monotonic() - self._killed > KILL_TIMEOUT:
-            self._end("was ended")
+            self._stop("was ended")
         if self._unacknowledged >= ACK_SIZE and not self._over:
             self._order(plugin.ACK, self._unacknowledged)
             self._unacknowledged = 0
-        return self._output.arrivals()
+        return super().arrivals(now)
 
-    def _end(self, reason: str) -> None:
+    def _stop(self, reason: str) -> None:
         self._over = True
-        self._output.end(Ended(reason, ran=False))
+        self.end(Ended(reason, ran=False))
 
     def send(self, type_: str, **fields: Any) -> None:
         """Send one line; it is dropped once the bridge has ended."""

@@ -1,6 +1,6 @@
 """A worker's output: messages, standard error and its exit, buffered within bounds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
 from concwatch.links.messages import decode, quoted
@@ -15,24 +15,24 @@ NOISE_KEPT = 4_000
 
 
 class ProcessOutput:
-    """Buffers a worker's output until it is polled.
+    """Buffers a worker's output until it is polled: the receiving half of a link to a process."""
 
-    Args:
-        pause: called with the descriptor of a pipe that should not be read until the next poll.
-        resume: called with the descriptor after that poll.
-    """
-
-    def __init__(self, pause: Callable[[int], None], resume: Callable[[int], None]) -> None:
-        self._pause, self._resume = pause, resume
+    def __init__(self) -> None:
         self._lines = PipeLines()
         self._pipes: dict[int, PipeBytes] = {OUT: self._lines, ERR: PipeBytes()}
         self._paused: set[int] = set()
         self._noise = bytearray()
         self._last_noise = b""
-        self._ended: Ended | None = None
+        self._end: Ended | None = None
 
-    def feed(self, fd: int, data: bytes) -> None:
-        """Add bytes read from a pipe."""
+    def pause_pipe(self, fd: int) -> None:
+        """Stop reading a pipe until the next poll; a subclass that can do so overrides this."""
+
+    def resume_pipe(self, fd: int) -> None:
+        """Read a paused pipe again, after that poll."""
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Buffer bytes read from a pipe, and pause it at its limit; asyncio calls this."""
         pipe = self._pipes[fd]
         pipe.feed(data)
         if fd == ERR:
@@ -40,11 +40,11 @@ class ProcessOutput:
             self._noise += data[: max(0, NOISE_KEPT - len(self._noise))]
         if pipe.full and fd not in self._paused:
             self._paused.add(fd)
-            self._pause(fd)
+            self.pause_pipe(fd)
 
     def end(self, ended: Ended) -> None:
         """Set how it ended."""
-        self._ended = ended
+        self._end = ended
 
     def exited(self, status: int) -> None:
         """Set that the process exited with ``status``, explained by its standard error."""
@@ -56,7 +56,7 @@ class ProcessOutput:
         """The line of standard error so far that best explains the exit."""
         return error_line(self._last_noise.decode(errors="replace"))
 
-    def arrivals(self) -> Sequence[Arrival]:
+    def arrivals(self, now: float) -> Sequence[Arrival]:
         """Return what has arrived since the last call, up to a limit."""
         found: list[Arrival] = []
         if self._noise:
@@ -64,14 +64,14 @@ class ProcessOutput:
             self._noise.clear()
         found += self._lines.reports(decode)
         found += self._resume_reading()
-        if self._ended is not None:
+        if self._end is not None:
             flooded, rest = self._lines.waiting, self._lines.rest()
             if flooded:  # decoding all of it could take long
                 found.append(Garbage(f"the last {len(rest):,} bytes that it sent were not read"))
             elif rest.strip():
                 found.append(Garbage(f"ended in the middle of a line: {quoted(rest)}"))
-            found.append(self._ended)
-            self._ended = None
+            found.append(self._end)
+            self._end = None
         return found
 
     def _resume_reading(self) -> Sequence[Arrival]:
@@ -85,5 +85,5 @@ class ProcessOutput:
             pipe.reset()
             if fd in self._paused and not pipe.full:
                 self._paused.remove(fd)
-                self._resume(fd)
+                self.resume_pipe(fd)
         return floods

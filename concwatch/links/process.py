@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from concwatch.agent.json_lines import encode
-from concwatch.links.link import Arrival, Ended
+from concwatch.links.link import Ended
 from concwatch.links.output import ProcessOutput
 from concwatch.system.child import explain_start_error
 from concwatch.system.process import Reading, Sampler
@@ -18,7 +18,7 @@ DRAIN_TIME = 0.5
 """Seconds for which the pipes of an exited worker are still read."""
 
 
-class WorkerProcess(asyncio.SubprocessProtocol):
+class WorkerProcess(ProcessOutput, asyncio.SubprocessProtocol):
     """A `Link` to a child process. Must be created on a running event loop.
 
     Its output is read only as fast as `arrivals` is called: a worker that writes faster blocks on its pipe,
@@ -41,9 +41,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             preamble: bytes to send before any command.
             plain: whether to start it at normal priority and let it outlive this process.
         """
-        self._output = ProcessOutput(
-            lambda fd: self._reader(fd).pause_reading(), lambda fd: self._reader(fd).resume_reading()
-        )
+        super().__init__()
         self._transport: asyncio.SubprocessTransport | None = None
         self._sampler: Sampler | None = None
         self._killed = False
@@ -73,7 +71,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
                     setup.apply(transport.get_pid())
         except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
             self._ended = True
-            self._output.end(Ended(f"could not be started: {explain_start_error(error)}", ran=False))
+            self.end(Ended(f"could not be started: {explain_start_error(error)}", ran=False))
 
     # Called by the event loop.
 
@@ -95,9 +93,13 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             self._write(line)
         self._backlog.clear()
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Buffer received bytes; the buffer pauses a pipe at its limit."""
-        self._output.feed(fd, data)
+    def pause_pipe(self, fd: int) -> None:
+        """Stop reading a pipe until the next poll."""
+        self._reader(fd).pause_reading()
+
+    def resume_pipe(self, fd: int) -> None:
+        """Read a paused pipe again."""
+        self._reader(fd).resume_reading()
 
     def _reader(self, fd: int) -> asyncio.ReadTransport:
         assert self._transport is not None
@@ -115,23 +117,14 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         if self._ended or status is None or self._transport is None:
             return
         self._ended = True
-        self._output.exited(status)
+        self.exited(status)
         self._transport.close()
 
     # Called by a lane.
 
-    def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has arrived since the last call, up to a limit."""
-        return self._output.arrivals()
-
     def reading(self) -> Reading | None:
         """Return a reading of the process; None unless it is running."""
         return self._sampler.read() if self._sampler else None
-
-    @property
-    def error_line(self) -> str:
-        """The line of its standard error so far that best explains its exit."""
-        return self._output.error_line
 
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; it is queued until the process has started, and dropped after its exit."""

@@ -78,8 +78,6 @@ class LockToken:
 class BlockingEngine(BaseEngine):
     """Runs tasks that block threads; subclasses decide how a task gets its thread."""
 
-    can = (*BaseEngine.can, "stack")
-
     bodies: ClassVar[Dict[str, Callable[..., None]]] = {
         **BODIES,
         "sleep": LockToken.sleep,
@@ -111,13 +109,6 @@ class BlockingEngine(BaseEngine):
     def load(self, workload: Workload) -> None:
         """Set the workload of new tasks; a user's function must be a plain one."""
         self._body = load_body(workload, self._token, self.bodies, self.running_target)
-
-    def set_stack(self, size: int) -> None:
-        """Set the stack size, in bytes, of threads started from now on."""
-        try:
-            threading.stack_size(size)
-        except (ValueError, OverflowError):
-            raise ValueError(f"a stack of {size} bytes: expected 0, or 32,768 and more, in pages") from None
 
     def serve(self) -> None:
         """Hold the target."""
@@ -269,12 +260,30 @@ class BlockingEngine(BaseEngine):
             return started
 
 
+def set_stack_size(size: int) -> None:
+    """Set the stack size, in bytes, of threads started from now on; 0 for the system's default.
+
+    Raises:
+        ValueError: the system does not allow this size.
+    """
+    try:
+        threading.stack_size(size)
+    except (ValueError, OverflowError):
+        raise ValueError(f"a stack of {size} bytes: expected 0, or 32,768 and more, in pages") from None
+
+
 class ThreadsEngine(BlockingEngine):
     """Runs each task as a ``threading.Thread``."""
+
+    can = (*BlockingEngine.can, "stack")
 
     # The CPU time that a thread has used before its task begins, mostly waiting for the GIL, counts as the
     # task's.
     bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BlockingEngine.bodies, "spin": spin_until}
+
+    def set_stack(self, size: int) -> None:
+        """Set the stack size, in bytes, of threads started from now on."""
+        set_stack_size(size)
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Start one thread. Raises `RuntimeError` at a limit."""

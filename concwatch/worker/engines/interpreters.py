@@ -12,11 +12,11 @@ import concwatch
 from concwatch.worker.engines.base import CPYTHON_COMMANDS
 from concwatch.worker.engines.bodies import load_body
 from concwatch.worker.engines.interpreter_task import PIPE_BODIES, PipeToken, run
-from concwatch.worker.engines.pool import PoolEngine
+from concwatch.worker.engines.pool import ExecutorEngine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import Executor, Future
     from typing import Any, Callable, Deque, Optional
 
     from concwatch.worker.collector import Collector
@@ -30,12 +30,12 @@ _START = (
 )
 
 
-class InterpretersEngine(PoolEngine):
+class InterpretersEngine(ExecutorEngine):
     """Runs each task as a job of one ``InterpreterPoolExecutor``."""
 
     # Each interpreter has a garbage collector of its own; and CPython 3.14.8 crashed or hung while several
     # interpreters were traced.
-    can = tuple(command for command in PoolEngine.can if command not in CPYTHON_COMMANDS)
+    can = tuple(command for command in ExecutorEngine.can if command not in CPYTHON_COMMANDS)
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
@@ -46,11 +46,11 @@ class InterpretersEngine(PoolEngine):
         self._url: Optional[str] = None
         self._job_ended_bound = partial(self._job_ended, None)  # created once, so that jobs share it
 
-    def new_executor(self, threads: int) -> ThreadPoolExecutor:
+    def new_executor(self, threads: int) -> Executor:
         """Create the executor; an interpreter is created when its thread starts."""
         root = os.path.dirname(concwatch.__path__[0])
         start = _START.format(root=root, path=[folder for folder in sys.path if folder != root])
-        executor: ThreadPoolExecutor = InterpreterPoolExecutor(threads, initializer=exec, initargs=(start,))
+        executor: Executor = InterpreterPoolExecutor(threads, initializer=exec, initargs=(start,))
         return executor
 
     def load(self, workload: Workload) -> None:

@@ -1,16 +1,16 @@
-"""A pool of threads."""
+"""Engines on a pool: their base, and the pool of threads."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
-from concwatch.worker.engines.blocking import BlockingEngine
+from concwatch.worker.engines.blocking import BlockingEngine, set_stack_size
 from concwatch.worker.threads import default_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Executor, Future
     from typing import Callable, Dict, List, Optional
 
     from concwatch.worker.collector import Collector
@@ -18,33 +18,86 @@ if TYPE_CHECKING:
 MAX_THREADS = 100_000
 
 
-class PoolEngine(BlockingEngine):
-    """Runs each task as a job of one ``ThreadPoolExecutor``."""
+class ExecutorEngine(BlockingEngine):
+    """Runs each task as a job of an executor, whose number of threads can be set."""
 
-    can = (*BlockingEngine.can, "threads")
+    can = (*BlockingEngine.can, "stack", "threads")
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._threads = default_threads()
         self._executor = self.new_executor(self._threads)
-        self._waiting: Dict[int, Future[None]] = {}  # jobs not begun, by number, oldest first
-        self._numbers = count()
 
-    def new_executor(self, threads: int) -> ThreadPoolExecutor:
+    def new_executor(self, threads: int) -> Executor:
         """Create the executor."""
-        return ThreadPoolExecutor(threads)
+        raise NotImplementedError
 
     def flags(self) -> List[str]:
         """Return the number of threads."""
         return [f"{self._threads} threads"]
 
-    def queued(self) -> int:
-        """Return the number of jobs that wait for a thread."""
-        return len(self._waiting)
-
     def running_target(self) -> int:
         """Return how many jobs are to run at once."""
         return min(self.tracker.target, self._threads)
+
+    def set_stack(self, size: int) -> None:
+        """Set the stack size, in bytes, of threads started from now on."""
+        set_stack_size(size)
+
+    def _shrink(self, excess: int) -> None:
+        """Cancel the newest waiting jobs first, then running ones if there are still too many."""
+        while excess > 0 and self._cancel_newest():
+            excess -= 1
+        if excess > 0:
+            self._cancel_running()
+        self.wake()
+
+    def _cancel_newest(self) -> bool:
+        """Cancel and count the newest waiting job; return whether there was one."""
+        raise NotImplementedError
+
+    def _cancel_running(self) -> None:
+        """Cancel running jobs while there are too many."""
+        raise NotImplementedError
+
+    def _withdraw(self) -> int:
+        """Cancel all waiting jobs without counting them; return how many."""
+        raise NotImplementedError
+
+    def set_threads(self, count: int) -> None:
+        """Set the number of threads: waiting jobs move to new threads, running ones end on the old."""
+        if not 1 <= count <= MAX_THREADS:
+            raise ValueError(f"{count} threads: expected a number from 1 to {MAX_THREADS:,}")
+        new = self.new_executor(count)
+        with self._lock:  # jobs that end on the old threads are replaced on the new ones
+            old, self._executor, self._threads = self._executor, new, count
+        moving = self._withdraw()
+        old.shutdown(wait=False, cancel_futures=True)
+        for moved in range(moving):
+            try:
+                self.start_one()
+            except (RuntimeError, MemoryError) as error:
+                with self._lock:
+                    self.counts.cancelled += moving - moved
+                self.hit_limit(error)
+                break
+
+
+class PoolEngine(ExecutorEngine):
+    """Runs each task as a job of one ``ThreadPoolExecutor``."""
+
+    def __init__(self, send: Callable[..., None], collector: Collector) -> None:
+        super().__init__(send, collector)
+        self._waiting: Dict[int, Future[None]] = {}  # jobs not begun, by number, oldest first
+        self._numbers = count()
+
+    def new_executor(self, threads: int) -> Executor:
+        """Create the executor."""
+        return ThreadPoolExecutor(threads)
+
+    def queued(self) -> int:
+        """Return the number of jobs that wait for a thread."""
+        return len(self._waiting)
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
@@ -62,14 +115,6 @@ class PoolEngine(BlockingEngine):
             begun = self._waiting.pop(number, None)
         if begun is not None:
             self.run_task(created)
-
-    def _shrink(self, excess: int) -> None:
-        """Cancel the newest waiting jobs first, then running ones if there are still too many."""
-        while excess > 0 and self._cancel_newest():
-            excess -= 1
-        if excess > 0:
-            self._cancel_running()
-        self.wake()
 
     def _cancel_running(self) -> None:
         self._token.release()
@@ -90,21 +135,3 @@ class PoolEngine(BlockingEngine):
             moving = len(self._waiting)
             self._waiting.clear()
         return moving
-
-    def set_threads(self, count: int) -> None:
-        """Set the number of threads: waiting jobs move to new threads, running ones end on the old."""
-        if not 1 <= count <= MAX_THREADS:
-            raise ValueError(f"{count} threads: expected a number from 1 to {MAX_THREADS:,}")
-        new = self.new_executor(count)
-        with self._lock:  # jobs that end on the old threads are replaced on the new ones
-            old, self._executor, self._threads = self._executor, new, count
-        moving = self._withdraw()
-        old.shutdown(wait=False, cancel_futures=True)
-        for moved in range(moving):
-            try:
-                self.start_one()
-            except (RuntimeError, MemoryError) as error:
-                with self._lock:
-                    self.counts.cancelled += moving - moved
-                self.hit_limit(error)
-                break

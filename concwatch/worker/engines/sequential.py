@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from concwatch.worker.engines.base import BaseEngine
 from concwatch.worker.engines.blocking import BlockingEngine
 
 TYPE_CHECKING = False
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 class SequentialEngine(BlockingEngine):
     """Runs one task after another on a single thread; waiting tasks are only a counter."""
 
-    can = BaseEngine.can  # its only thread runs already: its stack cannot be set
-
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._waiting = self._begun = 0
@@ -27,10 +24,6 @@ class SequentialEngine(BlockingEngine):
         self._timed: Deque[Tuple[int, float]] = deque()
         self._begin = threading.Condition(self._lock)
         threading.Thread(target=self._run, name="tasks", daemon=True).start()
-
-    def set_stack(self, size: int) -> None:
-        """Raise `ValueError`: no thread is started for a task."""
-        BaseEngine.set_stack(self, size)
 
     def queued(self) -> int:
         """Return the number of tasks that wait for their turn."""

@@ -222,6 +222,21 @@ def test_hosts_that_are_the_same_machine_share_one_budget():
     assert row.status.fits == web1 + web3 < web1 + web2 + web3
 
 
+def test_the_cores_that_a_folded_row_uses_are_not_used_by_others():
+    same = structs.replace(figures(), boot_id="e2d5")
+    two = bench(WEB1, WEB2, reports={"web1": same, "web2": same})
+    for lane in two.lab.lanes:
+        two.lab.set_target(lane, 10_000)
+    two.until(lambda: all(lane.live == 10_000 for lane in two.lab.lanes))
+    source, taken = LabSource(two.lab), two.lab.snapshot()
+    busy = [
+        structs.replace(lane, sample=structs.replace(lane.sample, cpu=1.5, others=0.5))
+        for lane in taken.lanes
+    ]
+    (row,) = source.by_row(structs.replace(taken, lanes=tuple(busy))).lanes
+    assert row.sample.others == 0.5 - 1.5 / 4
+
+
 def test_no_tasks_are_granted_before_the_host_has_reported():
     silent = bench(WEB1)
     lane = silent.lab.lanes[0]

@@ -130,3 +130,17 @@ async def test_lines_that_hold_traced_memory_are_requested_and_shown(tmp_path):
         s.first.report(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
         await s.advance(1.0)
         await s.sees("/srv/cache.py:12", "8 MiB")
+
+
+async def test_a_selected_process_that_has_ended_shows_no_figures_of_now(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("n", "n")
+        await s.advance()
+        assert "worker.py" in "\n".join(s.processes())
+        before = s.table()[1].split()
+        assert before[2:4] != ["4", "–"]
+        s.bench.watching.lanes[1].end("exited with status 0", s.bench.now)
+        await s.advance(0.5)
+        await s.sees("tasks by function, when the process ended")
+        _, _, live, created, ended, *_ = s.table()[1].split()
+        assert (live, created, ended) == ("4", "–", "–")

@@ -109,6 +109,11 @@ class MachineMeter:
         self._sampler = Sampler()
         self._lane_seconds: dict[Lane, float] = {}  # CPU seconds of each lane's worker at the last reading
 
+    @property
+    def cores(self) -> int:
+        """The number of cores of the machine."""
+        return self._last.cores
+
     def update(self, lanes: Sequence[Lane]) -> None:
         """Read the load, and set for each lane the share of the cores that others used."""
         before, self._last = self._last, self._load()

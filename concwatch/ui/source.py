@@ -141,13 +141,23 @@ class LabSource:
     def _counted_once(
         self, lanes: Sequence[Lane], by_lane: Mapping[Lane, LaneSnapshot]
     ) -> list[LaneSnapshot]:
-        """Return the lanes of a row, of which only the first on each machine has tasks that fit."""
-        parts, machines = [], set[Capacity]()
+        """Return the lanes of a row, adapted where several are on one machine.
+
+        Only the first there has tasks that fit, and the cores that one uses are not used by others.
+        """
+        machines: dict[Capacity, list[Lane]] = {}
         for lane in lanes:
-            part, capacity = by_lane[lane], self._lab.host_of(lane).capacity
-            if capacity in machines:
+            machines.setdefault(self._lab.host_of(lane).capacity, []).append(lane)
+        parts = []
+        for lane in lanes:
+            part, host = by_lane[lane], self._lab.host_of(lane)
+            first, *_ = together = machines[host.capacity]
+            if lane is not first:
                 part = structs.replace(part, status=structs.replace(part.status, fits=0))
-            machines.add(capacity)
+            if len(together) > 1 and part.sample.others:
+                used = sum(by_lane[each].sample.cpu or 0.0 for each in together if each is not lane)
+                others = max(0.0, part.sample.others - used / host.meter.cores)
+                part = structs.replace(part, sample=structs.replace(part.sample, others=others))
             parts.append(part)
         return parts
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import structs
 from textual.widget import Widget
 
 from concwatch.lab.group_status import GroupStatus
@@ -10,7 +11,7 @@ from concwatch.text import plain
 from concwatch.ui.layout import BESIDE_HEIGHT, Layout
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
-from concwatch.ui.widgets.group_table import COLUMNS, MOST, GroupTable
+from concwatch.ui.widgets.group_table import COLUMNS, MOST, OF_NOW, GroupTable
 from concwatch.ui.widgets.process_list import ALL
 from concwatch.units import format_count
 from concwatch.watch.ranking import Function, identity, merge_groups, ranked
@@ -65,6 +66,9 @@ class GroupPanel(Panel):
         lanes = [lane for lane in snapshot.lanes if lane.on] if process == ALL else [snapshot.lanes[process]]
         value = next(column.value for column in COLUMNS if column.title == self._sorted_by)
         groups = merge_groups(group for lane in lanes for group in lane.groups)
+        ended = process != ALL and not snapshot.lanes[process].on
+        if ended:
+            groups = [structs.replace(group, **dict.fromkeys(OF_NOW)) for group in groups]
         self._groups = ranked(groups, value, self._filter, MOST)
         rows_of = {identity(group): row for row, group in enumerate(self._groups)}
         self._row = rows_of.get(self._selected, 0) if self._selected else 0
@@ -72,7 +76,7 @@ class GroupPanel(Panel):
         note = f'filter "{plain(self._filter)}"' if self._filter else ""
         if len(self._groups) > rows:
             note = f"{note + ' · ' if note else ''}{format_count(self._row + 1)} of {len(self._groups)}"
-        self._table.show(self._groups, self._sorted_by, self._row, rows, self._waits_shown, note)
+        self._table.show(self._groups, self._sorted_by, self._row, rows, self._waits_shown, note, ended)
 
     def select(self, row: int) -> None:
         """Select the group in a row of the table; it stays selected when the order changes."""

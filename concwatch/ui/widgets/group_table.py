@@ -70,10 +70,16 @@ COLUMNS: tuple[Column[GroupStatus], ...] = (
 )
 
 
+TITLE, TITLE_AT_END = "tasks by function", "tasks by function, when the process ended"
+
+OF_NOW = ("created_per_second", "ended_per_second", "oldest", "growth", "rss")
+"""The figures of a group that are unknown once its process has ended."""
+
+
 class GroupTable(Table):
     """Shows the groups, sorted by a column."""
 
-    BORDER_TITLE = "tasks by function"
+    BORDER_TITLE = TITLE
 
     _shown: tuple[Sequence[GroupStatus], str, int, int, bool] | None = None
 
@@ -88,7 +94,14 @@ class GroupTable(Table):
         self._select = select
 
     def show(
-        self, groups: Sequence[GroupStatus], sorted_by: str, chosen: int, rows: int, opened: bool, note: str
+        self,
+        groups: Sequence[GroupStatus],
+        sorted_by: str,
+        chosen: int,
+        rows: int,
+        opened: bool,
+        note: str,
+        ended: bool = False,
     ) -> None:
         """Show ``groups`` in their order.
 
@@ -99,7 +112,11 @@ class GroupTable(Table):
             rows: the maximum number of groups to show.
             opened: whether to list where the tasks of the selected group wait.
             note: the text in the lower border.
+            ended: whether they are those of a process at its end.
         """
+        title = TITLE_AT_END if ended else TITLE
+        if self.border_title != title:  # setting it redraws the widget
+            self.border_title = title
         self._shown = (groups, sorted_by, chosen, rows, opened)
         self.update_lines()
         self.set_subtitle(note)

@@ -28,8 +28,8 @@ def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
 
 
 def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
-    """Return further figures of a process: labels and texts."""
-    status, tick = lane.status, lane.tick
+    """Return further figures of a process: labels and texts; those of its tasks only while it runs."""
+    status, tick = lane.status, lane.tick if lane.on else None
     rows = [("runtime", status.runtime or ""), ("note", status.reason), ("loaded", " · ".join(status.flags))]
     if tick is not None:
         rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]

@@ -1,13 +1,18 @@
-"""Calling the commands in this process."""
+"""Calling the commands, in this process or as one of their own."""
 
+import subprocess
 import sys
 
 from click.testing import CliRunner
 
 from concwatch.cli import main
+from concwatch.system.child import concwatch_command
 
 PROGRAM = (sys.executable, "-m", "concwatch")
 """The command line that starts concwatch as a process."""
+
+LIMIT = 60.0
+"""Seconds that a process may take."""
 
 
 def invoke(*arguments, env=None):
@@ -22,3 +27,15 @@ def refused(*arguments, env=None):
     (line,) = done.stderr.splitlines()
     assert line.startswith("concwatch: ")
     return line.removeprefix("concwatch: ")
+
+
+def watch(*arguments, **options):
+    """Run ``concwatch watch`` to its end."""
+    return subprocess.run(
+        concwatch_command("watch", *arguments),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+        **options,
+    )

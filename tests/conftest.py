@@ -12,9 +12,9 @@ import pytest
 from hypothesis import settings
 
 from concwatch.lab.host_lanes import LocalMachine
+from concwatch.links.fake import FakeWorkers
 from concwatch.system.machine import Load
 from tests import virtual_time
-from tests.fake import FakeWorkers
 from tests.lab_driver import use_lab
 
 # Every run uses the same examples, so that a failure is due to a change; --hypothesis-profile=explore uses

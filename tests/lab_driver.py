@@ -10,17 +10,34 @@ from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.links.messages import Applied, Ready, Tick
 from concwatch.runtimes.pythons import OLDEST
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
-from tests.fake import FakePages, FakeWorkers
 
 GIB = 1 << 30
 ENGINES = {engine.name: engine for engine in CATALOG}
 TOY = Engine("toy", "one toy", 1_000)
+
+
+class FakePages:
+    """A page server without a process, which has ended once ``how`` is set."""
+
+    def __init__(self):
+        self.how = None
+        self.closed = False
+
+    def url(self, latency):
+        return f"http://fake.invalid/{id(self)}?latency={latency}"
+
+    def ended(self):
+        return self.how
+
+    def close(self):
+        self.closed = True
 
 
 class HandLink:

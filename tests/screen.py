@@ -9,11 +9,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
-from textual import _time, events
-from textual._compositor import Compositor
+from textual import events
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
@@ -27,6 +24,7 @@ from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
+from concwatch.links.fake import FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Arrival, Link
 from concwatch.system.limits import SystemLimit
 from concwatch.system.machine import Load
@@ -40,7 +38,6 @@ from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
 from tests import virtual_time
-from tests.fake import FakeLink, FakeWorkers, Fault
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -124,9 +121,6 @@ class Workers(FakeWorkers):
         link = ScriptedLink(engine, self)
         self.links[engine.name] = link
         return link
-
-
-_time.get_time = virtual_time.now  # the clock of Textual's timers, which sleep on the loop's
 
 
 class Clock:
@@ -303,6 +297,12 @@ class Stage:
             self.app.simulate_key(key)
             await self.settle()
 
+    async def wheel(self, event: type[events.MouseEvent], widget: Widget, offset: tuple[int, int]) -> None:
+        """Turn the mouse wheel over a cell of a widget, as the terminal reports it."""
+        x, y = widget.region.offset + offset
+        self.app.post_message(event(None, x, y, 0, 0, 0, False, False, False))
+        await self.settle()
+
     async def press_at_once(self, *keys: str) -> None:
         """Post keys as `post_keys` does, and wait until they are handled."""
         post_keys(self.app, *keys)
@@ -373,21 +373,11 @@ def pilot_of(pilot: Pilot[None]) -> Pilot[None]:
     return QuickPilot(pilot.app) if virtual else pilot
 
 
-_render_update = Compositor.render_update
-
-
-def _render_in_full_only(self: Compositor, full: bool = False, **options: Any) -> object:
-    self._dirty_regions.clear()
-    return _render_update(self, full, **options) if full else None
-
-
 @asynccontextmanager
 async def running(app: App[None], size: tuple[int, int], headless: bool = True) -> AsyncIterator[Pilot[None]]:
-    """Run an app; a headless one renders no frames, and `Stage.lines` draws what a test reads."""
-    render = _render_in_full_only if headless else _render_update
-    with patch.object(Compositor, "render_update", render):
-        async with app.run_test(headless=headless, size=size, notifications=True) as pilot:
-            yield pilot_of(pilot)
+    """Run an app."""
+    async with app.run_test(headless=headless, size=size, notifications=True) as pilot:
+        yield pilot_of(pilot)
 
 
 def showing(*widgets: Widget) -> App[None]:

@@ -30,11 +30,11 @@ from concwatch.lab.forecast import (
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
+from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
-from tests.fake import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, Bench
 from tests.screen import stage
 from tests.worker_driver import running_lab, until

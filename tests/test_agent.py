@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.agent_driver import EVERY, Monitor, finish, oldest_and_newest
+from tests.agent_driver import EVERY, MANY, Monitor, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
 
@@ -14,72 +14,6 @@ pytestmark = pytest.mark.real
 def monitor():
     with Monitor() as monitor:
         yield monitor
-
-
-MANY = """
-import asyncio, json, sys, threading
-NAMES = [f"job{number}" for number in range(20)]
-for name in NAMES:
-    exec(f"async def {name}(): await asyncio.sleep(0)")
-async def stays(event):
-    await event.wait()
-record = dict.fromkeys(NAMES, 0)
-def jobs():
-    for at in range(1000):
-        name = NAMES[at % 20]
-        record[name] += 1
-        yield globals()[name]()
-def other_loop(loop, running):
-    asyncio.set_event_loop(loop)
-    loop.call_soon(running.set)
-    loop.run_forever()
-async def create_all(loop):
-    asyncio.get_running_loop().set_task_factory(None)
-    for _ in range(10):
-        await asyncio.gather(*jobs())
-    if sys.version_info >= (3, 11):
-        async with asyncio.TaskGroup() as group:
-            for job in jobs():
-                group.create_task(job, name="a")
-    for job in jobs():
-        if sys.version_info >= (3, 12):  # wait_for creates no task
-            record[job.__name__] -= 1
-        await asyncio.wait_for(job, 60)
-    for future in [asyncio.run_coroutine_threadsafe(job, loop) for job in jobs()]:
-        await asyncio.wrap_future(future)
-    def nested():
-        async def inner():
-            await asyncio.gather(*jobs())
-        asyncio.run(inner())
-    await asyncio.get_running_loop().run_in_executor(None, nested)
-    if sys.version_info >= (3, 12):
-        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
-    await asyncio.gather(*jobs())
-async def main():
-    loop, running = asyncio.new_event_loop(), threading.Event()
-    thread = threading.Thread(target=other_loop, args=(loop, running))
-    thread.start()
-    running.wait()
-    for _ in range(int(sys.argv[1])):
-        await create_all(loop)
-    event = asyncio.Event()
-    async def make(): return asyncio.Event()
-    other_event = asyncio.run_coroutine_threadsafe(make(), loop).result()
-    tasks = [asyncio.create_task(stays(event)) for _ in range(3000)]
-    futures = [asyncio.run_coroutine_threadsafe(stays(other_event), loop) for _ in range(7)]
-    print(json.dumps(record), flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    event.set()
-    loop.call_soon_threadsafe(other_event.set)
-    await asyncio.gather(*tasks)
-    for future in futures:
-        await asyncio.wrap_future(future)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
-asyncio.run(main())
-"""
-"""Creates 14,000 to 16,000 tasks a round, prints the count of each coroutine, and holds 3,007 more."""
 
 
 @pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from concwatch.charts.plot import Line, Plot
 from concwatch.lab.unit import BYTES, RATE
+from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.widgets.chart import Chart, PictureRow
 from tests.screen import pilot_of, showing
 
@@ -25,7 +26,7 @@ def rss(*lines, end=60.0, **options):
 
 
 def screen_text(app):
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+    return "\n".join(strip.text for strip in screen_strips(app) or ())
 
 
 def test_a_divided_picture_row_creates_no_reference_cycle():

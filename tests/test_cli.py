@@ -10,11 +10,11 @@ import sys
 import pytest
 
 from concwatch.lab.catalog import CATALOG
+from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke, refused
-from tests.fake import Costs, Fault
 
 RUN = ("run", "asyncio", "--tasks", "5")
 

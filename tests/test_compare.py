@@ -12,10 +12,10 @@ import pytest
 from concwatch.comparing.comparison import Difference
 from concwatch.lab.metrics import EngineFacts, blank_sample
 from concwatch.lab.state import State
+from concwatch.links.fake import Costs
 from concwatch.measure.measured import Measured
 from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused
-from tests.fake import Costs
 
 MACHINE = {
     "system": "Linux 6.1", "architecture": "x86_64", "cores": 2, "memory_total": 24 << 30,

@@ -26,6 +26,7 @@ from concwatch.lab.catalog import SHOWN, find_engines
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.pictures.film import LAST_FRAME_SECONDS
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
@@ -34,7 +35,6 @@ from concwatch.ui.app import ConcwatchApp
 from tests import virtual_time
 from tests.apart import ROOT
 from tests.command_line import invoke, refused
-from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
 from tests.processes import PATIENCE, assert_ended

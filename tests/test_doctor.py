@@ -23,13 +23,13 @@ from concwatch.lab.catalog import CATALOG, find_engines
 from concwatch.lab.forecast import UNBOUND, Fit
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.system.child import ROOT
 from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke
-from tests.fake import Costs, FakeWorkers, Fault
 from tests.lab_driver import Bench
 from tests.low_walls import low_pid_max, low_user_limit
 from tests.processes import assert_ended

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from concwatch.lab import pythons
 from concwatch.lab.catalog import catalog_row, find_engines
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.links.process import WorkerProcess
+from concwatch.runtimes import pythons
 from concwatch.runtimes.building import BuildError
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool

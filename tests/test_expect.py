@@ -8,12 +8,12 @@ import pytest
 
 from concwatch.lab.catalog import find_engines
 from concwatch.lab.unit import UNITS
+from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Outcome, Result
 from concwatch.measure.run import EngineResult
 from tests.command_line import invoke, refused
-from tests.fake import Costs, Fault
 
 # Syntax.
 

@@ -20,11 +20,11 @@ import pytest
 from concwatch.commands.progress import ExperimentProgress
 from concwatch.experiments.loading import decode, load, shipped
 from concwatch.experiments.runner import Runner, Selection
+from concwatch.links.fake import Fault
 from concwatch.links.link import Ended
 from concwatch.system.child import ROOT
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke, refused
-from tests.fake import Fault
 from tests.processes import PATIENCE, assert_ended
 
 TINY = """

@@ -10,11 +10,11 @@ from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import CLOSE_LIMIT, Lab
+from concwatch.links.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import Memory
-from tests.fake import Costs, FakeLink, FakeWorkers, Fault
 from tests.virtual_time import fast, now
 
 GIB = 1 << 30
@@ -193,8 +193,8 @@ def test_a_lab_that_cannot_be_created_skips_its_cell_and_an_internal_error_ends_
 class FailingTasks(FakeLink):
     """A worker with seven failed tasks."""
 
-    def _tick(self):
-        tick = super()._tick()
+    def tick(self):
+        tick = super().tick()
         return replace(tick, created=tick.created + 7, failed=7) if tick.created else tick
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from concwatch.links.fake import FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Reached, Tick
-from tests.fake import FakeLink, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, Bench
 
 

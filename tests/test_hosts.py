@@ -26,6 +26,7 @@ from concwatch.hosts.link import BridgeProgram, is_static
 from concwatch.lab.lab import Lab
 from concwatch.lab.metrics import blank_sample
 from concwatch.lab.state import State
+from concwatch.links.fake import FakeLink
 from concwatch.links.link import Ended, Noise
 from concwatch.links.messages import Building, Built, HostFigures, LimitFigures, Ready
 from concwatch.runtimes.building import build
@@ -38,7 +39,7 @@ from concwatch.system.process import Sampler
 from concwatch.ui.lane_row import LaneRow, combined_sample
 from concwatch.ui.source import LabSource
 from tests.command_line import invoke, refused
-from tests.fake import FakeLink
+from tests.fake_hosts import figures
 from tests.host_driver import (
     PIPED,
     SSHD,
@@ -55,8 +56,8 @@ from tests.host_driver import (
     memory_group,
     remove_group,
 )
-from tests.lab_driver import ENGINES, GIB, Bench, HandLink
-from tests.test_other_pythons import PYTHONS
+from tests.lab_driver import ENGINES, Bench, HandLink
+from tests.other_pythons import PYTHONS
 
 MIB = 1 << 20
 WEB1 = Host("web1", ("env",))
@@ -150,12 +151,6 @@ def test_a_program_that_needs_an_interpreter_is_not_static():
 # Lanes of a lab with fake workers.
 
 
-def figures(available=12 * GIB, walls=()):
-    """Return a bridge's report of its machine."""
-    values = {"cores": 4, "memory_total": 16 * GIB, "memory_available": available, "busy": 0.0, "own": 0.0}
-    return HostFigures(1.0, "box", "Linux 6.1", "x86_64", "CPython 3.9", walls=walls, **values)
-
-
 class HostWorker(FakeLink):
     """A fake worker whose bridge first reports its machine."""
 
@@ -164,12 +159,11 @@ class HostWorker(FakeLink):
         self._report = report
 
     def arrivals(self, now):
-        first = [] if self._began is not None or self._report is None else [self._report]
-        return [*first, *super().arrivals(now)]
+        first, self._report = self._report, None
+        return [*([first] if first else []), *super().arrivals(now)]
 
     def disconnect(self):
-        self._out.append(Ended("nothing received for 4.5 s", lost=True))
-        self._ended = True
+        self.end(Ended("nothing received for 4.5 s", lost=True))
 
 
 def bench(*hosts, reports=None, **options):

@@ -2,26 +2,12 @@
 
 from msgspec import structs
 
-from concwatch.hosts.host import Host
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.lane_card import LaneCard
+from tests.fake_hosts import HostWorkers, figures, hosts
 from tests.lab_driver import ENGINES
-from tests.screen import Workers, stage
-from tests.test_hosts import figures
-
-
-class HostWorkers(Workers):
-    """Fake workers whose bridges report their machines."""
-
-    def __call__(self, engine):
-        link = super().__call__(engine)
-        link.scripted.append(figures())
-        return link
-
-
-def hosts(count):
-    return [Host(f"web{number}", ("env",)) for number in range(1, count + 1)]
+from tests.screen import stage
 
 
 def on(count):

@@ -9,9 +9,9 @@ import pytest
 from concwatch.commands.display import ScreenState, ask_terminal, load_state, save_state, state_path
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
+from concwatch.links.fake import FakeWorkers
 from concwatch.ui.app import ConcwatchApp, InitialState
 from tests import virtual_time
-from tests.fake import FakeWorkers
 from tests.screen import experiment_lab, stage
 
 if sys.platform != "win32":

@@ -10,12 +10,12 @@ from concwatch.lab.events import KEPT, EventLog
 from concwatch.lab.forecast import IDLE, MARGIN, OFFERED, Fit
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
+from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Limit
 from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET
-from tests.fake import Costs, FakePages, FakeWorkers, Fault
-from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, running_lane, tick
+from tests.lab_driver import ENGINES, GIB, Bench, FakePages, end, hand_bench, running_lane, tick
 from tests.worker_driver import running_lab, until
 
 MIB = 1 << 20

@@ -6,8 +6,8 @@ import pytest
 
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
+from concwatch.links.fake import FakeWorkers
 from concwatch.ui.app import ConcwatchApp
-from tests.fake import FakeWorkers
 from tests.screen import experiment_lab, stage
 
 

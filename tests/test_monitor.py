@@ -22,11 +22,11 @@ from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
+from concwatch.links.fake import COSTS, FakeLink, Fault
 from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import COVERED, READING, MonitorScreen
 from concwatch.ui.widgets.chart import Chart
-from tests.fake import COSTS, FakeLink, Fault
 from tests.screen import GOLDEN, Workers, assert_golden, post_keys, stage
 
 MIB = 1 << 20
@@ -467,13 +467,13 @@ async def test_a_stalled_or_failed_lane_shows_it_and_can_recover():
 
 
 async def test_failed_tasks_are_counted_in_card_and_table_at_every_size(monkeypatch):
-    tick = FakeLink._tick
+    tick = FakeLink.tick
 
     def failing(link):
         report = tick(link)
         return structs.replace(report, failed=997_000, created=report.created + 997_000)
 
-    monkeypatch.setattr(FakeLink, "_tick", failing)
+    monkeypatch.setattr(FakeLink, "tick", failing)
     async with stage(settings=Settings(workload="sleep:3600")) as s:
         assert "failed" not in s.text()
         await s.switch_on("asyncio", tasks=1_000_000)
@@ -637,11 +637,9 @@ async def test_the_wheel_moves_a_selected_slider_or_the_window_of_the_charts_and
         await s.run(1)
         for name, target in (("asyncio", 0), ("threads", 1)):  # threads is selected
             slider = s.slider(name)
-            assert await s.pilot._post_mouse_events([MouseScrollUp], slider, offset=(2, 0))
-            await s.settle()
+            await s.wheel(MouseScrollUp, slider, (2, 0))
             assert s.lane(name).target.tasks == target, name
-        assert await s.pilot._post_mouse_events([MouseScrollDown], s.chart("rss"), offset=(20, 3))
-        await s.settle()
+        await s.wheel(MouseScrollDown, s.chart("rss"), (20, 3))
         assert not s.monitor.charts.growing
         await s.sees("charts show", within=s.monitor.query_one("EventView"))
 

@@ -21,6 +21,7 @@ from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
 from concwatch.lab.metrics import BY_NAME, CAVEATS, LISTED, METRICS, MetricSource, Sample
 from concwatch.lab.settings import Settings
+from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.links.messages import Tick
 from concwatch.measure.expect import EXPECTABLE
 from concwatch.measure.run import EngineResult, RunSession
@@ -32,7 +33,6 @@ from concwatch.system.child import ROOT
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
-from tests.fake import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, GIB
 from tests.virtual_time import fast
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.test_watch_command import LIMIT, watch
+from tests.command_line import LIMIT, watch
 
 pytestmark = pytest.mark.real
 

@@ -5,10 +5,10 @@ import pytest
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.host_lanes import LocalMachine
 from concwatch.lab.lab import Lab
+from concwatch.links.fake import FakeWorkers
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.race import RaceScreen
 from concwatch.ui.widgets.chart import Chart
-from tests.fake import FakeWorkers
 from tests.screen import MEMORY, stage
 from tests.virtual_time import now
 

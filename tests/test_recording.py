@@ -26,6 +26,7 @@ from concwatch.lab.metrics import COLUMNS, LISTED, LaneStatus, blank_sample
 from concwatch.lab.series import BACKFILLED, CHARTED, Series
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
+from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.recordings import format as specification
 from concwatch.recordings import writers
@@ -40,7 +41,6 @@ from concwatch.system.child import ROOT
 from concwatch.system.limits import SystemLimit
 from tests.browser import until
 from tests.command_line import invoke, refused
-from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.processes import PATIENCE

@@ -371,7 +371,7 @@ async def test_hovering_the_line_shows_time_and_mark_and_the_wheel_moves_one_sec
         assert s.transport.tooltip.plain == "00:30.0  [red]x[/] [/]"
         await s.pilot.hover(s.transport, offset=s.cell_offset(width // 2))
         assert s.transport.tooltip.plain.startswith("02:")
-        await s.pilot._post_mouse_events([MouseScrollDown], s.transport, offset=note, button=0)
+        await s.wheel(MouseScrollDown, s.transport, note)
         assert s.at == pytest.approx(101)
 
 

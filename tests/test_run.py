@@ -9,12 +9,12 @@ import pytest
 
 from concwatch.cli import main
 from concwatch.lab.lab import Lab
+from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
 from concwatch.measure.run import RunSession
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke
-from tests.fake import Costs, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, use_lab
 
 MIB = 1 << 20

@@ -5,6 +5,7 @@ from msgspec import structs
 
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.settings import ON_SCREEN, Settings
+from concwatch.links.fake import COSTS
 from concwatch.ui import keys
 from concwatch.ui.layout import CHART, FRAME, layout
 from concwatch.ui.widgets.chart import Chart
@@ -13,10 +14,9 @@ from concwatch.ui.widgets.cost_table import COLUMNS, CostTable
 from concwatch.ui.widgets.event_view import EventView
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
-from tests.fake import COSTS
+from tests.fake_hosts import HostWorkers, hosts
 from tests.lab_driver import ENGINES as ENGINES_BY_NAME
 from tests.screen import Stage, stage
-from tests.test_hosts_screen import HostWorkers, hosts
 
 SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (140, 44), (160, 45), (200, 60), (250, 70))
 ENGINES = [engine for engine in CATALOG if engine.name in COSTS]

@@ -21,11 +21,9 @@ import pytest
 from concwatch.links.injection import process_name
 from concwatch.system.child import concwatch_command
 from concwatch.watch.report import parse_watch_expectation
-from tests.command_line import refused
+from tests.command_line import LIMIT, refused, watch
 
 pytestmark = pytest.mark.real
-
-LIMIT = 60.0
 
 PROGRAM = """
 import asyncio, sys
@@ -63,18 +61,6 @@ def app(tmp_path):
         return str(tmp_path / "app.py")
 
     return write
-
-
-def watch(*arguments, **options):
-    """Run ``concwatch watch`` to its end."""
-    return subprocess.run(
-        concwatch_command("watch", *arguments),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-        **options,
-    )
 
 
 def test_the_report_counts_tasks_and_the_programs_exit_status_is_passed_on(app, tmp_path):

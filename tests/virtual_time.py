@@ -5,7 +5,8 @@ For labs of fake workers, which use the loop's time; not for real processes or t
 
 import asyncio
 import selectors
-import time
+from time import monotonic
+from unittest.mock import patch
 
 
 class _Selector(selectors.SelectSelector):
@@ -39,7 +40,12 @@ def now() -> float:
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
-        return time.monotonic()
+        return monotonic()
+
+
+# Textual's timers sleep on the loop, and read the clock that they find when they are first imported: here.
+with patch("time.monotonic", now):
+    import textual.timer  # noqa: F401
 
 
 def fast(work):

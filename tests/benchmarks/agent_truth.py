@@ -12,9 +12,8 @@ import psutil
 
 from concwatch.watch.session import watched_in_background
 from concwatch.watch.watching import Watching
-from tests.agent_driver import EVERY, Monitor, eventually
+from tests.agent_driver import EVERY, MANY, Monitor, eventually
 from tests.benchmarks.figures import Measured, Row, benchmark
-from tests.test_agent import MANY
 
 VERSIONS = ("3.9", "3.11", "3.12", "3.13", "3.14")
 

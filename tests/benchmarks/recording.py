@@ -14,12 +14,12 @@ from concwatch.lab.catalog import PYTHONS, SHOWN
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
+from concwatch.links.fake import FakeWorkers
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from tests.apart import apart
 from tests.benchmarks.figures import MIB, Measured, Row, benchmark, percentile, quiet, running
 from tests.benchmarks.terminal import CONCWATCH, Terminal
-from tests.fake import FakeWorkers
 from tests.made_recording import NAMES, made_lines
 
 HOUR = int(3600 * DEFAULT_HZ)

@@ -249,7 +249,9 @@ class MonitorScreen(PrestyledScreen[None]):
     @on(MouseScrollDown)
     async def _change_window(self, event: MouseEvent) -> None:
         """Show a shorter or longer time window when the wheel is turned over a chart."""
-        if isinstance(event.widget, Chart):
+        # A terminal's event names no widget.
+        widget, _ = self.get_widget_at(int(event.screen_x), int(event.screen_y))
+        if isinstance(widget, Chart):
             event.stop()
             step = -1 if isinstance(event, MouseScrollUp) else 1
             await self.run(lambda: self.charts.change_window(step))

@@ -1,13 +1,27 @@
-"""A deterministic fake worker for tests and pictures."""
+"""A deterministic fake worker, with all commands of a real one: for tests and for trying the screen."""
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp
+from typing import Protocol
 
-from concwatch.links.link import Arrival, Ended
+from concwatch.links.link import Arrival, Ended, Link
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.system.process import Reading
-from concwatch.worker.workloads import HTTP, WORDS, parse
+from concwatch.worker.workloads import HTTP, WORDS, Workload, parse
+
+
+class FakedEngine(Protocol):
+    """What a fake worker needs to know of its engine."""
+
+    @property
+    def name(self) -> str:
+        """The name in the catalog."""
+
+    @property
+    def threads(self) -> bool:
+        """Whether each task is a thread of the system."""
 
 
 @dataclass(frozen=True)
@@ -57,40 +71,41 @@ class _Counts:
     cancelled: float = 0.0
 
     @property
-    def live(self):
+    def live(self) -> float:
         return self.created - self.completed - self.cancelled
 
 
 class FakeLink:
     """A `Link` whose worker creates, completes and cancels tasks according to its `Costs`."""
 
-    def __init__(self, engine, costs=None, faults=()):
+    def __init__(self, engine: FakedEngine, costs: Costs | None = None, faults: Sequence[Fault] = ()) -> None:
         self.engine = engine
         self.costs = costs or COSTS.get(engine.name, Costs())
-        self.sent = []
+        self.sent: list[tuple[str, dict[str, object]]] = []
         """All commands so far, with their fields."""
-        self._out = deque()
+        self._out: deque[Arrival] = deque()
         self._faults = sorted(faults, key=lambda fault: fault.after, reverse=True)
-        self._began = None
+        self._began: float | None = None
         self._now = self._silent_until = 0.0
         self._counts = _Counts()
-        self._durations = []  # of the cohorts completed since the last tick
-        self._cohorts = deque()  # time of completion and tasks of each, oldest first
-        self._queued = []  # commands received while it was silent
+        self._durations: list[float] = []  # of the cohorts completed since the last tick
+        self._cohorts: deque[tuple[float, float]] = deque()  # when tasks complete, and how many; oldest first
+        self._queued: list[tuple[str, dict[str, object]]] = []  # commands received while it was silent
         self._most_live = 0.0
         self._peak_rss = 0
         self._target = 0
         self._left = 0.0
         self._ending = 0.0  # the fraction of a task that should have ended
-        self._growth = None  # time of the target, and tasks created and cancelled before it
-        self._burst = None  # time of its end, and its report
+        # The time of the target, and the tasks created and cancelled before it.
+        self._growth: tuple[float, float, float] | None = None
+        self._burst: tuple[float, BurstDone] | None = None  # time of its end, and its report
         self._refill, self._trace = True, False
         self._workload = parse("sleep:10")
         self._ended = False
 
     # The interface of a link.
 
-    def send(self, type_, **fields):
+    def send(self, type_: str, **fields: object) -> None:
         """Handle a command at once, or at the end of a silence."""
         self.sent.append((type_, fields))
         if self._ended:
@@ -100,24 +115,24 @@ class FakeLink:
         else:
             self._handle(type_, fields)
 
-    def _handle(self, type_, fields):
+    def _handle(self, type_: str, fields: dict[str, object]) -> None:
         try:
             match type_, fields:
-                case "target", {"tasks": tasks}:
+                case "target", {"tasks": int(tasks)}:
                     self._target = tasks
                     self._left = max(0.0, tasks - self._counts.live)
                     self._growth = self._now, self._counts.created, self._counts.cancelled
-                case "halt", {"wall": wall, "value": value}:
+                case "halt", {"wall": str(wall), "value": int(value)}:
                     self._halt(wall, value, "")
-                case "burst", _:
-                    self._begin_burst(**fields)
+                case "burst", {"tasks": int(tasks), "chunks": int(chunks), "read_after": read_after}:
+                    self._begin_burst(tasks, chunks, read_after is not None)
                 case "stop", _:
                     self.kill()
-                case "workload", _:
-                    self._change_workload(parse(fields["spec"]), fields.get("url"))
-                case "refill", {"on": on}:
+                case "workload", {"spec": str(spec)}:
+                    self._change_workload(parse(spec), fields.get("url"))
+                case "refill", {"on": bool(on)}:
                     self._refill = on
-                case "trace", {"on": on}:
+                case "trace", {"on": bool(on)}:
                     self._trace = on
         except ValueError as error:
             self._out.append(Error(str(error), type_))
@@ -125,14 +140,14 @@ class FakeLink:
             if type_ not in ("target", "halt", "stop", "burst"):
                 self._out.append(Applied(type_, 0.0))
 
-    def arrivals(self, now):
+    def arrivals(self, now: float) -> Sequence[Arrival]:
         """Simulate the time until ``now``, and return the messages sent meanwhile."""
         if self._began is None:
             self._began = self._now = now
             pool = self.engine.name == "pool"
-            can = ("trace", "gc", "trim", "burst", "stack", *(["threads"] if pool else []))
-            if self.costs.heap is not None:
-                can = ("trim", "burst")
+            can: tuple[str, ...] = ("trim", "burst")
+            if self.costs.heap is None:
+                can = ("trace", "gc", "trim", "burst", "stack", *(["threads"] if pool else []))
             flags = ("6 threads",) if pool else ()
             name, runtime = self.engine.name, self.costs.runtime
             self._out.append(Ready(name, runtime, 4242, flags=flags, can=can, workloads=WORDS))
@@ -145,16 +160,16 @@ class FakeLink:
             self._handle(type_, fields)
         found = list(self._out)
         self._out.clear()
-        return found if self._ended else [*found, self._tick()]
+        return found if self._ended else [*found, self.tick()]
 
-    def reading(self):
+    def reading(self) -> Reading | None:
         """Return the memory of the tasks; half the memory of ended tasks is retained."""
         if self._ended or self._began is None:
             return None
         live = self._counts.live
-        size = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
+        size: float = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
         if self._workload.word == "payload":
-            size += self._workload.values[0]
+            size += self._numbers()[0]
         retained = max(0.0, self._most_live * 0.5 - live)
         threads = 3 + (int(live) if self.engine.threads else 0)
         rss = int(self.costs.idle + size * live + self.costs.task * retained)
@@ -162,16 +177,20 @@ class FakeLink:
         cpu = self._counts.created / self.costs.create_rate
         return Reading(rss, 0.02, threads, cpu_seconds=cpu, peak_rss=self._peak_rss)
 
-    def kill(self):
+    def kill(self) -> None:
         """End the worker, even a silent one."""
+        self.end(Ended("killed by SIGKILL"))
+
+    def end(self, end: Ended) -> None:
+        """End the worker or its connection, unless it has ended."""
         if not self._ended:
             self._ended = True
             self._silent_until = self._now
-            self._out.append(Ended("killed by SIGKILL"))
+            self._out.append(end)
 
     # Commands.
 
-    def _change_workload(self, workload, url):
+    def _change_workload(self, workload: Workload, url: object) -> None:
         if workload.word == HTTP and not url:
             raise ValueError(f'workload "{workload.spec}" needs a "url" to fetch: expected http://…')
         self._workload = workload
@@ -179,13 +198,12 @@ class FakeLink:
         self._cohorts.clear()
         self._left = self._target
 
-    def _begin_burst(self, tasks, chunks, read_after, older=0):
-        """Start a burst whose tasks run in ``chunks``, one after another."""
+    def _begin_burst(self, tasks: int, chunks: int, reading: bool) -> None:
+        """Start a burst whose tasks run in ``chunks``, one after another; ``reading``: it reports memory."""
         creating = tasks / self.costs.create_rate
         total = creating + (self._duration() or 0.0) * chunks
         self._counts.created += tasks
         self._cohorts.append((self._now + total, tasks))
-        reading = read_after is not None
         done = BurstDone(
             tasks=tasks,
             create_seconds=creating,
@@ -197,14 +215,14 @@ class FakeLink:
         )
         self._burst = self._now + total, done
 
-    def _halt(self, wall, value, detail):
+    def _halt(self, wall: str, value: int, detail: str) -> None:
         live = int(self._counts.live)
         self._out.append(Limit(live, self._target, wall, value, detail))
         self._target, self._left, self._growth = live, 0.0, None
 
     # Time.
 
-    def _advance(self, now):
+    def _advance(self, now: float) -> None:
         seconds, self._now = max(0.0, now - self._now), now
         if self._ended or now < self._silent_until:
             return
@@ -225,17 +243,17 @@ class FakeLink:
         self._most_live = max(self._most_live, counts.live)
         self._report_reached()
 
-    def _end_some(self, seconds):
+    def _end_some(self, seconds: float) -> None:
         """End tasks of the workload ``churn``, and report durations in the next tick."""
         if self._workload.word == "churn" and self._target:
-            mean = self._target / self._workload.values[0]
+            mean = self._target / self._numbers()[0]
             self._ending += self._counts.live * (1 - exp(-seconds / mean))
             ended = float(int(self._ending))
             self._ending -= ended
             self._counts.completed += ended
             self._durations += [mean * part for part in (0.3, 0.7, 1.2)] if ended else []
 
-    def _cancel(self, excess):
+    def _cancel(self, excess: float) -> None:
         left = float(int(excess))
         self._counts.cancelled += left
         while left and self._cohorts:  # the newest first
@@ -244,7 +262,7 @@ class FakeLink:
                 self._cohorts.append((when, tasks - left))
             left = max(0.0, left - tasks)
 
-    def _grow(self, wanted):
+    def _grow(self, wanted: float) -> None:
         wanted = float(int(wanted if self._refill else min(wanted, self._left)))
         most = self.costs.most
         if most is not None and wanted > most - self._counts.live:
@@ -258,8 +276,13 @@ class FakeLink:
         if wanted and seconds is not None:
             self._cohorts.append((self._now + seconds, wanted))
 
-    def _duration(self):
-        values = [float(value) for value in self._workload.values if isinstance(value, int | float)]
+    def _numbers(self) -> list[float]:
+        """Return the numbers in the workload."""
+        return [float(value) for value in self._workload.values if isinstance(value, int | float)]
+
+    def _duration(self) -> float | None:
+        """Return the seconds a task takes; None if it does not end by itself."""
+        values = self._numbers()
         match self._workload.word:
             case "sleep" | "spin" | "http":
                 return values[0]
@@ -269,7 +292,7 @@ class FakeLink:
                 return 0.0
         return None
 
-    def _report_reached(self):
+    def _report_reached(self) -> None:
         if self._growth is None:
             return
         when, created, cancelled = self._growth
@@ -280,15 +303,16 @@ class FakeLink:
             self._out.append(Reached(self._target, int(counts.live), *changes, max(0.001, self._now - when)))
             self._growth = None
 
-    def _apply_faults(self, now):
-        while self._faults and now - self._began >= self._faults[-1].after:
+    def _apply_faults(self, now: float) -> None:
+        while self._faults and now - (self._began or 0.0) >= self._faults[-1].after:
             fault = self._faults.pop()
             if fault.arrival is not None:
                 self._out.append(fault.arrival)
                 self._ended = self._ended or isinstance(fault.arrival, Ended)
             self._silent_until = max(self._silent_until, now + fault.silence if fault.silence else 0.0)
 
-    def _tick(self):
+    def tick(self) -> Tick:
+        """Return the next report, with the durations since the last one."""
         counts, costs = self._counts, self.costs
         created, completed, cancelled = int(counts.created), int(counts.completed), int(counts.cancelled)
         live = created - completed - cancelled
@@ -317,25 +341,10 @@ class FakeWorkers:
     costs: dict[str, Costs] = field(default_factory=dict)
     faults: dict[str, list[Fault]] = field(default_factory=dict)
     links: dict[str, FakeLink] = field(default_factory=dict)
+    """The link opened last for each engine."""
 
-    def __call__(self, engine):
+    def __call__(self, engine: FakedEngine) -> Link:
+        """Open a link for ``engine``."""
         link = FakeLink(engine, self.costs.get(engine.name), self.faults.get(engine.name, ()))
         self.links[engine.name] = link
         return link
-
-
-class FakePages:
-    """A page server without a process, which has ended once ``how`` is set."""
-
-    def __init__(self):
-        self.how = None
-        self.closed = False
-
-    def url(self, latency):
-        return f"http://fake.invalid/{id(self)}?latency={latency}"
-
-    def ended(self):
-        return self.how
-
-    def close(self):
-        self.closed = True

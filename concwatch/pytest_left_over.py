@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary, ref
 import pytest
 
 from concwatch.agent.counting import COUNTS, CountedGroup, creating_line
-from concwatch.agent.figures import thread_label
 from concwatch.agent.hooks import HOOKS, Replacement
 from concwatch.agent.replacements import named_like
+from concwatch.agent.threads import thread_label
 from concwatch.units import counted
 
 GRACE = 0.5

@@ -174,6 +174,12 @@ def test_threads_executors_and_loop_lag_are_reported(monitor):
     assert tick["executors"] == [{"name": "disk", "threads": 2, "queued": 5}]
     threads = {thread["name"]: thread["count"] for thread in tick["threads"]}
     assert (threads["__main__.poll"], threads["main"], sum(threads.values())) == (3, 1, 6)
+    (poll,) = [thread for thread in tick["threads"] if thread["name"] == "__main__.poll"]
+    assert (poll["file"], poll["line"] > 0) == (f"{monitor.folder}/program.py", True)
+    assert tick.get("files", 3) >= 3
+    process.send("thread_waits", name="__main__.poll")
+    (place,) = process.wait("thread_waits")["waits"]
+    assert (place["in"], place["tasks"]) == ("poll", 3)
     process.tick(lambda tick: tick.get("lag", 0) > 0.1)
 
 

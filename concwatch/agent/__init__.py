@@ -85,8 +85,9 @@ absent.
     ``loops``      list of objects, at most 20, one per running event loop: ``name`` (``"loop 1"``, in the
                    order found), ``kind`` (its class), ``lag``: the longest time in seconds since the last
                    tick from requesting a callback to its call; a callback that is overdue counts too
-    ``threads``    list of objects ``name``, ``count``, at most 20: live threads by target, the rest as
-                   ``"others"``; about once a second
+    ``threads``    list of objects ``name``, ``count``, ``file``, ``line``, at most 20: live threads by the
+                   function that they run, the rest as ``"others"``; twice a second, or less often with many
+    ``files``      open files and sockets, where ``/proc`` tells; about every three seconds
     ``executors``  list of objects ``name``, ``threads``, ``queued``, at most 20: each thread pool
     ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
                    together
@@ -141,6 +142,10 @@ were among them in the report before; `rest` sums up all but the first 200.
     ``oldest``     object ``age`` (seconds), ``where``, ``start`` (the line that created it, or null) of the
                    oldest sampled task, or null
 
+``thread_waits``: the answer to the command: where the threads of a target wait, at most 20 places.
+    ``name``       the requested name
+    ``waits``      as in ``waits``, without ``on``
+
 ``lines``: the answer to the command: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
@@ -158,6 +163,7 @@ Commands, monitor to agent
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
               process's time allows.
 ``waits``     ``group``: the number of a group. Answered by ``waits``.
+``thread_waits``  ``name``: a name of ``threads``. Answered by ``thread_waits``.
 ``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).
 ``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from time import monotonic, perf_counter, process_time
 
 from .counting import COUNTS
 from .names import printable
+from .threads import count_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 20
 """Entries per list; further threads are summed up in one."""
 
-THREADS_INTERVAL = 1.0
-"""Seconds between two readings of all threads; with 10,000 of them one takes some milliseconds."""
+THREADS_INTERVAL, PER_THREAD = 0.5, 1e-4
+"""Seconds between two readings of all threads, and for each thread; 10,000 of them take some milliseconds."""
+
+
+FILES_INTERVAL = 3.0
+"""Seconds between two counts of the open files; with 10,000 of them one takes some milliseconds."""
 
 
 class CollectionTimer:
@@ -74,19 +80,6 @@ class _Probe:
         return worst
 
 
-def thread_label(thread: Any) -> str:
-    """Return the function that a thread runs, or what kind of thread it is."""
-    target = getattr(thread, "_target", None)
-    if target is not None:
-        target = getattr(target, "func", target)  # a partial
-        name = getattr(target, "__qualname__", None) or type(target).__name__
-        return printable(f"{getattr(target, '__module__', '')}.{name}")
-    kind = type(thread)
-    if kind.__module__ == "threading":
-        return {"_MainThread": "main", "_DummyThread": "foreign"}.get(kind.__name__, kind.__name__)
-    return printable(f"{kind.__module__}.{kind.__qualname__}")
-
-
 class Figures:
     """Reads the figures of this process; those that are not available are left out."""
 
@@ -95,6 +88,7 @@ class Figures:
         self._probes: Dict[int, _Probe] = {}
         self._loops_found = 0
         self._threads_due = 0.0
+        self._files_due = 0.0
         self._pools: List[_Pool] = []
 
     def read(self) -> Dict[str, Any]:
@@ -103,7 +97,7 @@ class Figures:
             "gc": round(self.collector.seconds, 6),
             "cpu": round(process_time(), 6),
         }
-        for part in (self._loops, self._threads, self._executors, _limiter, _traced):
+        for part in (self._loops, self._threads, self._files, self._executors, _limiter, _traced):
             try:
                 fields.update(part())
             except Exception:  # other private names in another Python or package
@@ -131,17 +125,17 @@ class Figures:
         threading = sys.modules.get("threading")
         if threading is None or now < self._threads_due:
             return {}
-        self._threads_due = now + THREADS_INTERVAL
-        counts: Dict[str, int] = {}
-        for thread in threading.enumerate():
-            label = thread_label(thread)
-            counts[label] = counts.get(label, 0) + 1
-        ranked = sorted(counts.items(), key=lambda item: -item[1])
-        if len(ranked) > MAX_ENTRIES:
-            rest = sum([count for _, count in ranked[MAX_ENTRIES - 1 :]])
-            ranked = [*ranked[: MAX_ENTRIES - 1], ("others", rest)]
+        threads = threading.enumerate()
+        self._threads_due = now + max(THREADS_INTERVAL, PER_THREAD * len(threads))
         self._pools = _find_pools()
-        return {"threads": [{"name": name, "count": count} for name, count in ranked]}
+        return {"threads": count_threads(threads)}
+
+    def _files(self) -> Dict[str, Any]:
+        now = monotonic()
+        if now < self._files_due:
+            return {}
+        self._files_due = now + FILES_INTERVAL
+        return {"files": len(os.listdir("/proc/self/fd")) - 2}  # without the agent's and that of the list
 
     def _executors(self) -> Dict[str, Any]:
         pools = [pool.read() for pool in self._pools]

@@ -12,6 +12,7 @@ from .process import flags, identity, name
 from .report import ChangedGroups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
 from .starts import STARTS
+from .threads import find_thread_waits
 from .traced import Tracing
 from .waits import find_waits
 
@@ -79,6 +80,7 @@ class AgentSession:
         self._commands: Dict[str, Callable[[Dict[str, Any]], Optional[bool]]] = {
             "rate": self._set_rate,
             "waits": self._request_waits,
+            "thread_waits": self._send_thread_waits,
             "outcomes": lambda fields: HOOKS.set_outcomes(_flag(fields, "on")),
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
             "lines": self._send_lines,
@@ -213,6 +215,10 @@ class AgentSession:
         if len(self._requests) >= MAX_REQUESTS:
             raise ValueError(f"{MAX_REQUESTS} requests are pending already")
         self._requests.append(find_waits(group, lambda report: self._connection.send("waits", **report)))
+        return True
+
+    def _send_thread_waits(self, fields: Dict[str, Any]) -> bool:
+        self._connection.send("thread_waits", **find_thread_waits(str(fields.get("name"))))
         return True
 
     def _send_lines(self, fields: Dict[str, Any]) -> bool:

@@ -199,7 +199,7 @@ class GrowthMeter:
 
     def _measured(self) -> Growth | None:
         points = list(self._windows)[self._warm_up :]
-        if len(points) < LEAST_POINTS and self.is_plain:
+        if len(points) < LEAST_POINTS and self.rises_evenly:
             points = list(self._windows)[-LEAST_POINTS:]
         if len(points) < LEAST_POINTS:
             return None
@@ -217,8 +217,13 @@ class GrowthMeter:
     @property
     def is_plain(self) -> bool:
         """Whether the tasks have grown evenly, without one that has ended, for `PLAIN` windows."""
+        return self.rises_evenly and not any(each.ended for each in list(self._windows)[-PLAIN:])
+
+    @property
+    def rises_evenly(self) -> bool:
+        """Whether the low-water mark has risen evenly for `PLAIN` windows."""
         windows = list(self._windows)[-PLAIN - 1 :]
-        if len(windows) <= PLAIN or any(each.ended for each in windows[1:]):
+        if len(windows) <= PLAIN:
             return False
         steps = [after.fewest - before.fewest for before, after in pairwise(windows)]
         half = PLAIN // 2

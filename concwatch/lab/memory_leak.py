@@ -28,15 +28,19 @@ class MemoryLeakDetector:
     The test is that of a leak of tasks: low-water marks that rise significantly for at least half a minute.
     """
 
-    def __init__(self, log: EventSink, request_lines: Callable[[], None]) -> None:
+    def __init__(
+        self, log: EventSink, request_lines: Callable[[], None], growing: Callable[[], str] = str
+    ) -> None:
         """Create a detector.
 
         Args:
             log: adds an event to the event log.
             request_lines: requests the lines that hold traced memory; the answer goes to `add_lines`.
+            growing: returns the names of what else grows; an empty string if nothing does.
         """
         self._log = log
         self._request_lines = request_lines
+        self._growing = growing
         self._found = False
         self._answers = 0
         self._request_due = math.inf
@@ -76,7 +80,9 @@ class MemoryLeakDetector:
             if growth
             else ""
         )
-        return f"memory grows{rate}, while live tasks do not: something keeps references to what they created"
+        also = self._growing()
+        why = f"{also} grow too" if also else "something keeps references to what they created"
+        return f"memory grows{rate}, while live tasks do not: {why}"
 
     def add_lines(self, found: TracedLines) -> None:
         """Handle an answer; after the second one, log the lines that have grown most since the first."""

@@ -21,7 +21,8 @@ from concwatch.links.messages import BurstDone, TracedLines
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.lab.group_status import GroupStatus
-    from concwatch.links.agent_messages import AgentTick, ThreadCount
+    from concwatch.lab.resource_status import ResourceStatus
+    from concwatch.links.agent_messages import AgentTick
 
 Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """A 64-bit integer, so that other programs can read recordings."""
@@ -548,8 +549,8 @@ class LaneSnapshot(Struct, frozen=True):
     """The tasks of a watched process by function."""
     tick: "AgentTick | None" = None
     """The last report of the agent of a watched process."""
-    threads: "tuple[ThreadCount, ...]" = ()
-    """The live threads of a watched process by target."""
+    resources: "tuple[ResourceStatus, ...]" = ()
+    """What a watched process holds besides its tasks."""
     lines: TracedLines | None = None
     """The lines of a watched process that hold traced memory; None until its agent has answered."""
 

@@ -48,6 +48,8 @@ class ThreadCount(Struct, frozen=True):
 
     name: ShortText
     count: Count
+    file: ShortText = ""
+    line: Count = 0
 
 
 class Executor(Struct, frozen=True):
@@ -90,6 +92,7 @@ class AgentTick(Struct, tag="tick", frozen=True):
     lag: Seconds | None = None
     loops: tuple[LoopLag, ...] = ()
     threads: tuple[ThreadCount, ...] = ()
+    files: Count | None = None
     executors: tuple[Executor, ...] = ()
     limiter: Limiter | None = None
     gc: Seconds | None = None
@@ -186,6 +189,13 @@ class Waits(Struct, tag="waits", frozen=True):
     until: Seconds | None = None
 
 
+class ThreadWaits(Struct, tag="thread_waits", frozen=True):
+    """Where the threads of a target wait, most frequent first."""
+
+    name: ShortText
+    waits: tuple[WaitPlace, ...] = ()
+
+
 class AgentEnd(Struct, tag="end", frozen=True):
     """The process is about to exit."""
 
@@ -195,7 +205,16 @@ class AgentWaiting(Struct, tag="waiting", frozen=True):
 
 
 AgentReport = (
-    AgentReady | AgentWaiting | AgentTick | Groups | Waits | TracedLines | Applied | Error | AgentEnd
+    AgentReady
+    | AgentWaiting
+    | AgentTick
+    | Groups
+    | Waits
+    | ThreadWaits
+    | TracedLines
+    | Applied
+    | Error
+    | AgentEnd
 )
 
 decode_report: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")

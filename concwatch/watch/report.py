@@ -11,6 +11,7 @@ from concwatch.lab.group_status import GroupStatus
 from concwatch.lab.snapshot import Snapshot
 from concwatch.lab.unit import BYTES, COUNT, SECONDS, Unit
 from concwatch.measure.expect import FigureExpectation
+from concwatch.watch.resources import as_json
 from concwatch.watch.watched import WatchedProcess
 from concwatch.watch.watching import Watching
 
@@ -140,7 +141,11 @@ class WatchRecord:
             "at_least": _at_least(lane),
             "lag_p99": lane.lags.quantile(0.99),
             "gc_seconds": tick.gc if tick else None,
-            "leaks": sum(group.leak for group in lane.groups.values()),
+            "leaks": sum(group.leak for group in lane.groups.values())
+            + sum(one.grows for one in lane.resources.all()),
+            "thread_targets": [as_json(one) for one in lane.resources.of("threads")],
+            "executors": [as_json(one) for one in lane.resources.all() if one.report.kind == "jobs"],
+            "files": next((as_json(one) for one in lane.resources.of("files")), None),
             "groups": [
                 _group(group.status, lane)
                 for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)

@@ -27,7 +27,7 @@ from concwatch.links.agent_messages import (
     AgentTick,
     AgentWaiting,
     Groups,
-    ThreadCount,
+    ThreadWaits,
     Waits,
 )
 from concwatch.links.link import Ended, Garbage
@@ -35,6 +35,7 @@ from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading
 from concwatch.watch.group import Group, finite_rate
 from concwatch.watch.host import ProcessReader, WatchedHost
+from concwatch.watch.resources import Resources
 
 STALL = 1.0
 """Seconds without a report after which a process is stalled; its agent has a thread of its own."""
@@ -82,8 +83,8 @@ class WatchedProcess:
         self.tick: AgentTick | None = None
         self.groups: dict[int, Group] = {}
         """By the agent's number of the group."""
-        self.threads: tuple[ThreadCount, ...] = ()
-        """The live threads by target, as last reported: about once a second."""
+        self.resources = Resources()
+        """What it holds besides its tasks."""
         self.queued_peak: int | None = None
         self.live_peak: int | None = None
         self.lines: TracedLines | None = None
@@ -100,7 +101,9 @@ class WatchedProcess:
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
         self._agent_log = WorkerLog(self._log_event, now)
-        self._memory = MemoryLeakDetector(self._log_event, lambda: self.send("lines"))
+        self._memory = MemoryLeakDetector(
+            self._log_event, lambda: self.send("lines"), lambda: self.resources.growing()
+        )
         self._link: Agent | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._tick_at = now
@@ -194,6 +197,8 @@ class WatchedProcess:
                     self._statuses_due = -math.inf
                     if arrival.group in self.groups:
                         self.groups[arrival.group].add_waits(arrival)
+                case ThreadWaits():
+                    self.resources.add_waits(arrival.name, arrival.waits)
                 case TracedLines():
                     self.lines = arrival
                     self._memory.add_lines(arrival)
@@ -212,7 +217,7 @@ class WatchedProcess:
                         self._lost_at = now
         if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
             self._lost_at = math.inf
-            self.tick, self.groups, self.threads = None, {}, ()
+            self.tick, self.groups, self.resources = None, {}, Resources()
             self._statuses_due = -math.inf
         self._agent_log.summarize(now)
         self._add_sample(now)
@@ -224,7 +229,7 @@ class WatchedProcess:
         # Groups that have not changed are not reported again: their rates and their growth go on to today.
         if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
             self._update_groups(Groups(tick.scan_time, ()))
-        self.threads = tick.threads or self.threads
+        self.resources.update(tick)
         if tick.queued is not None:
             self.queued_peak = max(self.queued_peak or 0, tick.queued)
         if tick.live is not None:
@@ -314,6 +319,19 @@ class WatchedProcess:
                     group.leak = True
                     leaks += 1
 
+    def detect_growth(self, now: float) -> None:
+        """Log which of its threads, queues and files grow without end, and which do not any more."""
+        for one in self.resources.all():
+            if one.withdraw():
+                self._log_event(f"{one.label}: no longer grows", kind="leak_withdrawn")
+            elif one.starts_to_grow:
+                if one.report.kind == "threads" and one.asked_at is None:
+                    one.asked_at = now
+                    self.send("thread_waits", name=one.report.name)
+                elif one.asked_at is None or one.waits is not None or now >= one.asked_at + ANSWER_TIME:
+                    one.grows = True
+                    self._log_event(one.text(), "warning", "leak")
+
     def new_leaks(self) -> list[Group]:
         """Return the marked groups that it has not returned before."""
         leaks = {number for number, group in self.groups.items() if group.leak} - self.reported_leaks
@@ -354,6 +372,6 @@ class WatchedProcess:
             self.sample,
             groups=self._statuses,
             tick=self.tick,
-            threads=self.threads,
+            resources=self.resources.statuses(),
             lines=self.lines,
         )

@@ -213,6 +213,7 @@ class Watching(Observable):
         """Log each leak once."""
         for lane in self.alive:
             lane.detect_leaks(now)
+            lane.detect_growth(now)
             for group in lane.new_leaks():
                 self.log(lane.name, group.leak_text(), "warning", "leak")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from textual.content import Content
 
 from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.resource_status import ResourceKind, ResourceStatus
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
@@ -33,14 +34,11 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
     rows = [("runtime", status.runtime or ""), ("note", status.reason), ("loaded", " · ".join(status.flags))]
     if tick is not None:
         rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
-        rows += [
-            (pool.name, f"{pool.threads} threads · {format_count(pool.queued)} queued")
-            for pool in tick.executors[:3]
-        ]
+        rows += [_resource(one) for one in _of(lane, "jobs")[:3]]
         if tick.limiter is not None:
             used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
             rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
-        rows += [(thread.name, counted(thread.count, "thread")) for thread in lane.threads[:4]]
+        rows += [_resource(one) for one in (*_of(lane, "threads")[:4], *_of(lane, "files")) if one.count]
         retained = f"{counted(tick.retained, 'finished task')} still referenced" if tick.retained else ""
         rows += [
             ("retained", retained),
@@ -48,6 +46,22 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
             ("traced", "" if tick.traced is None else format_bytes(tick.traced)),
         ]
     return [(label, text) for label, text in rows if text]
+
+
+def _of(lane: LaneSnapshot, kind: ResourceKind) -> Sequence[ResourceStatus]:
+    return [one for one in lane.resources if one.kind == kind]
+
+
+def _resource(one: ResourceStatus) -> tuple[str, str]:
+    """Return the label and the text of what a process holds besides its tasks."""
+    count = format_count(one.count)
+    text = {
+        "threads": counted(one.count, "thread"),
+        "jobs": f"{one.threads} threads · {count} queued",
+        "files": count,
+    }[one.kind]
+    grows = "" if one.per_minute is None else f" · +{format_count(round(one.per_minute))} a minute"
+    return "open files" if one.kind == "files" else one.name, f"{text}{grows}"
 
 
 class ProcessSidebar(Sidebar):

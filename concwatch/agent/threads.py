@@ -1,0 +1,97 @@
+"""The threads of this process by the function that they run, and the lines at which they wait."""
+
+from __future__ import annotations
+
+import sys
+
+from .counting import is_own, name_of
+from .names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any, Dict, List, Optional, Tuple
+
+MAX_TARGETS = 20
+"""Targets per report; the threads of further ones are summed up in one."""
+
+MAX_PLACES = 20
+"""Places that an answer has."""
+
+MAX_DEPTH = 100
+"""Frames of a thread that are looked at."""
+
+
+def _target(thread: Any) -> Any:
+    """Return the function that a thread runs; None if it was given none."""
+    target = getattr(thread, "_target", None)
+    return getattr(target, "func", target)  # a partial
+
+
+def thread_label(thread: Any) -> str:
+    """Return the function that a thread runs, or what kind of thread it is."""
+    target = _target(thread)
+    if target is not None:
+        name = getattr(target, "__qualname__", None) or type(target).__name__
+        return printable(f"{getattr(target, '__module__', '')}.{name}")
+    kind = type(thread)
+    if kind.__module__ == "threading":
+        return {"_MainThread": "main", "_DummyThread": "foreign"}.get(kind.__name__, kind.__name__)
+    return printable(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def _place(thread: Any) -> Tuple[str, int]:
+    """Return the file and line of the function that a thread runs; empty and 0 if it is not Python's."""
+    target = _target(thread)
+    if target is None and type(thread).__module__ != "threading":
+        target = type(thread).run
+    code: Optional[CodeType] = getattr(target, "__code__", None)
+    return (printable(code.co_filename), code.co_firstlineno) if code is not None else ("", 0)
+
+
+def count_threads(threads: List[Any]) -> List[Dict[str, Any]]:
+    """Return the threads by target: ``name``, ``count``, ``file`` and ``line``, the most frequent first."""
+    counts: Dict[str, int] = {}
+    first: Dict[str, Any] = {}
+    for thread in threads:
+        label = thread_label(thread)
+        counts[label] = counts.get(label, 0) + 1
+        first.setdefault(label, thread)
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    found: List[Dict[str, Any]] = []
+    for label, count in ranked[: MAX_TARGETS if len(ranked) <= MAX_TARGETS else MAX_TARGETS - 1]:
+        file, line = _place(first[label])
+        found.append({"name": label, "count": count, "file": file, "line": line})
+    rest = sum([count for _, count in ranked[len(found) :]])
+    return [*found, {"name": "others", "count": rest}] if rest else found
+
+
+def find_thread_waits(name: str) -> Dict[str, Any]:
+    """Return the fields of a report on where the threads of a target wait."""
+    threading = sys.modules.get("threading")
+    threads = threading.enumerate() if threading else ()
+    wanted = {thread.ident for thread in threads if thread_label(thread) == name}
+    places: Dict[Tuple[str, str], int] = {}
+    for ident, frame in sys._current_frames().items():  # the only way to the stacks of other threads
+        if ident in wanted:
+            where = _where(frame)
+            places[where] = places.get(where, 0) + 1
+    frame = None  # type: ignore[assignment]  # it would keep its local variables alive
+    ranked = sorted(places.items(), key=lambda item: -item[1])[:MAX_PLACES]
+    return {
+        "name": name,
+        "waits": [{"where": where, "in": inside, "tasks": count} for (where, inside), count in ranked],
+    }
+
+
+def _where(frame: Optional[FrameType]) -> Tuple[str, str]:
+    """Return the innermost line in the program's own code, or in any code, and its function."""
+    innermost = frame
+    for _ in range(MAX_DEPTH):
+        if frame is None or is_own(frame.f_code.co_filename):
+            break
+        frame = frame.f_back
+    found = frame or innermost
+    if found is None:
+        return "", ""
+    return f"{printable(found.f_code.co_filename)}:{found.f_lineno}", name_of(found.f_code)

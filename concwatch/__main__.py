@@ -13,6 +13,7 @@ def main() -> None:
     from concwatch import cli, console
 
     console.fill_missing_streams()
+    console.replace_unencodable()
     cli.main()
 
 

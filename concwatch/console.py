@@ -1,6 +1,7 @@
 """What the commands print, errors, progress and tables, and the standard streams they print to."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,6 +32,13 @@ def fill_missing_streams() -> None:
         if getattr(sys, name) is None:
             # This opens the lowest free descriptor, which is the missing one, as those before it are open.
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # open as long as the program runs
+
+
+def replace_unencodable() -> None:
+    """Make the standard streams replace characters that their encoding, the locale's, does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def is_unwritable(error: OSError) -> bool:

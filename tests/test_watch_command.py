@@ -22,6 +22,7 @@ from concwatch.links.injection import process_name
 from concwatch.system.child import concwatch_command
 from concwatch.watch.report import parse_watch_expectation
 from tests.command_line import LIMIT, refused, watch
+from tests.faults.terminal import Terminal
 
 pytestmark = pytest.mark.real
 
@@ -349,6 +350,17 @@ def test_no_byte_of_fifty_names_reaches_the_report_raw(where, app):
     assert len(names) == 51
     assert all(name.isprintable() for name in names)
     assert all(character >= " " for character in done.stdout.replace("\n", ""))
+
+
+def test_no_byte_of_fifty_names_reaches_the_terminal_raw(app):
+    program = app(NAMES.replace('"2"', '"600"'))
+    command = ("-m", "concwatch", "watch", "--", sys.executable, program)
+    with Terminal(*command, size=(160, 100)) as terminal:
+        terminal.until(lambda: all(f"n{at}" in terminal.text() for at in range(50)), "all names")
+        shown = bytes(terminal.output)
+    for text in ("\x1b]0;title", "\x85", "\u202e", "\u200f", "\x9b", "\u2066"):
+        assert text.encode() not in shown
+    assert b"\xff" not in shown
 
 
 def test_what_the_report_prints_can_be_expected():

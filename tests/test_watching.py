@@ -128,6 +128,7 @@ def test_the_report_has_the_last_figures_of_each_process():
     record = WatchRecord(bench.watching)
     agent = bench.agent(40)
     agent.report_groups(1.0, fetch_page=(3, 10))
+    agent.report(Waits(1, 5, 5, (WaitPlace("/srv/app.py:12", 5),)))
     agent.report(AgentTick(2.0, created=10, live=3, ended=7, failed=2), AgentEnd())
     bench.advance()
     report = record.as_json(["python", "app.py"], 0, 1.0)
@@ -136,6 +137,7 @@ def test_the_report_has_the_last_figures_of_each_process():
     assert expected.items() <= process.items()
     (group,) = process["groups"]
     assert (group["name"], group["line"], group["live"], group["leak"]) == ("fetch_page", 10, 3, False)
+    assert (group["waits"], group["waits_age"]) == ([{"where": "/srv/app.py:12", "tasks": 5}], 1.0)
 
 
 def test_left_over_tasks_are_an_event_at_first_and_when_they_are_ten_times_more():
@@ -219,7 +221,7 @@ def test_figures_of_tasks_that_only_scans_find_are_marked():
     bench = WatchBench()
     record = WatchRecord(bench.watching)
     agent = bench.agent(40)
-    report_group(bench, agent, 1.0, created=60, ended=60, live_peak=10, task_seconds=60.0, direct=60)
+    report_group(bench, agent, 1.0, created=60, ended=60, live_peak=10, direct=60)
     agent.report(AgentTick(2.0, created=60, live=0, ended=60, missed=1490, queued=3))
     bench.advance()
     agent.report(AgentTick(3.0, created=60, live=0, ended=60, missed=1490, queued=0))

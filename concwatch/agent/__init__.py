@@ -113,7 +113,7 @@ were among them in the report before; `rest` sums up all but the first 200.
         ``live_peak``  the highest ``live`` of all scans
         ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans are
                        jittered, so that they are not in step with the program. Absent until three of them
-                       have found a task
+                       have found a task, and where only scans find those that ``direct`` counts
         ``direct``     how many of ``created`` were not counted at their creation: more may have been missed
         ``left_over``, ``destroyed``  as in ``tick``
         ``left_lines``  list of objects ``line``, ``tasks``, at most 5, the most frequent first: the lines

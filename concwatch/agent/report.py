@@ -115,7 +115,7 @@ def _group_fields(group: CountedGroup, figures: Dict[str, int]) -> Dict[str, Any
         "direct": group.direct,
         **figures,
     }
-    if group.found >= LEAST_FOUND:
+    if group.found >= LEAST_FOUND and (not group.direct or group.observed is not None):
         fields["task_seconds"] = round(group.task_seconds, 3)
     oldest = group.oldest()
     if oldest is not None:

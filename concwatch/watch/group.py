@@ -67,6 +67,7 @@ class Group:
         self.report = report
         self.waits: tuple[WaitPlace, ...] | None = None
         """Where its tasks waited when the agent was last asked; None before."""
+        self._waits_time = time
         self.leak = False
         """Whether it was found to grow without an explanation."""
         self.asked_at: float | None = None
@@ -111,8 +112,7 @@ class Group:
     def _mean_life(self) -> tuple[float | None, bool]:
         """Return the mean life, and whether it is only known to be longer than the time it was observed."""
         report = self.report
-        # Those that only scans find have ended in an unknown number.
-        if report.direct or not report.ended or report.task_seconds is None:
+        if not report.ended or report.task_seconds is None:
             return None, False
         seconds = report.task_seconds + report.live * max(0.0, self._time - self._reported)
         observed = self._time - self._began
@@ -168,8 +168,13 @@ class Group:
 
     def add_waits(self, waits: Waits) -> None:
         """Record where its tasks wait, and until when."""
-        self.waits, self.answered = waits.waits, True
+        self.waits, self.answered, self._waits_time = waits.waits, True, self.now
         self._timer = waits.until if waits.looked and waits.timed >= TIMED * waits.looked else None
+
+    @property
+    def waits_age(self) -> float | None:
+        """Seconds since the agent was last asked where its tasks wait; None if it was not."""
+        return None if self.waits is None else self.now - self._waits_time
 
     @property
     def too_early(self) -> bool:

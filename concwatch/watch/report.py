@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import Struct, structs
 
 from concwatch.lab.events import KINDS
-from concwatch.lab.group_status import GroupStatus
 from concwatch.lab.snapshot import Snapshot
 from concwatch.lab.unit import BYTES, COUNT, SECONDS, Unit
 from concwatch.measure.expect import FigureExpectation
+from concwatch.watch.group import Group
 from concwatch.watch.resources import as_json
 from concwatch.watch.watched import WatchedProcess
 from concwatch.watch.watching import Watching
@@ -147,7 +147,7 @@ class WatchRecord:
             "executors": [as_json(one) for one in lane.resources.all() if one.report.kind == "jobs"],
             "files": next((as_json(one) for one in lane.resources.of("files")), None),
             "groups": [
-                _group(group.status, lane)
+                _group(group, lane)
                 for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)
             ],
         }
@@ -168,7 +168,8 @@ def _so_far(count: int | None, lane: WatchedProcess) -> int | None:
     return count if count or lane.alive or lane.exited_normally else None
 
 
-def _group(status: GroupStatus, lane: WatchedProcess) -> dict[str, Any]:
+def _group(group: Group, lane: WatchedProcess) -> dict[str, Any]:
+    status = group.status
     return {
         **{name: getattr(status, name) for name in ("name", "file", "line", "created", "live", "live_peak")},
         "live_at_end": status.live if lane.exited_normally else None,
@@ -178,6 +179,7 @@ def _group(status: GroupStatus, lane: WatchedProcess) -> dict[str, Any]:
         "growth": structs.asdict(status.growth) if status.growth else None,
         "rss": None if status.rss is None else round(status.rss),
         "waits": [{"where": place.where, "tasks": place.tasks} for place in status.waits],
+        "waits_age": None if group.waits_age is None else round(group.waits_age, 3),
         "at_least": list(status.at_least),
         "leak": status.leak,
         "leaks": int(status.leak),

@@ -40,20 +40,23 @@ class GroupMemory:
         self._points: deque[tuple[int, int]] = deque(maxlen=KEPT)
         self._due = -math.inf
         self._slope: tuple[float, float] | None = None
+        self._slope_due = False
 
     def add(self, time: float, live: int, rss: int) -> None:
         """Record live tasks and bytes of RSS at ``time`` in seconds."""
         if time >= self._due:
             self._due = time + WINDOW
             self._points.append((live, rss))
-            # Here, not at each frame: a regression takes longer than drawing the row.
-            self._slope = trend([live for live, _ in self._points], [rss for _, rss in self._points])
+            self._slope_due = True
 
     def at(self, live: int) -> float | None:
         """Return the bytes for ``live`` tasks; None unless the slope is positive beyond its 95 % interval.
 
         Groups whose tasks grow and shrink together are each given the same bytes.
         """
+        if self._slope_due:  # once for each point, not at each frame, and only if it is asked for
+            self._slope_due = False
+            self._slope = trend([live for live, _ in self._points], [rss for _, rss in self._points])
         slope = self._slope
         if slope is None or slope[0] <= slope[1]:
             return None

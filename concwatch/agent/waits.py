@@ -44,10 +44,14 @@ def place(coro: Any) -> Tuple[str, str, str]:
     """
     code, waiting, frame_name = None, None, ""
     awaited, on, found_own = coro, "", False
-    for _ in range(MAX_DEPTH):
+    for depth in range(MAX_DEPTH):
         kind = next((kind for kind in _KINDS if getattr(awaited, kind[0], None) is not None), None)
         if kind is None:
-            on = printable(type(awaited).__name__) if awaited is not None else on
+            kind_name = type(awaited).__name__
+            if kind_name not in ("FutureIter", "NoneType"):
+                on = printable(kind_name)
+            elif kind_name == "FutureIter" and depth == 1:  # else what awaits the future says more
+                on = "Future"
             break
         current = getattr(awaited, kind[0])
         on, own = name_of(current), is_own(current.co_filename)

@@ -61,7 +61,7 @@ def _resource(one: ResourceStatus) -> tuple[str, str]:
         "files": count,
     }[one.kind]
     grows = "" if one.per_minute is None else f" · +{format_count(round(one.per_minute))} a minute"
-    return "open files" if one.kind == "files" else one.name, f"{text}{grows}"
+    return "open files" if one.kind == "files" else one.name.removeprefix("__main__."), f"{text}{grows}"
 
 
 class ProcessSidebar(Sidebar):

@@ -74,6 +74,14 @@ def labels(ticks):
 # Axes.
 
 
+@pytest.mark.parametrize("rows", [5, 6, 7, 8, 9, 10, 12, 14])
+def test_a_logarithmic_axis_of_bytes_is_used_to_half_of_its_height(rows):
+    for least in range(10, 24):
+        for span in range(6, 22, 2):
+            low, high = 1.3 * 2.0**least, 1.3 * 2.0 ** (least + span)
+            assert log_scale(BYTES, low, high, rows).row(high) > 0.49 * (rows - 1), (low, high)
+
+
 @pytest.mark.parametrize(
     ("ticks", "expected"),
     [

@@ -126,7 +126,7 @@ class LogSteps(Struct, frozen=True):
         return [self.value(index, lowest) for index in range(first, last + 1)]
 
 
-BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 4, 5, 6, 8, 10, 20))
+BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20))
 POWERS_OF_TEN = tuple(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9))
 ONE_TWO_FIVE = LogSteps((1, 2, 5), 10.0)
 DECIMAL_LOG_STEPS = (ONE_TWO_FIVE, *POWERS_OF_TEN)
@@ -139,7 +139,7 @@ ROUNDING = 0.1
 
 
 def log_scale(unit: Unit, low: float, high: float, rows: int) -> Scale:
-    """Return the logarithmic scale from ``low`` to ``high`` with the densest ticks that fit on ``rows`` rows.
+    """Return the logarithmic scale that shows ``low`` to ``high`` as high as possible on ``rows`` rows.
 
     The ticks of bytes are a power of two apart, all others go by 1-2-5 or by powers of ten. They are a whole
     number of rows apart, so that a label, its grid line and its value are in the same row.
@@ -152,15 +152,18 @@ def log_scale(unit: Unit, low: float, high: float, rows: int) -> Scale:
         if per_decade and math.log10(values[-1] / values[0]) * per_decade <= rows - 1 + ROUNDING:
             return _log_scale(unit, steps, values, per_decade, rows)
     candidates = BINARY_LOG_STEPS if unit.base == 1024 else POWERS_OF_TEN
+    scales = []
     for steps in candidates:
         values = steps.values(low, high, unit.smallest)
         gap = (rows - 1) // (len(values) - 1)
         if len(values) > 2 and gap >= 2:
-            break
-    else:  # no tick between the ends: the tightest range
-        steps, gap = candidates[0], rows - 1
-        values = steps.values(low, high, unit.smallest)
-        values = [values[0], values[-1]]
+            scales.append(_log_scale(unit, steps, values, gap / math.log10(values[1] / values[0]), rows))
+    if scales:
+        return max(scales, key=lambda scale: scale.rows_per_unit)  # of several, that with the most ticks
+    # No tick between the ends: the tightest range.
+    steps, gap = candidates[0], rows - 1
+    values = steps.values(low, high, unit.smallest)
+    values = [values[0], values[-1]]
     return _log_scale(unit, steps, values, gap / math.log10(values[1] / values[0]), rows)
 
 

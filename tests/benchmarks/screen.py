@@ -51,6 +51,7 @@ def _own_cpu(size: tuple[int, int], seconds: float) -> tuple[float, dict[str, fl
         settings.write_text(HTOP_SETTINGS)
         htop = Terminal("-c", HTOP, env={"HTOPRC": str(settings), "TERM": "xterm-256color"})
         with Terminal(size=size) as screen, htop:
+            screen.patience = 120.0  # other programs may use the cores
             screen.shows("4 uvloop")
             htop.shows("Load average")
             _run_together(3.0, screen, htop)
@@ -195,7 +196,7 @@ TRACING = {"untraced": False, "traced": True}
         row
         for name in TRACING
         for row in (
-            Row(f"keys-{name}", f"key to screen while 1 M start, {name}, p95", "ms", "≤ 100 ms"),
+            Row(f"keys-{name}", f"key to screen while 1 M start, {name}, p95", "ms", "≤ 60 ms"),
             Row(
                 f"spacing-{name}", f"spacing of RSS samples then, {name}, p99", "intervals", "≤ 2.5 intervals"
             ),
@@ -245,7 +246,7 @@ def _first_frame(arguments: tuple[str, ...], texts: tuple[str, ...]) -> float:
         return (terminal.shows(*texts) - terminal.began) * 1e3
 
 
-@benchmark("first-frame", Row("frame", "first whole frame", "ms", "≤ 1.5 ×", "minimal Textual app"))
+@benchmark("first-frame", Row("frame", "first whole frame", "ms", "≤ 1.3 ×", "minimal Textual app"))
 def measure_first_frame(quick: bool) -> Mapping[str, Measured]:
     """Measure both from exec, after one uncounted start of each, which may compile."""
     concwatch = partial(_first_frame, CONCWATCH, ("concwatch", *PARTS))

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from concwatch.links.agent_link import AgentLink
+from concwatch.links.agent_link import AgentLink, SocketTransport
 
 pytestmark = pytest.mark.real_time
 
@@ -27,7 +27,7 @@ def test_the_rest_of_a_partly_sent_command_follows_without_another_command():
     monitor, agent = socket.socketpair()
     agent.setblocking(False)
     with contextlib.closing(agent):
-        link = AgentLink(monitor)
+        link = AgentLink(SocketTransport(monitor), 0)
         with contextlib.closing(link):
             for number in range(COMMANDS):
                 link.send("trace", number=number, text="x" * 100_000 if number % 100 == 0 else "")
@@ -44,8 +44,7 @@ def test_the_rest_of_a_partly_sent_command_follows_without_another_command():
 def test_nothing_is_sent_over_a_closed_connection():
     monitor, agent = socket.socketpair()
     with contextlib.closing(agent):
-        link = AgentLink(monitor)
+        link = AgentLink(SocketTransport(monitor), 0)
         link.close()
         link.send("trace", on=True)
-        assert not link.open
         assert agent.recv(1) == b""

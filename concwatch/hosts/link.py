@@ -15,8 +15,9 @@ from concwatch.hosts.host import Host, Pipe
 from concwatch.links.link import Arrival, Ended, Garbage, Noise
 from concwatch.links.messages import Echo, HostFigures, ProcessFigures, WorkerEnded
 from concwatch.links.process import WorkerProcess
+from concwatch.links.readings import ReportedReadings
 from concwatch.system.child import describe_exit
-from concwatch.system.process import CpuShare, Reading
+from concwatch.system.process import Reading
 
 CONNECT_TIMEOUT = 10.0
 """Seconds that a host may take to answer."""
@@ -137,7 +138,7 @@ class HostLink:
         self._status: int | None = None
         self._broken = ""
         self._reading: Reading | None = None
-        self._share: CpuShare | None = None
+        self._readings = ReportedReadings()
         self._beats: deque[tuple[int, float]] = deque(maxlen=20)
         self._beat_due = 0.0
         self._last_polled = self._began
@@ -160,7 +161,7 @@ class HostLink:
                     self._connected = True
                     found.append(arrival)
                 case ProcessFigures():
-                    self._update_reading(arrival)
+                    self._reading = self._readings.reading(arrival.time, arrival)
                 case Echo():
                     self._update_delay(arrival.number)
                 case WorkerEnded():
@@ -195,18 +196,6 @@ class HostLink:
         if not self._broken:
             self._broken = reason
             self._pipe.kill()
-
-    def _update_reading(self, figures: ProcessFigures) -> None:
-        if self._share is None:
-            self._share = CpuShare(figures.time, figures.cpu_seconds)
-        self._reading = Reading(
-            rss=figures.rss,
-            cpu=self._share.at(figures.time, figures.cpu_seconds),
-            threads=figures.threads,
-            virtual=figures.virtual,
-            cpu_seconds=figures.cpu_seconds,
-            peak_rss=figures.peak_rss,
-        )
 
     def _update_delay(self, number: int) -> None:
         sent = next((time for beat, time in self._beats if beat == number), None)

@@ -11,7 +11,7 @@ from typing import Protocol
 from concwatch.agent.json_lines import encode
 from concwatch.links.agent_messages import AgentReport, decode_report
 from concwatch.links.link import Ended, Garbage
-from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
+from concwatch.links.pipe_bytes import MAX_LINES, PipeLines, decode_lines
 from concwatch.links.private_folder import remove_socket_folder, socket_folder
 
 SOCKET = "agent.sock"
@@ -36,37 +36,70 @@ def peer_credentials(connection: socket.socket) -> tuple[int, int]:
     return pid, user
 
 
-class Agent(Protocol):
-    """A connection to an agent, however it is reached."""
-
-    pid: int
-    """The process at the other end; 0 if unknown."""
+class AgentTransport(Protocol):
+    """What carries the lines of one connection to an agent. Never blocks."""
 
     @property
     def open(self) -> bool:
         """Whether the connection is open."""
         ...
 
-    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
-        """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
+    @property
+    def waiting(self) -> bool:
+        """Whether lines have been received and not been returned."""
         ...
 
-    def send(self, type_: str, **fields: object) -> None:
-        """Send one command."""
+    def lines(self, most: int) -> Sequence[bytes | None]:
+        """Return up to ``most`` received lines; None for one that is too long."""
+        ...
+
+    def send(self, line: bytes) -> None:
+        """Send a line, with its line end."""
         ...
 
     def close(self) -> None:
-        """Close the connection: the agent removes its hooks, and the process goes on."""
+        """Close the connection."""
         ...
 
 
 class AgentLink:
-    """One connection to an agent. Never blocks, and buffers a bounded number of bytes."""
+    """One connection to an agent.
+
+    Args:
+        transport: what carries it.
+        pid: the process at the other end; 0 if unknown.
+    """
+
+    def __init__(self, transport: AgentTransport, pid: int) -> None:
+        self._transport = transport
+        self.pid = pid
+        """The process at the other end; 0 if unknown."""
+        self._end_returned = False
+
+    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
+        """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
+        found: list[AgentReport | Garbage | Ended] = decode_lines(self._transport.lines(most), decode_report)
+        over = not self._transport.open and not self._transport.waiting
+        if over and not self._end_returned and len(found) < most:
+            self._end_returned = True
+            found.append(Ended("the agent's connection ended"))
+        return found
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Send one command; it is dropped once the connection has ended."""
+        if self._transport.open:
+            self._transport.send(encode(type_, **fields))
+
+    def close(self) -> None:
+        """Close the connection: the agent removes its hooks, and the process goes on."""
+        self._transport.close()
+
+
+class SocketTransport:
+    """A connection to an agent on this host. Buffers a bounded number of received bytes."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
-        self.pid = peer_credentials(connection)[0]
-        """The process at the other end; 0 if unknown."""
         self._socket: socket.socket | None = connection
         self._lines = PipeLines()
         self._unsent = b""
@@ -76,46 +109,44 @@ class AgentLink:
         """Whether the connection is open."""
         return self._socket is not None
 
-    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
-        """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
-        self._flush()
-        closed = self._read()
-        found: list[AgentReport | Garbage | Ended] = self._lines.reports(decode_report, most)
-        self._lines.reset()
-        if closed and not self._lines.waiting:
-            self.close()
-            found.append(Ended("the agent's connection ended"))
-        return found
+    @property
+    def waiting(self) -> bool:
+        """Whether lines have been received and not been returned."""
+        return self._lines.waiting
 
-    def _read(self) -> bool:
-        """Read what has arrived. Return whether the other end is closed."""
+    def lines(self, most: int) -> Sequence[bytes | None]:
+        """Return up to ``most`` received lines; None for one that is too long."""
+        self._flush()
+        self._receive()
+        self._lines.reset()
+        return self._lines.lines(most)
+
+    def _receive(self) -> None:
+        """Receive what has arrived; close the socket if the other end is closed."""
         while self._socket is not None and not self._lines.full:
             try:
                 data = self._socket.recv(BLOCK)
             except BlockingIOError:
-                return False
+                return
             except OSError:
-                return True
+                data = b""
             if not data:
-                return True
+                self.close()
             self._lines.feed(data)
-        return self._socket is None
 
-    def send(self, type_: str, **fields: object) -> None:
-        """Send one command; bytes that the socket does not accept at once are sent by `arrivals`."""
-        if self._socket is None:
-            return
-        self._unsent += encode(type_, **fields)
+    def send(self, line: bytes) -> None:
+        """Send a line; bytes that the socket does not accept at once are sent by `lines`."""
+        self._unsent += line
         self._flush()
 
     def _flush(self) -> None:
         """Send as many of the unsent bytes as the socket accepts."""
         if self._unsent and self._socket is not None:
-            with contextlib.suppress(OSError):  # `arrivals` reports the end of the connection
+            with contextlib.suppress(OSError):  # `lines` notices the end of the connection
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]
 
     def close(self) -> None:
-        """Close the connection: the agent removes its hooks, and the process goes on."""
+        """Close the connection."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -149,8 +180,9 @@ class AgentListener:
             except OSError:
                 return found
             try:
-                if peer_credentials(connection)[1] in (os.geteuid(), 0):
-                    found.append(AgentLink(connection))
+                pid, user = peer_credentials(connection)
+                if user in (os.geteuid(), 0):
+                    found.append(AgentLink(SocketTransport(connection), pid))
                     continue
             except OSError:
                 pass

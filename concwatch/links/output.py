@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
 from concwatch.links.messages import decode, quoted
-from concwatch.links.pipe_bytes import PipeBytes, PipeLines
+from concwatch.links.pipe_bytes import PipeBytes, PipeLines, decode_lines
 from concwatch.system.child import describe_exit, error_line
 
 OUT, ERR = 1, 2
@@ -62,7 +62,7 @@ class ProcessOutput:
         if self._noise:
             found.append(Noise(self._noise.decode(errors="replace")))
             self._noise.clear()
-        found += self._lines.reports(decode)
+        found += decode_lines(self._lines.lines(), decode)
         found += self._resume_reading()
         if self._end is not None:
             flooded, rest = self._lines.waiting, self._lines.rest()

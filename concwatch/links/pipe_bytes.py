@@ -1,6 +1,6 @@
 """Bounded buffers for the bytes read from a worker's pipes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from concwatch.agent.json_lines import LONGEST_LINE
@@ -74,21 +74,22 @@ class PipeLines(PipeBytes):
             found.append(None)
         return found
 
-    def reports(self, decode: Callable[[bytes], Any], most: int = MAX_LINES) -> list[Any]:
-        """Decode the next complete lines; a line that ``decode`` rejects becomes `Garbage`."""
-        found: list[Any] = []
-        for line in self.lines(most):
-            if line is None:
-                found.append(Garbage(f"a line longer than {LONGEST_LINE:,} bytes"))
-                continue
-            try:
-                found.append(decode(line) if line.strip() else None)
-            except ValueError as error:
-                found.append(Garbage(str(error)))
-        return [report for report in found if report is not None]
-
     def rest(self) -> bytes:
         """Remove and return all buffered bytes."""
         rest = bytes(self._unread)
         self._unread.clear()
         return rest
+
+
+def decode_lines(lines: Iterable[bytes | None], decode: Callable[[bytes], Any]) -> list[Any]:
+    """Decode lines, of which None is one that is too long; those that ``decode`` rejects become `Garbage`."""
+    found: list[Any] = []
+    for line in lines:
+        if line is None:
+            found.append(Garbage(f"a line longer than {LONGEST_LINE:,} bytes"))
+            continue
+        try:
+            found.append(decode(line) if line.strip() else None)
+        except ValueError as error:
+            found.append(Garbage(str(error)))
+    return [report for report in found if report is not None]

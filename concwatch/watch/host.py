@@ -8,7 +8,7 @@ from typing import Protocol
 from concwatch.agent.inject import script
 from concwatch.agent.places import socket_paths
 from concwatch.lab.snapshot import HostStatus
-from concwatch.links.agent_link import Agent, AgentLink, AgentListener, peer_credentials
+from concwatch.links.agent_link import AgentLink, AgentListener, SocketTransport, peer_credentials
 from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
@@ -37,7 +37,7 @@ class WatchedHost(Protocol):
         """Process the messages received since the last step."""
         return
 
-    def accept(self) -> Sequence[Agent]:
+    def accept(self) -> Sequence[AgentLink]:
         """Return the agents that have connected since the last call."""
         ...
 
@@ -102,7 +102,7 @@ class LocalHost(WatchedHost):
         self._listener = listener
         self._program = program
         self._attached: dict[int, str] = {}  # pid → why it has no agent, or ""
-        self._new: list[Agent] = []
+        self._new: list[AgentLink] = []
 
     def load(self) -> Load:
         """Return the CPU time used by all programs so far."""
@@ -112,7 +112,7 @@ class LocalHost(WatchedHost):
         """Return the current memory of the host."""
         return memory_now()
 
-    def accept(self) -> Sequence[Agent]:
+    def accept(self) -> Sequence[AgentLink]:
         """Return the agents that have connected since the last call."""
         agents, self._new = [*self._new, *self._listener.accept()], []
         return agents
@@ -172,8 +172,9 @@ def connect_to_listening(pid: int) -> AgentLink | None:
         try:
             connection.settimeout(1.0)
             connection.connect(path)
-            if process and peer_credentials(connection)[1] == process.user:
-                return AgentLink(connection)
+            peer, user = peer_credentials(connection)
+            if process and user == process.user:
+                return AgentLink(SocketTransport(connection), peer)
         except OSError:
             pass
         connection.close()

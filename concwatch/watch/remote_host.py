@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from concwatch.agent.json_lines import encode
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink
 from concwatch.lab.host_lanes import RemoteMachine
 from concwatch.lab.snapshot import HostStatus
-from concwatch.links.agent_messages import AgentReport, decode_report
-from concwatch.links.link import Ended, Garbage
+from concwatch.links.agent_link import AgentLink
+from concwatch.links.link import Ended
 from concwatch.links.messages import (
     AgentLine,
     Error,
@@ -24,10 +23,10 @@ from concwatch.links.messages import (
     ProcessRow,
     Started,
 )
-from concwatch.links.pipe_bytes import MAX_LINES
+from concwatch.links.readings import ReportedReadings
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
-from concwatch.system.process import CpuShare, Reading
+from concwatch.system.process import Reading
 from concwatch.text import one_line
 from concwatch.watch.host import WatchedHost
 from concwatch.watch.program import StartedProgram
@@ -42,22 +41,25 @@ MAX_UNREAD = 10_000
 """Reports of one agent that are buffered; older ones are dropped."""
 
 
-class RelayedAgent:
-    """A connection to an agent on a remote host, relayed by the bridge.
+class RelayTransport:
+    """A connection to an agent on a remote host, whose bridge relays it.
 
     Args:
         number: the bridge's number of the connection.
-        pid: the agent's process.
         send: sends a command to the bridge.
     """
 
-    def __init__(self, number: int, pid: int, send: Callable[..., None]) -> None:
-        self.pid = pid
+    def __init__(self, number: int, send: Callable[..., None]) -> None:
         self.open = True
+        """Whether the connection is open."""
         self._number = number
         self._send = send
         self._lines: deque[bytes] = deque(maxlen=MAX_UNREAD)
-        self._end_returned = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether lines have been received and not been returned."""
+        return bool(self._lines)
 
     def feed(self, line: bytes) -> None:
         """Add a line received from the agent; ``null`` ends the connection."""
@@ -66,30 +68,16 @@ class RelayedAgent:
         else:
             self._lines.append(line)
 
-    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
-        """Return at most ``most`` reports received since the last call; `Ended` is the last one."""
-        received: list[AgentReport | Garbage | Ended] = []
-        while self._lines and len(received) < most:
-            try:
-                report = decode_report(self._lines.popleft())
-            except ValueError as error:
-                received.append(Garbage(str(error)))
-                continue
-            if report is not None:
-                received.append(report)
-        if not self.open and not self._lines and not self._end_returned and len(received) < most:
-            self._end_returned = True
-            received.append(Ended("the agent's connection ended"))
-        return received
+    def lines(self, most: int) -> Sequence[bytes]:
+        """Return up to ``most`` received lines."""
+        return [self._lines.popleft() for _ in range(min(most, len(self._lines)))]
 
-    def send(self, type_: str, **fields: object) -> None:
-        """Send a command."""
-        if self.open:
-            line = encode(type_, **fields).decode().rstrip("\n")
-            self._send("agent", connection=self._number, line=line)
+    def send(self, line: bytes) -> None:
+        """Send a line."""
+        self._send("agent", connection=self._number, line=line.decode().rstrip("\n"))
 
     def close(self) -> None:
-        """Close the connection: the agent removes its hooks, and the process continues."""
+        """Close the connection."""
         if self.open:
             self._send("agent", connection=self._number, line=None)
             self.open = False
@@ -132,24 +120,12 @@ class _RowReader:
 
     def __init__(self, last_row: Callable[[], tuple[float, ProcessRow] | None]) -> None:
         self._last_row = last_row
-        self._share: CpuShare | None = None
+        self._readings = ReportedReadings()
 
     def read(self) -> Reading | None:
         """Return the figures of the last report; None if the process has ended."""
         found = self._last_row()
-        if found is None:
-            return None
-        at, row = found
-        if self._share is None:
-            self._share = CpuShare(at, row.cpu_seconds)
-        return Reading(
-            rss=row.rss,
-            cpu=self._share.at(at, row.cpu_seconds),
-            threads=row.threads,
-            virtual=row.virtual,
-            cpu_seconds=row.cpu_seconds,
-            peak_rss=row.peak_rss,
-        )
+        return self._readings.reading(*found) if found else None
 
 
 class RemoteHost(WatchedHost):
@@ -179,8 +155,9 @@ class RemoteHost(WatchedHost):
         if command:
             self._unsent.append(("watch", {"command": list(command), "options": list(options)}))
         self._machine = RemoteMachine()
-        self._agents: dict[int, RelayedAgent] = {}
-        self._new: list[RelayedAgent] = []
+        self._agents: dict[int, tuple[int, RelayTransport]] = {}
+        """By the bridge's number of the connection: the pid of the agent's process, and the connection."""
+        self._new: list[AgentLink] = []
         self._ending = self._ended = False  # the connection
         self._rows_time = 0.0
         self._rows: dict[int, ProcessRow] = {}
@@ -223,20 +200,21 @@ class RemoteHost(WatchedHost):
     def _feed_agent(self, number: int, pid: int, report: msgspec.Raw) -> None:
         line = bytes(report)
         if number not in self._agents and line != b"null":
-            self._agents[number] = RelayedAgent(number, pid, self._send)
-            self._new.append(self._agents[number])
+            transport = RelayTransport(number, self._send)
+            self._agents[number] = pid, transport
+            self._new.append(AgentLink(transport, pid))
         if number in self._agents:
-            self._agents[number].feed(line)
+            self._agents[number][1].feed(line)
 
     def _handle_problem(self, reason: str) -> None:
         self.problem = self.problem or f"{self.host.name}: {one_line(reason)}"
         self._rows.clear()
-        for agent in self._agents.values():
-            agent.open = False
+        for _, transport in self._agents.values():
+            transport.open = False
         if self.program and self.program.status is None:
             self.program.handle_exit(LOST, self.problem)
 
-    def accept(self) -> Sequence[RelayedAgent]:
+    def accept(self) -> Sequence[AgentLink]:
         """Return the agents that have connected since the last call."""
         agents, self._new = self._new, []
         return agents
@@ -265,7 +243,9 @@ class RemoteHost(WatchedHost):
 
     def exists(self, pid: int) -> bool:
         """Return whether a process was in the last report, or its agent is connected."""
-        return pid in self._rows or any(agent.open and agent.pid == pid for agent in self._agents.values())
+        return pid in self._rows or any(
+            agent == pid and transport.open for agent, transport in self._agents.values()
+        )
 
     def load(self) -> Load:
         """Return the CPU time used by all programs as of the last report."""
@@ -288,8 +268,8 @@ class RemoteHost(WatchedHost):
         if program:
             self._send("stop")
             await self._step_until(lambda: program.status is not None)
-        for agent in self._agents.values():
-            agent.close()
+        for _, transport in self._agents.values():
+            transport.close()
         self._link.send("end")
         self._ending = True
         await self._step_until(lambda: False)

@@ -20,7 +20,7 @@ from concwatch.lab.rates import Trailing
 from concwatch.lab.series import Series
 from concwatch.lab.state import State
 from concwatch.lab.worker_log import WorkerLog
-from concwatch.links.agent_link import Agent
+from concwatch.links.agent_link import AgentLink
 from concwatch.links.agent_messages import (
     AgentEnd,
     AgentReady,
@@ -104,7 +104,7 @@ class WatchedProcess:
         self._memory = MemoryLeakDetector(
             self._log_event, lambda: self.send("lines"), lambda: self.resources.growing()
         )
-        self._link: Agent | None = None
+        self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._tick_at = now
         self._groups_time = -math.inf
@@ -134,7 +134,7 @@ class WatchedProcess:
         """Its live tasks; None without an agent."""
         return self.tick.live if self.tick else None
 
-    def connect(self, link: Agent, ready: AgentReady, now: float, name: str = "") -> None:
+    def connect(self, link: AgentLink, ready: AgentReady, now: float, name: str = "") -> None:
         """Observe the process through its agent; ``name`` replaces the name that the agent reports."""
         self._link, self.ready, self._tick_at = link, ready, now
         self._lost_at = math.inf

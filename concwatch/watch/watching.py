@@ -7,7 +7,7 @@ from concwatch.lab.host_lanes import INTERVAL, MachineMeter
 from concwatch.lab.observable import Observable
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
-from concwatch.links.agent_link import Agent
+from concwatch.links.agent_link import AgentLink
 from concwatch.links.agent_messages import AgentReady
 from concwatch.links.link import Ended
 from concwatch.system.memory import MemoryBudget
@@ -67,7 +67,7 @@ class Watching(Observable):
         self._options = {"outcomes": outcomes, "trace": trace}
         self._started_with = dict(self._options)  # the agents of started processes
         self._budget = MemoryBudget(None, host.memory)
-        self._unidentified: list[Agent] = []  # connections whose ``ready`` has not arrived
+        self._unidentified: list[AgentLink] = []  # connections whose ``ready`` has not arrived
         self._by_pid: dict[int, WatchedProcess] = {}
         self._found: Collection[int] = ()
         self._attached: set[int] = set()

@@ -1,0 +1,24 @@
+"""Readings of processes on other hosts, from the figures that bridges report."""
+
+from concwatch.links.messages import ProcessFigures, ProcessRow
+from concwatch.system.process import CpuShare, Reading
+
+
+class ReportedReadings:
+    """Makes readings of one process from its reported figures."""
+
+    def __init__(self) -> None:
+        self._share: CpuShare | None = None
+
+    def reading(self, time: float, figures: ProcessFigures | ProcessRow) -> Reading:
+        """Return the reading at ``time``, in seconds on that host's clock."""
+        if self._share is None:
+            self._share = CpuShare(time, figures.cpu_seconds)
+        return Reading(
+            rss=figures.rss,
+            cpu=self._share.at(time, figures.cpu_seconds),
+            threads=figures.threads,
+            virtual=figures.virtual,
+            cpu_seconds=figures.cpu_seconds,
+            peak_rss=figures.peak_rss,
+        )

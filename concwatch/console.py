@@ -76,7 +76,7 @@ def print_json(value: object) -> None:
 _TONES: Mapping[str, Mapping[str, Any]] = {
     "heading": {"bold": True},
     "good": {"fg": "green"},
-    "doubt": {"fg": "yellow"},
+    "caution": {"fg": "yellow"},
     "bad": {"fg": "red"},
     "quiet": {"dim": True},
     "copy": {"fg": "cyan"},

@@ -16,7 +16,7 @@ class Piece(NamedTuple):
 
     text: str
     tone: str = ""
-    """`heading`, `good`, `doubt`, `bad`, `quiet`, `copy` (a command), or empty."""
+    """`heading`, `good`, `caution`, `bad`, `quiet`, `copy` (a command), or empty."""
 
 
 def cut(text: str, width: int) -> str:

@@ -18,7 +18,7 @@ from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
 from concwatch.text import flat, plain
 from concwatch.units import format_bytes, format_count
 
-TONES = {FINISHED: "good", WRITTEN: "copy", CUT: "doubt", DAMAGED: "bad"}
+TONES = {FINISHED: "good", WRITTEN: "copy", CUT: "caution", DAMAGED: "bad"}
 HEADER = ("file", "started", "length", "samples", "size", "state", "lanes")
 
 

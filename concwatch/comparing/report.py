@@ -41,7 +41,7 @@ def table_lines(comparison: Comparison) -> Iterable[Piece]:
     for line in _sides(comparison):
         yield from wrapped(line, "quiet", "  ")
     for caution in _cautions(comparison):
-        yield from wrapped(f"caution · {caution}", "doubt", "  ")
+        yield from wrapped(f"caution · {caution}", "caution", "  ")
     yield Piece("")
     yield from _grid(_sections(comparison))
     for line in (*_unmatched(comparison), RULE):
@@ -106,7 +106,7 @@ def _sections(comparison: Comparison) -> Mapping[str, Sequence[FigureRow]]:
     found: dict[str, list[FigureRow]] = {}
     failing = set(comparison.failing)
     for subject, difference in comparison.differences.items():
-        tone = "" if not difference.significant else "doubt" if difference.worse_by > 0 else "good"
+        tone = "" if not difference.significant else "caution" if difference.worse_by > 0 else "good"
         tone = "bad" if subject in failing else tone
         cells = _cells(subject, difference)
         row = FigureRow(_label(subject), subject.size or 0, cells, difference.verdict, tone)

@@ -15,7 +15,7 @@ LABEL = 17
 """Columns of the labels on the left."""
 
 Pieces = Sequence[tuple[str, str]]
-"""Pieces of text, each with its tone: heading, good, doubt, bad, quiet, copy (a command), or nothing."""
+"""Pieces of text, each with its tone: heading, good, caution, bad, quiet, copy (a command), or nothing."""
 
 
 COMMAND = re.compile(
@@ -41,7 +41,7 @@ def rows(examination: Examination) -> Iterator[Pieces]:
     if not examination.terminal:
         yield (("  shows the screen without restrictions", "good"),)
     for problem in examination.terminal:
-        yield from (((f"  {line}", "doubt"),) for line in _wrap(problem, WIDTH - 2))
+        yield from (((f"  {line}", "caution"),) for line in _wrap(problem, WIDTH - 2))
     yield ()
     lacking = ", ".join(f"{name} ({extra})" for name, extra in examination.not_installed.items())
     yield from _facts(
@@ -118,11 +118,11 @@ def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:
     for limit in limits:
         start = (f"  {limit.name:{names}}", "quiet")
         if limit.value is None:
-            yield (start, (f"{limit.note:>11}", "doubt" if limit.note == UNKNOWN else "quiet"))
+            yield (start, (f"{limit.note:>11}", "caution" if limit.note == UNKNOWN else "quiet"))
             continue
         cells = "".join(f"{_in_unit(limit.name, n or 0):>11}" for n in (limit.value, limit.used, limit.free))
         mark, tone = ("  ◂ first", "heading") if limit.threads == least else ("", "")
-        yield (start, (cells, ""), (f"{format_count(limit.threads or 0):>11}", tone), (mark, "doubt"))
+        yield (start, (cells, ""), (f"{format_count(limit.threads or 0):>11}", tone), (mark, "caution"))
 
 
 def _in_unit(limit: str, value: int) -> str:

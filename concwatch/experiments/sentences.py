@@ -43,15 +43,15 @@ def _compared(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
         return ""
     size = table.compare.size if table.compare.size in common else max(common)
     this, that = these[size], those[size]
-    at, doubt = f"at {_count(table, size)}", _caveat(this, that)
+    at, caveat = f"at {_count(table, size)}", _caveat(this, that)
     ratio = _over(this.here, that.here)
     if ratio is None:
         takes = [f"{_name(each)} {_verb(table, each)} {_value(table, each)}" for each in (this, that)]
-        return f"{at} {', '.join(takes)}{doubt}"
+        return f"{at} {', '.join(takes)}{caveat}"
     published = _over(this.entry.published, that.entry.published)
     end = "" if published is None else f" (published: {_times(published)})"
     takes = [f"{_name(each)} {_verb(table, each)}" for each in (this, that)]
-    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{doubt}"
+    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{caveat}"
 
 
 def _against_published(table: ExperimentTable, found: Sequence[TableFigure]) -> str:

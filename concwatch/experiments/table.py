@@ -52,7 +52,7 @@ def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
     for row, line, spark in zip(sheet.rows, lines, sparks, strict=True):
         start = f"{line}  {spark}" if spark else line
         indent = " " * (min(len(start), WIDTH // 2) + 2)
-        tone = "quiet" if row.reason else "doubt" if row.remarks else ""
+        tone = "quiet" if row.reason else "caution" if row.remarks else ""
         tone = "bad" if row.figure.state is CellState.FAILED else tone
         yield from wrapped(row.reason or ", ".join(row.remarks), tone, indent, start)
 

@@ -159,7 +159,7 @@ def _built(name: str, task: str, bytes_per_task: int, resolution: int, replaces:
 
 _UVLOOP = "pip install uvloop" if sys.platform != "win32" else "not available on Windows"
 _INTERPRETER = 48 << 20
-"""Grain of a pool of interpreters, each of which uses about 7 MiB."""
+"""Resolution of a pool of interpreters, each of which uses about 7 MiB."""
 
 CATALOG: tuple[Engine, ...] = (
     Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1, churn=100, replaces=1_800),

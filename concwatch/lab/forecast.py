@@ -224,8 +224,8 @@ def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
 
 def _round_down(tasks: int, digits: int = 3) -> int:
     """Round down to three digits, the precision of a forecast."""
-    grain = int(10 ** max(0, len(str(tasks)) - digits))
-    return max(0, tasks // grain * grain)
+    unit = int(10 ** max(0, len(str(tasks)) - digits))
+    return max(0, tasks // unit * unit)
 
 
 def most_files() -> int:

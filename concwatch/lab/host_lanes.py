@@ -120,11 +120,11 @@ class MachineMeter:
         self.own = self._sampler.read()
         self.busy = self._last.busy_since(before)
         for lane in lanes:
-            stats = lane.stats
-            used = stats.reading.cpu_seconds if stats.reading else 0.0
+            reading = lane.stats.reading
+            used = reading.cpu_seconds if reading else 0.0
             last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
             spent = used - last if used >= last else used  # less than before: a new worker
-            stats.others = self._last.others_since(before, spent)
+            lane.set_others(self._last.others_since(before, spent))
 
     def snapshot(self, budget: MemoryBudget) -> Machine:
         """Return the machine's part of a snapshot."""

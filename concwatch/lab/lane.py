@@ -291,6 +291,10 @@ class Lane:
             self.sample = structs.replace(self.sample, live=None)
         self.series.append(self.sample)
 
+    def set_others(self, share: float) -> None:
+        """Set the share of the cores that other programs and lanes used in the last second."""
+        self.stats.others = share
+
     def stalled_for(self, now: float) -> float:
         """Return for how many seconds the worker has been stalled; 0 if it is not."""
         return self.stats.stalled_for(now) if self.state in ACTIVE else 0.0

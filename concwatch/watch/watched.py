@@ -145,6 +145,19 @@ class WatchedProcess:
             self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info", "agent")
         self.waiting = False
 
+    def rename(self, name: str) -> None:
+        """Set the name of the process, which changes when a forked process executes another program."""
+        self.process_name = name
+
+    def explain(self, reason: str) -> None:
+        """Set why it has no agent, or is not watched any longer."""
+        self.reason = reason
+
+    def request_lines(self) -> None:
+        """Ask its agent for the lines that hold traced memory; ``lines`` is None until it has answered."""
+        self.lines = None
+        self.send("lines")
+
     def was_replaced_by(self, ready: AgentReady) -> bool:
         """Return whether another program, executed by this process, has sent ``ready``."""
         before = self.ready.started if self.ready and self.alive and not self.waiting else None

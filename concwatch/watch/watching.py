@@ -185,13 +185,13 @@ class Watching(Observable):
             lane = self._lane(pid, parent, name, now)
             if lane is None:
                 continue
-            lane.process_name = name  # which changes when a forked process executes another program
+            lane.rename(name)
             late = now - lane.began >= AGENT_TIMEOUT
             reason = self.host.why_no_agent(pid) if late or pid in self._attached else ""
             if reason:
                 lane.observe_from_outside(reason)
             elif late:
-                lane.reason = "waits for the program to wake up"
+                lane.explain("waits for the program to wake up")
         for lane in self.alive:
             # Another host's processes are reported later than they announce themselves.
             young = self.host.name and now < lane.began + AGENT_TIMEOUT and not lane.exited_normally
@@ -249,8 +249,7 @@ class Watching(Observable):
         """Ask the agents that trace for the lines that hold memory; return the numbers of their lanes."""
         traced = [lane for lane in self.alive if lane.tick and lane.tick.traced is not None]
         for lane in traced:
-            lane.lines = None
-            lane.send("lines")
+            lane.request_lines()
         return [lane.number for lane in traced]
 
     @property
@@ -266,7 +265,7 @@ class Watching(Observable):
     def leave_daemons(self) -> None:
         """Note of each process that has outlived the program that it is a daemon, which is left running."""
         for lane in self.alive:
-            lane.reason = "runs on as a daemon, not watched any longer"
+            lane.explain("runs on as a daemon, not watched any longer")
             self.log(lane.name, lane.reason, kind="agent")
 
     def close(self) -> None:

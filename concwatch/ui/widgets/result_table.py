@@ -36,8 +36,8 @@ def _status(row: SheetRow, runner: Runner) -> tuple[str, str]:
     if row.reason:
         return (row.reason if runner.finished else "", "$dim")
     spread = "one run" if row.spread == UNKNOWN and figure.state is CellState.DONE else row.spread
-    doubt = ", ".join(row.remarks)
-    return (f"{spread}  {doubt}" if doubt else spread, "$warning" if doubt else "$dim")
+    remarks = ", ".join(row.remarks)
+    return (f"{spread}  {remarks}" if remarks else spread, "$warning" if remarks else "$dim")
 
 
 def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> Content:

@@ -215,6 +215,11 @@ class GrowthMeter:
         self._created = created
 
     @property
+    def is_measuring(self) -> bool:
+        """Whether it has a reading."""
+        return self._until is not None
+
+    @property
     def growth(self) -> Growth | None:
         """The growth of the live tasks over the last two minutes; None while there are too few points."""
         if self._growth_due:  # on demand: few of thousands of groups are in sight

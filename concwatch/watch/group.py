@@ -109,7 +109,7 @@ class Group:
         self.meter.add(time, report.live, report.created)
         if rss is not None:
             self._memory.add(time, report.live, rss)
-        if report.retained is not None:
+        if report.retained or (report.retained is not None and self.retained_meter.is_measuring):
             self.retained_meter.add(time, report.retained, 0)
 
     def _mean_life(self) -> tuple[float | None, bool]:

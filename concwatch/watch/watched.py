@@ -43,6 +43,9 @@ STALL = 1.0
 GROUPS_INTERVAL = 0.2
 """Seconds after which the figures of groups that have not changed are computed anew: their tasks age."""
 
+STATUSES_PER_SECOND = 200
+"""Groups of a process whose figures are computed in a second, at most; those of all at once."""
+
 UNCHANGED = 0.75
 """Seconds after which groups without a new report have not changed; agents report twice a second."""
 
@@ -110,6 +113,7 @@ class WatchedProcess:
         self._groups_time = -math.inf
         self._lost_at = math.inf
         self._statuses: tuple[GroupStatus, ...] = ()
+        self._statuses_next = -math.inf
         self._statuses_due = -math.inf
         try:
             self._reader: ProcessReader | None = host.reader(pid)
@@ -255,7 +259,7 @@ class WatchedProcess:
             self.lags.add((tick.lag,))
 
     def _update_groups(self, groups: Groups) -> None:
-        self._statuses_due = -math.inf
+        self._statuses_due = min(self._statuses_due, self._statuses_next)
         self._groups_time = groups.time
         reports = {report.group: report for report in groups.groups}
         rss = self.reading.rss if self.reading else None
@@ -312,7 +316,7 @@ class WatchedProcess:
 
     def detect_leaks(self, now: float) -> None:
         """Mark the groups that leak, once the agent has answered where their tasks wait."""
-        self._statuses_due = -math.inf
+        self._statuses_due = min(self._statuses_due, self._statuses_next)
         leaks = sum(group.leak for group in self.groups.values())
         for number, group in self.groups.items():
             if group.withdraw():
@@ -377,7 +381,8 @@ class WatchedProcess:
     def snapshot(self, now: float) -> LaneSnapshot:
         """Return the lane at ``now``."""
         if now >= self._statuses_due:
-            self._statuses_due = now + GROUPS_INTERVAL
+            self._statuses_next = now + len(self.groups) / STATUSES_PER_SECOND
+            self._statuses_due = max(now + GROUPS_INTERVAL, self._statuses_next)
             self._statuses = tuple(group.status for group in self.groups.values())
         return LaneSnapshot(
             self.facts,

@@ -18,6 +18,8 @@ from textual.widget import Widget
 
 from concwatch.commands.lab import open_process
 from concwatch.demos.keyboard import key_event
+from concwatch.demos.recording_driver import RecordedTerminal
+from concwatch.demos.screen_strips import screen_strips
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.host_lanes import LocalMachine
@@ -31,8 +33,6 @@ from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.recording_driver import RecordedTerminal
-from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard

@@ -23,6 +23,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.errors import NoWidget
 
+from concwatch.demos.recording_driver import RecordedTerminal
+from concwatch.demos.screen_strips import screen_strips
 from concwatch.pictures import film, glyphs, png
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.cells import CELL_WIDTH, Glyph, read_cells, split_texts
@@ -32,8 +34,6 @@ from concwatch.pictures.palette import MAX_COLORS, make_palette
 from concwatch.pictures.png import PIXELS, PicturesUnavailable, draw_png, to_png
 from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
-from concwatch.ui.recording_driver import RecordedTerminal
-from concwatch.ui.screen_strips import screen_strips
 from tests.screen import stage, svg_lines
 
 GROUND = (41, 41, 41)

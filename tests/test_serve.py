@@ -23,11 +23,11 @@ from aiohttp.test_utils import make_mocked_request
 from PIL import Image
 
 from concwatch.commands import serve
+from concwatch.commands.hangup import HANGUP_STATUS, exit_with_page
 from concwatch.pictures.png import can_draw
 from concwatch.system.child import ROOT
-from concwatch.ui.hangup import HANGUP_STATUS, exit_with_page
-from concwatch.ui.in_page import page_environment
 from concwatch.web import session
+from concwatch.web.in_page import page_environment
 from concwatch.web.listening import listen, url
 from concwatch.web.page_input import InputFilter, clamp_size
 from concwatch.web.site import PAGE, Site, is_allowed
@@ -352,8 +352,8 @@ async def test_the_page_loads_nothing_from_other_sites_and_rejects_their_request
 @pytest.mark.parametrize("make", [os.pipe, socket.socketpair])
 def test_the_screen_gets_sighup_and_then_exits_when_its_input_ends(make, monkeypatch):
     signals, statuses = [], []
-    monkeypatch.setattr("concwatch.ui.hangup.GRACE", 0.01)
-    monkeypatch.setattr("concwatch.ui.hangup.os.kill", lambda *arguments: signals.append(arguments))
+    monkeypatch.setattr("concwatch.commands.hangup.GRACE", 0.01)
+    monkeypatch.setattr("concwatch.commands.hangup.os.kill", lambda *arguments: signals.append(arguments))
     ours, theirs = (end if isinstance(end, int) else end.detach() for end in make())
     exit_with_page(ours, statuses.append)
     assert not signals

@@ -8,12 +8,12 @@ from PIL import Image
 
 from concwatch.charts.symbols import OCTANTS
 from concwatch.charts.ticks import column_of
+from concwatch.demos.screen_strips import screen_strips
 from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, split_texts
 from concwatch.pictures.film import Frame, make_film
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import to_png
 from concwatch.pictures.vectors import PLACEHOLDERS, corner
-from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.screen_vectors import screen_svg, vector_charts
 from tests.screen import stage, svg_lines
 

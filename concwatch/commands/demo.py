@@ -13,6 +13,7 @@ from msgspec import structs
 
 from concwatch.commands import completion
 from concwatch.commands.display import take_terminal, why_no_screen
+from concwatch.commands.hangup import exit_with_terminal
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import cells, max_memory
 from concwatch.commands.signals import run_until_signal
@@ -28,7 +29,6 @@ from concwatch.pictures.png import PicturesUnavailable
 from concwatch.system.child import concwatch_command
 from concwatch.text import unknown_name
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.hangup import exit_with_terminal
 from concwatch.ui.watch_app import WatchApp
 from concwatch.units import format_bytes
 from concwatch.watch.session import watched_in_background

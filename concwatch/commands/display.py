@@ -16,7 +16,7 @@ from concwatch.charts.symbols import ASKED, AUTO, BRAILLE, CHOICES, best_symbols
 from concwatch.charts.table import WINDOWS
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.files import write_atomically
-from concwatch.ui.in_page import in_page, pop_page_size
+from concwatch.web.in_page import in_page, pop_page_size
 
 if sys.platform != "win32":
     import termios
@@ -159,7 +159,7 @@ class Display:
     """
 
     def __init__(self) -> None:
-        from concwatch.ui.hangup import exit_with_page, exit_with_terminal
+        from concwatch.commands.hangup import exit_with_page, exit_with_terminal
         from concwatch.ui.lanes_app import LanesApp  # noqa: F401  # Textual reads a page's environment on import
 
         self.is_page = in_page()

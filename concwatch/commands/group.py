@@ -13,7 +13,7 @@ from concwatch.commands.completion import VARIABLE
 from concwatch.commands.configuration import SCREEN
 from concwatch.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
 from concwatch.text import unknown_name
-from concwatch.ui.in_page import in_page
+from concwatch.web.in_page import in_page
 
 NAMES = (
     "attach",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from concwatch.ui.hangup import is_gone
+from concwatch.commands.hangup import is_gone
 
 T = TypeVar("T")
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from textual.app import App
 
+from concwatch.demos.recording_driver import RecordedTerminal
+from concwatch.demos.screen_strips import screen_strips
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.film import Frame, make_film
 from concwatch.pictures.png import PicturesUnavailable, to_png
-from concwatch.ui.recording_driver import RecordedTerminal
-from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.screen_vectors import screen_svg, vector_charts
 
 FRAME_INTERVAL = 0.2

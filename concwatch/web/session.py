@@ -14,7 +14,7 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 from concwatch.text import one_line, plain
-from concwatch.ui.in_page import page_environment
+from concwatch.web.in_page import page_environment
 from concwatch.web.page_input import InputFilter, clamp_size
 
 READY = b"__GANGLION__\n"

@@ -9,10 +9,10 @@ from concwatch.charts.decimation import Memo
 from concwatch.charts.picture import compose
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.terminal import Painter
+from concwatch.demos.screen_strips import screen_strips
 from concwatch.lab.unit import BYTES, RATE, Unit
 from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png
-from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.screen_vectors import screen_svg, vector_charts
 from tests.apart import apart
 from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet

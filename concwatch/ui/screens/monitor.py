@@ -105,6 +105,7 @@ class MonitorScreen(PrestyledScreen[None]):
         self.lane_colors: list[str] = []
         """The colour of each lane, which depends on the theme."""
         self._due = 0.0
+        self._started = False
         self._rearranging = False
         self._placed: Layout | None = None
         self.set_class(parts.feed.rows > 0, "-transport")
@@ -129,12 +130,13 @@ class MonitorScreen(PrestyledScreen[None]):
             return
         self._place_widgets(self.app.size)
         self.show_snapshot()
+        self._started = True
         for panel in self._parts.panels:
             panel.start()
 
     def on_unmount(self) -> None:
         """Stop the panels."""
-        for panel in self._parts.panels:
+        for panel in self._parts.panels if self._started else ():
             panel.stop()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -4,13 +4,13 @@ import gc
 import math
 from unittest.mock import patch
 
+from concwatch.ui.screen_strips import screen_strips
 from rich.segment import Segment
 from textual.geometry import Region
 from textual.widget import Widget
 
 from concwatch.charts.plot import Line, Plot
 from concwatch.lab.unit import BYTES, RATE
-from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.widgets.chart import Chart, PictureRow
 from tests.screen import pilot_of, showing
 

@@ -105,7 +105,7 @@ class ConcwatchApp(LanesApp):
         charts = ChartPanel(source, lanes, log_event)
         costs = CostPanel(source, lanes, log_event)
         feed = LiveFeed(self.lab, source.by_row)
-        parts = Parts(StatusBar(), lanes, charts, costs, EventPanel(source), feed)
+        parts = Parts(StatusBar(), lanes, charts, [costs], EventPanel(source), feed)
         screen = MonitorScreen(source, parts, self.size, HELP, self._status_text)
         lanes.controls = self.commands = LaneCommands(self.lab, source, screen, lanes)
         feed.rearrange = self.commands.update_rows

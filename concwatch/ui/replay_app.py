@@ -69,7 +69,7 @@ class ReplayApp(LanesApp):
         if recording.watched:
             processes = ProcessPanel()
             groups, charts = GroupPanel(processes), ChartPanel(source, processes)
-            parts = Parts(bar, processes, charts, groups, events, head)
+            parts = Parts(bar, processes, charts, [groups], events, head)
             screen = MonitorScreen(source, parts, self.size, Help("a recording of a program"))
             screen.keyboard = keys.Keyboard(
                 keys.WATCH_REPLAY, keys.WatchReplayKeys(self, screen, charts, processes, groups, head)
@@ -77,7 +77,7 @@ class ReplayApp(LanesApp):
         else:
             lanes = LanePanel(source, head.refuse)
             costs, charts = CostPanel(source, lanes, table=RecordedCosts), ChartPanel(source, lanes)
-            parts = Parts(bar, lanes, charts, costs, events, head)
+            parts = Parts(bar, lanes, charts, [costs], events, head)
             screen = MonitorScreen(source, parts, self.size, Help("playing a recording"))
             screen.keyboard = keys.Keyboard(
                 keys.REPLAY, keys.ReplayKeys(self, screen, charts, lanes, costs, head)

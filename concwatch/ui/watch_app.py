@@ -80,7 +80,7 @@ class WatchApp(LanesApp):
         source, processes = WatchSource(watching), ProcessPanel()
         charts = ChartPanel(source, processes, partial(watching.log, ""))
         groups = GroupPanel(processes, watching.request_waits_of)
-        parts = Parts(StatusBar(), processes, charts, groups, EventPanel(source), LiveFeed(watching))
+        parts = Parts(StatusBar(), processes, charts, [groups], EventPanel(source), LiveFeed(watching))
         screen = MonitorScreen(source, parts, self.size, HELP, self._status_text)
         program = ProgramCommands(watching, screen, self._output)
         screen.keyboard = keys.Keyboard(

@@ -42,14 +42,15 @@ class Parts(NamedTuple):
     status: StatusBar
     side: SidePanel
     charts: ChartPanel
-    table: Panel
+    below: Sequence[Panel]
+    """The panels between the charts and the events."""
     events: EventPanel
     feed: Feed
 
     @property
     def panels(self) -> Sequence[Panel]:
         """The panels, in the order in which they show a snapshot."""
-        return (self.side, self.table, self.charts, self.events, self.feed)
+        return (self.side, *self.below, self.charts, self.events, self.feed)
 
 
 class Help(NamedTuple):
@@ -119,7 +120,8 @@ class MonitorScreen(PrestyledScreen[None]):
         with Horizontal(id="body"):
             yield from parts.side.widgets()
             yield from parts.charts.widgets()
-        yield from parts.table.widgets()
+        for panel in parts.below:
+            yield from panel.widgets()
         yield from parts.events.widgets()
         yield from parts.feed.widgets()
         yield KeyBar(keys.bar(self.keyboard.rows))

@@ -72,7 +72,7 @@ def format_bytes(size: float) -> str:
     return f"{number} {prefix}"
 
 
-def format_figure(value: float, digits: int = 4) -> str:
+def format_number(value: float, digits: int = 4) -> str:
     """Format a number with ``digits`` significant digits and thousands separators: ``0.4113``, ``5,167``."""
     if not _finite(value):
         return UNKNOWN

@@ -89,7 +89,7 @@ def test_a_difference_fails_above_the_percentage_but_not_at_it(b, percent, fails
 
 
 def failing(done):
-    """Return the names of the figures that fail, and check that the exit status agrees."""
+    """Return the names of the metrics that fail, and check that the exit status agrees."""
     names = re.findall("^fails · ([^:]+):", done.stdout, re.MULTILINE)
     assert done.exit_code == bool(names)
     return names
@@ -99,10 +99,10 @@ def cautions(done):
     return [line for line in done.stdout.splitlines() if line.startswith("caution")]
 
 
-def lane(engine="asyncio", **figures):
+def lane(engine="asyncio", **metrics):
     return {
         "engine": engine, "runtime": "CPython 3.11.7", "flags": [], "state": "done", "reason": None,
-        "traced": False, "gc": "default", "tasks": 1000, "peak_live": 1000, **figures,
+        "traced": False, "gc": "default", "tasks": 1000, "peak_live": 1000, **metrics,
     }  # fmt: skip
 
 
@@ -186,13 +186,13 @@ def test_fail_over_lists_what_got_worse_and_sets_the_exit_status(compare):
         "asyncio · created/s",
         "asyncio · peak RSS",
     ]
-    # A figure that was zero before.
+    # A metric that was zero before.
     a, b = run_result(lane(gc_seconds=0.0)), run_result(lane(gc_seconds=0.5))
     done = compare(a, b, "--fail-over", "1000")
     assert failing(done) == ["asyncio · in GC"]
     assert "in GC: 0 s → 500 ms, worse than none, spread unknown" in done.stdout
-    (figure,) = json.loads(compare(a, b, "--json").stdout)["figures"]
-    assert (figure["worse_by"], figure["ratio"]) == (None, None)
+    (metric,) = json.loads(compare(a, b, "--json").stdout)["figures"]
+    assert (metric["worse_by"], metric["ratio"]) == (None, None)
     assert failing(compare(b, a, "--fail-over", "0")) == []
 
 
@@ -223,8 +223,8 @@ def test_json_has_all_figures_and_verdicts(compare):
         "difference": 256.0, "ratio": 1.25, "worse_by": 0.25, "spread_known": False, "counts": True,
         "verdict": "worse, spread unknown", "fails": True,
     }  # fmt: skip
-    assert [figure["fails"] for figure in report["figures"]] == [True, False, False, False]
-    assert [figure["unit"] for figure in report["figures"]] == ["bytes", "tasks/s", "seconds", "bytes"]
+    assert [metric["fails"] for metric in report["figures"]] == [True, False, False, False]
+    assert [metric["unit"] for metric in report["figures"]] == ["bytes", "tasks/s", "seconds", "bytes"]
     assert [lane["engine"] for lane in report["only_in_a"]] == ["threads"]
     assert (report["a"]["file"], report["fail_over_percent"], report["fails"]) == ("before.json", 20, True)
 
@@ -387,7 +387,7 @@ def state(lane, time, peak=0, *, speed=None, born=0.0, doing=State.RUNNING, **kn
 def session(factor=1.0):
     """Return the lines of three workers; the first and the last reach the peak of 1,000 live tasks.
 
-    Expected figures for a factor of 1: 1,020 and 1,000 bytes a task when they were last near the peak, 8,000
+    Expected metrics for a factor of 1: 1,020 and 1,000 bytes a task when they were last near the peak, 8,000
     and 6,000 tasks created a second, 0.25 and 0.5 s in the collector at the end, a peak RSS of 20 and 18 MB.
     """
     return [
@@ -418,19 +418,19 @@ def test_figures_of_a_recording_match_those_computed_by_hand(compare):
     a = recording(*session(), state(1, 0.0), sample(1, 0.1, 0), names=("asyncio", "uvloop"))
     done = compare(a, recording(*session(2.0)), "--json")
     assert done.exit_code == 0, done.output
-    figures = {figure["figure"]: figure for figure in json.loads(done.stdout)["figures"]}
-    assert {figure["engine"] for figure in figures.values()} == {"asyncio"}  # the other one never ran
+    metrics = {metric["figure"]: metric for metric in json.loads(done.stdout)["figures"]}
+    assert {metric["engine"] for metric in metrics.values()} == {"asyncio"}  # the other one never ran
     for name, low, high in (
         ("rss_per_task", 1_000, 1_020), ("create_rate", 6_000, 8_000), ("wake_lag_p99", 0.01, 0.02),
         ("gc_seconds", 0.25, 0.5), ("peak_rss", 18_000_000, 20_000_000),
     ):  # fmt: skip
-        a = figures[name]["a"]
+        a = metrics[name]["a"]
         assert (a["low"], a["high"], a["count"]) == (low, high, 2), name
-    assert figures["rss_per_task"]["a"]["spread"] == pytest.approx(20 / 1_010)
-    assert not {"traced_per_task", "retained_rss"} & set(figures)  # not traced, and not measured after an end
-    assert figures["rss_per_task"]["b"]["median"] == 2_020
-    assert (figures["rss_per_task"]["counts"], figures["rss_per_task"]["spread_known"]) == (True, True)
-    assert figures["create_rate"]["verdict"] == "equal"
+    assert metrics["rss_per_task"]["a"]["spread"] == pytest.approx(20 / 1_010)
+    assert not {"traced_per_task", "retained_rss"} & set(metrics)  # not traced, and not measured after an end
+    assert metrics["rss_per_task"]["b"]["median"] == 2_020
+    assert (metrics["rss_per_task"]["counts"], metrics["rss_per_task"]["spread_known"]) == (True, True)
+    assert metrics["create_rate"]["verdict"] == "equal"
     # A factor of 1.1 is significant; with 1.01, 1,010..1,030.2 and 1,000..1,020 overlap.
     a = recording(*session())
     for factor, expected in ((1.1, ["asyncio · RSS/task"]), (1.01, [])):
@@ -533,13 +533,13 @@ def watch_result(*processes, seconds=10.0):
     return {"command": ["python", "app.py"], "exit": 0, "seconds": seconds, "processes": list(processes)}
 
 
-def process(name="app.py", groups=(), **figures):
-    figures = {"rss_last": 1 << 20, "created": 100, "cpu_seconds": 1.0, **figures}
-    return {"name": name, "groups": list(groups), **figures}
+def process(name="app.py", groups=(), **metrics):
+    metrics = {"rss_last": 1 << 20, "created": 100, "cpu_seconds": 1.0, **metrics}
+    return {"name": name, "groups": list(groups), **metrics}
 
 
-def group(name="fetch", **figures):
-    return {"name": name, "created": 50, "live_peak": 5, "mean_life": 0.1, "leak": False, **figures}
+def group(name="fetch", **metrics):
+    return {"name": name, "created": 50, "live_peak": 5, "mean_life": 0.1, "leak": False, **metrics}
 
 
 def test_watched_programs_are_compared_by_process_and_coroutine(compare):
@@ -591,9 +591,9 @@ def test_results_written_by_run_and_experiment_can_be_compared(tmp_path, fakes):
     done = invoke("compare", *paths, "--json", "--fail-over", "1000")
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
-    (figure,) = report["figures"]
-    assert (figure["section"], figure["size"], figure["engine"]) == ("Memory of all, KiB", 500, "asyncio")
-    assert (figure["a"]["count"], figure["b"]["count"], figure["spread_known"]) == (2, 2, True)
+    (metric,) = report["figures"]
+    assert (metric["section"], metric["size"], metric["engine"]) == ("Memory of all, KiB", 500, "asyncio")
+    assert (metric["a"]["count"], metric["b"]["count"], metric["spread_known"]) == (2, 2, True)
     assert report["cautions"] == []
 
 

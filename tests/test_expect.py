@@ -19,7 +19,7 @@ from tests.command_line import invoke, refused
 
 
 @pytest.mark.parametrize(
-    ("text", "engine", "figure", "op", "value"),
+    ("text", "engine", "metric", "op", "value"),
     [
         ("asyncio.rss_per_task < 2KiB", "asyncio", "rss_per_task", "<", 2048),
         ("asyncio.rss_per_task<2KiB", "asyncio", "rss_per_task", "<", 2048),
@@ -33,9 +33,9 @@ from tests.command_line import invoke, refused
         ("gevent.completion_rate > 0.5/s", "gevent", "completion_rate", ">", 0.5),
     ],
 )
-def test_parse_expectation(text, engine, figure, op, value):
+def test_parse_expectation(text, engine, metric, op, value):
     found = parse_expectation(text)
-    assert (found.subject, found.figure, found.op) == (engine, figure, op)
+    assert (found.subject, found.metric, found.op) == (engine, metric, op)
     assert found.value == pytest.approx(value)
 
 
@@ -87,8 +87,8 @@ def test_the_help_names_every_figure_comparison_and_unit():
 # Verdicts.
 
 
-def result(**figures):
-    return EngineResult("asyncio", 1_000, [Result("asyncio", 1_000, figures=figures)])
+def result(**metrics):
+    return EngineResult("asyncio", 1_000, [Result("asyncio", 1_000, metrics=metrics)])
 
 
 def test_comparisons_at_and_around_the_bound():

@@ -86,22 +86,22 @@ def test_a_run_reports_peak_memory_and_total_seconds(write_program):
         "import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.15)"
     )
     few, many = run(path, 1), run(path, 200)
-    assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
-    assert 0.15 <= many.figures["burst_seconds"] <= many.seconds
+    assert 190 * MIB < many.metrics["peak_rss"] - few.metrics["peak_rss"] < 210 * MIB
+    assert 0.15 <= many.metrics["burst_seconds"] <= many.seconds
     assert many.runtime.endswith("own.py")
     times, values = zip(*many.rss_curve, strict=True)
     assert sorted(times) == list(times)
-    assert 0 < max(values) <= many.figures["peak_rss"]
+    assert 0 < max(values) <= many.metrics["peak_rss"]
 
 
 def test_figures_printed_by_a_program_are_used_and_it_gets_its_series_environment(write_program):
     path = write_program(
         "import os; print('three'); print('gc_seconds 1.5'); print(os.environ['TOY_SECONDS'])"
     )
-    figures = run(path, environment=(("TOY_SECONDS", "0.125"),)).figures
+    figures = run(path, environment=(("TOY_SECONDS", "0.125"),)).metrics
     assert (figures["gc_seconds"], figures["burst_seconds"]) == (1.5, 0.125)
     path = write_program("import time; print(0.125); time.sleep(0.2); print('over')")
-    assert run(path).figures["burst_seconds"] >= 0.2
+    assert run(path).metrics["burst_seconds"] >= 0.2
 
 
 def test_a_python_program_runs_on_its_engines_version(write_program, tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_program_gets_the_page_and_chunks_as_arguments(write_program):
 
 def test_a_surviving_child_neither_delays_the_end_nor_is_left_running(write_program, tmp_path):
     short = LINGERING.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
-    assert run(write_program(short.format(pids=tmp_path / "pids"))).figures["burst_seconds"] < PATIENCE
+    assert run(write_program(short.format(pids=tmp_path / "pids"))).metrics["burst_seconds"] < PATIENCE
     assert_gone(tmp_path / "pids")
 
 
@@ -141,7 +141,7 @@ def test_an_executable_file_is_run_directly(write_program):
     path = write_program(f"#!{sys.executable}\nimport time; time.sleep(0.2); print(7)\n", "own")
     assert find_runtime(path, "asyncio", 1) is None
     path.chmod(0o755)
-    assert run(path).figures["burst_seconds"] == 7
+    assert run(path).metrics["burst_seconds"] == 7
 
 
 SHIPPED = sorted(
@@ -163,7 +163,7 @@ SHIPPED = sorted(
 )
 def test_every_program_of_the_article_runs(engine, path, write_program):
     shorter = write_program(re.sub(r"\b10(000)?\b", r"1\1", path.read_text()), path.name)
-    figures = run(shorter, 100, engine=engine, workload="sleep:1").figures
+    figures = run(shorter, 100, engine=engine, workload="sleep:1").metrics
     assert 1 <= figures["burst_seconds"] < PATIENCE
     assert MIB < figures["peak_rss"] < 200 * MIB
 
@@ -181,8 +181,8 @@ def test_every_program_of_the_article_runs(engine, path, write_program):
 )
 def test_every_other_program_reports_its_own_seconds(engine, name, size):
     result = run(PROGRAMS / name, size, engine=engine, workload="nop")
-    assert 0 < result.figures["burst_seconds"] < result.seconds
-    assert ("gc_seconds" in result.figures) == (engine == "go")
+    assert 0 < result.metrics["burst_seconds"] < result.seconds
+    assert ("gc_seconds" in result.metrics) == (engine == "go")
 
 
 # Errors.

@@ -165,7 +165,7 @@ async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monk
         await s.sees("✓ done", within=s.query("ExperimentList"))
         await s.sees("done (quick): 5 of 5 cells measured", within=s.query("RunBar"))
         await s.sees("100 threads 300.25 312.5 1.04 × one run", "published only", within=table(s))
-        await s.sees("threads take 2.3 × what coroutines take", within=table(s))
+        await s.sees("threads = 2.3 × coroutines", within=table(s))
         measured = [line for line in s.app.screen.query_one(SizeChart).plot.lines if line.mark == "●"]
         assert [line.values for line in measured] == [[32_000.0, 320_000.0], [14_000.0, 140_000.0]]
         await s.press("right")

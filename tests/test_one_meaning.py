@@ -45,7 +45,7 @@ KEYS = {
 
 def test_each_figure_is_listed_once_with_its_meaning():
     listed_figures = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
-    assert [each["name"] for each in listed_figures] == [figure.name for figure in LISTED] == list(BY_NAME)
+    assert [each["name"] for each in listed_figures] == [metric.name for metric in LISTED] == list(BY_NAME)
     for each in listed_figures:
         assert each["meaning"].endswith(".")
         assert each["unit"]
@@ -137,20 +137,20 @@ def test_screen_run_experiment_and_recording_have_the_same_figures(workload, tra
         return await run_once(fake_lab(cell.settings, costs), cell)
 
     again = fast(experiment())
-    for figure in LISTED:
-        if figure.burst_only:
+    for metric in LISTED:
+        if metric.burst_only:
             continue
-        lane = result.last if figure.at_end else result.held
-        # The screen computes figures of a lab's snapshot, a replay of the recording's.
+        lane = result.last if metric.at_end else result.held
+        # The screen computes metrics of a lab's snapshot, a replay of the recording's.
         read = recording.snapshot(truncate_time(snapshots[lane])).lanes[0]
-        expected = figure.value(lane)
-        assert row.median(figure.name) == expected, figure.name
-        assert figure.value(read) == near(expected), figure.name
-        if not figure.at_end:
-            assert again.figures[figure.name] == expected, figure.name
-    compared = {subject.key: measured for subject, measured in read_recording(recording, "a").figures.items()}
-    for figure in COMPARED:
-        median = row.median(figure.name)
-        assert (median is None) == (figure.name not in compared), figure.name
+        expected = metric.value(lane)
+        assert row.median(metric.name) == expected, metric.name
+        assert metric.value(read) == near(expected), metric.name
+        if not metric.at_end:
+            assert again.metrics[metric.name] == expected, metric.name
+    compared = {subject.key: measured for subject, measured in read_recording(recording, "a").metrics.items()}
+    for metric in COMPARED:
+        median = row.median(metric.name)
+        assert (median is None) == (metric.name not in compared), metric.name
         if median is not None:
-            assert compared[figure.name].median == near(median), figure.name
+            assert compared[metric.name].median == near(median), metric.name

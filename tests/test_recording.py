@@ -30,7 +30,7 @@ from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.recordings import format as specification
 from concwatch.recordings import writers
-from concwatch.recordings.format import KIND, VERSION, format_position, round_figure, truncate_time
+from concwatch.recordings.format import KIND, VERSION, format_position, round_number, truncate_time
 from concwatch.recordings.history import RecordedSeries
 from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
@@ -103,12 +103,12 @@ def assert_same(live, read, began, where="snapshot"):
 
 
 def assert_same_figures(live, read):
-    """Check that every figure of a lane is the same in two snapshots."""
-    for figure in LISTED:
-        if figure.value(live) is not None or figure.name not in BACKFILLED:
+    """Check that every metric of a lane is the same in two snapshots."""
+    for metric in LISTED:
+        if metric.value(live) is not None or metric.name not in BACKFILLED:
             # Not to 5 digits: it may be a ratio of rounded values.
-            assert near(figure.value(live), figure.value(read), digits=4), figure.name
-            assert figure.marks(live) == figure.marks(read), figure.name
+            assert near(metric.value(live), metric.value(read), digits=4), metric.name
+            assert metric.marks(live) == metric.marks(read), metric.name
 
 
 NAMES = ("threads", "pool", "asyncio")
@@ -795,7 +795,7 @@ def test_positions_are_truncated_and_not_rounded(seconds, digits, text):
 
 @given(st.floats(-1e300, 1e300, allow_subnormal=False) | st.sampled_from([math.nan, math.inf, -math.inf]))
 def test_derived_figures_keep_five_digits(value):
-    found = round_figure(value)
+    found = round_number(value)
     if not math.isfinite(value):
         assert found is None
     else:

@@ -1,4 +1,4 @@
-"""`concwatch run`: figures of real workers, and failures of fake ones."""
+"""`concwatch run`: metrics of real workers, and failures of fake ones."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ def test_tasks_that_fail_are_counted_and_logged(tmp_path, monkeypatch):
     source = "async def broken():\n    print('noise on standard output')\n    raise KeyError('the reason')\n"
     (tmp_path / "jobs.py").write_text(source)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "SETTLE", 0.05)  # figures need not be exact
+    monkeypatch.setattr(module, "SETTLE", 0.05)  # metrics need not be exact
     run = ("asyncio", "--tasks", "5", "--no-refill", "--workload", "jobs:broken", "--seconds", "0.2")
     found, errors = measured(*run, check=1)
     (lane,) = found["lanes"]
@@ -183,8 +183,8 @@ def test_repeats_of_several_sizes_give_medians_with_spread_and_interval(fakes, m
     assert large["rss_per_task"] == pytest.approx(1_400, rel=0.01)
     (tmp_path / "a.json").write_text(json.dumps(found))
     comparison = invoke("compare", *[tmp_path / "a.json"] * 2, "--json")
-    figures = {(each["size"], each["figure"]): each for each in json.loads(comparison.stdout)["figures"]}
-    cost = figures[1_000, "rss_per_task"]
+    metrics = {(each["size"], each["figure"]): each for each in json.loads(comparison.stdout)["figures"]}
+    cost = metrics[1_000, "rss_per_task"]
     assert (cost["a"]["count"], cost["spread_known"], cost["verdict"]) == (3, True, "equal")
     assert cost["a"]["spread"] == pytest.approx(200 / 1_400, rel=0.01)
 

@@ -365,7 +365,7 @@ def test_no_byte_of_fifty_names_reaches_the_terminal_raw(app):
 
 def test_what_the_report_prints_can_be_expected():
     expectation = parse_watch_expectation("outer.<locals>.inner.live_peak < 100")
-    assert (expectation.subject, expectation.figure) == ("outer.<locals>.inner", "live_peak")
+    assert (expectation.subject, expectation.metric) == ("outer.<locals>.inner", "live_peak")
     assert parse_watch_expectation("<lambda>.created<=5").subject == "<lambda>"
 
 

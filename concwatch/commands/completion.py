@@ -64,7 +64,7 @@ def expectations() -> list[str]:
     """Return the left sides of all expectations, such as ``asyncio.rss_per_task``."""
     from concwatch.lab.metrics import BY_NAME
 
-    return [f"{engine}.{figure}" for engine in engine_names() for figure in BY_NAME]
+    return [f"{engine}.{metric}" for engine in engine_names() for metric in BY_NAME]
 
 
 def experiment_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""``concwatch figures``: list every figure, what it means and what makes it uncertain."""
+"""``concwatch figures``: list every metric, what it means and what makes it uncertain."""
 
 import textwrap
 
@@ -14,7 +14,7 @@ WIDTH = 100
 @click.command("figures")
 @click.option("--json", is_flag=True, help="Print one JSON list.")
 def command(json: bool) -> None:
-    """List every figure: its name, its unit, what it means, and what makes it uncertain.
+    """List every metric: its name, its unit, what it means, and what makes it uncertain.
 
     run --json, --expect, experiments, compare and export use these names. Needs no terminal.
     """
@@ -22,30 +22,30 @@ def command(json: bool) -> None:
         print_json(
             [
                 {
-                    "name": figure.name,
-                    "title": figure.title,
-                    "unit": figure.unit.name,
-                    "meaning": figure.meaning,
-                    "uncertain": _uncertain(figure),
-                    "worse": {1: "more", -1: "less"}.get(figure.worse),
+                    "name": metric.name,
+                    "title": metric.title,
+                    "unit": metric.unit.name,
+                    "meaning": metric.meaning,
+                    "uncertain": _uncertain(metric),
+                    "worse": {1: "more", -1: "less"}.get(metric.worse),
                 }
-                for figure in LISTED
+                for metric in LISTED
             ]
         )
         return
-    width = max(len(figure.name) for figure in LISTED)
-    for figure in LISTED:
-        click.echo(f"{click.style(f'{figure.name:{width}}', bold=True)}  {figure.title} ({figure.unit.name})")
-        for line in (figure.meaning, *_uncertain(figure)):
+    width = max(len(metric.name) for metric in LISTED)
+    for metric in LISTED:
+        click.echo(f"{click.style(f'{metric.name:{width}}', bold=True)}  {metric.title} ({metric.unit.name})")
+        for line in (metric.meaning, *_uncertain(metric)):
             click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
 
 
-def _uncertain(figure: Metric) -> list[str]:
-    """Return one line for each thing that makes a figure uncertain."""
-    found = [f"{caveat.mark} {caveat.note}" for caveat in figure.caveats]
-    if figure.name == "rss_per_task":
+def _uncertain(metric: Metric) -> list[str]:
+    """Return one line for each thing that makes a metric uncertain."""
+    found = [f"{caveat.mark} {caveat.note}" for caveat in metric.caveats]
+    if metric.resolution is not None:
         found.append(
             "± the unit in which the runtime takes memory from the system, divided by the live tasks; shown "
-            f"if that is more than {COARSE * 100:g} % of the figure"
+            f"if that is more than {COARSE * 100:g} % of the value"
         )
     return found

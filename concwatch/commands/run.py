@@ -35,7 +35,7 @@ from concwatch.measure.expect import (
     COMPARISONS,
     EXPECTABLE,
     Expectation,
-    expected_figures,
+    expected_metrics,
     judge,
     parse_expectation,
     with_run_names,
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
 WORKLOADS_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 
 
-def _figures(unit: Unit) -> str:
-    names = ", ".join(name for name, figure in EXPECTABLE.items() if figure.unit is unit)
+def _metrics(unit: Unit) -> str:
+    names = ", ".join(name for name, metric in EXPECTABLE.items() if metric.unit is unit)
     return textwrap.indent(textwrap.fill(names, 72), "    ")
 
 
 EXPECT_HELP = "\n".join(
     [
         f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is one of",
-        *(f"  {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in UNITS),
+        *(f"  {unit.name} ({unit.example}):\n{_metrics(unit)}" for unit in UNITS),
         "  concwatch figures explains each. failed <= 0 and peak_live >= --tasks are always expected,",
         "  unless you expect something else of the same figure.",
     ]
@@ -170,7 +170,7 @@ def command(
         sys.exit(128 + stopped)  # nothing was measured, or no reader is left
     recording_error = recorder.problem if recorder is not None else ""
     _print_problems(session, recording_error)
-    expected, verdicts = partial(expected_figures, expect), judge(expect, session.rows)
+    expected, verdicts = partial(expected_metrics, expect), judge(expect, session.rows)
     if json:
         found = session.as_json(settings.workload, expected)
         expectations = [verdict.as_json() for verdict in verdicts]

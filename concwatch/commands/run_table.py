@@ -1,4 +1,4 @@
-"""The tables of ``concwatch run``: figures by engine and size, their spread, and expectations."""
+"""The tables of ``concwatch run``: metrics by engine and size, their spread, and expectations."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -18,7 +18,7 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
 
     Args:
         rows: the results.
-        expected: returns the figures of an engine that the user has expectations of.
+        expected: returns the metrics of an engine that the user has expectations of.
     """
     medians = {metric: [row.median(metric.name) for row in rows] for metric in RUN_METRICS}
     known = [
@@ -27,13 +27,13 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
         if (any(of_rows) if metric.omit_zeros else any(value is not None for value in of_rows))
     ]
     sizes = len({row.tasks for row in rows}) > 1
-    heads = ["engine", *(["tasks"] if sizes else []), "state", *(figure.title for figure in known)]
+    heads = ["engine", *(["tasks"] if sizes else []), "state", *(metric.title for metric in known)]
     cells = [
         [
             row.engine,
             *([format_count(row.tasks)] if sizes else []),
             row.outcome(expected(row.own_name)).value,
-            *(row.text(figure) for figure in known),
+            *(row.text(metric) for metric in known),
         ]
         for row in rows
     ]
@@ -49,7 +49,7 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
             click.echo(f"{name}: {outcome.value}: {reason}")
         if row.limited_by and not any(row.limited_by in reason for reason in problems.values()):
             click.echo(f"{name}: limited by {row.limited_by}")
-    marks = {mark for row in rows for figure in known for mark in row.marks(figure)}
+    marks = {mark for row in rows for metric in known for mark in row.marks(metric)}
     for caveat in CAVEATS:
         if caveat.mark in marks:
             click.echo(f"{caveat.mark} {caveat.note}")
@@ -58,24 +58,24 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
 def _total(total: Total, known: Sequence[Metric], sizes: bool) -> list[str]:
     """Return the cells of the row with the totals over all hosts."""
     cells = [f"{total.engine}, {total.hosts} hosts", *([format_count(total.tasks)] if sizes else []), ""]
-    for figure in known:
-        value = total.figures.get(figure.name)
-        cells.append("" if value is None else figure.unit.text(value))
+    for metric in known:
+        value = total.metrics.get(metric.name)
+        cells.append("" if value is None else metric.unit.text(value))
     return cells
 
 
 def _print_repeats(rows: Sequence[EngineResult], known: Sequence[Metric]) -> None:
-    """Print the median of each figure over its runs, its range, and the 95 % interval of the mean."""
+    """Print the median of each metric over its runs, its range, and the 95 % interval of the mean."""
     cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
     for row in rows:
-        for figure in known:
-            measured, text = row.measured(figure.name), figure.unit.text
+        for metric in known:
+            measured, text = row.measured(metric.name), metric.unit.text
             if measured is None or measured.interval is None:
                 continue
             low, high = measured.interval
             cells.append(
                 [
-                    row.engine, format_count(row.tasks), figure.title, text(measured.median),
+                    row.engine, format_count(row.tasks), metric.title, text(measured.median),
                     SHARE.text(measured.spread), text(measured.low), text(measured.high),
                     f"{text(max(0.0, low))} to {text(high)}",
                 ]

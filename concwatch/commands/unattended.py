@@ -22,7 +22,7 @@ from concwatch.exporters.exporter import Exporter
 from concwatch.files import why_not_writable, write_atomically
 from concwatch.measure.expect import COMPARISONS
 from concwatch.watch.program import Program, StartedProgram
-from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, parse_watch_expectation
+from concwatch.watch.report import METRICS, WatchExpectation, WatchRecord, parse_watch_expectation
 from concwatch.watch.session import terminate
 from concwatch.watch.watching import HZ, Watching
 
@@ -44,7 +44,7 @@ EXPECTATIONS = (
     "\b\nExpectations:\n"
     f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"
     "  coroutine function, and FIGURE is one of:\n"
-    f"    {', '.join(list(FIGURES)[:9])},\n    {', '.join(list(FIGURES)[9:])}\n"
+    f"    {', '.join(list(METRICS)[:9])},\n    {', '.join(list(METRICS)[9:])}\n"
     "  events.KIND OP VALUE, such as events.leak <= 0: how many events of a kind there were"
 )
 

@@ -1,4 +1,4 @@
-"""Comparison of two sides, figure by figure, and which differences count.
+"""Comparison of two sides, metric by metric, and which differences count.
 
 The rule: a difference is beyond the spread when the ranges of A and B, each from its lowest to its highest
 value, have no value in common. Ranges that touch have one in common; a single value is its own range.
@@ -18,7 +18,7 @@ EXACT = 9
 
 @dataclass(frozen=True)
 class Difference:
-    """One figure of both sides."""
+    """One metric of both sides."""
 
     a: Measured
     b: Measured
@@ -27,7 +27,7 @@ class Difference:
 
     @property
     def change(self) -> float:
-        """B minus A, in the figure's own unit."""
+        """B minus A, in the metric's own unit."""
         return self.b.median - self.a.median
 
     @property
@@ -72,7 +72,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The figures that two sides share, and the ones that only one has."""
+    """The metrics that two sides share, and the ones that only one has."""
 
     a: Side
     b: Side
@@ -81,17 +81,17 @@ class Comparison:
     cautions: tuple[str, ...]
     """Other conditions that differ, a line each."""
     percent: float | None = None
-    """How much worse a figure may be before it fails; None if it never does."""
+    """How much worse a metric may be before it fails; None if it never does."""
 
     @property
     def failing(self) -> list[Subject]:
-        """The subjects whose figures are worse than allowed."""
+        """The subjects whose metrics are worse than allowed."""
         percent = math.inf if self.percent is None else self.percent
         return [subject for subject, found in self.differences.items() if found.fails(percent)]
 
     @property
     def lost(self) -> list[str]:
-        """What makes B fail besides its figures: engines that it lacks, or whose tasks fail only there."""
+        """What makes B fail besides its metrics: engines that it lacks, or whose tasks fail only there."""
         if self.percent is None:
             return []
         a, b = self.a.states, self.b.states
@@ -100,12 +100,12 @@ class Comparison:
         return missing + broken
 
     def only_in(self, own: Side) -> list[Subject]:
-        """Return the subjects that only ``own``, one of the two sides, has figures of."""
-        return [subject for subject in own.figures if subject not in self.differences]
+        """Return the subjects that only ``own``, one of the two sides, has metrics of."""
+        return [subject for subject in own.metrics if subject not in self.differences]
 
 
 def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
-    """Compare B with A; a figure fails if it is worse by more than ``percent`` of A's.
+    """Compare B with A; a metric fails if it is worse by more than ``percent`` of A's.
 
     Raises:
         ValueError: one line: the sides are of different kinds, or have nothing in common.
@@ -113,7 +113,7 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
     if a.kind != b.kind:
         raise ValueError(f'"{a.name}" is {a.kind}, "{b.name}" is {b.kind}: expected two of the same kind')
     for side in (a, b):
-        if not side.figures:
+        if not side.metrics:
             reasons = "; ".join([*side.notes, *dict.fromkeys(side.missing.values())])
             why = reasons or "no engine of it has run a task"
             raise ValueError(f'"{side.name}" has no figure to compare: {why}')
@@ -123,9 +123,9 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
             "expected an engine in common"
         )
     both = {
-        subject: Difference(measured, b.figures[subject], subject.worse)
-        for subject, measured in a.figures.items()
-        if subject in b.figures
+        subject: Difference(measured, b.metrics[subject], subject.worse)
+        for subject, measured in a.metrics.items()
+        if subject in b.metrics
     }
     if not both:
         raise ValueError(f'"{a.name}" and "{b.name}" have no figure in common: expected at least one')

@@ -1,6 +1,6 @@
 """The output of ``concwatch experiment NAME --json FILE`` as one side of a comparison.
 
-A figure is a row of a table. Its values are the runs of its cell, in the table's unit; median and spread are
+A metric is a row of a table. Its values are the runs of its cell, in the table's unit; median and spread are
 computed as in the experiment's own reports. Rows of both sides match when their table, series, size and all
 options of the cell are equal. A cell that failed or was skipped has no figure.
 """
@@ -85,7 +85,7 @@ def read_experiment(text: bytes, name: str) -> Side:
         ValueError: it is damaged; the message says how.
     """
     file = _file.decode(text)
-    figures, missing = {}, {}
+    metrics, missing = {}, {}
     workers: dict[str, dict[str, Fact]] = {}
     for table in file.tables:
         for row in table.rows:
@@ -99,14 +99,14 @@ def read_experiment(text: bytes, name: str) -> Side:
             if measured is None or row.state in (CellState.FAILED, CellState.SKIPPED):
                 missing[subject] = _why(row)
                 continue
-            figures[subject] = measured
+            metrics[subject] = measured
             runtimes = sorted({joined([run.runtime, *run.flags]) for run in cell.runs})
             workers.setdefault(flat(row.series), {"worker": Fact("; ".join(runtimes))})
     return Side(
         name,
         KIND.format(flat(file.experiment.name)),
         f"experiment {flat(file.experiment.name)}, begun {format_iso(file.begun)}",
-        figures,
+        metrics,
         machine_facts(file.machine, file.concwatch),
         workers,
         missing,
@@ -117,8 +117,8 @@ def read_experiment(text: bytes, name: str) -> Side:
 def _subject(table: ComparedTable, row: ResultRow, cell: ExperimentCell) -> Subject:
     if table.unit not in SCALES:
         raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(SCALES)}')
-    figure = BY_NAME.get(table.reading)
-    unit = SCALES[table.unit][0], figure.worse if figure else 0, table.unit
+    metric = BY_NAME.get(table.reading)
+    unit = SCALES[table.unit][0], metric.worse if metric else 0, table.unit
     section = f"{flat(table.title)}, {table.unit}"
     # All options of the cell except its engine and size.
     names = [each.name for each in fields(cell) if each.compare and each.name not in ("engine", "size")]

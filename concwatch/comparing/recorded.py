@@ -1,12 +1,12 @@
 """A recording as one side of a comparison.
 
-The figures are those of `concwatch.lab.metrics`, read as in ``concwatch run``: from the samples of each
+The metrics are those of `concwatch.lab.metrics`, read as in ``concwatch run``: from the samples of each
 worker at its peak of live tasks, and at its end. Each worker whose peak is near the lane's gives one value.
 """
 
 from collections.abc import Iterator, Sequence
 
-from concwatch.comparing.side import Fact, Side, Subject, format_iso, joined, lane_figures, machine_facts
+from concwatch.comparing.side import Fact, Side, Subject, format_iso, joined, lane_metrics, machine_facts
 from concwatch.lab.cost import NEAR_ALL
 from concwatch.lab.metrics import LaneSnapshot, Sample, measured_values
 from concwatch.measure.measured import Measured
@@ -17,8 +17,8 @@ KIND = "a recording"
 
 
 def read_recording(recording: Recording, name: str) -> Side:
-    """Return the figures and facts of a recording; ``name`` is what the comparison calls it."""
-    figures: dict[Subject, Measured] = {}
+    """Return the metrics and facts of a recording; ``name`` is what the comparison calls it."""
+    metrics: dict[Subject, Measured] = {}
     facts: dict[str, dict[str, Fact]] = {}
     notes: list[str] = []
     for lane in recording.lanes:
@@ -27,7 +27,7 @@ def read_recording(recording: Recording, name: str) -> Side:
         if not most:
             continue  # it never ran a task
         counting = [pair for pair in workers if pair[0].status.peak_live >= most * NEAR_ALL]
-        figures.update(lane_figures(lane.name, [measured_values(held, last) for held, last in counting]))
+        metrics.update(lane_metrics(lane.name, [measured_values(held, last) for held, last in counting]))
         facts[lane.name] = _facts(recording, counting[-1][0], most)
         failed = sum(last.failed for _, last in workers)
         if failed:
@@ -41,7 +41,7 @@ def read_recording(recording: Recording, name: str) -> Side:
         name,
         KIND,
         f"recorded {format_iso(recording.header.began)} UTC, {length.text}",
-        figures,
+        metrics,
         {**machine_facts(recording.header.machine, recording.header.concwatch), "length": length},
         facts,
         notes=tuple(notes),

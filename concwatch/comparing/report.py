@@ -8,7 +8,7 @@ from typing import Any
 from concwatch.comparing.comparison import Comparison, Difference
 from concwatch.comparing.side import Fact, Side, Subject
 from concwatch.layout import WIDTH, Piece, aligned, cut, markdown, markdown_table, without_unknown, wrapped
-from concwatch.units import UNKNOWN, format_count, format_figure, format_percent
+from concwatch.units import UNKNOWN, format_count, format_number, format_percent
 
 RULE = (
     "Beyond the spread: the ranges of A and B, lowest to highest, have no value in common. "
@@ -19,12 +19,12 @@ RULE = (
 HEADER = ("A", "spread", "B", "spread", "difference", "ratio")
 
 MIN_LABEL_WIDTH = 12
-"""Columns that a label keeps, however wide the figures are."""
+"""Columns that a label keeps, however wide the metrics are."""
 
 
 @dataclass(frozen=True)
-class FigureRow:
-    """One row of a report: a figure of both sides."""
+class MetricRow:
+    """One row of a report: a metric of both sides."""
 
     label: str
     size: int
@@ -51,7 +51,7 @@ def table_lines(comparison: Comparison) -> Iterable[Piece]:
         yield from wrapped(f"fails · {failure}", "bad", "  ")
 
 
-def _grid(sections: Mapping[str, Sequence[FigureRow]]) -> Iterable[Piece]:
+def _grid(sections: Mapping[str, Sequence[MetricRow]]) -> Iterable[Piece]:
     """Yield a table for each section, with the same columns in all."""
     rows = [row for group in sections.values() for row in group]
     titles, *cells = without_unknown([HEADER, *(row.cells for row in rows)])
@@ -93,7 +93,7 @@ def _sides(comparison: Comparison) -> Iterable[str]:
 
 
 def _label(subject: Subject) -> str:
-    """Return a figure's name within its section."""
+    """Return a metric's name within its section."""
     return subject.name if subject.size is None else f"{format_count(subject.size)} {subject.name}"
 
 
@@ -101,15 +101,15 @@ def _full_name(subject: Subject) -> str:
     return f"{subject.section} · {_label(subject)}"
 
 
-def _sections(comparison: Comparison) -> Mapping[str, Sequence[FigureRow]]:
+def _sections(comparison: Comparison) -> Mapping[str, Sequence[MetricRow]]:
     """Return the rows of each section, sorted by size."""
-    found: dict[str, list[FigureRow]] = {}
+    found: dict[str, list[MetricRow]] = {}
     failing = set(comparison.failing)
     for subject, difference in comparison.differences.items():
         tone = "" if not difference.significant else "caution" if difference.worse_by > 0 else "good"
         tone = "bad" if subject in failing else tone
         cells = _cells(subject, difference)
-        row = FigureRow(_label(subject), subject.size or 0, cells, difference.verdict, tone)
+        row = MetricRow(_label(subject), subject.size or 0, cells, difference.verdict, tone)
         found.setdefault(subject.section, []).append(row)
     return {name: sorted(rows, key=lambda row: row.size) for name, rows in found.items()}
 
@@ -122,7 +122,7 @@ def _cells(subject: Subject, found: Difference) -> tuple[str, ...]:
     change = subject.shown(abs(found.change))
     rounds_to_zero = not any(digit in change for digit in "123456789")
     sign = "" if rounds_to_zero else "+" if found.change > 0 else "-"
-    ratio = UNKNOWN if found.ratio is None else format_figure(found.ratio, 3)
+    ratio = UNKNOWN if found.ratio is None else format_number(found.ratio, 3)
     return (*a, *b, f"{sign}{change}", ratio)
 
 
@@ -134,14 +134,14 @@ def _cautions(comparison: Comparison) -> Iterable[str]:
 
 
 def _unmatched(comparison: Comparison) -> Iterable[str]:
-    """Yield the figures that only one side has, a line for each section."""
+    """Yield the metrics that only one side has, a line for each section."""
     a, b = comparison.a, comparison.b
     for letter, own, other in (("A", a, b), ("B", b, a)):
         grouped: dict[str, list[Subject]] = {}
         for subject in comparison.only_in(own):
             grouped.setdefault(subject.section, []).append(subject)
-        others = {subject.section for subject in other.figures}
-        all_own = [subject.section for subject in own.figures]
+        others = {subject.section for subject in other.metrics}
+        all_own = [subject.section for subject in own.metrics]
         for section, group in grouped.items():
             reasons = {_label(each): why_missing(each, other) for each in group}
             names = [f"{name} (there {why})" if why else name for name, why in reasons.items()]
@@ -150,10 +150,10 @@ def _unmatched(comparison: Comparison) -> Iterable[str]:
 
 
 def why_missing(subject: Subject, other: Side) -> str | None:
-    """Return why the ``other`` side has no figure of ``subject``; None if unknown."""
+    """Return why the ``other`` side has no metric of ``subject``; None if unknown."""
     if subject in other.missing:
         return other.missing[subject]
-    there = (each for each in other.figures if _full_name(each) == _full_name(subject))
+    there = (each for each in other.metrics if _full_name(each) == _full_name(subject))
     options = dict(next(there, subject).options)
     differing = [
         f"{name} {options.get(name)}" for name, value in subject.options if options.get(name) != value
@@ -176,12 +176,12 @@ def _sentence(comparison: Comparison) -> str:
         return counts
     failing = len(comparison.failing)
     what = f"{failing} of them worse" if failing else "Nothing is worse"
-    most = format_figure(percent, 4) if percent % 1 else format_count(percent)
+    most = format_number(percent, 4) if percent % 1 else format_count(percent)
     return f"{counts} {what} by more than {most} %."
 
 
 def _failures(comparison: Comparison) -> Iterable[str]:
-    """Yield a line for each engine that B lacks, and for each figure that is worse than allowed."""
+    """Yield a line for each engine that B lacks, and for each metric that is worse than allowed."""
     yield from comparison.lost
     for subject in comparison.failing:
         found = comparison.differences[subject]
@@ -199,7 +199,7 @@ MEASURED = ("median", "low", "high", "count", "spread")
 def as_object(comparison: Comparison) -> dict[str, object]:
     """Return the object that ``concwatch compare --json`` prints.
 
-    Figures are in their own units, shares are of 1; None for values that are unknown or not finite.
+    Metrics are in their own units, shares are of 1; None for values that are unknown or not finite.
     """
     a, b, failing = comparison.a, comparison.b, set(comparison.failing)
     return {

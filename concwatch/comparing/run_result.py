@@ -1,6 +1,6 @@
 """The output of ``concwatch run --json`` as one side of a comparison.
 
-Every figure has one value for each run: a single one, without a spread, unless ``--repeats`` was used.
+Every metric has one value for each run: a single one, without a spread, unless ``--repeats`` was used.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, structs
 from msgspec.structs import asdict
 
-from concwatch.comparing.side import COMPARED, Fact, Side, Subject, joined, lane_figures, machine_facts
+from concwatch.comparing.side import COMPARED, Fact, Side, Subject, joined, lane_metrics, machine_facts
 from concwatch.hosts.host import LOCAL
 from concwatch.lab.catalog import ON
 from concwatch.measure.measured import Measured
@@ -49,8 +49,8 @@ class RunLane(Struct, frozen=True):
     runs: tuple[dict[str, Any], ...] = ()
 
 
-_Figures = msgspec.defstruct("_Figures", [(figure.name, float | None, None) for figure in COMPARED])
-"""The figures of one run."""
+_Metrics = msgspec.defstruct("_Metrics", [(metric.name, float | None, None) for metric in COMPARED])
+"""The metrics of one run."""
 
 _decoder = msgspec.json.Decoder(RunFile)
 
@@ -66,16 +66,16 @@ def read_run(text: bytes, name: str) -> Side:
     if len({lane.host for lane, _ in lanes}) > 1:  # files of one host each stay comparable
         lanes = [(structs.replace(lane, engine=_on_host(lane)), raw) for lane, raw in lanes]
     sizes = len({lane.tasks for lane, _ in lanes}) > 1
-    figures: dict[Subject, Measured] = {}
+    metrics: dict[Subject, Measured] = {}
     for lane, raw in lanes:
-        runs = [asdict(msgspec.convert(run, _Figures)) for run in (lane.runs or (raw,))]
+        runs = [asdict(msgspec.convert(run, _Metrics)) for run in (lane.runs or (raw,))]
         if lane.runtime is not None:  # its worker started
-            figures.update(lane_figures(lane.engine, runs, lane.tasks if sizes else None))
+            metrics.update(lane_metrics(lane.engine, runs, lane.tasks if sizes else None))
     return Side(
         name,
         KIND,
         "concwatch run",
-        figures,
+        metrics,
         {**machine_facts(file.machine, file.concwatch), "workload": Fact(file.workload)},
         {lane.engine: _facts(lane) for lane, _ in lanes},
         notes=tuple(note for lane, _ in lanes for note in _notes(lane)),

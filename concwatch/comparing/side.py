@@ -1,4 +1,4 @@
-"""One side of a comparison: its figures, and the conditions in which they were measured."""
+"""One side of a comparison: its metrics, and the conditions in which they were measured."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from concwatch.lab.metrics import LISTED
 from concwatch.lab.unit import RATE, Unit
 from concwatch.measure.measured import Measured
-from concwatch.units import format_bytes, format_figure
+from concwatch.units import format_bytes, format_number
 
 TOLERANCE = 0.05
 """Relative difference up to which two numeric conditions, such as the length, are taken as equal."""
@@ -18,12 +18,12 @@ COMPARED = tuple(metric for metric in LISTED if metric.compared)
 
 @dataclass(frozen=True)
 class Subject:
-    """Identifies a figure; the figures of equal subjects are compared."""
+    """Identifies a metric; the metrics of equal subjects are compared."""
 
     section: str
     """An engine, or a table of an experiment."""
     name: str
-    """The figure, or the series."""
+    """The metric, or the series."""
     engine: str
     unit: Unit
     worse: int
@@ -35,7 +35,7 @@ class Subject:
     options: tuple[tuple[str, object], ...] = ()
     """Names and values of the options of its cell, in an experiment."""
     key: str = field(default="", compare=False)
-    """The figure's name in JSON."""
+    """The metric's name in JSON."""
 
     @property
     def counted(self) -> str:
@@ -44,7 +44,7 @@ class Subject:
 
     def shown(self, value: float) -> str:
         """Format a value."""
-        return format_figure(value) if self.table_unit else self.unit.format(value)
+        return format_number(value) if self.table_unit else self.unit.format(value)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Side:
     """The kind of file, in words; only files of the same kind are compared."""
     origin: str
     """When and how it was written, in a few words."""
-    figures: Mapping[Subject, Measured]
+    metrics: Mapping[Subject, Measured]
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    """Conditions of all its figures, by name."""
+    """Conditions of all its metrics, by name."""
     engine_facts: Mapping[str, Mapping[str, Fact]] = field(default_factory=dict)
     """Conditions of one engine or series, by engine and name."""
     missing: Mapping[Subject, str] = field(default_factory=dict)
@@ -87,19 +87,19 @@ class Side:
     @property
     def engines(self) -> list[str]:
         """The engines that have figures."""
-        return list(dict.fromkeys(subject.engine for subject in self.figures))
+        return list(dict.fromkeys(subject.engine for subject in self.metrics))
 
 
-def lane_figures(
+def lane_metrics(
     engine: str, runs: Sequence[Mapping[str, float | None]], size: int | None = None
 ) -> dict[Subject, Measured]:
-    """Return the figures of a lane, each measured in all ``runs`` that have it."""
+    """Return the metrics of a lane, each measured in all ``runs`` that have it."""
     found = {}
-    for figure in COMPARED:
-        measured = Measured.of(run[figure.name] for run in runs)
+    for metric in COMPARED:
+        measured = Measured.of(run[metric.name] for run in runs)
         if measured:
-            unit = figure.unit, figure.worse
-            found[Subject(engine, figure.title, engine, *unit, size=size, key=figure.name)] = measured
+            unit = metric.unit, metric.worse
+            found[Subject(engine, metric.title, engine, *unit, size=size, key=metric.name)] = measured
     return found
 
 

@@ -20,7 +20,7 @@ from concwatch.units import format_seconds
 KIND = "a result of concwatch watch"
 RECORDING = "a recording of a watched program"
 
-FIGURES: dict[str, tuple[str, Unit, int]] = {
+METRICS: dict[str, tuple[str, Unit, int]] = {
     "rss_last": ("RSS at the end", BYTES, 1),
     "rss_peak": ("peak RSS", BYTES, 1),
     "cpu": ("CPU", SHARE, 1),
@@ -63,21 +63,21 @@ def read_watch(text: bytes, name: str) -> Side:
         name,
         KIND,
         f"concwatch watch, {format_seconds(seconds)}",
-        _figures(file.processes, seconds),
+        _metrics(file.processes, seconds),
         {"command": Fact(" ".join(file.command)[:200]), "length": Fact(format_seconds(seconds), seconds)},
         notes=tuple(_leaks(file.processes)),
     )
 
 
 def read_watch_recording(recording: Recording, name: str) -> Side:
-    """Return the figures and facts of a recording; ``name`` is what the comparison calls it."""
+    """Return the metrics and facts of a recording; ``name`` is what the comparison calls it."""
     processes = [_recorded(recording, number, lane) for number, lane in enumerate(recording.lanes)]
     length = Fact(format_seconds(recording.duration), recording.duration)
     return Side(
         name,
         RECORDING,
         f"recorded {format_iso(recording.header.began)} UTC, {length.text}",
-        _figures(processes, max(recording.duration, 1e-3)),
+        _metrics(processes, max(recording.duration, 1e-3)),
         {**machine_facts(recording.header.machine, recording.header.concwatch), "length": length},
         notes=tuple(_leaks(processes)),
     )
@@ -103,8 +103,8 @@ def _maximum(samples: Iterable[Sample], name: str) -> float | None:
     return max((value for sample in samples if (value := getattr(sample, name)) is not None), default=None)
 
 
-def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Subject, Measured]:
-    """Return the figures of each process name, and of its groups."""
+def _metrics(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Subject, Measured]:
+    """Return the metrics of each process name, and of its groups."""
     values: dict[Subject, list[float]] = {}
     for process in processes:
         role = str(process.get("name") or "process")
@@ -113,17 +113,17 @@ def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Sub
             if group.get("live_peak"):  # else its tasks ended before they could be sampled
                 growth = group.get("growth") or {}
                 rate = growth.get("per_minute")  # shown in whole tasks
-                figures = {**group, "growth_per_minute": None if rate is None else round(rate)}
-                rows.append((f"{group.get('name')}: ", figures))
-        for start, figures in rows:
-            figures["created_per_second"] = figures.get("created")
-            for name, (title, unit, worse) in FIGURES.items():
-                if figures.get(name) is None:
+                metrics = {**group, "growth_per_minute": None if rate is None else round(rate)}
+                rows.append((f"{group.get('name')}: ", metrics))
+        for start, metrics in rows:
+            metrics["created_per_second"] = metrics.get("created")
+            for name, (title, unit, worse) in METRICS.items():
+                if metrics.get(name) is None:
                     continue
                 subject = Subject(role, f"{start}{title}", role, unit, worse, key=f"{start}{name}")
                 over = seconds if name in PER_SECOND else 1.0
-                values.setdefault(subject, []).append(figures[name] / over)
-    found = {subject: Measured.of(figures) for subject, figures in values.items()}
+                values.setdefault(subject, []).append(metrics[name] / over)
+    found = {subject: Measured.of(metrics) for subject, metrics in values.items()}
     return {subject: measured for subject, measured in found.items() if measured}
 
 

@@ -113,7 +113,7 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
         difference=standing / expected - 1,
         holds=standing >= expected * (1 - TOLERANCE),
         seconds=times[-1] - times[0] if standing else None,
-        rss_per_thread=result.figures.get("rss_per_task"),
+        rss_per_thread=result.metrics.get("rss_per_task"),
         reason=result.reason if not limit and result.outcome in (Outcome.FAILED, Outcome.LIMITED) else None,
         ended=lane.idle,
     )

@@ -130,6 +130,6 @@ async def run_once(lab: Lab, cell: ExperimentCell) -> Result:
         live = f": {format_count(peak)} of {format_count(cell.size)} live"
         limited = result.outcome is Outcome.LIMITED
         raise NotMeasuredError(f"{result.reason}{live if limited else ''}")
-    if not result.figures:
+    if not result.metrics:
         raise NotMeasuredError("its worker ended before a figure could be read")
     return result

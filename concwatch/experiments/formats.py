@@ -113,7 +113,7 @@ def _cell(cell: ExperimentCell, outcome: CellOutcome, runner: Runner) -> dict[st
 def _run(run: Result) -> dict[str, object]:
     names = ("seconds", "own_seconds", "live", "runtime", "flags")
     return {
-        "figures": {name: value for name, value in run.figures.items() if value is not None},
+        "figures": {name: value for name, value in run.metrics.items() if value is not None},
         **{name: getattr(run, name) for name in names},
         "trail": [list(point) for point in run.rss_curve],
     }

@@ -184,7 +184,7 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
     try:
         async with asyncio.timeout(BURST_LIMIT):
             await _watch(process, began, run)
-        run.seconds = run.own_seconds = run.figures["burst_seconds"] = clock() - began
+        run.seconds = run.own_seconds = run.metrics["burst_seconds"] = clock() - began
     except TimeoutError:
         raise NotMeasuredError(f"did not end within {format_seconds(BURST_LIMIT)}: killed") from None
     finally:
@@ -196,12 +196,12 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
     out, errors = (end.decode(errors="replace") for end in ends)
     if process.returncode:
         _raise_failure(process.returncode, error_line(errors))
-    if "peak_rss" not in run.figures:
+    if "peak_rss" not in run.metrics:
         raise NotMeasuredError("ended before its memory could be read")
     for name, pattern in REPORTED.items():
         line = re.search(pattern, out, re.MULTILINE)
         if line:
-            run.figures[name] = float(line[1])
+            run.metrics[name] = float(line[1])
     return run
 
 
@@ -231,7 +231,7 @@ async def _watch(process: Process, began: float, run: Result) -> None:
     while process.returncode is None:
         reading, now = sampler.read() if sampler else None, clock()
         if reading is not None and reading.rss:  # 0 for a process that has exited
-            run.figures["peak_rss"] = max(run.figures.get("peak_rss") or 0, reading.peak_rss)
+            run.metrics["peak_rss"] = max(run.metrics.get("peak_rss") or 0, reading.peak_rss)
             if now >= due:
                 run.rss_curve.append((round(now - began, 3), reading.rss))
                 due = now + CURVE_INTERVAL

@@ -11,7 +11,7 @@ from concwatch.experiments.runner import CellState, Runner, TableFigure
 from concwatch.experiments.sentences import sentence
 from concwatch.system.machine import describe_machine, program_version
 from concwatch.text import flat
-from concwatch.units import UNKNOWN, format_bytes, format_count, format_exactly, format_figure, format_percent
+from concwatch.units import UNKNOWN, format_bytes, format_count, format_exactly, format_number, format_percent
 
 HEADER = ("size", "engine", "published", "here", "ratio", "spread")
 
@@ -153,8 +153,8 @@ def _row(figure: TableFigure, runner: Runner) -> SheetRow:
         size=format_count(entry.size),
         engine=flat(entry.series.name),
         published=UNKNOWN if entry.published is None else format_exactly(entry.published),
-        here="" if here is None else format_figure(here),
-        ratio=UNKNOWN if figure.ratio is None else format_figure(figure.ratio, 3),
+        here="" if here is None else format_number(here),
+        ratio=UNKNOWN if figure.ratio is None else format_number(figure.ratio, 3),
         spread=UNKNOWN if figure.spread is None else format_percent(figure.spread),
         reason=_reason(figure) if here is None else "",
         remarks=() if here is None else tuple(remarks),
@@ -172,7 +172,7 @@ def _reason(figure: TableFigure) -> str:
     reason = f"{figure.state.value}: {flat(figure.reason)}"
     if not figure.runs:
         return reason
-    values = ", ".join(format_figure(value) for value in figure.runs)
+    values = ", ".join(format_number(value) for value in figure.runs)
     return f"{reason} (until then {values})"
 
 

@@ -1,26 +1,24 @@
-"""Sentences that sum up the measured figures of a table."""
+"""A line that sums up the measured figures of a table. The first column says what its sizes count."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from concwatch.experiments.experiment import ExperimentTable
 from concwatch.experiments.runner import CellState, TableFigure
-from concwatch.lab.unit import RATE, SCALES
 from concwatch.text import flat
-from concwatch.units import format_count, format_figure
+from concwatch.units import format_count, format_number
 
 MAX_LISTED = 4
-"""The most series that a sentence lists one by one."""
+"""The most series that a line lists one by one."""
 
 
 def sentence(table: ExperimentTable, figures: Sequence[TableFigure]) -> str:
-    """Return one sentence that sums up a table; figures of other tables are ignored."""
+    """Return one line that sums up a table; figures of other tables are ignored."""
     own = [figure for figure in figures if figure.entry.table is table]
     found = [figure for figure in own if figure.here is not None]
     if not found:
         return _nothing(own)
-    return _compared(table, found) or _against_published(table, found) or _among_themselves(table, found)
+    return _compared(table, found) or _against_published(found) or _among_themselves(table, found)
 
 
 def _nothing(figures: Sequence[TableFigure]) -> str:
@@ -43,29 +41,24 @@ def _compared(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
         return ""
     size = table.compare.size if table.compare.size in common else max(common)
     this, that = these[size], those[size]
-    at, caveat = f"at {_count(table, size)}", _caveat(this, that)
-    ratio = _over(this.here, that.here)
+    caveat, ratio = _caveat(this, that), _over(this.here, that.here)
     if ratio is None:
-        takes = [f"{_name(each)} {_verb(table, each)} {_value(table, each)}" for each in (this, that)]
-        return f"{at} {', '.join(takes)}{caveat}"
+        values = ", ".join(f"{_name(each)} {_value(table, each)}" for each in (this, that))
+        return f"at {format_count(size)}: {values}{caveat}"
     published = _over(this.entry.published, that.entry.published)
-    end = "" if published is None else f" (published: {_times(published)})"
-    takes = [f"{_name(each)} {_verb(table, each)}" for each in (this, that)]
-    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{caveat}"
+    there = "" if published is None else f" (published: {_times(published)})"
+    return f"at {format_count(size)}: {_name(this)} = {_times(ratio)} {_name(that)}{there}{caveat}"
 
 
-def _against_published(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
+def _against_published(found: Sequence[TableFigure]) -> str:
     ratios = [(figure, figure.ratio) for figure in found if figure.ratio is not None]
     if not ratios:
         return ""
     names = dict.fromkeys(_name(figure) for figure, _ in ratios)
     parts = [f"{name} {_range(ratio for figure, ratio in ratios if _name(figure) == name)}" for name in names]
     detail = f" ({', '.join(parts)})" if 2 <= len(parts) <= MAX_LISTED else ""
-    which = "the published figures"
-    if len(ratios) == 1:
-        which = f"the published figure for {_count(table, ratios[0][0].entry.size)}"
     ends = [edge(ratios, key=lambda each: each[1])[0] for edge in (min, max)]
-    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_caveat(*ends)}"
+    return f"here {_range(ratio for _, ratio in ratios)} published{detail}{_caveat(*ends)}"
 
 
 def _among_themselves(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
@@ -77,10 +70,10 @@ def _among_themselves(table: ExperimentTable, found: Sequence[TableFigure]) -> s
     own = [figure for figure in found if figure.entry.size == size]
     least, *_, most = sorted(own, key=lambda figure: figure.here or 0.0)
     ratio = _over(most.here, least.here)
-    more = "" if ratio is None else f", {_times(ratio)} that"
+    more = "" if ratio is None else f", {_times(ratio)}"
     return (
-        f"at {_count(table, size)} {_name(least)} {_verb(table, least)} least ({_value(table, least)}) "
-        f"and {_name(most)} most ({_value(table, most)}{more}){_caveat(least, most)}"
+        f"at {format_count(size)}: {_name(least)} least ({_value(table, least)}), "
+        f"{_name(most)} most ({_value(table, most)}{more}){_caveat(least, most)}"
     )
 
 
@@ -90,8 +83,8 @@ def _by_series(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
     for name in list(dict.fromkeys(map(_name, found)))[:MAX_LISTED]:
         own = [figure for figure in found if _name(figure) == name]
         ends = own if len(own) < 2 else [own[0], own[-1]]
-        values = ", ".join(f"{_value(table, each)} at {_count(table, each.entry.size)}" for each in ends)
-        parts.append(f"{name} {_verb(table, own[0])} {values}")
+        values = ", ".join(f"{_value(table, each)} at {format_count(each.entry.size)}" for each in ends)
+        parts.append(f"{name}: {values}")
     return "; ".join(parts)
 
 
@@ -111,25 +104,11 @@ def _name(figure: TableFigure) -> str:
 
 
 def _value(table: ExperimentTable, figure: TableFigure) -> str:
-    return f"{format_figure(figure.here or 0.0)} {table.unit}"
-
-
-def _verb(table: ExperimentTable, figure: TableFigure) -> str:
-    """Return the verb for a series: threads take, a pool of threads takes; for rates, reach."""
-    verb, ending = ("reach", "es") if SCALES[table.unit][0] is RATE else ("take", "s")
-    head = re.split(r",| of | with ", _name(figure))[0]
-    return verb if re.search(r"(?<!s)(?<!\.j)s$", head, re.IGNORECASE) else verb + ending
-
-
-def _count(table: ExperimentTable, size: int) -> str:
-    counted = flat(table.counted)
-    if size == 1:
-        counted = re.sub(r"(?<!s)s\b", "", counted)
-    return f"{format_count(size)} {counted}"
+    return f"{format_number(figure.here or 0.0)} {table.unit}"
 
 
 def _times(ratio: float) -> str:
-    return f"{format_count(ratio) if ratio >= 9.95 else format_figure(ratio, 2)} ×"
+    return f"{format_count(ratio) if ratio >= 9.95 else format_number(ratio, 2)} ×"
 
 
 def _range(ratios: Iterable[float]) -> str:

@@ -10,32 +10,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from concwatch.lab.events import Event
-from concwatch.lab.metrics import LaneSnapshot
+from concwatch.lab.metrics import EXPORTED, LaneSnapshot
 from concwatch.lab.snapshot import Snapshot
 from concwatch.text import flat
 from concwatch.watch.watching import Watching
-
-FIGURES = (
-    "live",
-    "created",
-    "completed",
-    "failed",
-    "rss",
-    "cpu_seconds",
-    "threads",
-    "queued",
-    "lag",
-    "gc",
-    "traced",
-)
-"""The figures of a sample that a line has, by their names in recordings."""
 
 
 class JsonEvents:
     """What happens in a watched program, as JSON objects of one line each.
 
     An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity`` and ``text``; a sample has
-    ``time``, ``process``, ``pid``, its ``state`` and figures, in bytes and seconds.
+    ``time``, ``process``, ``pid``, its ``state`` and the metrics `EXPORTED` by the
+    names of their fields, in bytes and seconds.
     """
 
     def __init__(self, watching: Watching) -> None:
@@ -61,10 +47,10 @@ class JsonEvents:
         return [self._sample(lane, snapshot.elapsed) for lane in snapshot.lanes if lane.on]
 
     def _sample(self, lane: LaneSnapshot, elapsed: float) -> str:
-        figures = {name: getattr(lane.sample, name) for name in FIGURES}
+        metrics = {row.field: row.value(lane) for row in EXPORTED}
         return self._line(
             elapsed,
-            {"process": lane.name, "pid": lane.status.pid, "state": lane.status.state.value, **figures},
+            {"process": lane.name, "pid": lane.status.pid, "state": lane.status.state.value, **metrics},
         )
 
     def _line(self, seconds: float, fields: Mapping[str, Any]) -> str:

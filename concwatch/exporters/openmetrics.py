@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from concwatch.lab.metrics import METRICS, Known
+from concwatch.lab.metrics import EXPORTED, Known
 from concwatch.lab.snapshot import Snapshot
 from concwatch.lab.unit import BYTES, SECONDS
 from concwatch.system.machine import program_version
@@ -29,8 +29,6 @@ TIMEOUT = 5.0
 PROCESS_LABELS = ("process", "pid")
 FUNCTION_LABELS = ("function", "file", "line")
 
-
-PROCESS_METRICS = tuple(row for row in METRICS if row.openmetrics)
 
 UNITS = {BYTES: "bytes", SECONDS: "seconds"}
 """The units that OpenMetrics has in the names of metrics."""
@@ -169,7 +167,7 @@ class MetricsServer(Collector):
             info,
             GaugeMetricFamily("concwatch_processes", "Processes that run.", len(running)),
         ]
-        for row in PROCESS_METRICS:
+        for row in EXPORTED:
             name, unit = f"process_{row.openmetrics}", UNITS.get(row.unit, "")
             family = _family(name, unit, row.meaning, row.known is Known.AT_END, PROCESS_LABELS)
             for lane in running:

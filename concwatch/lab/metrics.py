@@ -160,7 +160,7 @@ class Metric(Struct, frozen=True):
     decimals: int | None = None
     """Decimals in a recording; None for 5 significant digits."""
     openmetrics: str = ""
-    """Its name for Prometheus, after ``concwatch_process_`` and before its unit; empty for none."""
+    """Its name for Prometheus, after ``concwatch_process_`` and before its unit; empty if it is not exported."""
     backfilled: bool = False
     """Whether each tick determines it for all the time since the last one."""
 
@@ -334,7 +334,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     created: Annotated[Count | None, Metric("created", COUNT, "Tasks created.", TICK, SUM, AT_END, (), 0, 35, openmetrics="tasks_created")]
     completed: Annotated[Count | None, Metric("ended", COUNT, "Tasks that ended by themselves.", TICK, SUM, AT_END, (), 0, 36, openmetrics="tasks_ended")]
     failed: Annotated[Count | None, Metric(
-        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 37, run=1, omit_zeros=True,
+        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 37, run=1, omit_zeros=True, openmetrics="tasks_failed",
     )]
     cancelled: Annotated[Count | None, Metric("cancelled", COUNT, "Tasks that were cancelled.", TICK, SUM, AT_END, (), 0, 38)]
     queued: Annotated[Count | None, Metric("queued", COUNT, "Live tasks waiting for a thread.", TICK, SUM, EXACT, (), 0, 34, openmetrics="executor_queue_length")]
@@ -611,6 +611,9 @@ LISTED = tuple(sorted((row for row in METRICS if row.listed), key=lambda row: ro
 """Those with a name of their own in JSON, in the order of ``concwatch figures``."""
 
 BY_NAME = {row.name: row for row in LISTED}
+
+EXPORTED = tuple(row for row in METRICS if row.openmetrics)
+"""Those of a watched process that Prometheus and logs get."""
 
 RUN_METRICS = tuple(sorted((row for row in METRICS if row.run), key=lambda row: row.run))
 """Those in the table of ``run``, from the left."""

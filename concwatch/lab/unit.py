@@ -9,7 +9,7 @@ from concwatch.units import (
     UNKNOWN,
     format_bytes,
     format_count,
-    format_figure,
+    format_number,
     format_percent,
     format_rate,
     format_seconds,
@@ -63,7 +63,7 @@ class Unit(Struct, frozen=True):
 
 
 def _format_ratio(ratio: float) -> str:
-    return f"{format_figure(ratio, 2)} ×"
+    return f"{format_number(ratio, 2)} ×"
 
 
 def _format_decimal(size: float) -> str:

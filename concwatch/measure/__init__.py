@@ -1,1 +1,1 @@
-"""Measurements: one worker taken from idle to its end, and what every figure means."""
+"""Measurements: one worker taken from idle to its end, and what every metric means."""

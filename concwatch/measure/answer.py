@@ -11,10 +11,10 @@ LEAST = 100
 """Tasks that must have been live for their cost to be told."""
 
 REACHED = 0.95
-"""Share of the target that must be live: while tasks are created, the figures still move."""
+"""Share of the target that must be live: while tasks are created, the metrics still move."""
 
 CHANGED = 0.03
-"""Share by which a figure has to change before the sentence does."""
+"""Share by which a metric has to change before the sentence does."""
 
 NOUNS = {
     "threads": "thread",
@@ -47,7 +47,7 @@ def _own_name(lane: LaneSnapshot) -> str:
 
 
 class Answer:
-    """The sentence for the lanes of one screen. A figure stays until it has changed by `CHANGED`."""
+    """The sentence for the lanes of one screen. A metric stays until it has changed by `CHANGED`."""
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
@@ -65,12 +65,12 @@ class Answer:
         return sentences(self._known)
 
     def clear(self) -> None:
-        """Forget all figures, since the settings have changed."""
+        """Forget all metrics, since the settings have changed."""
         self._known.clear()
 
 
 def _known(lane: LaneSnapshot) -> Known | None:
-    """Return the figures of a lane that holds its tasks; None if they are not known."""
+    """Return the metrics of a lane that holds its tasks; None if they are not known."""
     value, live = COST.value(lane), lane.sample.measured_live or 0
     holds = lane.on and lane.status.target and lane.live >= lane.status.target * REACHED
     if not (value and holds and live >= max(LEAST, REACHED * lane.live)) or KEPT.holds(lane):

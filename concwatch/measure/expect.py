@@ -1,4 +1,4 @@
-"""Expectations of figures, such as ``asyncio.rss_per_task < 2KiB``, and whether a result meets them."""
+"""Expectations of metrics, such as ``asyncio.rss_per_task < 2KiB``, and whether a result meets them."""
 
 import operator
 import re
@@ -13,8 +13,8 @@ from concwatch.measure.run import EngineResult
 from concwatch.text import flat, suggest
 from concwatch.units import format_exactly
 
-EXPECTABLE = {figure.name: figure for figure in measured_metrics()}
-"""The figures that can be expected of an engine."""
+EXPECTABLE = {metric.name: metric for metric in measured_metrics()}
+"""The metrics that can be expected of an engine."""
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -28,49 +28,49 @@ _PARTS = re.compile(r"(?P<left>(?:[^<>=!]|<[a-z]+>)*)(?P<op>[<>=!]+)(?P<value>.*
 
 
 @dataclass(frozen=True)
-class FigureExpectation:
-    """A figure and a bound on its value."""
+class MetricExpectation:
+    """A metric and a bound on its value."""
 
     text: str
     """The expectation as written."""
     subject: str
-    """What the figure belongs to, such as the name of an engine."""
-    figure: str
+    """What the metric belongs to, such as the name of an engine."""
+    metric: str
     op: str
     value: float
-    """In the unit of the figure: bytes, seconds, tasks, tasks a second."""
+    """In the unit of the metric: bytes, seconds, tasks, tasks a second."""
 
     @classmethod
-    def parse(cls, text: str, form: str, figures_of: Callable[[str], Mapping[str, Unit]]) -> Self:
+    def parse(cls, text: str, form: str, metrics_of: Callable[[str], Mapping[str, Unit]]) -> Self:
         """Parse ``SUBJECT.FIGURE OP VALUE``, or ``FIGURE OP VALUE``.
 
         Args:
             text: the expectation as written.
             form: the expected form, for the error message.
-            figures_of: returns the units of a subject's figures by name; empty if there is no such subject.
+            metrics_of: returns the units of a subject's metrics by name; empty if there is no such subject.
 
         Raises:
             ValueError: one line that names what is wrong and what was expected.
         """
         written = flat(text)
         parts = _PARTS.fullmatch(written)
-        subject, _, figure = (
+        subject, _, metric = (
             (part.strip() for part in parts["left"].rpartition(".")) if parts else ("", "", "")
         )
         quoted = f'"{written[:60]}"'
         try:
-            units = figures_of(subject) if parts and figure else {}
+            units = metrics_of(subject) if parts and metric else {}
         except ValueError as error:
             raise ValueError(f"{quoted}: {error}") from None
         if parts is None or not units:
             raise ValueError(f"{quoted} is not an expectation: expected {form}")
         try:
-            check_one_of("figure", figure, units, figure[:40].replace("-", "_"))
+            check_one_of("figure", metric, units, metric[:40].replace("-", "_"))
             check_one_of("comparison", parts["op"], COMPARISONS)
-            value = units[figure].parse(parts["value"].strip())
+            value = units[metric].parse(parts["value"].strip())
         except ValueError as error:
             raise ValueError(f"{quoted}: {error}") from None
-        return cls(written, subject, figure, parts["op"], value)
+        return cls(written, subject, metric, parts["op"], value)
 
     def holds(self, measured: float | None) -> bool:
         """Return whether a measured value meets the expectation; None does not."""
@@ -78,7 +78,7 @@ class FigureExpectation:
 
     def as_json(self, measured: float | None, **subject: object) -> dict[str, object]:
         """Return the JSON object for reports, with the fields of ``subject`` added."""
-        found = {"figure": self.figure, "op": self.op, "value": self.value, "measured": measured}
+        found = {"figure": self.metric, "op": self.op, "value": self.value, "measured": measured}
         return {"expect": self.text, **subject, **found, "holds": self.holds(measured)}
 
 
@@ -90,12 +90,12 @@ def check_one_of(what: str, word: str, known: Collection[str], spelt: str = "") 
         raise ValueError(f'unknown {what} "{word[:40]}": expected one of {", ".join(known)}{near}')
 
 
-class Expectation(FigureExpectation):
-    """An expectation of a figure of an engine."""
+class Expectation(MetricExpectation):
+    """An expectation of a metric of an engine."""
 
     def judge(self, row: EngineResult) -> "Verdict":
         """Compare it with the result of the engine at one size."""
-        return Verdict(self, row.tasks, row.median(self.figure))
+        return Verdict(self, row.tasks, row.median(self.metric))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Verdict:
     expectation: Expectation
     tasks: int
     measured: float | None
-    """In the unit of the figure; None if it was not measured."""
+    """In the unit of the metric; None if it was not measured."""
 
     @property
     def holds(self) -> bool:
@@ -117,7 +117,7 @@ class Verdict:
         """The measured value as text; with all digits if it would look equal to a different expected one."""
         if self.measured is None:
             return "not measured"
-        expected, form = self.expectation.value, BY_NAME[self.expectation.figure].unit.format
+        expected, form = self.expectation.value, BY_NAME[self.expectation.metric].unit.format
         if self.measured != expected and form(self.measured) == form(expected):
             return f"{form(self.measured)} (exactly {format_exactly(self.measured)})"
         return form(self.measured)
@@ -134,14 +134,14 @@ def parse_expectation(text: str) -> Expectation:
         ValueError: one line that names what is wrong and what was expected.
     """
     form = 'ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB"'
-    return Expectation.parse(text, form, _figures_of)
+    return Expectation.parse(text, form, _metrics_of)
 
 
-def _figures_of(engine: str) -> dict[str, Unit]:
+def _metrics_of(engine: str) -> dict[str, Unit]:
     if not engine:
         return {}
     check_one_of("engine", engine.partition(AT)[0], [row.name for row in CATALOG])
-    return {name: figure.unit for name, figure in EXPECTABLE.items()}
+    return {name: metric.unit for name, metric in EXPECTABLE.items()}
 
 
 def with_run_names(expectations: Sequence[Expectation], names: Collection[str]) -> list[Expectation]:
@@ -179,6 +179,6 @@ def judge(expectations: Sequence[Expectation], rows: Sequence[EngineResult]) -> 
     ]
 
 
-def expected_figures(expectations: Sequence[Expectation], engine: str) -> set[str]:
-    """Return the names of an engine's figures that have an expectation."""
-    return {expectation.figure for expectation in expectations if expectation.subject == engine}
+def expected_metrics(expectations: Sequence[Expectation], engine: str) -> set[str]:
+    """Return the names of an engine's metrics that have an expectation."""
+    return {expectation.metric for expectation in expectations if expectation.subject == engine}

@@ -1,4 +1,4 @@
-"""Statistics of the values of one figure: median, range, spread, confidence interval."""
+"""Statistics of the values of one metric: median, range, spread, confidence interval."""
 
 import math
 import statistics
@@ -22,9 +22,9 @@ class Measured:
         return cls(known) if known else None
 
     @classmethod
-    def of_runs(cls, runs: Iterable[Result], figure: str) -> "Measured | None":
-        """Return the values of a figure in the runs that have it; None if none has."""
-        return cls.of(run.figures.get(figure) for run in runs)
+    def of_runs(cls, runs: Iterable[Result], metric: str) -> "Measured | None":
+        """Return the values of a metric in the runs that have it; None if none has."""
+        return cls.of(run.metrics.get(metric) for run in runs)
 
     @property
     def median(self) -> float:

@@ -81,7 +81,7 @@ class Measurement:
         finally:
             lab.observers.remove(self._observe)
             if result.held and result.last:
-                result.figures = measured_values(result.held, result.last, self._plan.burst is not None)
+                result.metrics = measured_values(result.held, result.last, self._plan.burst is not None)
             result.seconds = _now() - began
         return result
 

@@ -52,14 +52,14 @@ class Result:
     flags: list[str] = field(default_factory=list)
     traced: bool = False
     gc: str = "default"
-    figures: dict[str, float | None] = field(default_factory=dict)
+    metrics: dict[str, float | None] = field(default_factory=dict)
     """Name → value, of `concwatch.lab.metrics.LISTED`."""
     held: LaneSnapshot | None = None
     """The lane while its tasks were held."""
     last: LaneSnapshot | None = None
     """The lane after they had ended."""
     live: int | None = None
-    """Live tasks while they were held, or when the figures of a burst were read."""
+    """Live tasks while they were held, or when the metrics of a burst were read."""
     seconds: float = 0.0
     """Duration of the whole measurement, including the worker's start and end."""
     own_seconds: float = 0.0

@@ -14,7 +14,7 @@ from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.system.machine import describe_machine, program_version
 
 OVERRIDDEN_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
-"""Outcome → the figure whose expectation replaces it."""
+"""Outcome → the metric whose expectation replaces it."""
 
 
 @dataclass
@@ -37,20 +37,20 @@ class EngineResult:
         """The name of the engine without the host."""
         return self.engine.partition(ON)[0]
 
-    def measured(self, figure: str) -> Measured | None:
-        """Return the values of a figure, one for each run that has it; None if none has."""
-        return Measured.of_runs(self.results, figure)
+    def measured(self, metric: str) -> Measured | None:
+        """Return the values of a metric, one for each run that has it; None if none has."""
+        return Measured.of_runs(self.results, metric)
 
-    def median(self, figure: str) -> float | None:
-        """Return the median of a figure over the runs; None if no run has it."""
-        measured = self.measured(figure)
+    def median(self, metric: str) -> float | None:
+        """Return the median of a metric over the runs; None if no run has it."""
+        measured = self.measured(metric)
         return measured.median if measured else None
 
     def problems(self, expected: Collection[str] = ()) -> dict[Outcome, str]:
         """Return the outcomes of its runs and their reasons, the most severe first; empty if all are done.
 
         Args:
-            expected: the figures with an expectation, which replaces the corresponding outcome.
+            expected: the metrics with an expectation, which replaces the corresponding outcome.
         """
         found = {outcome: why for result in self.results for outcome, why in result.problems.items()}
         counts = (each for each in Outcome if each in found and OVERRIDDEN_BY.get(each) not in expected)
@@ -70,17 +70,17 @@ class EngineResult:
         """What limited the first of its runs that was limited."""
         return next((result.limited_by for result in self.results if result.limited_by), None)
 
-    def marks(self, figure: Metric) -> str:
-        """Return the marks that a figure has in any run."""
-        read = [result.last if figure.at_end else result.held for result in self.results]
-        return "".join(dict.fromkeys(mark for lane in read if lane for mark in figure.marks(lane)))
+    def marks(self, metric: Metric) -> str:
+        """Return the marks that a metric has in any run."""
+        read = [result.last if metric.at_end else result.held for result in self.results]
+        return "".join(dict.fromkeys(mark for lane in read if lane for mark in metric.marks(lane)))
 
-    def text(self, figure: Metric) -> str:
-        """Return a figure as text, with its marks."""
+    def text(self, metric: Metric) -> str:
+        """Return a metric as text, with its marks."""
         only = self.results[0] if len(self.results) == 1 else None
-        lane = (only.last if figure.at_end else only.held) if only else None
-        text = figure.text(lane) if lane else figure.unit.text(self.median(figure.name))
-        marks = self.marks(figure)
+        lane = (only.last if metric.at_end else only.held) if only else None
+        text = metric.text(lane) if lane else metric.unit.text(self.median(metric.name))
+        marks = self.marks(metric)
         return f"{text} {marks}" if marks else text
 
     def as_json(self, expected: Collection[str]) -> dict[str, object]:
@@ -98,20 +98,20 @@ class EngineResult:
             "traced": first.traced,
             "gc": first.gc,
             "tasks": self.tasks,
-            **{figure.name: self.median(figure.name) for figure in measured_metrics()},
+            **{metric.name: self.median(metric.name) for metric in measured_metrics()},
             "plus_minus": {
-                figure.name: resolution
-                for figure in measured_metrics()
-                for resolution in [max((figure.coarse_resolution(lane) or 0.0 for lane in held), default=0.0)]
+                metric.name: resolution
+                for metric in measured_metrics()
+                for resolution in [max((metric.coarse_resolution(lane) or 0.0 for lane in held), default=0.0)]
                 if resolution
             },
-            "marks": {figure.name: marks for figure in measured_metrics() if (marks := self.marks(figure))},
+            "marks": {metric.name: marks for metric in measured_metrics() if (marks := self.marks(metric))},
         }
         if len(self.results) > 1:
-            values = {figure.name: self.measured(figure.name) for figure in measured_metrics()}
+            values = {metric.name: self.measured(metric.name) for metric in measured_metrics()}
             known = {name: taken for name, taken in values.items() if taken}
             found["runs"] = [
-                {"state": result.outcome.value, **{name: result.figures.get(name) for name in known}}
+                {"state": result.outcome.value, **{name: result.metrics.get(name) for name in known}}
                 for result in self.results
             ]
             found["spread"] = {name: taken.spread for name, taken in known.items()}
@@ -131,12 +131,12 @@ class Total:
     tasks: int
     """Tasks requested on each host."""
     hosts: int
-    figures: Mapping[str, float]
+    metrics: Mapping[str, float]
     """Those of `SUMMED` that are known."""
 
     def as_json(self) -> dict[str, object]:
         """Return its object of ``concwatch run --json``."""
-        return {"engine": self.engine, "tasks": self.tasks, "hosts": self.hosts, **self.figures}
+        return {"engine": self.engine, "tasks": self.tasks, "hosts": self.hosts, **self.metrics}
 
 
 def totals(rows: Iterable[EngineResult]) -> list[Total]:
@@ -209,7 +209,7 @@ class RunSession:
 
         Args:
             workload: what each task did.
-            expected: returns the figures of an engine that have an expectation.
+            expected: returns the metrics of an engine that have an expectation.
         """
         return {
             "concwatch": program_version(),

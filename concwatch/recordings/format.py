@@ -77,7 +77,7 @@ changes; the last one holds for the whole recording.
                    ``created_per_second``, ``ended_per_second``; ``mean_life``, ``oldest``
                    in seconds; ``growth``: tasks a minute with the 95 % interval, or null; ``leak``;
                    ``waits``: where they wait; ``waits_known``: whether they were asked for; ``at_least``: the
-                   names of the figures that may be higher
+                   names of the metrics that may be higher
 
 ``lane``: when its lab begins, and after each change of one of these. A key that is left out has the value of
 a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_per_task``.
@@ -245,14 +245,14 @@ def truncate_time(seconds: float) -> float:
 def round_sample(sample: Sample, lane: int, began: float) -> Sample:
     """Return a sample as it is written: of lane number ``lane``, in a recording that started at ``began``."""
     values: list[Any] = [
-        value if not isinstance(value, float) else round_figure(value, places)
+        value if not isinstance(value, float) else round_number(value, places)
         for value, places in zip(structs.astuple(sample), _PLACES, strict=True)
     ]
     time = truncate_time(sample.time - began)  # negative for a sample from before the recording
     return structs.replace(Sample(*values), lane=lane, time=time)
 
 
-def round_figure(value: float | None, places: int | None = None) -> float | None:
+def round_number(value: float | None, places: int | None = None) -> float | None:
     """Round to ``places`` decimals, or to 5 significant digits; return an int if the result is whole.
 
     Return None for a value that is not finite.

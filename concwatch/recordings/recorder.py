@@ -21,7 +21,7 @@ from concwatch.recordings.format import (
     VERSION,
     encode,
     format_position,
-    round_figure,
+    round_number,
     round_sample,
     truncate_time,
 )
@@ -217,7 +217,7 @@ class Recorder:
 
 def _rounded(part: Struct) -> dict[str, Any]:
     return {
-        name: round_figure(value) if isinstance(value, float) else value
+        name: round_number(value) if isinstance(value, float) else value
         for name, value in structs.asdict(part).items()
     }
 

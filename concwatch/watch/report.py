@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from concwatch.lab.events import KINDS
 from concwatch.lab.snapshot import Snapshot
 from concwatch.lab.unit import BYTES, COUNT, SECONDS, Unit
-from concwatch.measure.expect import FigureExpectation
+from concwatch.measure.expect import MetricExpectation
 from concwatch.watch.group import Group
 from concwatch.watch.resources import as_json
 from concwatch.watch.watched import WatchedProcess
@@ -19,7 +19,7 @@ Combine = Callable[[Iterable[float]], float]
 
 
 class WatchFigure(Struct, frozen=True):
-    """A figure that an expectation can name."""
+    """A metric that an expectation can name."""
 
     unit: Unit
     combine: Combine
@@ -28,7 +28,7 @@ class WatchFigure(Struct, frozen=True):
     """Whether groups have it, too."""
 
 
-FIGURES: Mapping[str, WatchFigure] = {
+METRICS: Mapping[str, WatchFigure] = {
     "created": WatchFigure(COUNT, sum, True),
     "live": WatchFigure(COUNT, sum, True),
     "live_at_end": WatchFigure(COUNT, sum, True),
@@ -66,7 +66,7 @@ class ProcessRecord(Struct):
 
 
 class WatchRecord:
-    """Collects the figures of a program from its snapshots until it ends."""
+    """Collects the metrics of a program from its snapshots until it ends."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
@@ -154,7 +154,7 @@ class WatchRecord:
 
 
 def _at_least(lane: WatchedProcess) -> list[str]:
-    """Return the figures that may be higher, since scans may have missed some tasks."""
+    """Return the metrics that may be higher, since scans may have missed some tasks."""
     tick = lane.tick
     if tick is None:
         return []
@@ -186,37 +186,37 @@ def _group(group: Group, lane: WatchedProcess) -> dict[str, Any]:
     }
 
 
-class WatchExpectation(FigureExpectation):
+class WatchExpectation(MetricExpectation):
     """An expectation about the whole program, or about one group by name."""
 
     def judge(self, report: Mapping[str, Any]) -> "WatchVerdict":
         """Compare it with a report of `WatchRecord.as_json`."""
-        if self.subject == EVENTS and self.figure in KINDS:
-            count = report["event_counts"][self.figure]
-            texts = [event["text"] for event in report["events"] if event["kind"] == self.figure]
+        if self.subject == EVENTS and self.metric in KINDS:
+            count = report["event_counts"][self.metric]
+            texts = [event["text"] for event in report["events"] if event["kind"] == self.metric]
             return WatchVerdict(
                 self, count, self.holds(count), "" if self.holds(count) else "; ".join(texts[-3:])
             )
         rows = report["processes"]
         if self.subject:
             rows = [group for row in rows for group in row["groups"] if group["name"] == self.subject]
-        found = [(row[self.figure], row) for row in rows if row.get(self.figure) is not None]
+        found = [(row[self.metric], row) for row in rows if row.get(self.metric) is not None]
         values = [value for value, _ in found]
-        measured = FIGURES[self.figure].combine(values) if values else None
+        measured = METRICS[self.metric].combine(values) if values else None
         holds = self.holds(measured)
         return WatchVerdict(self, measured, holds, "" if holds else self._culprits(found))
 
     def _culprits(self, found: "list[tuple[float, Mapping[str, Any]]]") -> str:
         """Return the groups with the highest values."""
-        if self.subject or not FIGURES[self.figure].of_groups:
+        if self.subject or not METRICS[self.metric].of_groups:
             return ""
         rows = [
-            (group.get(self.figure) or 0, f"{group['name']} ({group['file']}:{group['line']})")
+            (group.get(self.metric) or 0, f"{group['name']} ({group['file']}:{group['line']})")
             for _, row in found
             for group in row.get("groups", ())
         ]
         largest = sorted((row for row in rows if row[0]), reverse=True)[:5]
-        return ", ".join(f"{FIGURES[self.figure].unit.format(value)} {name}" for value, name in largest)
+        return ", ".join(f"{METRICS[self.metric].unit.format(value)} {name}" for value, name in largest)
 
 
 class WatchVerdict(Struct, frozen=True):
@@ -229,8 +229,8 @@ class WatchVerdict(Struct, frozen=True):
 
     def sentence(self) -> str:
         """Return the expectation and what was measured instead."""
-        figure = FIGURES.get(self.expectation.figure)
-        form = (figure.unit if figure else COUNT).format
+        metric = METRICS.get(self.expectation.metric)
+        form = (metric.unit if metric else COUNT).format
         found = "not measured" if self.measured is None else form(self.measured)
         return f"expected {self.expectation.text}: {found}" + (f": {self.culprits}" if self.culprits else "")
 
@@ -250,7 +250,7 @@ def parse_watch_expectation(text: str) -> WatchExpectation:
         text,
         form,
         lambda group: {
-            **{name: row.unit for name, row in FIGURES.items() if row.of_groups or not group},
+            **{name: row.unit for name, row in METRICS.items() if row.of_groups or not group},
             **(dict.fromkeys(KINDS, COUNT) if group == EVENTS else {}),
         },
     )

@@ -98,7 +98,7 @@ def here(cell: ExperimentCell, reading: str, factor: float, added: Measured) -> 
     async def run() -> float:
         found = await run_once(Lab([cell.worker()], open_link=open_process, settings=cell.settings), cell)
         added.values.append(found.seconds - found.own_seconds)
-        return found.figures[reading] / factor
+        return found.metrics[reading] / factor
 
     return asyncio.run(run())
 

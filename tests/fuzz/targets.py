@@ -98,7 +98,7 @@ def use_number(text: str) -> None:
 
 
 def use_expectation(expectation: Expectation) -> None:
-    assert expectation.figure in EXPECTABLE
+    assert expectation.metric in EXPECTABLE
     assert expectation.op in COMPARISONS
     assert 0 <= expectation.value < math.inf
     assert parse_expectation(expectation.text) == expectation

@@ -20,11 +20,11 @@ from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count
 
-FIGURES = ("rss_per_task", "create_rate", "cpu_per_task", "peak_rss")
-"""The figures in the table; the first decides the places."""
+SHOWN = ("rss_per_task", "create_rate", "cpu_per_task", "peak_rss")
+"""The metrics in the table; the first decides the places."""
 
 PLACE, CELLS, RATIO = 4, 13, 9
-"""The width in cells of a place, of a figure, and of the ratio to the best."""
+"""The width in cells of a place, of a metric, and of the ratio to the best."""
 
 MOST_ROWS, OTHER_ROWS = 20, 10
 """The maximum height of the chart in rows with its frame, and the rows of the dialog and the screen without
@@ -39,7 +39,7 @@ NO_SAMPLES = Series()
 
 def ranked(results: Sequence[Result]) -> list[Result]:
     """Return the results by the memory of a task; those that are not known are last."""
-    return sorted(results, key=lambda result: result.figures.get(FIGURES[0]) or float("inf"))
+    return sorted(results, key=lambda result: result.metrics.get(SHOWN[0]) or float("inf"))
 
 
 class RaceTable(TextLines):
@@ -52,7 +52,7 @@ class RaceTable(TextLines):
     def show(self, race: Race, colors: Mapping[str, str]) -> None:
         """Show the state of a race; ``colors`` has the colour of each engine."""
         room = max(len(engine.name) for engine in race.engines) + 1
-        shown = FIGURES[: max(1, (self.size.width - PLACE - room - RATIO) // CELLS)]
+        shown = SHOWN[: max(1, (self.size.width - PLACE - room - RATIO) // CELLS)]
         heads = "".join(f"{BY_NAME[name].title:>{CELLS}}" for name in shown)
         lines = [Content.styled(f"{'':{PLACE}}{'engine':{room}}{heads}{'× best':>{RATIO}}", "bold $dim")]
         results = ranked(race.results)
@@ -75,7 +75,7 @@ class RaceTable(TextLines):
 
 
 def _cost(result: Result) -> float | None:
-    return result.figures.get(FIGURES[0]) if result.outcome in (Outcome.DONE, Outcome.SHORT) else None
+    return result.metrics.get(SHOWN[0]) if result.outcome in (Outcome.DONE, Outcome.SHORT) else None
 
 
 def _result(
@@ -85,8 +85,8 @@ def _result(
     held, cost = result.held, _cost(result)
     if held is None or not cost or not best:
         return ["  – ", name, " ", (result.reason or "not measured", "$warning")]
-    figures = "".join(f"{BY_NAME[each].text(held) + BY_NAME[each].marks(held):>{CELLS}}" for each in shown)
-    return [(f"{place:>3} ", "bold $accent"), name, figures, f"{cost / best:.1f} ×".rjust(RATIO)]
+    metrics = "".join(f"{BY_NAME[each].text(held) + BY_NAME[each].marks(held):>{CELLS}}" for each in shown)
+    return [(f"{place:>3} ", "bold $accent"), name, metrics, f"{cost / best:.1f} ×".rjust(RATIO)]
 
 
 class RaceScreen(ReadDialog):

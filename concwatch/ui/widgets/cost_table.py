@@ -64,11 +64,11 @@ COLUMNS = (
 """The columns after the engine's name."""
 
 KEPT_TITLES = (BY_NAME["live"].title, COST.title, FITS_TITLE)
-"""The columns that show their figures also with a baseline."""
+"""The columns that show their metrics also with a baseline."""
 
 
-def _figure(column: Column[LaneSnapshot], lane: LaneSnapshot, old: LaneSnapshot | None) -> tuple[str, bool]:
-    """Return the text of a figure and whether it is its change since the baseline, which has no marks.
+def _metric(column: Column[LaneSnapshot], lane: LaneSnapshot, old: LaneSnapshot | None) -> tuple[str, bool]:
+    """Return the text of a metric and whether it is its change since the baseline, which has no marks.
 
     The number of live tasks, the cost of one and how many fit are shown in any case; in place of the ratio to
     the cheapest lane stands the change of the cost.
@@ -207,7 +207,7 @@ class CostTable(Table):
             cells = [
                 Content.styled(f"{text:>{column.width}}", "$accent" if changed else "" if lane.on else "$dim")
                 for column in columns
-                for text, changed in [_figure(column, lane, old)]
+                for text, changed in [_metric(column, lane, old)]
             ]
             name = Cell(room, Content.styled(lane.name, f"bold {color}" if known else "$dim"))
             yield [name, Cell(width - room, Content("").join(cells))]

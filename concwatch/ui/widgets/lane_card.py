@@ -92,8 +92,8 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
     if view.failed:
         more, style = f" {format_short(view.failed)} failed", "bold $error"
     elif cost:
-        figure = BY_NAME["rss_per_task"]
-        more, style = f" {figure.text(view)}{figure.marks(view)}/task", ""
+        metric = BY_NAME["rss_per_task"]
+        more, style = f" {metric.text(view)}{metric.marks(view)}/task", ""
         if len(more) > room:
             live = f"{format_short(view.live)} live "
     elif status.wall:

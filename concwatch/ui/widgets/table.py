@@ -16,7 +16,7 @@ Row = TypeVar("Row")
 
 
 class Column(Struct, Generic[Row], frozen=True):
-    """One figure of each row."""
+    """One metric of each row."""
 
     title: str
     cells: int

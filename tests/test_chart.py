@@ -4,12 +4,12 @@ import gc
 import math
 from unittest.mock import patch
 
-from concwatch.ui.screen_strips import screen_strips
 from rich.segment import Segment
 from textual.geometry import Region
 from textual.widget import Widget
 
 from concwatch.charts.plot import Line, Plot
+from concwatch.demos.screen_strips import screen_strips
 from concwatch.lab.unit import BYTES, RATE
 from concwatch.ui.widgets.chart import Chart, PictureRow
 from tests.screen import pilot_of, showing
@@ -80,7 +80,7 @@ async def test_a_chart_is_painted_only_when_a_cell_changes_and_follows_size_and_
                 chart.show(plot)
                 assert paint.call_count == painted
             await pilot.pause()
-            assert "32M┤" in screen_text(pilot.app)
+            assert "64M┤" in screen_text(pilot.app)
             pilot.app.theme = "textual-light"
             await pilot.pause()
             assert paint.call_count == 5

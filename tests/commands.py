@@ -1,4 +1,4 @@
-"""Shared by ``python -m tests.faults``, ``.benchmarks`` and ``.fuzz``: options, processes, tables."""
+"""Shared by ``python -m tests.benchmarks`` and ``.fuzz``, and tests of faults: options, processes, tables."""
 
 import argparse
 import contextlib

@@ -296,7 +296,7 @@ async def test_refusals_and_failed_tasks_are_logged_and_lanes_keep_running(tmp_p
         assert s.link("asyncio").commands("target") == [{"tasks": 1_000}]
 
 
-async def test_settings_are_sent_to_running_lanes_and_to_lanes_switched_on_later():
+async def test_keys_and_clicks_change_the_settings_of_all_lanes():
     async with stage() as s:
         await s.switch_on("pool", "asyncio")
         panel = s.monitor.query_one("CommonPanel")
@@ -313,25 +313,15 @@ async def test_settings_are_sent_to_running_lanes_and_to_lanes_switched_on_later
             "refill": [{"on": False}, {"on": True}, {"on": False}],
             "gc": [{"mode": "frozen"}, {"mode": "off"}, {"mode": "default"}],
         }
-        # Tracing distorts a worker's figures for good: each change restarts it.
         for on in (True, False, True):
-            before = s.link("asyncio")
             await (s.press("t") if on else s.tap("traced", panel))
-            await s.run(1)
-            assert s.link("asyncio") is not before
-            for name in ("pool", "asyncio"):
-                assert s.link(name).commands("trace")[-1:] == [{"on": on}]
-                assert s.lane(name).state is State.RUNNING
+            assert s.lab.settings.trace == on
+        await s.run(1)
         await s.press("g")
         await s.sees("refill ○ off", "traced ● on RSS ≈ ×2", "collector frozen", within=panel)
         await s.sees("all collector frozen", within=s.monitor.query_one("EventView"))
-        await s.switch_on("uvloop")
-        later = s.link("uvloop")
-        assert [later.commands(name) for name in ("refill", "trace", "gc")] == [
-            [{"on": False}], [{"on": True}], [{"mode": "frozen"}]
-        ]  # fmt: skip
         await s.press("3", "u", "n")
-        assert (s.link("asyncio").commands("trim"), later.commands("trim")) == ([{}], [])
+        assert (s.link("asyncio").commands("trim"), s.link("pool").commands("trim")) == ([{}], [])
         await s.enter("0")
         await s.sees("a pool of 0 threads runs nothing", within=lambda: s.query("#message"))
         await s.enter("12")

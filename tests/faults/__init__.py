@@ -1,1 +1,1 @@
-"""Faults that are injected into the real program, and what must hold: ``python -m tests.faults --help``."""
+"""Faults that are injected into the real program, and what must hold: see README.md."""

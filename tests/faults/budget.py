@@ -80,12 +80,10 @@ for name, mib, workload, hold in (
     ("chunks", 300, "payload:10MiB", ", tasks of 10 MiB"),
 ):
     title = f"a target of 1,000,000 above the budget: {mib} MiB{hold}"
-    fault(f"budget-{name}", title, short=name in ("small", "chunks"), seconds=180.0)(
-        partial(pass_budget, mib * MIB, workload)
-    )
+    fault(f"budget-{name}", title, seconds=180.0)(partial(pass_budget, mib * MIB, workload))
 
 
-@fault("memory-gone", "95 % of the available memory is used (simulated readings)", short=True)
+@fault("memory-gone", "95 % of the available memory is used (simulated readings)")
 async def lose_memory() -> None:
     """The largest lane is stopped and the figures are logged. The others continue. It can be restarted."""
     available = 10 * GIB
@@ -105,7 +103,7 @@ async def lose_memory() -> None:
         await real.hold(50, large)
 
 
-@fault("run-refused", "`concwatch run` with a target above the budget", short=True)
+@fault("run-refused", "`concwatch run` with a target above the budget")
 def refuse_run() -> None:
     """Refused with one line before a worker starts. With `--force`, growth stops at the budget."""
     command = [sys.executable, "-m", "concwatch", "run", "asyncio", "--tasks", "1M", "--max-memory", "60MiB"]

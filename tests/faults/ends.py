@@ -199,7 +199,7 @@ def check_end(terminal: Terminal, workers: Sequence[psutil.Process], began: floa
     late = terminal.processes()
     seconds = max(seconds, wait_until_ended(terminal, late, began) if late else 0.0)
     print(f"last worker ended after {seconds:.3f} s", file=sys.stderr)
-    # In the short round other tests share the machine.
+    # Unless it is thorough, other tests share the machine.
     assert seconds < (END_LIMIT if thorough() else PATIENCE), f"a worker was alive after {seconds:.2f} s"
     assert ended == status, f"exit status {ended}, expected {status}\n{terminal.text()[-2000:]}"
 
@@ -220,20 +220,20 @@ def end_program(program: Program, end: End) -> None:
         assert end.output or "Traceback" not in terminal.text(), terminal.text()[-2000:]
 
 
-def add(name: str, program: Program, end: End, what: str = "", short: bool = False) -> None:
+def add(name: str, program: Program, end: End, what: str = "") -> None:
     """Add a fault: all workers end within a second, and the terminal is restored."""
     seconds = 120.0 if program.patience == PATIENCE else program.patience + 120
     what = what or f"{program.what}: {end.what}"
-    fault(name, what, times=program.times, short=short, seconds=seconds)(partial(end_program, program, end))
+    fault(name, what, times=program.times, seconds=seconds)(partial(end_program, program, end))
 
 
-def add_all(program: Program, *ends: str, short: Sequence[str] = ()) -> None:
+def add_all(program: Program, *ends: str) -> None:
     """Add a fault for each of several ends of one program."""
     for end in ends:
-        add(f"end-{program.name}-{end}{program.suffix}", program, KILLED[end], short=end in short)
+        add(f"end-{program.name}-{end}{program.suffix}", program, KILLED[end])
 
 
-add_all(SCREEN, "kill", "sigterm", "sighup", "sigint", "ctrl-c", "closed", short=("kill", "ctrl-c", "closed"))
+add_all(SCREEN, "kill", "sigterm", "sighup", "sigint", "ctrl-c", "closed")
 for name, what, module, function, key in (
     ("handler", "a key's action", "concwatch.ui.panels.charts", "ChartPanel.toggle_pause", "p"),
     ("step", "the lab", "concwatch.lab.lab", "Lab.step", ""),
@@ -241,10 +241,10 @@ for name, what, module, function, key in (
     ("closing", "closing", "concwatch.lab.lab", "Lab.close", "q"),
 ):
     broken = SCREEN.breaking(module, function)
-    add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}", name == "step")
+    add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}")
 STARTING = Program("screen", "the screen while workers start", (), start_four_lanes, "-starting")
 add_all(STARTING, "kill", "sigterm")
-add_all(SCREEN.stopped(), "sigterm", "closed", short=("sigterm",))
+add_all(SCREEN.stopped(), "sigterm", "closed")
 for name, what, engine, plusses, shown in (
     ("million", "a million tasks", "asyncio", 100, "1,000,000"),
     ("threads", "10,000 threads", "threads", 1, "10,000"),
@@ -252,7 +252,7 @@ for name, what, engine, plusses, shown in (
     ready = partial(hold, times=plusses, shown=shown)
     heavy = replace(HEAVY, name=name, what=f"the screen with {what}", ready=ready)
     add_all(replace(heavy, arguments=("--engines", engine)), "kill", "sigterm", "closed")
-add_all(RUN, "kill", "sigterm", "sighup", "sigint-twice", "ctrl-c", "closed", short=("sigterm",))
+add_all(RUN, "kill", "sigterm", "sighup", "sigint-twice", "ctrl-c", "closed")
 add("end-run-crash", RUN.breaking("concwatch.lab.lab", "Lab.step"), crash())
 add_all(RUN.stopped(), "kill", "sigterm")
 BLOCKED = ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all")

@@ -125,11 +125,11 @@ for suffix, what, check in (
     ("for-commands", "uvloop in commands", check_commands),
     ("on-screen", "uvloop on the screen", check_screen),
 ):
-    fault(f"uvloop-absent-{suffix}", f"{what}: not installed", short=check is check_commands)(
+    fault(f"uvloop-absent-{suffix}", f"{what}: not installed")(
         partial(check, *ABSENT, "needs uvloop: pip install uvloop")
     )
     fault(f"uvloop-too-old-{suffix}", f"{what}: too old")(
         partial(check, PACKAGE, BROKEN["too-old"][1], f"broken uvloop: {TOO_OLD}; {ADVICE}")
     )
 for name, (what, source, reason) in BROKEN.items():
-    fault(f"uvloop-{name}", f"uvloop: {what}", short=name == "crashing")(partial(check_lane, source, reason))
+    fault(f"uvloop-{name}", f"uvloop: {what}")(partial(check_lane, source, reason))

@@ -11,7 +11,7 @@ from concwatch.lab.catalog import find_engines
 from tests.commands import Impossible as Impossible
 
 THOROUGH = "FAULTS_THOROUGH"
-"""Environment variable: if set, every engine is tested and time limits are checked."""
+"""Environment variable: if set, every engine is tested, time limits are checked, and faults are repeated."""
 
 PATIENCE = 40.0
 """Timeout in seconds, for a loaded machine."""
@@ -30,9 +30,7 @@ class Fault:
     act: Act
     """Injects the fault and checks the consequences. Leaves no process and no file behind."""
     times: int = 5
-    """How often ``--all`` injects it."""
-    short: bool = False
-    """Whether it is part of the short round."""
+    """How often it is injected by a thorough run."""
     seconds: float = 60.0
     """Time limit of one injection, in seconds."""
 
@@ -68,6 +66,6 @@ def thorough() -> bool:
 
 
 def engines(*names: str) -> Sequence[str]:
-    """Return the engines to test: all that are installed, or only the first in the short round."""
+    """Return the engines to test: all that are installed if thorough, else the first."""
     installed = [name for name in names if find_engines([name])[0].missing() is None]
     return installed if thorough() else installed[:1]

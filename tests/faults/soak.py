@@ -153,7 +153,7 @@ async def half_an_hour() -> None:
     await soak(HALF_AN_HOUR, "threads", "pool", "asyncio", "uvloop")
 
 
-@fault("soak-short", f"{SHORT:.0f} s of `nop` at full rate in two lanes", times=1, short=True, seconds=200)
+@fault("soak-short", f"{SHORT:.0f} s of `nop` at full rate in two lanes", times=1, seconds=200)
 async def two_seconds() -> None:
     """The same without the check of memory."""
     await soak(SHORT, "pool", "asyncio")  # four lanes would use every core of a small machine

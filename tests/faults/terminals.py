@@ -58,13 +58,10 @@ for name, what, options in (
     ("resized", f"{RESIZES} resizes, 1 × 1 to 300 × 100, while 10,000 tasks start", {"resizes": RESIZES}),
     ("no-color", "NO_COLOR", {"env": {"NO_COLOR": "1"}}),
 ):
-    short = name in ("1x1", "resized")
-    fault(f"terminal-{name}", f"the terminal: {what}", short=short, seconds=180.0)(
-        partial(start_and_end, **options)
-    )
+    fault(f"terminal-{name}", f"the terminal: {what}", seconds=180.0)(partial(start_and_end, **options))
 
 
-@fault("terminal-dumb", "the terminal: TERM=dumb", short=True)
+@fault("terminal-dumb", "the terminal: TERM=dumb")
 def refuses() -> None:
     """One line names the requirement and the alternative; exit status 2."""
     with Terminal("-m", "concwatch", env={"TERM": "dumb"}) as terminal:
@@ -75,7 +72,7 @@ def refuses() -> None:
         assert "\x1b" not in line
 
 
-@fault("terminal-no-utf8", "the terminal: a locale without UTF-8", short=True)
+@fault("terminal-no-utf8", "the terminal: a locale without UTF-8")
 def refuses_other_encodings() -> None:
     """One line names the requirement and the alternative; exit status 2."""
     with Terminal("-m", "concwatch", env={"LC_ALL": "en_US.ISO-8859-1"}) as terminal:

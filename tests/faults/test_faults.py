@@ -1,23 +1,35 @@
-"""A few faults that no other test injects; ``python -m tests.faults`` runs the others."""
+"""Each fault, in a process of its own. All but a few run apart, one after another: see README.md."""
 
 import pytest
 
+from tests.commands import in_process
 from tests.faults.all_faults import FAULTS
-from tests.faults.fault import Impossible
+from tests.faults.fault import THOROUGH, Impossible, thorough
 
-SAMPLE = (
-    "wire-types",
-    "workload-raises",
-    "end-screen-kill",
-    "fork-refused",
-    "uvloop-crashing",
-)
+LONG = 1_000.0
+"""Seconds that only a thorough run may take for one fault."""
+
+DAILY = {"wire-types", "workload-raises", "end-screen-kill", "fork-refused", "uvloop-crashing"}
+"""The faults that no other test injects and that take little time."""
+
+
+def marked(name: str) -> object:
+    """Return a fault as a parameter with its marks."""
+    fault = FAULTS[name]
+    marks = [pytest.mark.timeout((fault.seconds + 30) * (fault.times if thorough() else 1))]
+    return pytest.param(fault, id=name, marks=[*marks, *([] if name in DAILY else [pytest.mark.apart])])
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", SAMPLE)
-def test_survives(name: str) -> None:
-    try:
-        FAULTS[name].inject()
-    except Impossible as reason:
-        pytest.skip(str(reason))
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+@pytest.mark.parametrize("fault", [marked(name) for name in FAULTS])
+def test_survives(fault, record_property):
+    if fault.seconds > LONG and not thorough():
+        pytest.skip(f"takes up to {fault.seconds:,.0f} s: expected {THOROUGH} to be set")
+    lost = []
+    for _ in range(fault.times if thorough() else 1):
+        try:
+            lost.append(in_process(fault.inject, seconds=fault.seconds))
+        except Impossible as reason:
+            pytest.skip(str(reason))
+    record_property("row", (fault.what, len(lost), [text for text in lost if text]))

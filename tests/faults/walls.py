@@ -123,19 +123,19 @@ async def lowered(lower: Callable[[Sequence[str]], tuple[Sequence[str], int]], w
     assert pid_max() == before
 
 
-fault("wall-pids", "threads and a pool up to `pid_max` of a pid namespace", short=True)(
+fault("wall-pids", "threads and a pool up to `pid_max` of a pid namespace")(
     partial(lowered, low_pid_max, "pid_max")
 )
 fault("wall-user", "threads and a pool up to `ulimit -u`")(partial(lowered, low_user_limit, "ulimit -u"))
 
 
-@fault("wall-cgroup", "threads up to `pids.max` of a control group", short=True)
+@fault("wall-cgroup", "threads up to `pids.max` of a control group")
 async def cgroup_limit() -> None:
     with own_cgroup() as wrap:
         await thread_wall("threads", wrap, "cgroup pids.max", FEW)
 
 
-@fault("wall-files", "a workload opens more connections than `ulimit -n` allows", seconds=300, short=True)
+@fault("wall-files", "a workload opens more connections than `ulimit -n` allows", seconds=300)
 async def file_limits() -> None:
     """The limit is named with its value. The lane keeps its live tasks, shrinks and grows again.
 
@@ -197,7 +197,7 @@ async def fork_refused_in_namespace() -> None:
         await real.hold(100)
 
 
-@fault("fork-refused", "no free process number for another worker (`pid_max`)", short=True)
+@fault("fork-refused", "no free process number for another worker (`pid_max`)")
 def fork_refused() -> None:
     """Its lane names the limit, the other lane continues, and it starts once numbers are free."""
     before = pid_max()
@@ -250,7 +250,7 @@ async def no_file() -> None:
         assert real.faulty.live == 200
 
 
-@fault("screen-without-files", "a running screen cannot open more files", short=True)
+@fault("screen-without-files", "a running screen cannot open more files")
 def screen_without_files() -> None:
     """Running lanes continue. Another shows why it cannot start, and starts once files are free."""
     if not sys.platform.startswith("linux"):

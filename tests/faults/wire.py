@@ -54,7 +54,7 @@ while True:
 """
 
 
-@lane_fault("wire-garbage", "a worker sends garbage", command(PROLOGUE + GARBAGE), short=True)
+@lane_fault("wire-garbage", "a worker sends garbage", command(PROLOGUE + GARBAGE))
 async def garbage(s: FaultyStage) -> None:
     """Logged once and ignored. The lane fails after 100 lines. The others and the screen continue."""
     await start_faulty(s)
@@ -166,7 +166,6 @@ targets.get()
     "wire-types",
     "a worker sends every field of every report with a wrong type or out of range",
     command(PROLOGUE + TYPES),
-    short=True,
 )
 async def types(s: FaultyStage) -> None:
     """No line is accepted. Logged once. The lane fails after 100 lines."""
@@ -213,7 +212,6 @@ while True:  # the report between ticks keeps them from being merged
     "wire-backwards",
     "a worker's counters or clock go backwards, or do not add up",
     command(PROLOGUE + BACKWARDS),
-    short=True,
 )
 async def backwards(s: FaultyStage) -> None:
     """Logged once. No figure of such a tick is shown. The lane fails after 100."""
@@ -240,7 +238,7 @@ async def backwards(s: FaultyStage) -> None:
     await check_fails(s, f"{TOO_MANY}, the first: an impossible tick: ")
 
 
-@fault("wire-nothing", "a worker sends nothing, from the start or later", short=True)
+@fault("wire-nothing", "a worker sends nothing, from the start or later")
 async def nothing() -> None:
     """Its lane fails after 30 s (here 1 s), or is shown as stalled."""
     async with run_screen(command("time.sleep(600)"), start_limit=1.0) as s:

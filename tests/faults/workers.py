@@ -34,7 +34,7 @@ async def check_failures(s: FaultyStage, tasks: int) -> None:
     await s.hold(20)
 
 
-@lane_fault("worker-killed", "a worker is killed (`kill -9`)", *ALL, short=True)
+@lane_fault("worker-killed", "a worker is killed (`kill -9`)", *ALL)
 async def killed(s: FaultyStage) -> None:
     """Its lane fails with the signal. The other lane and the screen continue. It restarts."""
     await s.hold(100)
@@ -42,7 +42,7 @@ async def killed(s: FaultyStage) -> None:
     await check_ended(s, "killed by SIGKILL")
 
 
-@lane_fault("worker-stopped", "a worker is stopped and continued (SIGSTOP, SIGCONT)", *ALL, short=True)
+@lane_fault("worker-stopped", "a worker is stopped and continued (SIGSTOP, SIGCONT)", *ALL)
 async def stopped(s: FaultyStage) -> None:
     """Its lane is shown as stalled, then continues. Nothing else is affected."""
     await s.hold(100)
@@ -76,7 +76,7 @@ async def exits(s: FaultyStage, job: str, reason: str) -> None:
 lane_fault("worker-left", "a workload exits (`os._exit`)", *ALL)(
     partial(exits, job="leave", reason="exited with status 7")
 )
-lane_fault("worker-overflowed", "a workload overflows the C stack", *ALL, short=True)(
+lane_fault("worker-overflowed", "a workload overflows the C stack", *ALL)(
     partial(exits, job="crash", reason="killed by SIGSEGV")
 )
 
@@ -93,7 +93,7 @@ async def exited(s: FaultyStage) -> None:
         await s.wait_for_event("a task failed: SystemExit: 3")
 
 
-@lane_fault("worker-recursed", "every task recurses without end", *ALL, short=True)
+@lane_fault("worker-recursed", "every task recurses without end", *ALL)
 async def recursed(s: FaultyStage) -> None:
     """One traceback is logged, and failures are counted. The lane continues."""
     s.set_job("recurse")
@@ -102,9 +102,7 @@ async def recursed(s: FaultyStage) -> None:
     await s.wait_for_event("a task failed: RecursionError: maximum recursion depth exceeded")
 
 
-@lane_fault(
-    "worker-without-memory", "a worker runs out of memory (RLIMIT_AS)", *ALL, workload="hold", short=True
-)
+@lane_fault("worker-without-memory", "a worker runs out of memory (RLIMIT_AS)", *ALL, workload="hold")
 async def without_memory(s: FaultyStage) -> str:
     """The limit is named, and the lane shrinks and grows. A worker that failed restarts."""
     engine, lost = s.faulty.engine.name, []
@@ -152,7 +150,7 @@ async def check_stops(s: FaultyStage) -> None:
     assert not thorough() or took < STOP_LIMIT + 1, took
 
 
-@lane_fault("workload-blocks", "a workload blocks its event loop for 5 s", *LOOPS, short=True)
+@lane_fault("workload-blocks", "a workload blocks its event loop for 5 s", *LOOPS)
 async def blocked(s: FaultyStage) -> None:
     """Its lane is shown as stalled, the other continues, and it restarts."""
     s.set_job("block")
@@ -201,7 +199,7 @@ async def check_responsive(s: FaultyStage, counter: str, tasks: int) -> None:
         await asyncio.sleep(2 if thorough() else 0.3)
 
 
-@lane_fault("workload-raises", "every task raises, under refill", *ALL, short=True)
+@lane_fault("workload-raises", "every task raises, under refill", *ALL)
 async def raised(s: FaultyStage) -> None:
     """One traceback is logged, failures are counted, the screen responds, and it restarts."""
     s.set_job("fail")
@@ -214,7 +212,7 @@ async def raised(s: FaultyStage) -> None:
     await s.restart()
 
 
-@lane_fault("workload-completes", "every task ends at once, under refill", *ALL, short=True)
+@lane_fault("workload-completes", "every task ends at once, under refill", *ALL)
 async def completed(s: FaultyStage) -> None:
     """Never more live than the target, no growth, and the screen responds. The workload can change."""
     await s.hold(10)

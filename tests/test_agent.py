@@ -428,3 +428,62 @@ def test_the_deadlines_of_anyio_and_trio_are_timers(monitor, backend):
         if longest:
             assert longest - 40 < waits["until"] <= longest
     finish(program)
+
+
+BLOCKS = """
+import asyncio, sys, time
+def crunch(seconds):
+    time.sleep(seconds)
+def count(numbers):
+    sum(range(numbers))  # holds the interpreter's lock
+async def handler():
+    crunch(0.3)
+async def counting():
+    count(30_000_000)
+async def short():
+    time.sleep(0.002)
+async def main():
+    await asyncio.gather(*[short() for _ in range(100)])  # many short ones are no block
+    await asyncio.sleep(0.1)
+    await asyncio.create_task(handler())
+    await asyncio.sleep(0.1)
+    await asyncio.create_task(counting())
+    await asyncio.sleep(0.1)
+    print("done", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("run", ["asyncio.run(main())", "import uvloop; uvloop.run(main())"])
+def test_what_blocks_a_loop_is_named(monitor, run):
+    program = monitor.start(BLOCKS + run)
+    process = monitor.process()
+    process.wait("block", lambda block: "count" in str(block.get("stack")) or block["cause"] == "stopped")
+    blocks = [block for block in process.all("block") if block["ended"] and block["cause"] == "code"]
+    named = {block["stack"][block["own"][0]]["in"]: block for block in blocks}
+    assert set(named) <= {"crunch", "count", "counting"}
+    if "crunch" in named:  # on a busy machine, it may have waited for a processor instead
+        block = named["crunch"]
+        assert block["stack"][block["own"][0]]["where"].endswith("program.py:4")
+        assert block["stack"][block["own"][1]]["in"] == "handler"
+        assert block["seconds"] >= 0.25
+        assert block["exact"]
+    finish(program)
+
+
+@oldest_and_newest
+def test_a_blocked_loop_is_told_on_every_python(monitor, python):
+    program = monitor.start(BLOCKS + "asyncio.run(main())", python=python)
+    process = monitor.process()
+    process.wait("block", lambda block: block["cause"] in ("code", "stopped") and block["seconds"] >= 0.25)
+    finish(program)
+
+
+def test_a_longer_time_can_be_asked_for(monitor):
+    program = monitor.start(
+        BLOCKS.replace("crunch(0.3)", "crunch(0.3); crunch(0.7)") + "asyncio.run(main())",
+        CONCWATCH_AGENT_OPTIONS="blocked-after:0.6",
+    )
+    process = monitor.process()
+    assert process.wait("block")["seconds"] >= 0.6
+    finish(program)

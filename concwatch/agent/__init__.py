@@ -146,6 +146,22 @@ were among them in the report before; `rest` sums up all but the first 200.
     ``name``       the requested name
     ``waits``      as in ``waits``, without ``on``
 
+``block``: what has blocked an event loop for 0.1 s or longer, or for as long as the option says. A block that
+goes on is reported each second, under one number.
+    ``block``      integer, the number of the block in this process
+    ``loop``       the name of the loop, as in ``tick``
+    ``time``, ``seconds``  when it began, to within 15 ms, and how long it has lasted
+    ``ended``      whether it has
+    ``cause``      ``"code"``: one task or callback ran all the time; ``"gc"``: the process collected garbage;
+                   ``"stopped"``: the process, or the loop's thread, was stopped or waited for a processor.
+                   Many short callbacks are no block, nor is waiting for the interpreter's lock
+    ``exact``      for code: whether the stack was read meanwhile; else the lock was held, and the line ran
+                   then or just before
+    ``stack``      for code: list of objects ``in`` (function) and ``where`` (``"/app/views.py:12"``), at most
+                   20, innermost first, without the loop's own frames
+    ``own``        for code: the indexes in ``stack`` of the program's own code
+    ``group``      for code: the number of the task's group, or null
+
 ``lines``: the answer to the command: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth

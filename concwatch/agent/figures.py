@@ -1,4 +1,4 @@
-"""Figures of the whole process besides its tasks: threads, queues, event loop lag, garbage collection."""
+"""Figures of the whole process besides its tasks: threads, queues, garbage collection."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import os
 import sys
 from time import monotonic, perf_counter, process_time
 
-from .counting import COUNTS
 from .names import printable
 from .threads import count_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional
+    from typing import Any, Callable, Dict, List
 
 MAX_ENTRIES = 20
 """Entries per list; further threads are summed up in one."""
@@ -51,42 +50,16 @@ class CollectionTimer:
             self._callbacks.remove(self._callback)
 
 
-class _Probe:
-    """Measures the lag of an event loop by requesting one callback after another."""
-
-    def __init__(self, number: int, loop: Any) -> None:
-        self.name = f"loop {number}"
-        self.kind = printable(f"{type(loop).__module__.partition('.')[0]}.{type(loop).__name__}")
-        self._requested: Optional[float] = None
-        self._worst = 0.0
-
-    def _called(self) -> None:
-        requested = self._requested
-        if requested is not None:
-            self._worst = max(self._worst, monotonic() - requested)
-            self._requested = None
-
-    def read(self, loop: Any) -> float:
-        """Return the longest lag since the last call, in seconds, and request another callback."""
-        worst, self._worst = self._worst, 0.0
-        now, requested = monotonic(), self._requested
-        if requested is not None:
-            return max(worst, now - requested)
-        self._requested = now
-        try:
-            loop.call_soon_threadsafe(self._called)
-        except Exception:  # it was closed just now
-            self._requested = None
-        return worst
-
-
 class Figures:
-    """Reads the figures of this process; those that are not available are left out."""
+    """Reads the figures of this process; those that are not available are left out.
 
-    def __init__(self) -> None:
+    Args:
+        loops: returns the running loops and their lag, the latest first.
+    """
+
+    def __init__(self, loops: Callable[[], List[Dict[str, Any]]]) -> None:
         self.collector = CollectionTimer()
-        self._probes: Dict[int, _Probe] = {}
-        self._loops_found = 0
+        self._read_loops = loops
         self._threads_due = 0.0
         self._files_due = 0.0
         self._pools: List[_Pool] = []
@@ -105,20 +78,8 @@ class Figures:
         return fields
 
     def _loops(self) -> Dict[str, Any]:
-        found: List[Dict[str, Any]] = []
-        running = {id(loop): loop for loop in COUNTS.open_loops() if loop.is_running()}
-        for key in set(self._probes) - set(running):
-            del self._probes[key]
-        for key, loop in running.items():
-            probe = self._probes.get(key)
-            if probe is None:
-                self._loops_found += 1
-                probe = self._probes[key] = _Probe(self._loops_found, loop)
-            found.append({"name": probe.name, "kind": probe.kind, "lag": round(probe.read(loop), 6)})
-        if not found:
-            return {}
-        found.sort(key=lambda one: one["lag"], reverse=True)
-        return {"lag": found[0]["lag"], "loops": found[:MAX_ENTRIES]}
+        found = self._read_loops()
+        return {"lag": found[0]["lag"], "loops": found} if found else {}
 
     def _threads(self) -> Dict[str, Any]:
         now = monotonic()

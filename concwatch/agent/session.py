@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from time import monotonic, thread_time
 
+from .blocks import DEFAULT_AFTER, Blocks
 from .connection import Lost
 from .counting import COUNTS
 from .figures import Figures
@@ -18,7 +20,7 @@ from .waits import find_waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Collection, Dict, Iterator, List, Optional
+    from typing import Any, Callable, Collection, Deque, Dict, Iterator, List, Optional
 
     from .connection import Connection
 
@@ -49,12 +51,22 @@ JITTER = 0.3
 COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
 
+MAX_UNSENT = 1_000
+"""Reports of blocks that are kept for a monitor that reads too slowly."""
+
+LOOK_EARLY = 0.01
+"""Seconds by which the loops are looked at early, while the thread is awake for something else."""
+
+FAILED_INTERVAL = 1.0
+"""Seconds until what blocks the loops is looked for again after that has failed."""
+
 
 class AgentSession:
     """Counts for one monitor, over one connection or, if the program closes it, several in turn.
 
     Args:
-        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``.
+        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``,
+            ``"blocked-after:SECONDS"``.
     """
 
     def __init__(self, options: Collection[str] = ()) -> None:
@@ -64,7 +76,10 @@ class AgentSession:
         existing = Tasks()
         HOOKS.outcomes = "outcomes" in options
         HOOKS.install()
-        self._figures, self._tracing = Figures(), Tracing()
+        self._unsent: Deque[Dict[str, Any]] = deque(maxlen=MAX_UNSENT)
+        """Reports of blocks that have not been sent yet."""
+        self._blocks = Blocks(lambda: self._figures.collector.seconds, self._unsent.append, _after(options))
+        self._figures, self._tracing = Figures(self._blocks.loops), Tracing()
         if "trace" in options:
             self._tracing.set(True)
         self._figures.collector.install()
@@ -73,7 +88,7 @@ class AgentSession:
         self._requests: List[Iterator[None]] = []
         self._interval = 1 / MAX_HZ
         self._number = 0
-        self._tick_due = self._scan_due = self._slice_due = monotonic()
+        self._due = self._blocks_due = self._tick_due = self._scan_due = self._slice_due = monotonic()
         self._tick_cost = 0.0
         self._jitter = 0.0
         self._pause_reported = False
@@ -104,10 +119,23 @@ class AgentSession:
 
     def step(self) -> float:
         """Do what is due, and return the seconds until the next step; raises `Lost`."""
+        now = monotonic()
+        if now >= self._blocks_due - LOOK_EARLY:
+            try:
+                self._blocks_due = self._blocks.step(now, self._blocks_due)
+            except Exception:  # an event loop of another kind: nothing of it is reported, all else is
+                self._blocks_due = now + FAILED_INTERVAL
+        if now >= self._due or self._unsent:
+            self._due = monotonic() + self._count_and_report()
+        return max(0.0005, min(self._due, self._blocks_due) - monotonic())
+
+    def _count_and_report(self) -> float:
+        """Handle commands, scan, and send what is due; return the seconds until the next time."""
         self._handle_commands()  # which take time that is not the scans': a snapshot of all traced memory
         began, now = thread_time(), monotonic()
         if now >= self._slice_due or self._urgent:
             self._run_slice(now)
+        self._send_blocks()
         if now >= self._tick_due:
             self._tick_due = now + self._interval
             if not self._connection.behind:
@@ -123,7 +151,7 @@ class AgentSession:
             due = min(due, self._slice_due)
         else:
             due = min(due, max(self._scan_due, self._slice_due))
-        return min(COMMAND_INTERVAL, max(0.0005, due - monotonic()))
+        return min(COMMAND_INTERVAL, due - monotonic())
 
     @property
     def _urgent(self) -> bool:
@@ -177,6 +205,10 @@ class AgentSession:
         report = self._groups.report(now, self._scan, HOOKS.outcomes, last)
         if report is not None:
             self._connection.send("groups", **report)
+
+    def _send_blocks(self) -> None:
+        while self._unsent and not self._connection.behind:
+            self._connection.send("block", **self._unsent.popleft())
 
     def _handle_commands(self) -> None:
         """Execute and answer the commands received since the last step."""
@@ -237,6 +269,7 @@ class AgentSession:
             for _ in slices or ():
                 if monotonic() > deadline:
                     break
+        self._send_blocks()
         connection.send("tick", **tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes))
         self._send_groups(monotonic(), last=True)
         connection.send("end")
@@ -259,6 +292,15 @@ def _is_exhausted(slices: Iterator[None]) -> bool:
     for _ in slices:
         return False
     return True
+
+
+def _after(options: Collection[str]) -> float:
+    """Return the seconds after which a loop counts as blocked."""
+    for option in options:
+        name, _, value = option.partition(":")
+        if name == "blocked-after":
+            return float(value)
+    return DEFAULT_AFTER
 
 
 def _flag(fields: Dict[str, Any], key: str) -> bool:

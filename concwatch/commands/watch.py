@@ -12,7 +12,7 @@ from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.passing import signals_held
 from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
-from concwatch.commands.values import HOST
+from concwatch.commands.values import HOST, SECONDS
 from concwatch.hosts.host import Host
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.session import asked_for_input, watched, watched_in_background
@@ -30,6 +30,12 @@ from concwatch.watch.session import asked_for_input, watched, watched_in_backgro
 @options(OPTIONS)
 @click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
 @click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
+@click.option(
+    "--blocked-after",
+    type=SECONDS,
+    metavar="S",
+    help="Report what blocks an event loop for longer than S seconds.  [default: 0.1]",
+)
 @click.option("--keep", is_flag=True, help="Keep COMMAND running if concwatch is killed.")
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots", "--cells")})
@@ -37,6 +43,7 @@ def command(
     arguments: Sequence[str],
     outcomes: bool,
     trace: bool,
+    blocked_after: float | None,
     keep: bool,
     host: Host | None,
     record: str | None,
@@ -56,15 +63,13 @@ def command(
         )
     if not unattended.asked:
         check_display("concwatch watch --json")
+    how: dict[str, Any] = {"keep": keep, "outcomes": outcomes, "trace": trace, "blocked_after": blocked_after}
     recorder = open_recorder(record, ())
     try:
         if not unattended.asked:
             session = SessionRecording(Path(recordings), recorder)
-            status = _on_screen(
-                arguments, host, session, screenshots, cells, keep=keep, outcomes=outcomes, trace=trace
-            )
+            status = _on_screen(arguments, host, session, screenshots, cells, **how)
         else:
-            how = {"keep": keep, "outcomes": outcomes, "trace": trace}
             with (
                 signals_held() if host is None else nullcontext(()) as held,
                 unattended.exporters() as exporters,
@@ -82,7 +87,7 @@ def _on_screen(
     recording: SessionRecording,
     pictures: Path,
     cells: bool,
-    **how: bool,
+    **how: Any,
 ) -> int:
     """Watch a program on the screen. Return the exit status."""
     display = Display()  # before the program starts, which must not inherit the variables of a page

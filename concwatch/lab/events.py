@@ -13,10 +13,19 @@ KEPT = 1_000
 
 Severity = Literal["info", "warning", "error"]
 
-Kind = Literal["", "agent", "ended", "leak", "leak_withdrawn", "left_over", "memory", "export"]
+Kind = Literal["", "agent", "ended", "leak", "leak_withdrawn", "left_over", "block", "memory", "export"]
 """What an event of a watched program is about; an empty string for anything else."""
 
-KINDS: tuple[Kind, ...] = ("agent", "ended", "leak", "leak_withdrawn", "left_over", "memory", "export")
+KINDS: tuple[Kind, ...] = (
+    "agent",
+    "ended",
+    "leak",
+    "leak_withdrawn",
+    "left_over",
+    "block",
+    "memory",
+    "export",
+)
 """The kinds that reports count, without the empty one."""
 
 

@@ -18,6 +18,9 @@ from concwatch.links.messages import (
     line_decoder,
 )
 
+MAX_STACK = 20
+"""Frames of the stack of a block."""
+
 MAX_GROUPS = 200
 """Groups that a report has in detail; those that were among them in the report before come on top."""
 
@@ -196,6 +199,28 @@ class ThreadWaits(Struct, tag="thread_waits", frozen=True):
     waits: tuple[WaitPlace, ...] = ()
 
 
+class StackFrame(Struct, frozen=True, rename={"in_": "in"}):
+    """A function on a stack, and the line that it runs."""
+
+    in_: ShortText
+    where: ShortText
+
+
+class Block(Struct, tag="block", frozen=True):
+    """What has blocked an event loop. A block that goes on is reported again and again, under one number."""
+
+    block: Count
+    loop: ShortText
+    seconds: Seconds
+    time: Clock = 0.0
+    ended: bool = True
+    cause: ShortText = "code"
+    exact: bool = True
+    stack: Annotated[tuple[StackFrame, ...], Meta(max_length=MAX_STACK)] = ()
+    own: Annotated[tuple[Count, ...], Meta(max_length=MAX_STACK)] = ()
+    group: Count | None = None
+
+
 class AgentEnd(Struct, tag="end", frozen=True):
     """The process is about to exit."""
 
@@ -209,6 +234,7 @@ AgentReport = (
     | AgentWaiting
     | AgentTick
     | Groups
+    | Block
     | Waits
     | ThreadWaits
     | TracedLines

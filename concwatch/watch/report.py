@@ -47,6 +47,7 @@ METRICS: Mapping[str, WatchFigure] = {
     "cpu_seconds": WatchFigure(SECONDS, sum),
     "gc_seconds": WatchFigure(SECONDS, sum),
     "lag_p99": WatchFigure(SECONDS, max),
+    "blocked": WatchFigure(SECONDS, max),
     "mean_life": WatchFigure(SECONDS, statistics.mean, True),
 }
 
@@ -140,6 +141,8 @@ class WatchRecord:
             "missed": tick.missed if tick else None,
             "at_least": _at_least(lane),
             "lag_p99": lane.lags.quantile(0.99),
+            "blocked": round(lane.blocks.longest, 3) if tick else None,
+            "blocks": [place.as_json() for place in lane.blocks.ranked()],
             "gc_seconds": tick.gc if tick else None,
             "leaks": sum(group.leak for group in lane.groups.values())
             + sum(one.grows for one in lane.resources.all()),

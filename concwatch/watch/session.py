@@ -37,6 +37,7 @@ def watched(
     keep: bool = False,
     outcomes: bool = False,
     trace: bool = False,
+    blocked_after: float | None = None,
     unblock: Collection[int] = (),
 ) -> Iterator[tuple[Watching, StartedProgram]]:
     """Run a program and watch it; it has ended when the context exits.
@@ -52,12 +53,15 @@ def watched(
         keep: whether the program continues when concwatch is killed; not on a remote host.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
+        blocked_after: the seconds after which an event loop counts as blocked; None for the agent's default.
         unblock: signals that are blocked here, and are not to be in the program; not on a remote host.
 
     Raises:
         ValueError: it could not be started; the message is one line.
     """
     options = [name for name, on in (("outcomes", outcomes), ("trace", trace)) if on]
+    if blocked_after is not None:
+        options.append(f"blocked-after:{blocked_after:g}")
     if host is not None:
         remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()), options)
         assert remote.program is not None

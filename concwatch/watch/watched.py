@@ -26,6 +26,7 @@ from concwatch.links.agent_messages import (
     AgentReady,
     AgentTick,
     AgentWaiting,
+    Block,
     Groups,
     ThreadWaits,
     Waits,
@@ -33,6 +34,7 @@ from concwatch.links.agent_messages import (
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading
+from concwatch.watch.blocks import BlockedPlaces
 from concwatch.watch.group import Group, finite_rate
 from concwatch.watch.host import ProcessReader, WatchedHost
 from concwatch.watch.resources import Resources
@@ -100,6 +102,7 @@ class WatchedProcess:
         self.waiting = False
         """Whether it has had no tasks and no threads so far, so that its agent is not connected."""
         self.lags = Histogram()
+        self.blocks = BlockedPlaces()
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
@@ -216,6 +219,11 @@ class WatchedProcess:
                         self.groups[arrival.group].add_waits(arrival)
                 case ThreadWaits():
                     self.resources.add_waits(arrival.name, arrival.waits)
+                case Block():
+                    names = {number: group.report.name for number, group in self.groups.items()}
+                    text = self.blocks.add(arrival, names)
+                    if text:
+                        self._log_event(text, "warning", "block")
                 case TracedLines():
                     self.lines = arrival
                     self._memory.add_lines(arrival)

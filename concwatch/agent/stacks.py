@@ -1,0 +1,178 @@
+"""Samples of what the thread of an event loop runs, and what ran longest among them."""
+
+from __future__ import annotations
+
+import sys
+from os import O_RDONLY, close, read
+from os import open as open_file
+
+from .counting import COUNTS, is_own, name_of
+from .names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any, Dict, List, Optional, Tuple
+
+    Place = Tuple[str, str]
+    """A function, and its file and the line that runs: ``"/app/crawl.py:41"``."""
+
+    Usage = Tuple[float, float, int]
+    """Of a thread: its CPU seconds, those that it has waited for a processor, and how often it got one."""
+
+MAX_FRAMES = 100
+"""Frames that are examined."""
+
+MAX_STACK = 20
+"""Frames that are reported, innermost first."""
+
+COROUTINE = 0x80
+"""The flag of the code of a coroutine function (``inspect.CO_COROUTINE``)."""
+
+
+class StackSample:
+    """What the thread of a loop ran at one moment.
+
+    Args:
+        time: when.
+        key: what ran: the id of a task, or of the code of a callback; 0 for the loop itself.
+        stack: the places of the frames, innermost first.
+        own: the indexes in ``stack`` of the program's own code.
+        group: the number of the task's group; None if it has none.
+        late: the seconds by which the sample was taken later than it was due.
+    """
+
+    __slots__ = ("group", "key", "late", "own", "stack", "time", "usage")
+
+    def __init__(
+        self,
+        time: float,
+        key: int,
+        stack: List[Place],
+        own: List[int],
+        group: Optional[int],
+        late: float = 0.0,
+    ) -> None:
+        self.time, self.key, self.stack, self.own, self.group, self.late = time, key, stack, own, group, late
+        self.usage: Optional[Usage] = None
+        """The usage of the thread then, if it is known."""
+
+    @property
+    def place(self) -> int:
+        """The index in ``stack`` of the innermost place in the program's own code, or in any code."""
+        return self.own[0] if self.own else 0
+
+
+def depth(frame: Optional[FrameType]) -> int:
+    """Return the number of frames of a stack."""
+    frames = 0
+    while frame is not None:
+        frames += 1
+        frame = frame.f_back
+    return frames
+
+
+def take_sample(
+    frame: Optional[FrameType], outer: int, loop: Any, now: float, late: float = 0.0
+) -> StackSample:
+    """Return a sample of a stack, without the ``outer`` frames of the loop itself."""
+    frames: List[FrameType] = []
+    while frame is not None and len(frames) < MAX_FRAMES + outer:
+        frames.append(frame)
+        frame = frame.f_back
+    del frames[max(0, len(frames) - outer) :]
+    stack: List[Place] = []
+    own: List[int] = []
+    group = None
+    for at, one in enumerate(frames):
+        code = one.f_code
+        if at < MAX_STACK:
+            if is_own(code.co_filename):
+                own.append(at)
+            stack.append((name_of(code), printable(f"{code.co_filename}:{one.f_lineno or 0}")))
+        if code.co_flags & COROUTINE and id(code) in COUNTS.groups:
+            group = COUNTS.groups[id(code)].number
+    key = (_current_task(loop) or id(frames[-1].f_code)) if frames else 0
+    return StackSample(now, key, stack, own, group, late)
+
+
+def _current_task(loop: Any) -> int:
+    """Return the id of the task that a loop runs; 0 if it runs none."""
+    try:
+        return id(sys.modules["asyncio.tasks"].current_task(loop) or 0)
+    except Exception:  # not one of asyncio's loops
+        return 0
+
+
+def usage_of(native_id: int) -> Optional[Usage]:
+    """Return the usage of a thread of this process; None where the system does not tell."""
+    try:
+        file = open_file(f"/proc/self/task/{native_id}/schedstat", O_RDONLY)
+        try:
+            cpu, waited, slices = read(file, 100).split()
+        finally:
+            close(file)
+        return int(cpu) / 1e9, int(waited) / 1e9, int(slices)
+    except (OSError, ValueError):
+        return None
+
+
+class Run:
+    """Samples in a row of the same task or callback.
+
+    Args:
+        sample: the first one.
+        began: since when it has been running, at the latest.
+    """
+
+    def __init__(self, sample: StackSample, began: float) -> None:
+        self.samples = [sample]
+        self.began = self.ended = began
+        self.usage: Optional[Usage] = None
+        """The usage of the thread at the end."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran; 0 for the loop itself."""
+        return self.ended - self.began if self.samples[0].key else 0.0
+
+    def used(self) -> Optional[Usage]:
+        """Return what the thread has used since the first sample, if it is known."""
+        first, last = self.samples[0].usage, self.usage
+        if first is None or last is None:
+            return None
+        return last[0] - first[0], last[1] - first[1], last[2] - first[2]
+
+    def typical(self) -> StackSample:
+        """Return the last sample of the most frequent place."""
+        counts: Dict[Any, int] = {}
+        for sample in self.samples:
+            place = sample.stack[sample.place]
+            counts[place] = counts.get(place, 0) + 1
+        most = max(counts.values())
+        return next(one for one in reversed(self.samples) if counts[one.stack[one.place]] == most)
+
+
+def longest_run(
+    samples: List[StackSample], began: float, ended: float, usage: Optional[Usage] = None
+) -> Optional[Run]:
+    """Return what ran longest between two times; None without samples.
+
+    Args:
+        samples: the samples between them.
+        began: the first time.
+        ended: the second.
+        usage: the usage of the thread then.
+    """
+    runs: List[Run] = []
+    for sample in samples:
+        if runs and runs[-1].samples[0].key == sample.key:
+            runs[-1].samples.append(sample)
+        else:
+            if runs:
+                runs[-1].ended = began = (runs[-1].samples[-1].time + sample.time) / 2
+                runs[-1].usage = sample.usage
+            runs.append(Run(sample, began))
+    if runs:
+        runs[-1].ended, runs[-1].usage = ended, usage
+    return max(runs, key=lambda run: run.seconds, default=None)

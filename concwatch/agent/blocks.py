@@ -35,6 +35,12 @@ DEFAULT_AFTER = 0.1
 LOOPS_INTERVAL = 0.1
 """Seconds between two searches for running loops."""
 
+CROWDED_AFTER = 3.0
+"""Seconds in which this thread has to wait for the interpreter's lock in each step until it steps seldom."""
+
+CROWDED, MAX_CROWDED = 30, 5.0
+"""How many times as long as it has waited it then leaves the lock to others, and the most seconds."""
+
 MAX_LOOPS = 20
 
 LATE = 0.004
@@ -74,6 +80,8 @@ class Blocks:
         """By ``id`` of the loop."""
         self._found = self._blocks = 0
         self._loops_due = self._sample_due = 0.0
+        self._crowded_since = monotonic()
+        """Since when it had to wait in each step."""
         self._used, self._own, self._collected = process_time(), 0.0, 0.0
         self._process = 0.0
         """The CPU seconds of this process from the step before to this one."""
@@ -139,7 +147,14 @@ class Blocks:
         if looked:
             self._sample_due = now + (thread_time() - own) / SAMPLE_SHARE
         self._own = thread_time()
-        return now + interval
+        # Each call of the system lets the lock go: where others want it, a step waits for it again and again,
+        # and keeps it from the loops meanwhile.
+        ended = monotonic()
+        waited = ended - now - (self._own - own)
+        if waited < LATE:
+            self._crowded_since = ended
+        crowded = ended - self._crowded_since > CROWDED_AFTER
+        return max(now + interval, ended + min(MAX_CROWDED, CROWDED * waited) if crowded else 0.0)
 
     def _look(self, now: float, late: float) -> Tuple[Dict[int, StackSample], Set[int]]:
         """Return samples of the loops that are late, and which loops run something, by their keys.

@@ -9,10 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.cli import main
+from concwatch.hosts import build_steps
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.settings import Settings
 from concwatch.lab.state import State
-from concwatch.runtimes import building, store, tool
+from concwatch.runtimes import building, store
 from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.tool import Found, find
 from tests.processes import alive
@@ -191,7 +192,7 @@ def no_tools(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for home in ("GOROOT", "JAVA_HOME", "CARGO_HOME"):
         monkeypatch.delenv(home, raising=False)
-    monkeypatch.setattr(tool.glob, "glob", lambda pattern: [])
+    monkeypatch.setattr(build_steps.glob, "glob", lambda pattern: [])
     return tmp_path
 
 

@@ -5,7 +5,6 @@ The format of recipes is that of `concwatch.runtimes.recipe`. Standard library, 
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import io
 import json
@@ -18,28 +17,20 @@ import tempfile
 import zipfile
 from time import monotonic
 
+from concwatch.hosts.build_steps import (
+    BUILD_TIMEOUT,
+    VERSION_TIMEOUT,
+    failure,
+    fill_in,
+    is_fit,
+    report_output,
+    tool_paths,
+)
 from concwatch.system.spawn import NICENESS, ChildSetup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
-
-VERSION_TIMEOUT = 20.0
-"""Seconds that a tool may take to report its version."""
-
-BUILD_TIMEOUT = 300.0
-"""Seconds that each command of a build may take."""
-
-MAX_LINES = 20
-"""Lines of a build's output that are reported at most."""
-
-ERROR = re.compile(r"\berror\b|cannot|undefined|fatal|no such", re.IGNORECASE)
-"""Matches the line of a build's output that explains why it failed."""
-
-
-def _numbers(version: str) -> List[int]:
-    """Return the numbers of a version: ``[21, 0, 3]``."""
-    return [int(number) for number in re.findall(r"\d+", version)[:4]]
 
 
 def cache_folder() -> str:
@@ -80,7 +71,7 @@ class Builder:
         out = os.path.join(cache_folder(), key)
         if not os.path.isdir(out):
             self._build(way, places, versions[0], sources, engine, out)
-        return [_substitute(word, way, places, out, engine) for word in way["run"]]
+        return fill_in(way["run"], _values(way, places, out, engine))
 
     def stop(self) -> None:
         """Kill the running command and remove the unfinished build."""
@@ -112,27 +103,15 @@ class Builder:
         Raises:
             ValueError: it is not installed, or not in a version that can be used.
         """
-        homes = [os.path.join(os.environ[home], "bin") for home in tool["homes"] if os.environ.get(home)]
-        path = os.environ.get("PATH", os.defpath).split(os.pathsep)
-        others = [
-            folder
-            for pattern in tool["folders"]
-            for folder in sorted(glob.glob(os.path.expanduser(pattern)), key=_numbers, reverse=True)
-        ]
         rejected = ""
-        for folder in dict.fromkeys([*homes, *path, *others]):
-            found = shutil.which(tool["name"], path=folder) if folder else None
-            if found is None:
-                continue
+        for found in tool_paths(tool["name"], tool["homes"], tool["folders"]):
             if not tool["version"]:
                 return found, ""
             _, text = self._run([found, *tool["version"]], None, dict(os.environ), VERSION_TIMEOUT)
             match = re.search(tool["pattern"], text)
-            version = match.group(1) if match else "of unknown version"
-            wanted = _numbers(tool["version_wanted"])
-            if match and _numbers(version) >= tool["least"] and _numbers(version)[: len(wanted)] == wanted:
-                return found, version
-            rejected = f", found {version} at {found}"
+            if match and is_fit(match.group(1), tool["least"], tool["version_wanted"]):
+                return found, match.group(1)
+            rejected = f", found {match.group(1) if match else 'of unknown version'} at {found}"
         raise ValueError(tool["needed"].replace("{found}", rejected))
 
     def _build(
@@ -155,7 +134,7 @@ class Builder:
             if way["build"]:
                 self._report(f"building with {way['language']} {version}")
             for command in way["build"]:
-                words = [_substitute(word, way, places, part, engine) for word in command]
+                words = fill_in(command, _values(way, places, part, engine))
                 self._run_step(words, part, {**os.environ, **dict(way["environment"])})
             try:
                 os.rename(part, out)
@@ -169,12 +148,9 @@ class Builder:
     def _run_step(self, command: List[str], folder: str, variables: Dict[str, str]) -> None:
         """Run a command of the build and report its output; raise a ValueError if it fails."""
         status, text = self._run(command, folder, variables, BUILD_TIMEOUT)
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        for line in lines[:MAX_LINES]:
-            self._report(line[:300])
+        report_output(text, self._report)
         if status:
-            why = next(filter(ERROR.search, lines), lines[-1] if lines else "no output")
-            raise ValueError(f"build failed: {why[:300]}")
+            raise ValueError(failure(text))
 
     def _run(
         self, command: List[str], folder: str | None, variables: Dict[str, str], limit: float
@@ -204,9 +180,6 @@ class Builder:
         return process.returncode, text.decode(errors="replace")
 
 
-def _substitute(word: str, way: Mapping[str, Any], places: Mapping[str, str], out: str, engine: str) -> str:
-    """Replace the placeholders in a word of a command by paths and the engine's name."""
-    values = {"source": os.path.join(out, "sources", way["source"]), "out": out, "engine": engine, **places}
-    for name, value in values.items():
-        word = word.replace("{" + name + "}", value)
-    return word
+def _values(way: Mapping[str, Any], places: Mapping[str, str], out: str, engine: str) -> Dict[str, str]:
+    """Return what the placeholders in the commands of a recipe stand for."""
+    return {"source": os.path.join(out, "sources", way["source"]), "out": out, "engine": engine, **places}

@@ -8,20 +8,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from concwatch.hosts.build_steps import BUILD_TIMEOUT, VERSION_TIMEOUT, failure, last_line, report_output
 from concwatch.runtimes import store
-from concwatch.runtimes.runtime import BUILD_TIMEOUT, Runtime
+from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Found, Tool
 from concwatch.system.child import kill_session, start_child
 from concwatch.units import format_seconds
-
-VERSION_TIMEOUT = 20.0
-"""Seconds that a tool may take to report its version."""
-
-MAX_LINES = 20
-"""Lines of a build's output that are reported at most."""
-
-ERROR = re.compile(r"\berror\b|cannot|undefined|fatal|no such", re.IGNORECASE)
-"""Matches the line of a build's output that explains why it failed."""
 
 DRAIN_TIMEOUT = 2.0
 """Seconds to wait for the last output of a command that was killed."""
@@ -105,7 +97,7 @@ async def tool_version(tool: Tool, found: Found) -> str:
         status, text = await _output([found.path, *tool.version], None, dict(os.environ), VERSION_TIMEOUT)
         match = re.search(tool.pattern, text)
         if status or not match:
-            raise BuildError(f"{found.path} printed no version: {_last(text)}")
+            raise BuildError(f"{found.path} printed no version: {last_line(text)}")
         version = match[1]
     if tool.unfit(version):
         raise BuildError(tool.requirement(f", found {version} at {found.path}"))
@@ -115,14 +107,9 @@ async def tool_version(tool: Tool, found: Found) -> str:
 async def _run(way: Runtime, command: list[str], folder: Path, report: Report) -> None:
     """Run one command of a build and report its output."""
     status, text = await _output(command, folder, way.build_environment(), BUILD_TIMEOUT)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in lines[:MAX_LINES]:
-        report(line[:300])
-    if len(lines) > MAX_LINES:
-        report(f"… and {len(lines) - MAX_LINES} more lines")
+    report_output(text, report)
     if status:
-        why = next(filter(ERROR.search, lines), _last(text))
-        raise BuildError(f"build failed: {why[:300]}")
+        raise BuildError(failure(text))
 
 
 async def _output(
@@ -148,8 +135,3 @@ async def _output(
                 async with asyncio.timeout(DRAIN_TIMEOUT):
                     await process.communicate()
     return process.returncode or 0, text.decode(errors="replace")
-
-
-def _last(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1].strip()[:300] if lines else "no output"

@@ -5,12 +5,10 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from concwatch.hosts import build_steps
 from concwatch.runtimes.tool import Found, Tool, find
 
 SOURCES = Path(__file__).resolve().parent
-
-BUILD_TIMEOUT = 300.0
-"""Seconds that a build may take; fetching packages over a slow line is part of it."""
 
 
 class Runtime(Struct, frozen=True):
@@ -92,20 +90,11 @@ class Runtime(Struct, frozen=True):
         self, command: tuple[str, ...], places: dict[str, Found], out: Path, engine: str
     ) -> list[str]:
         """Return a command with its placeholders filled in."""
-        words = {
-            "{source}": str(self.source),
-            "{out}": str(out),
-            "{engine}": engine,
-            **{f"{{{name}}}": place.path for name, place in places.items()},
-        }
-        return [_replace(part, words) for part in command]
+        paths = {name: place.path for name, place in places.items()}
+        return build_steps.fill_in(
+            command, {"source": str(self.source), "out": str(out), "engine": engine, **paths}
+        )
 
     def build_environment(self) -> dict[str, str]:
         """Return the environment variables of the build."""
         return {**os.environ, **dict(self.environment)}
-
-
-def _replace(text: str, words: dict[str, str]) -> str:
-    for word, value in words.items():
-        text = text.replace(word, value)
-    return text

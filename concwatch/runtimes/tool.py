@@ -1,12 +1,11 @@
 """A compiler or interpreter that a runtime needs: where to find it, and how to install it."""
 
-import glob
-import os
 import re
-import shutil
 from pathlib import Path
 
 from msgspec import Struct
+
+from concwatch.hosts.build_steps import is_fit, numbers, tool_paths
 
 
 class Tool(Struct, frozen=True):
@@ -34,8 +33,7 @@ class Tool(Struct, frozen=True):
 
     def unfit(self, version: str) -> bool:
         """Return whether a version is too old, or not the one wanted."""
-        found, wanted = numbers(version), numbers(self.version_wanted)
-        return found < self.least or found[: len(wanted)] != wanted
+        return not is_fit(version, self.least, self.version_wanted)
 
     def requirement(self, found: str) -> str:
         """Return one line with what is needed, what was ``found`` instead, and how to install it."""
@@ -51,23 +49,6 @@ class Found(Struct, frozen=True):
     path: str
     version: str | None = None
     """Its version, if a file has it."""
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers in a version: ``(21, 0, 3)``."""
-    return tuple(map(int, re.findall(r"\d+", version)))[:4]
-
-
-def _candidates(tool: Tool) -> list[str]:
-    homes = [os.path.join(os.environ[home], "bin") for home in tool.homes if os.environ.get(home)]
-    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    others = [
-        folder
-        for pattern in tool.folders
-        for folder in sorted(glob.glob(os.path.expanduser(pattern)), key=numbers, reverse=True)
-    ]
-    found = (shutil.which(tool.name, path=folder) for folder in (*homes, *path, *others) if folder)
-    return list(dict.fromkeys(filter(None, found)))
 
 
 def _stated_version(tool: Tool, path: str) -> str | None:
@@ -88,7 +69,7 @@ def _stated_version(tool: Tool, path: str) -> str | None:
 def find(tool: Tool) -> Found | str:
     """Find a tool without running it; return one line on how to install it if it is missing."""
     instead = ""
-    for path in _candidates(tool):
+    for path in tool_paths(tool.name, tool.homes, tool.folders):
         stated = _stated_version(tool, path)
         if stated is None or not tool.unfit(stated):
             return Found(path, stated)

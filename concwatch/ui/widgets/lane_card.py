@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.style import Style
 
 from concwatch.lab.metrics import BY_NAME, LaneSnapshot
-from concwatch.lab.state import State
+from concwatch.lab.state import ACTIVE, State
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
@@ -229,7 +229,8 @@ class LaneCard(ClickableLines):
         self._view = view
         if maximum is not None and self.slider.held is None:
             self.slider.maximum = maximum
-        self.slider.finished = bool(view.on and view.status.target and not (view.live or refill))
+        running = view.status.state in ACTIVE
+        self.slider.finished = running and bool(view.status.target) and not (view.live or refill)
         self.slider.value = view.status.target
         self.slider.live = view.live
         self.slider.disabled = view.status.missing is not None

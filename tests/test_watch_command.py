@@ -200,13 +200,13 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_once(app, tmp_path):
 class OnScreen:
     """A program that is watched on the screen of a terminal; it writes its pid to a file once it runs."""
 
-    def __init__(self, app, folder):
+    def __init__(self, app, folder, signals=("SIGINT", "SIGTERM")):
         self.ready, self.folder, self.shown = folder / "ready", folder, b""
         text = textwrap.dedent(CLEANS_UP).replace("sleep(0.3)", "sleep(1.5)")
         text = text.replace("sys.argv[1:]", "sys.argv[1:3]").replace(
             'print("ready", flush=True)', "open(sys.argv[3], 'w').write(str(__import__('os').getpid()))"
         )
-        program = [sys.executable, app(text), "SIGINT", "SIGTERM", str(self.ready)]
+        program = [sys.executable, app(text), *signals, str(self.ready)]
         self.pid, self.terminal = pty.fork()
         if not self.pid:
             command = concwatch_command("watch", "--", *program)
@@ -243,6 +243,15 @@ def test_q_on_the_screen_asks_the_program_to_stop_and_waits_until_it_has(keys, a
     screen.press(keys[1:])
     assert screen.status() == 5
     assert screen.output() == [*["SIGINT", "SIGTERM"][: len(keys)], "cleaned up", ""]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_signal_to_the_screen_is_passed_on_and_the_status_is_the_programs(name, app, tmp_path):
+    screen = OnScreen(app, tmp_path, ("SIGINT", name))
+    screen.read_until(b"app.py", screen.ready.exists)
+    os.kill(screen.pid, getattr(signal, name))
+    assert screen.status() == 5
+    assert screen.output() == [name, "cleaned up", ""]
 
 
 def test_ctrl_z_on_the_screen_stops_both_and_both_go_on(app, tmp_path):

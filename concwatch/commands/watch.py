@@ -10,12 +10,16 @@ import click
 
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
-from concwatch.commands.passing import signals_held
+from concwatch.commands.passing import signals_held, signals_passed_on
 from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
 from concwatch.commands.values import HOST, SECONDS
 from concwatch.hosts.host import Host
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.watch.session import asked_for_input, watched, watched_in_background
+from concwatch.watch.program import Program
+from concwatch.watch.session import asked_for_input, wait_for_end, watched, watched_in_background
+
+SIGNALLED = 128
+"""The exit status of a screen that a signal has ended is this and the signal's number."""
 
 
 @click.command(
@@ -96,6 +100,11 @@ def _on_screen(
 
     with watched_in_background(command, host=host, **how) as (watching, program, output):
         status = display.run(WatchApp(watching, output, pictures, recording, display.theme))
+        if status > SIGNALLED and isinstance(program, Program) and not display.is_page:
+            with signals_passed_on(program.send_signal):
+                program.send_signal(status - SIGNALLED)
+                wait_for_end(watching, program)
+            status = 0
     if not display.is_page:
         printed = output.stat().st_size > 0
         where = f"its output is in {output}" if printed else "it printed nothing"

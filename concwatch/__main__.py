@@ -10,7 +10,7 @@ def main() -> None:
     it delays the first frame by a tenth.
     """
     gc.disable()
-    from concwatch import cli, console
+    from concwatch.commands import cli, console
 
     console.fill_missing_streams()
     console.replace_unencodable()

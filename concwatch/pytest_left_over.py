@@ -20,7 +20,7 @@ from concwatch.agent.counting import COUNTS, CountedGroup, creating_line
 from concwatch.agent.hooks import HOOKS, Replacement
 from concwatch.agent.replacements import named_like
 from concwatch.agent.threads import thread_label
-from concwatch.units import counted
+from concwatch.protocol.units import counted
 
 GRACE = 0.5
 """Seconds that the threads of a test may take to end after its teardown, all together."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from concwatch.cli import main
+from concwatch.commands.cli import main
 from concwatch.system.machine import program_version
 
 PAGE = Path(__file__).parent.parent / "concwatch" / "commands" / "concwatch.1"

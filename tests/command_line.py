@@ -5,7 +5,7 @@ import sys
 
 from click.testing import CliRunner
 
-from concwatch.cli import main
+from concwatch.commands.cli import main
 from concwatch.system.child import concwatch_command
 
 PROGRAM = (sys.executable, "-m", "concwatch")

@@ -11,8 +11,8 @@ import time
 import pytest
 from hypothesis import settings
 
-from concwatch.lab.host_lanes import LocalMachine
 from concwatch.links.fake import FakeWorkers
+from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.system.machine import Load
 from tests import virtual_time
 from tests.lab_driver import use_lab

@@ -1,7 +1,7 @@
 """Hosts without connections: fake workers whose bridges report their machines."""
 
 from concwatch.hosts.host import Host
-from concwatch.links.messages import HostFigures
+from concwatch.protocol.messages import HostFigures
 from tests.screen import GIB, Workers
 
 

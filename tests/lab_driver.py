@@ -5,14 +5,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from concwatch.cli import main
-from concwatch.lab.catalog import CATALOG, Engine
-from concwatch.lab.host_lanes import LocalMachine
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
+from concwatch.commands.cli import main
 from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
-from concwatch.links.messages import Applied, Ready, Tick
+from concwatch.monitor.catalog import CATALOG, Engine
+from concwatch.monitor.host_lanes import LocalMachine
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import Settings
+from concwatch.protocol.messages import Applied, Ready, Tick
 from concwatch.runtimes.pythons import OLDEST
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory

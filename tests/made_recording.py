@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from concwatch.lab.metrics import EngineFacts, Sample, blank_sample
-from concwatch.lab.state import State
+from concwatch.monitor.metrics import EngineFacts, Sample, blank_sample
+from concwatch.monitor.state import State
 from concwatch.recordings.format import (
     VERSION,
     EndLine,

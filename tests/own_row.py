@@ -21,7 +21,7 @@ END = "\n    @property\n    def retained("
 
 
 def _add_row() -> None:
-    name = "concwatch.lab.metrics"
+    name = "concwatch.monitor.metrics"
     assert name not in sys.modules
     spec = importlib.util.find_spec(name)
     assert spec is not None

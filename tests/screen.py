@@ -21,13 +21,13 @@ from concwatch.demos.keyboard import key_event
 from concwatch.demos.recording_driver import RecordedTerminal
 from concwatch.demos.screen_strips import screen_strips
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import SHOWN, Engine
-from concwatch.lab.host_lanes import LocalMachine
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.settings import Settings
 from concwatch.links.fake import FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Arrival, Link
+from concwatch.monitor.catalog import SHOWN, Engine
+from concwatch.monitor.host_lanes import LocalMachine
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.settings import Settings
 from concwatch.system.limits import SystemLimit
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from concwatch.lab.catalog import PYTHONS
+from concwatch.monitor.catalog import PYTHONS
 from tests.worker_driver import Worker, row_of
 
 pytestmark = pytest.mark.real
@@ -17,11 +17,11 @@ NEVER = {
     "plotext",
     "click",
     "msgspec",
-    "concwatch.lab",
+    "concwatch.monitor",
     "concwatch.links",
     "concwatch.runtimes",
     "concwatch.ui",
-    "concwatch.page_server",
+    "concwatch.system.page_server",
     "pytest",
     "aiohttp",
     "requests",
@@ -87,7 +87,7 @@ def test_a_worker_with_threads_imports_no_expensive_module(name):
     # Of concwatch.system only what is needed when no more files can be opened.
     own_system = {module for module in loaded if module.startswith("concwatch.system.")}
     assert own_system == {"concwatch.system.open_files"}
-    assert "concwatch.text" not in loaded
+    assert "concwatch.protocol.text" not in loaded
     # The engine uses functools.partial; until Python 3.12 threading imports functools as well.
     own = {
         "threads": "import functools, threading",
@@ -101,13 +101,17 @@ def test_a_worker_with_threads_imports_no_expensive_module(name):
 
 
 def test_the_page_server_imports_nothing_of_monitor_or_worker():
-    loaded = imported_by("import concwatch.page_server, aiohttp.web")
-    assert not (NEVER - {"aiohttp", "concwatch.page_server"}) & loaded
+    loaded = imported_by("import concwatch.system.page_server, aiohttp.web")
+    assert not (NEVER - {"aiohttp", "concwatch.system.page_server"}) & loaded
     assert not any(module.startswith("concwatch.worker") for module in loaded)
 
 
 def test_the_package_and_its_wire_import_no_other_module():
-    assert imported_by("import concwatch.wire") - imported_by("pass") == {"concwatch", "concwatch.wire"}
+    assert imported_by("import concwatch.protocol.wire") - imported_by("pass") == {
+        "concwatch",
+        "concwatch.protocol",
+        "concwatch.protocol.wire",
+    }
 
 
 def test_the_app_imports_no_experiments_at_its_start():

@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from concwatch import cli
+from concwatch.commands import cli
 from concwatch.system.child import concwatch_command
 from tests.made_recording import made_lines
 
@@ -54,9 +54,9 @@ COMMANDS = {
 
 DRIVER = """
 import contextlib, sys, traceback
-from concwatch import console
+from concwatch.commands import console
 console.replace_unencodable()
-from concwatch import cli
+from concwatch.commands import cli
 for arguments in {calls!r}:
     sys.argv = ["concwatch", *arguments]
     try:

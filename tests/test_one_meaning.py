@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concwatch.charts.table import BY_METRIC
-from concwatch.cli import main
-from concwatch.comparing.recorded import read_recording
-from concwatch.comparing.side import COMPARED
-from concwatch.experiments.cell import ExperimentCell, run_once
-from concwatch.lab.host_lanes import LocalMachine
-from concwatch.lab.lab import Lab
-from concwatch.lab.metrics import BY_NAME, CAVEATS, LISTED, METRICS, MetricSource, Sample
-from concwatch.lab.settings import Settings
+from concwatch.commands.cli import main
 from concwatch.links.fake import Costs, FakeWorkers
-from concwatch.links.messages import Tick
+from concwatch.measure.comparing.recorded import read_recording
+from concwatch.measure.comparing.side import COMPARED
 from concwatch.measure.expect import EXPECTABLE
+from concwatch.measure.experiments.cell import ExperimentCell, run_once
 from concwatch.measure.run import EngineResult, RunSession
+from concwatch.monitor.host_lanes import LocalMachine
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.metrics import BY_NAME, CAVEATS, LISTED, METRICS, MetricSource, Sample
+from concwatch.monitor.settings import Settings
+from concwatch.protocol.messages import Tick
 from concwatch.recordings.format import truncate_time
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder

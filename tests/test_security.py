@@ -1,4 +1,4 @@
-"""The security promises of concwatch/lab/README.md: which code runs, names in paths, sizes of files."""
+"""The security promises of concwatch/monitor/README.md: which code runs, names in paths, sizes of files."""
 
 import ast
 import asyncio
@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 import concwatch
-from concwatch.comparing.comparison import compare
-from concwatch.comparing.reading import read_side
-from concwatch.experiments import loading as experiments
-from concwatch.experiments.formats import check
-from concwatch.files import MAX_DOTS, MAX_SIZE, read_toml
-from concwatch.lab.catalog import find_engines
+from concwatch.measure.comparing.comparison import compare
+from concwatch.measure.comparing.reading import read_side
+from concwatch.measure.experiments import loading as experiments
+from concwatch.measure.experiments.formats import check
+from concwatch.monitor.catalog import find_engines
 from concwatch.pictures.png import can_draw, draw_png
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import load, parse
 from concwatch.recordings.reading import decompress, read_text
+from concwatch.system.files import MAX_DOTS, MAX_SIZE, read_toml
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.replay_app import ReplayApp
 from tests.command_line import PROGRAM
@@ -79,8 +79,8 @@ REPLACEMENTS = "agent/replacements.py"
 UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
 IMPORTERS = {
     "commands/group.py",  # its own commands
-    "experiments/programs/tiny_tasks.py",  # the event loop of a published experiment
-    "experiments/formats.py",  # pyperf
+    "measure/experiments/programs/tiny_tasks.py",  # the event loop of a published experiment
+    "measure/experiments/formats.py",  # pyperf
     "worker/user_function.py",  # the workload module:function
 }
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concwatch.lab.catalog import Engine
+from concwatch.monitor.catalog import Engine
 from concwatch.runtimes.building import build
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool

@@ -3,13 +3,13 @@
 import time
 from collections import deque
 
-from concwatch.links.agent_messages import AgentReady, AgentTick, GroupReport, Groups
 from concwatch.links.link import Ended
+from concwatch.monitor.watched_host import WatchedHost
+from concwatch.monitor.watching import Watching
+from concwatch.protocol.agent_messages import AgentReady, AgentTick, GroupReport, Groups
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
-from concwatch.watch.host import WatchedHost
-from concwatch.watch.watching import Watching
 from tests.lab_driver import GIB
 
 

@@ -17,9 +17,9 @@ import psutil
 
 from concwatch.agent.json_lines import LONGEST_LINE, encode
 from concwatch.commands.lab import open_process
-from concwatch.lab.catalog import Engine, find_engines
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import parts
+from concwatch.monitor.catalog import Engine, find_engines
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import parts
 from concwatch.runtimes.building import build
 from concwatch.system.child import ROOT
 

@@ -32,12 +32,12 @@ removes its hooks within 5 s; after ``start`` it listens again.
 
 Lines
 =====
-As in `concwatch.wire`: UTF-8, one JSON object per line, ended by ``\\n``, at most 1 MiB; both sides ignore
-unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have a fraction, and
-times are on a monotonic clock. Names are at most 200 characters, without control characters. A report may
-contain lists of objects; a command is flat. Arguments, values and environment variables of the program are
-never sent. A monitor that reads too slowly misses ticks, but never counts: all figures are totals since the
-agent started.
+As in `concwatch.protocol.wire`: UTF-8, one JSON object per line, ended by ``\\n``, at most 1 MiB; both sides
+ignore unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have a
+fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters. A
+report may contain lists of objects; a command is flat. Arguments, values and environment variables of the
+program are never sent. A monitor that reads too slowly misses ticks, but never counts: all figures are totals
+since the agent started.
 
 Reports, agent to monitor
 =========================
@@ -94,7 +94,7 @@ absent.
     ``gc``         seconds spent in garbage collection since the agent started
     ``cpu``        seconds of CPU time of the whole process
     ``agent_cpu``  seconds of CPU time of the agent's own thread
-    ``traced``, ``tracer``  bytes; as in `concwatch.wire`, while ``tracemalloc`` traces
+    ``traced``, ``tracer``  bytes; as in `concwatch.protocol.wire`, while ``tracemalloc`` traces
     ``flags``, ``name``  as in ``ready``, when they have changed
 
 ``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent. A
@@ -166,9 +166,9 @@ goes on is reported each second, under one number.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
 
-``applied``: as in `concwatch.wire`: a command has taken effect, and how long that took.
-``error``: as in `concwatch.wire`: a command was refused (``command``), or the agent reports a limitation of
-this process (``command`` is null), each once.
+``applied``: as in `concwatch.protocol.wire`: a command has taken effect, and how long that took.
+``error``: as in `concwatch.protocol.wire`: a command was refused (``command``), or the agent reports a
+limitation of this process (``command`` is null), each once.
 ``waiting``: the process has no tasks and no threads so far. It closes the connection, and connects again once
 there is something to report; if it ends before, there was nothing.
 ``end``: the process exits by itself; the last report, after a last tick and last groups. Without it the

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 from rich.cells import cell_len
 
+from concwatch.charts.graphemes import graphemes
 from concwatch.charts.raster import Cell
 from concwatch.charts.ticks import column_of
-from concwatch.graphemes import graphemes
 
 LONGEST_TEXT = 24
 """The maximum number of cells of an annotation's text."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from concwatch.lab.metrics import LaneSnapshot
+from concwatch.monitor.metrics import LaneSnapshot
 
 Point = tuple[float, float]
 """Live tasks, and bytes of RSS above those of the idle worker."""

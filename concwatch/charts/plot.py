@@ -14,8 +14,8 @@ from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
 from concwatch.charts.ticks import XTicks, age_ticks, size_ticks
-from concwatch.lab.unit import Unit
-from concwatch.units import format_count
+from concwatch.monitor.unit import Unit
+from concwatch.protocol.units import format_count
 
 PEAK_SHARE = 1 / 13
 """On a logarithmic axis, the part of the width over which lines show their running maximum."""
@@ -29,7 +29,7 @@ AHEAD = 5
 
 
 class Samples(Protocol):
-    """The interface of a lane's series, live or recorded; see `concwatch.lab.series.Series`."""
+    """The interface of a lane's series, live or recorded; see `concwatch.monitor.series.Series`."""
 
     @property
     def band(self) -> "tuple[Samples, Samples] | None":

@@ -10,8 +10,8 @@ from concwatch.charts import decimation
 from concwatch.charts.captions import NO_VALUE, value_text
 from concwatch.charts.plot import Line, Plot, decimate_lines, shown_values, split_at_gaps, y_scale
 from concwatch.charts.vector import MarkLook
-from concwatch.lab.settings import Settings, describe
-from concwatch.units import format_bytes
+from concwatch.monitor.settings import Settings, describe
+from concwatch.protocol.units import format_bytes
 
 SIZE = (1280, 720)
 """The default size in pixels."""

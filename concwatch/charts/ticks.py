@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from concwatch.charts.scales import DECIMAL_LOG_STEPS, AxisTick
-from concwatch.units import format_short
+from concwatch.protocol.units import format_short
 
 LABEL_GAP = 3
 """The minimum number of cells between two labels of a time axis."""

@@ -12,10 +12,10 @@ from concwatch.charts.plot import LaneSeries, Line, Plot, Samples, make_plot
 from concwatch.charts.slide import Slide, conditions
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.charts.ticks import elapsed_ticks
-from concwatch.lab.lab import Lab
-from concwatch.lab.series import CHARTED
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.series import CHARTED
+from concwatch.protocol.text import plain
 from concwatch.recordings.recording import Recording
-from concwatch.text import plain
 
 Values = tuple[Sequence[float], Sequence[float]]
 """Ascending times in seconds, and their values, NaN where a value is not known."""

@@ -13,10 +13,10 @@ from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
 from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
+from concwatch.monitor.remote_host import RemoteHost
+from concwatch.monitor.watched_host import LocalHost, why_not_attachable
+from concwatch.monitor.watching import Watching
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.watch.host import LocalHost, why_not_attachable
-from concwatch.watch.remote_host import RemoteHost
-from concwatch.watch.watching import Watching
 
 
 @click.command(

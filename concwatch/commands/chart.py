@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from concwatch.lab.lab import Lab
+from concwatch.monitor.lab import Lab
 
 if TYPE_CHECKING:
     from concwatch.charts.traces import Trace

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from concwatch.commands.console import print_error, print_json
 from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed
-from concwatch.console import print_error, print_json
 
 
 def _percent(text: str) -> float:
@@ -53,11 +53,11 @@ def _percent(text: str) -> float:
 @click.option("--markdown", type=OUTPUT, help='Write the tables to FILE as Markdown; "-" is standard output.')
 def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str | None) -> None:
     """Compare two recordings or results."""
-    from concwatch.comparing.comparison import compare
-    from concwatch.comparing.reading import read_both
-    from concwatch.comparing.report import as_object, report_markdown, table_lines
-    from concwatch.console import print_lines
-    from concwatch.files import write_atomically
+    from concwatch.commands.console import print_lines
+    from concwatch.measure.comparing.comparison import compare
+    from concwatch.measure.comparing.reading import read_both
+    from concwatch.measure.comparing.report import as_object, report_markdown, table_lines
+    from concwatch.system.files import write_atomically
 
     try:
         _check(a, b, json, markdown)
@@ -82,7 +82,7 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
 
 def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:
     """Raise a ValueError, in one line, if the report cannot be written to its destination."""
-    from concwatch.files import is_same_file
+    from concwatch.system.files import is_same_file
 
     if markdown is None:
         return

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from concwatch.lab.catalog import CATALOG
+from concwatch.monitor.catalog import CATALOG
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem  # imported late: the screen does not need it
@@ -62,14 +62,14 @@ def engine_names() -> list[str]:
 
 def expectations() -> list[str]:
     """Return the left sides of all expectations, such as ``asyncio.rss_per_task``."""
-    from concwatch.lab.metrics import BY_NAME
+    from concwatch.monitor.metrics import BY_NAME
 
     return [f"{engine}.{metric}" for engine in engine_names() for metric in BY_NAME]
 
 
 def experiment_names() -> list[str]:
     """Return the names of the shipped experiments."""
-    from concwatch.experiments.loading import shipped
+    from concwatch.measure.experiments.loading import shipped
 
     return [path.stem for path in shipped()]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from concwatch.files import read_file, read_toml
 from concwatch.hosts.host import Host, read_hosts
-from concwatch.text import unknown_name
+from concwatch.protocol.text import unknown_name
+from concwatch.system.files import read_file, read_toml
 
 SCREEN = "screen"
 """The table with the options of plain ``concwatch``."""

@@ -12,26 +12,26 @@ import click
 from msgspec import structs
 
 from concwatch.commands import completion
+from concwatch.commands.console import print_error
 from concwatch.commands.display import take_terminal, why_no_screen
 from concwatch.commands.hangup import exit_with_terminal
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import cells, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import THEME, Parsed
-from concwatch.console import print_error
+from concwatch.commands.watch_session import watched_in_background
 from concwatch.demos import stage
 from concwatch.demos.captures import FILMS, FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import PlayResult, play
-from concwatch.files import why_not_writable, write_atomically
-from concwatch.lab.settings import ON_SCREEN, Settings
+from concwatch.monitor.settings import ON_SCREEN, Settings
 from concwatch.pictures.png import PicturesUnavailable
+from concwatch.protocol.text import unknown_name
+from concwatch.protocol.units import format_bytes
 from concwatch.system.child import concwatch_command
-from concwatch.text import unknown_name
+from concwatch.system.files import why_not_writable, write_atomically
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.watch_app import WatchApp
-from concwatch.units import format_bytes
-from concwatch.watch.session import watched_in_background
 
 FOLDER = "screenshots"
 """The default folder for pictures."""

@@ -14,8 +14,8 @@ import msgspec
 
 from concwatch.charts.symbols import ASKED, AUTO, BRAILLE, CHOICES, best_symbols
 from concwatch.charts.table import WINDOWS
-from concwatch.console import BAD_INPUT, print_error
-from concwatch.files import write_atomically
+from concwatch.commands.console import BAD_INPUT, print_error
+from concwatch.system.files import write_atomically
 from concwatch.web.in_page import in_page, pop_page_size
 
 if sys.platform != "win32":

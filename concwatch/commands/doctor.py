@@ -6,20 +6,20 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from concwatch.commands.console import print_error, print_json, print_lines
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.progress import ProgressLine
 from concwatch.commands.signals import run_until_signal
-from concwatch.console import print_error, print_json, print_lines
-from concwatch.doctor.examination import Examination, examine, examine_host
-from concwatch.doctor.proof import ENGINE, Proof
-from concwatch.doctor.proof import prove as measure_proof
-from concwatch.doctor.report import host_rows, proof_rows, rows, verdict
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey_all
-from concwatch.lab.catalog import find_engines
-from concwatch.lab.forecast import Fit
-from concwatch.lab.settings import Settings
+from concwatch.measure.doctor.examination import Examination, examine, examine_host
+from concwatch.measure.doctor.proof import ENGINE, Proof
+from concwatch.measure.doctor.proof import prove as measure_proof
+from concwatch.measure.doctor.report import host_rows, proof_rows, rows, verdict
+from concwatch.monitor.catalog import find_engines
+from concwatch.monitor.forecast import Fit
+from concwatch.monitor.settings import Settings
 
 
 @click.command("doctor")

@@ -7,13 +7,13 @@ from functools import partial
 import click
 
 from concwatch.commands import completion
+from concwatch.commands.console import BAD_INPUT, print_columns, print_error, print_json
 from concwatch.commands.signals import run_until_signal
-from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
-from concwatch.doctor.probe import probe_engines
-from concwatch.lab.catalog import Engine, find_engines
-from concwatch.lab.engine_notes import engine_notes
-from concwatch.layout import WIDTH, Piece
-from concwatch.units import format_bytes, format_seconds
+from concwatch.measure.doctor.probe import probe_engines
+from concwatch.measure.layout import WIDTH, Piece
+from concwatch.monitor.catalog import Engine, find_engines
+from concwatch.monitor.engine_notes import engine_notes
+from concwatch.protocol.units import format_bytes, format_seconds
 
 
 @click.command("engines")

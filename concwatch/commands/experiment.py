@@ -11,23 +11,23 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
+from concwatch.commands.console import print_columns, print_error, print_lines
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import OUTPUT, REPEATS, SIZES
-from concwatch.console import print_columns, print_error, print_lines
-from concwatch.experiments.formats import STANDARD_OUTPUT, check, save
-from concwatch.experiments.loading import load, shipped
-from concwatch.experiments.report import RunInfo, attribution
-from concwatch.experiments.runner import CellState, Runner, Selection
-from concwatch.experiments.table import table_lines
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import Engine
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
-from concwatch.layout import Piece
-from concwatch.units import format_forecast
+from concwatch.measure.experiments.formats import STANDARD_OUTPUT, check, save
+from concwatch.measure.experiments.loading import load, shipped
+from concwatch.measure.experiments.report import RunInfo, attribution
+from concwatch.measure.experiments.runner import CellState, Runner, Selection
+from concwatch.measure.experiments.table import table_lines
+from concwatch.measure.layout import Piece
+from concwatch.monitor.catalog import Engine
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import Settings
+from concwatch.protocol.units import format_forecast
 
 AUTHOR_WIDTH = 23
 """Cells of the column of authors."""

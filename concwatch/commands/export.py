@@ -9,12 +9,12 @@ from click.core import ParameterSource
 from concwatch.charts.table import CHARTS
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, recording_charts
+from concwatch.commands.console import print_error
 from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed, number_parser
-from concwatch.console import print_error
-from concwatch.files import is_same_file, write_atomically
-from concwatch.lab.metrics import COLUMNS
+from concwatch.monitor.metrics import COLUMNS
 from concwatch.recordings.export import FORMATS, parquet_problem, read_columns
 from concwatch.recordings.load import load
+from concwatch.system.files import is_same_file, write_atomically
 
 CHART, SLIDE = "chart", "chart_svg"
 

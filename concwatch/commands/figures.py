@@ -4,8 +4,8 @@ import textwrap
 
 import click
 
-from concwatch.console import print_json
-from concwatch.lab.metrics import COARSE, LISTED, Metric
+from concwatch.commands.console import print_json
+from concwatch.monitor.metrics import COARSE, LISTED, Metric
 
 WIDTH = 100
 """Cells of a line."""

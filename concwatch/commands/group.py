@@ -11,8 +11,8 @@ import click
 from concwatch.commands import configuration
 from concwatch.commands.completion import VARIABLE
 from concwatch.commands.configuration import SCREEN
-from concwatch.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
-from concwatch.text import unknown_name
+from concwatch.commands.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
+from concwatch.protocol.text import unknown_name
 from concwatch.web.in_page import in_page
 
 NAMES = (

@@ -7,14 +7,14 @@ import click
 from msgspec import to_builtins
 
 from concwatch.commands import configuration
+from concwatch.commands.console import print_columns, print_json, print_lines
 from concwatch.commands.options import cluster_option, connect_hosts
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import HOST, configured_hosts
-from concwatch.console import print_columns, print_json, print_lines
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import HostSurvey, survey_all
-from concwatch.layout import Piece
-from concwatch.units import UNKNOWN, format_bytes, format_seconds
+from concwatch.measure.layout import Piece
+from concwatch.protocol.units import UNKNOWN, format_bytes, format_seconds
 
 HEADER = ("host", "delay", "cores", "memory", "free", "system", "python", "also installed")
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from concwatch.lab.catalog import Engine
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
+from concwatch.monitor.catalog import Engine
 
 if TYPE_CHECKING:
-    from concwatch.lab.lab import Lab
+    from concwatch.monitor.lab import Lab
 
 SELF_CONTAINED = ("Go",)
 """Languages whose programs have no dependencies: built on this host, they run on remote hosts too."""
@@ -41,7 +41,7 @@ def open_process(engine: Engine) -> Link:
 
 def create_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
     """Create a lab with the options of `Lab`. Tests replace the constructor by the root context's ``obj``."""
-    from concwatch.lab.lab import Lab  # imported late: it takes 15 ms
+    from concwatch.monitor.lab import Lab  # imported late: it takes 15 ms
 
     make: Callable[..., Lab] = click.get_current_context().find_root().obj or partial(
         Lab, open_link=open_process

@@ -23,9 +23,9 @@ from concwatch.commands.values import (
 )
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import SHOWN, Engine
-from concwatch.lab.lab import DEFAULT_HZ
-from concwatch.lab.settings import ON_SCREEN
+from concwatch.monitor.catalog import SHOWN, Engine
+from concwatch.monitor.lab import DEFAULT_HZ
+from concwatch.monitor.settings import ON_SCREEN
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:

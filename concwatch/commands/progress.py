@@ -5,14 +5,14 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from concwatch.console import print_note
-from concwatch.text import flat, plain
-from concwatch.units import format_bytes, format_count, format_forecast, format_seconds
+from concwatch.commands.console import print_note
+from concwatch.protocol.text import flat, plain
+from concwatch.protocol.units import format_bytes, format_count, format_forecast, format_seconds
 
 if TYPE_CHECKING:
-    from concwatch.experiments.cell import ExperimentCell
-    from concwatch.experiments.runner import Runner
-    from concwatch.lab.lab import Lab
+    from concwatch.measure.experiments.cell import ExperimentCell
+    from concwatch.measure.experiments.runner import Runner
+    from concwatch.monitor.lab import Lab
 
 PROGRESS_INTERVAL = 0.5
 """Seconds between two updates."""

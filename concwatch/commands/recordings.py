@@ -10,13 +10,13 @@ import msgspec
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN
-from concwatch.console import print_columns, print_json
-from concwatch.layout import Piece
+from concwatch.commands.console import print_columns, print_json
+from concwatch.measure.layout import Piece
+from concwatch.protocol.text import flat, plain
+from concwatch.protocol.units import format_bytes, format_count
 from concwatch.recordings.format import format_position
 from concwatch.recordings.listing import FINISHED, Summary, find_recordings
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
-from concwatch.text import flat, plain
-from concwatch.units import format_bytes, format_count
 
 TONES = {FINISHED: "good", WRITTEN: "copy", CUT: "caution", DAMAGED: "bad"}
 HEADER = ("file", "started", "length", "samples", "size", "state", "lanes")

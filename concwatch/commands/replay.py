@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from concwatch.commands import completion
+from concwatch.commands.console import BAD_INPUT, print_error
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import cells, screenshots
 from concwatch.commands.values import Parsed, number_parser
-from concwatch.console import BAD_INPUT, print_error
 
 _parse_speed = number_parser(0.1, 100, "not a speed: expected a number from 0.1 to 100, such as 2")
 

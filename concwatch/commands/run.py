@@ -11,6 +11,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
+from concwatch.commands.console import print_error, print_json, print_note
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import (
     cluster_option,
@@ -25,12 +26,7 @@ from concwatch.commands.progress import ProgressLine
 from concwatch.commands.run_table import print_table, print_verdicts
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
-from concwatch.console import print_error, print_json, print_note
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import CATALOG, Engine, find_engines
-from concwatch.lab.forecast import why_too_many
-from concwatch.lab.settings import UNTIL_STOPPED, Settings
-from concwatch.lab.unit import UNITS, Unit
 from concwatch.measure.expect import (
     COMPARISONS,
     EXPECTABLE,
@@ -41,11 +37,15 @@ from concwatch.measure.expect import (
     with_run_names,
 )
 from concwatch.measure.run import RunSession
+from concwatch.monitor.catalog import CATALOG, Engine, find_engines
+from concwatch.monitor.forecast import why_too_many
+from concwatch.monitor.settings import UNTIL_STOPPED, Settings
+from concwatch.monitor.unit import UNITS, Unit
+from concwatch.protocol.workloads import FORMS
 from concwatch.worker.collector import MODES
-from concwatch.worker.workloads import FORMS
 
 if TYPE_CHECKING:
-    from concwatch.lab.lab import Lab
+    from concwatch.monitor.lab import Lab
     from concwatch.recordings.recorder import Recorder
 
 WORKLOADS_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())

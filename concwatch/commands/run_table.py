@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Sequence
 
 import click
 
-from concwatch.console import print_columns
-from concwatch.lab.metrics import CAVEATS, RUN_METRICS, Metric
-from concwatch.lab.unit import SHARE
-from concwatch.layout import Piece
+from concwatch.commands.console import print_columns
 from concwatch.measure.expect import Verdict
+from concwatch.measure.layout import Piece
 from concwatch.measure.run import EngineResult, Total, totals
-from concwatch.units import format_count
+from concwatch.monitor.metrics import CAVEATS, RUN_METRICS, Metric
+from concwatch.monitor.unit import SHARE
+from concwatch.protocol.units import format_count
 
 
 def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collection[str]]) -> None:

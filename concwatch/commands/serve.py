@@ -11,12 +11,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from concwatch.commands.console import print_error, print_note
 from concwatch.commands.options import SCREEN, options
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import FOLDER, Parsed, number_parser
-from concwatch.console import print_error, print_note
+from concwatch.protocol.text import unknown_name
 from concwatch.system.child import concwatch_command
-from concwatch.text import unknown_name
 
 NO_TOKEN = "none"
 """The value of ``--token`` that lets everybody in."""

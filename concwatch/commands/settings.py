@@ -12,11 +12,11 @@ from click.core import ParameterSource
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN, options_of, placeholder
-from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
-from concwatch.files import write_atomically
-from concwatch.layout import Piece
-from concwatch.text import flat, plain
-from concwatch.units import UNKNOWN
+from concwatch.commands.console import BAD_INPUT, print_columns, print_error, print_json
+from concwatch.measure.layout import Piece
+from concwatch.protocol.text import flat, plain
+from concwatch.protocol.units import UNKNOWN
+from concwatch.system.files import write_atomically
 
 SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP: "file"}
 

@@ -12,19 +12,19 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
+from concwatch.commands.console import print_error, print_json
 from concwatch.commands.passing import signals_passed_on
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import ADDRESS, SECONDS, Parsed
-from concwatch.console import print_error, print_json
+from concwatch.commands.watch_session import terminate
 from concwatch.exporters.event_command import EventCommand
 from concwatch.exporters.event_lines import EventFile
 from concwatch.exporters.exporter import Exporter
-from concwatch.files import why_not_writable, write_atomically
+from concwatch.links.program import Program, StartedProgram
 from concwatch.measure.expect import COMPARISONS
-from concwatch.watch.program import Program, StartedProgram
-from concwatch.watch.report import METRICS, WatchExpectation, WatchRecord, parse_watch_expectation
-from concwatch.watch.session import terminate
-from concwatch.watch.watching import HZ, Watching
+from concwatch.measure.watch_report import METRICS, WatchExpectation, WatchRecord, parse_watch_expectation
+from concwatch.monitor.watching import HZ, Watching
+from concwatch.system.files import why_not_writable, write_atomically
 
 if TYPE_CHECKING:
     from concwatch.recordings.recorder import Recorder

@@ -13,17 +13,17 @@ from concwatch.charts.symbols import CHOICES as SYMBOL_CHOICES
 from concwatch.charts.table import WINDOWS
 from concwatch.commands import completion, configuration
 from concwatch.commands.completion import Complete
-from concwatch.files import why_not_writable
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import Engine, find_engines
-from concwatch.lab.pages import read_workload
-from concwatch.lab.settings import LARGEST_TARGET
+from concwatch.monitor.catalog import Engine, find_engines
+from concwatch.monitor.pages import read_workload
+from concwatch.monitor.settings import LARGEST_TARGET
+from concwatch.protocol.text import unknown_name
+from concwatch.protocol.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
+from concwatch.protocol.workloads import EXAMPLES
+from concwatch.system.files import why_not_writable
 from concwatch.system.memory import memory_now
-from concwatch.text import unknown_name
-from concwatch.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
 from concwatch.worker.collector import MODES
-from concwatch.worker.workloads import EXAMPLES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -149,7 +149,9 @@ def _threads(text: str) -> int:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    from concwatch.experiments.experiment import sizes_problem  # imported late: the screen does not need it
+    from concwatch.measure.experiments.experiment import (
+        sizes_problem,  # imported late: the screen does not need it
+    )
 
     sizes = tuple(parse_count(part) for part in text.split(","))
     problem = sizes_problem(sizes)

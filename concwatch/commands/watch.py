@@ -13,10 +13,10 @@ from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.passing import signals_held, signals_passed_on
 from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
 from concwatch.commands.values import HOST, SECONDS
+from concwatch.commands.watch_session import asked_for_input, wait_for_end, watched, watched_in_background
 from concwatch.hosts.host import Host
+from concwatch.links.program import Program
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.watch.program import Program
-from concwatch.watch.session import asked_for_input, wait_for_end, watched, watched_in_background
 
 SIGNALLED = 128
 """The exit status of a screen that a signal has ended is this and the signal's number."""

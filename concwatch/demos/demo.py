@@ -14,8 +14,8 @@ from msgspec import Struct
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
 from concwatch.hosts.host import read_hosts
-from concwatch.lab.catalog import SHOWN, Engine, find_engines
-from concwatch.text import one_line, suggest
+from concwatch.monitor.catalog import SHOWN, Engine, find_engines
+from concwatch.protocol.text import one_line, suggest
 from concwatch.ui.palette import ALL_THEMES
 
 SHIPPED = Path(__file__).parent / "shipped"

@@ -1,13 +1,13 @@
 """A lane as demos see it."""
 
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.metrics import BY_NAME, LaneSnapshot
-from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.state import State
-from concwatch.links.messages import Reached
-from concwatch.text import suggest
-from concwatch.units import format_count
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.state import State
+from concwatch.protocol.messages import Reached
+from concwatch.protocol.text import suggest
+from concwatch.protocol.units import format_count
 
 MIN_MEASURED = 0.95
 """Share of the target that must have been live when the bytes per task were measured."""
@@ -109,7 +109,7 @@ class DemoLane:
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a figure by its name in `concwatch.lab.metrics`, or NaN if it is not known yet.
+        """Return a figure by its name in `concwatch.monitor.metrics`, or NaN if it is not known yet.
 
         Raises:
             DemoFailed: there is no such figure.

@@ -37,8 +37,8 @@ The methods of a stage, each with await:
     film()                        start the film here; without it, it starts with the first frame;
                                   film(keys=True) also shows the keys pressed and the drags
 
-A condition is called with the running concwatch.lab.lab.Lab, which has a snapshot(). Most conditions use a
-text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
+A condition is called with the running concwatch.monitor.lab.Lab, which has a snapshot(). Most conditions use
+a text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
 
     on, off                       whether its worker is running, or has ended
     live, target                  numbers of tasks
@@ -68,9 +68,11 @@ from concwatch.demos.captures import Captures
 from concwatch.demos.keyboard import character_event, key_event
 from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
 from concwatch.demos.mouse import EVENT_INTERVAL, Mouse
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import LARGEST_TARGET
-from concwatch.text import plain, suggest
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import LARGEST_TARGET
+from concwatch.monitor.watching import Watching
+from concwatch.protocol.text import plain, suggest
+from concwatch.protocol.units import format_count, format_seconds, parse_count
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.picture_files import chart_slide
@@ -83,8 +85,6 @@ from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
-from concwatch.units import format_count, format_seconds, parse_count
-from concwatch.watch.watching import Watching
 
 POLL_INTERVAL = 0.05
 """Seconds between two evaluations of a condition."""

@@ -8,12 +8,12 @@ import time
 from collections import deque
 
 from concwatch.exporters.event_lines import JsonEvents
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.watching import Watching
+from concwatch.protocol.text import flat
+from concwatch.protocol.units import format_seconds
 from concwatch.system.child import describe_exit
 from concwatch.system.spawn import ChildSetup
-from concwatch.text import flat
-from concwatch.units import format_seconds
-from concwatch.watch.watching import Watching
 
 MOST_WAITING = 100
 """Events that wait for the command; of more, the oldest are dropped."""

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from concwatch.lab.events import Event
-from concwatch.lab.metrics import EXPORTED, LaneSnapshot
-from concwatch.lab.snapshot import Snapshot
-from concwatch.text import flat
-from concwatch.watch.watching import Watching
+from concwatch.monitor.events import Event
+from concwatch.monitor.metrics import EXPORTED, LaneSnapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.watching import Watching
+from concwatch.protocol.text import flat
 
 
 class JsonEvents:

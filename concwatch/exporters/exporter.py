@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from concwatch.watch.watching import Watching
+from concwatch.monitor.watching import Watching
 
 
 class Exporter(Protocol):

@@ -10,13 +10,13 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from concwatch.lab.metrics import EXPORTED, Known
-from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.unit import BYTES, SECONDS
+from concwatch.monitor.metrics import EXPORTED, Known
+from concwatch.monitor.ranking import identity
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.unit import BYTES, SECONDS
+from concwatch.monitor.watched import WatchedProcess
+from concwatch.monitor.watching import Watching
 from concwatch.system.machine import program_version
-from concwatch.watch.ranking import identity
-from concwatch.watch.watched import WatchedProcess
-from concwatch.watch.watching import Watching
 
 MOST_FUNCTIONS = 50
 """Functions with labels of their own: the first that create tasks. The rest are summed as `OTHER`."""

@@ -26,7 +26,7 @@ from concwatch.hosts import plugin
 from concwatch.hosts.cluster_pipe import ClusterPipe
 from concwatch.hosts.host import PYTHON, Host
 from concwatch.hosts.local_cluster import local_cluster
-from concwatch.text import one_line, plain
+from concwatch.protocol.text import one_line, plain
 
 LOCAL = "local:"
 """The prefix of an address that asks for a cluster on this machine, followed by its number of workers."""

@@ -9,7 +9,7 @@ from concwatch.agent.json_lines import encode
 from concwatch.hosts import plugin
 from concwatch.links.link import Arrival, Ended
 from concwatch.links.output import OUT, ProcessOutput
-from concwatch.text import one_line, plain
+from concwatch.protocol.text import one_line, plain
 
 KILL_TIMEOUT = 0.4
 """Seconds after which a bridge that was to end, but has not reported its exit, counts as ended."""

@@ -1,7 +1,7 @@
 """The part of the bridge that watches a program and relays its agents' reports.
 
 The agent's files are in a temporary folder of mode 0700 while the bridge runs, since the program's processes
-import them. Commands and reports are specified in `concwatch.wire`.
+import them. Commands and reports are specified in `concwatch.protocol.wire`.
 """
 
 from __future__ import annotations

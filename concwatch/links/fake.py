@@ -7,9 +7,9 @@ from math import exp
 from typing import Protocol
 
 from concwatch.links.link import Arrival, Ended, Link
-from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.protocol.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.protocol.workloads import HTTP, WORDS, Workload, parse
 from concwatch.system.process import Reading
-from concwatch.worker.workloads import HTTP, WORDS, Workload, parse
 
 
 class FakedEngine(Protocol):

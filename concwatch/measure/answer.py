@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from concwatch.lab.metrics import BY_NAME, KEPT, LaneSnapshot
-from concwatch.lab.snapshot import Snapshot
-from concwatch.units import format_bytes, format_count, format_short
+from concwatch.monitor.metrics import BY_NAME, KEPT, LaneSnapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import format_bytes, format_count, format_short
 
 LEAST = 100
 """Tasks that must have been live for their cost to be told."""

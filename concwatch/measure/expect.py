@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from concwatch.lab.catalog import AT, CATALOG, find_engines
-from concwatch.lab.metrics import BY_NAME, measured_metrics
-from concwatch.lab.unit import Unit
 from concwatch.measure.run import EngineResult
-from concwatch.text import flat, suggest
-from concwatch.units import format_exactly
+from concwatch.monitor.catalog import AT, CATALOG, find_engines
+from concwatch.monitor.metrics import BY_NAME, measured_metrics
+from concwatch.monitor.unit import Unit
+from concwatch.protocol.text import flat, suggest
+from concwatch.protocol.units import format_exactly
 
 EXPECTABLE = {metric.name: metric for metric in measured_metrics()}
 """The metrics that can be expected of an engine."""

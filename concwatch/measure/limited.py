@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from concwatch.lab.forecast import mean_life
-from concwatch.lab.metrics import LaneSnapshot
-from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.state import ACTIVE
+from concwatch.monitor.forecast import mean_life
+from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.state import ACTIVE
+from concwatch.protocol.units import format_count, format_percent, format_rate, format_seconds
+from concwatch.protocol.workloads import is_function, parse
 from concwatch.system.memory import BUDGET
-from concwatch.units import format_count, format_percent, format_rate, format_seconds
-from concwatch.worker.workloads import is_function, parse
 
 RELIABLE = 0.9
 """Share of the CPU time up to which the measured share of garbage collection is shown as a number."""

@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from concwatch.lab.student import T95, student_t
 from concwatch.measure.result import Result
+from concwatch.monitor.student import T95, student_t
 
 
 @dataclass(frozen=True)

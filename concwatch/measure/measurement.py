@@ -7,16 +7,16 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.metrics import Sample, measured_values
-from concwatch.lab.pages import page_problem
-from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.state import PENDING
-from concwatch.links.messages import Tick
 from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
-from concwatch.units import format_count, format_seconds
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import Sample, measured_values
+from concwatch.monitor.pages import page_problem
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.state import PENDING
+from concwatch.protocol.messages import Tick
+from concwatch.protocol.units import format_count, format_seconds
 from concwatch.worker.burst import Burst
 
 SETTLE = 0.5

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from concwatch.lab.lane import Lane
-from concwatch.lab.metrics import LaneSnapshot
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.worker.burst import Burst
 
 
@@ -53,7 +53,7 @@ class Result:
     traced: bool = False
     gc: str = "default"
     metrics: dict[str, float | None] = field(default_factory=dict)
-    """Name → value, of `concwatch.lab.metrics.LISTED`."""
+    """Name → value, of `concwatch.monitor.metrics.LISTED`."""
     held: LaneSnapshot | None = None
     """The lane while its tasks were held."""
     last: LaneSnapshot | None = None

@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from concwatch.lab.catalog import ON, Engine
-from concwatch.lab.events import Event
-from concwatch.lab.lab import Lab
-from concwatch.lab.metrics import RUN_METRICS, Combine, Metric, measured_metrics
 from concwatch.measure.measured import Measured
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
+from concwatch.monitor.catalog import ON, Engine
+from concwatch.monitor.events import Event
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.metrics import RUN_METRICS, Combine, Metric, measured_metrics
 from concwatch.system.machine import describe_machine, program_version
 
 OVERRIDDEN_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}

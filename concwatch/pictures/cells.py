@@ -12,8 +12,8 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 
+from concwatch.charts.graphemes import graphemes
 from concwatch.charts.symbols import OCTANT_DOTS
-from concwatch.graphemes import graphemes
 from concwatch.pictures.fonts import font_characters, has_glyph
 
 CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4

@@ -5,8 +5,8 @@ import io
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from concwatch.charts.graphemes import graphemes
 from concwatch.charts.symbols import OCTANT_DOTS
-from concwatch.graphemes import graphemes
 from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP, Glyph, fit, octant_path
 from concwatch.pictures.fonts import FAMILY
 from concwatch.pictures.png import PicturesUnavailable, draw

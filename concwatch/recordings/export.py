@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from concwatch.lab.metrics import COLUMNS, WHOLE, Sample
+from concwatch.monitor.metrics import COLUMNS, WHOLE, Sample
+from concwatch.protocol.text import suggest
 from concwatch.recordings.recording import Recording
-from concwatch.text import suggest
 
 BATCH = 2_000
 """Rows that are written at once."""

@@ -12,8 +12,8 @@ an unknown value. Among samples of the same lane, and objects of the same type, 
 except that a mark may be put on an earlier moment.
 
 Whole numbers are exact; a sample's ``time`` is written to the microsecond, and a metric to as many
-``decimals`` as its row in `concwatch.lab.metrics` says; other numbers are rounded to 5 significant digits. A
-number that is whole after rounding is written without a point.
+``decimals`` as its row in `concwatch.monitor.metrics` says; other numbers are rounded to 5 significant
+digits. A number that is whole after rounding is written without a point.
 
 Lanes
 =====
@@ -31,7 +31,8 @@ system report is ``null``: there the lines of the charts break. The header's ``c
     ``lane``   the lane's number
     ``time``   time of the sample
 
-and the metrics that are fields of a `Sample` in `concwatch.lab.metrics`, where each is explained: ``rss``,
+and the metrics that are fields of a `Sample` in `concwatch.monitor.metrics`, where each is explained:
+``rss``,
 ``created_per_second``, ``live``, and so on, in that order.
 
 The metrics whose source is a tick are from the worker's last one before the sample, in which
@@ -84,7 +85,7 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``time``, ``lane``
     ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
                         ``failed``, ``lost``: the connection to another host is broken
-    and the other fields of a `LaneStatus` in `concwatch.lab.metrics`, where each is explained
+    and the other fields of a `LaneStatus` in `concwatch.monitor.metrics`, where each is explained
 
 ``settings``: the settings of all lanes, when a lab begins, and after each change.
     ``time``
@@ -124,11 +125,11 @@ from typing import Any
 
 from msgspec import Struct, json, structs
 
-from concwatch.lab.events import Kind, Severity
-from concwatch.lab.group_status import GroupStatus
-from concwatch.lab.metrics import COLUMNS, SAMPLED_METRICS, Count, EngineFacts, LaneStatus, Sample, Time
-from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import Machine
+from concwatch.monitor.events import Kind, Severity
+from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.metrics import COLUMNS, SAMPLED_METRICS, Count, EngineFacts, LaneStatus, Sample, Time
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.snapshot import Machine
 
 KIND = "concwatch-recording"
 VERSION = 3

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from concwatch.lab.metrics import COLUMNS, EngineFacts, Sample
-from concwatch.lab.series import BACKFILLED, CHARTED, fill_back
+from concwatch.monitor.metrics import COLUMNS, EngineFacts, Sample
+from concwatch.monitor.series import BACKFILLED, CHARTED, fill_back
+from concwatch.protocol.text import one_line, plain
+from concwatch.protocol.units import counted
 from concwatch.recordings.format import KIND, VERSION, Header, JoinLine, LaneLine, Line, format_position
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import RecordedLane, Recording
-from concwatch.text import one_line, plain
-from concwatch.units import counted
 
 
 class _AnyLine(Struct):

@@ -5,9 +5,9 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from concwatch.protocol.units import format_bytes
 from concwatch.recordings.writers import is_locked
 from concwatch.system.memory import memory_now
-from concwatch.units import format_bytes
 
 GZIP = b"\x1f\x8b"
 """The first bytes of a gzip file."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from concwatch.lab.catalog import Engine
-from concwatch.lab.group_status import largest
-from concwatch.lab.lane import facts
-from concwatch.lab.metrics import Sample
-from concwatch.lab.observable import Observable
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.catalog import Engine
+from concwatch.monitor.group_status import largest
+from concwatch.monitor.lane import facts
+from concwatch.monitor.metrics import Sample
+from concwatch.monitor.observable import Observable
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import (
     VERSION,

@@ -10,12 +10,13 @@ from itertools import starmap
 import msgspec
 from msgspec.structs import astuple, replace
 
-from concwatch.lab.events import Event, Log, Mark
-from concwatch.lab.group_status import GroupStatus
-from concwatch.lab.metrics import EngineFacts, LaneStatus, Sample, blank_sample
-from concwatch.lab.series import BACKFILLED
-from concwatch.lab.settings import slider_end
-from concwatch.lab.snapshot import Snapshot, with_cheapest
+from concwatch.monitor.events import Event, Log, Mark
+from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.metrics import EngineFacts, LaneStatus, Sample, blank_sample
+from concwatch.monitor.series import BACKFILLED
+from concwatch.monitor.settings import slider_end
+from concwatch.monitor.snapshot import Snapshot, with_cheapest
+from concwatch.protocol.text import flat, plain
 from concwatch.recordings.format import (
     EndLine,
     EventLine,
@@ -29,7 +30,6 @@ from concwatch.recordings.format import (
     SettingsLine,
 )
 from concwatch.recordings.history import HistoryLog, L, RecordedSeries, Timeline
-from concwatch.text import flat, plain
 
 NO_LAB = LabLine(0.0, 10.0, 0, ())
 NO_MACHINE = OwnLine(time=0.0)

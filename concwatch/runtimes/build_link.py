@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from concwatch.links.link import Arrival, Ended, Link
-from concwatch.links.messages import Building, Built
+from concwatch.protocol.messages import Building, Built
 from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.process import Reading

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from concwatch.hosts.build_steps import BUILD_TIMEOUT, VERSION_TIMEOUT, failure, last_line, report_output
+from concwatch.protocol.units import format_seconds
 from concwatch.runtimes import store
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Found, Tool
 from concwatch.system.child import kill_session, start_child
-from concwatch.units import format_seconds
 
 DRAIN_TIMEOUT = 2.0
 """Seconds to wait for the last output of a command that was killed."""

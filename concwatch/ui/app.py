@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concwatch.lab.catalog import Engine
-from concwatch.lab.forecast import why_too_many
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import LARGEST_TARGET, Settings
+from concwatch.monitor.catalog import Engine
+from concwatch.monitor.forecast import why_too_many
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import LARGEST_TARGET, Settings
+from concwatch.protocol.units import parse_count
 from concwatch.ui import keys
 from concwatch.ui.lane_commands import LaneCommands
 from concwatch.ui.lanes_app import LanesApp
@@ -28,10 +29,9 @@ from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import STEP
 from concwatch.ui.widgets.status_bar import StatusBar
-from concwatch.units import parse_count
 
 if TYPE_CHECKING:
-    from concwatch.lab.observable import Observable
+    from concwatch.monitor.observable import Observable
     from concwatch.ui.experiment_runs import ExperimentRuns
     from concwatch.ui.race import Race
 

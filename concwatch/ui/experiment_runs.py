@@ -5,15 +5,15 @@ import traceback
 from collections import deque
 from collections.abc import Sequence
 
-from concwatch.experiments.experiment import Experiment
-from concwatch.experiments.loading import decode, shipped
-from concwatch.experiments.runner import MakeLab, Runner, Selection
-from concwatch.lab.catalog import Engine
-from concwatch.lab.events import EventSink
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.settings import Settings
-from concwatch.lab.worker_log import LONGEST_DETAIL
+from concwatch.measure.experiments.experiment import Experiment
+from concwatch.measure.experiments.loading import decode, shipped
+from concwatch.measure.experiments.runner import MakeLab, Runner, Selection
+from concwatch.monitor.catalog import Engine
+from concwatch.monitor.events import EventSink
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.worker_log import LONGEST_DETAIL
 
 LANES_KEPT = 60
 """Number of lanes of past runs kept for the live chart."""

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concwatch.lab.events import NOTE
-from concwatch.lab.forecast import Forecast
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.pages import read_workload
-from concwatch.lab.settings import LARGEST_TARGET
-from concwatch.lab.user_source import why_not_found
+from concwatch.monitor.events import NOTE
+from concwatch.monitor.forecast import Forecast
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.pages import read_workload
+from concwatch.monitor.settings import LARGEST_TARGET
+from concwatch.monitor.user_source import why_not_found
+from concwatch.protocol.units import format_clock, format_count, parse_count
+from concwatch.protocol.workloads import FORMS, USER
+from concwatch.protocol.workloads import parse as parse_workload
 from concwatch.ui.lane_row import LaneRow
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import forecast as target_text
-from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.threads import default_threads
-from concwatch.worker.workloads import FORMS, USER
-from concwatch.worker.workloads import parse as parse_workload
 
 if TYPE_CHECKING:
     from concwatch.ui.screens.monitor import MonitorScreen
@@ -127,7 +127,7 @@ class LaneCommands:
         """Show how the selected lane is measured."""
         from textual.content import Content
 
-        from concwatch.lab.engine_notes import engine_notes
+        from concwatch.monitor.engine_notes import engine_notes
         from concwatch.ui.screens.help import ReadDialog  # not needed for the first frame
 
         lane = self._row().lanes[0]

@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from concwatch.lab.lane import Lane
-from concwatch.lab.metrics import COMBINED, Combine, LaneSnapshot, LaneStatus, Sample, blank_sample
-from concwatch.lab.series import Series, Spread
-from concwatch.lab.state import PENDING, State
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import COMBINED, Combine, LaneSnapshot, LaneStatus, Sample, blank_sample
+from concwatch.monitor.series import Series, Spread
+from concwatch.monitor.state import PENDING, State
 
 _COMBINE: Mapping[Combine, Callable[[Sequence[Any]], Any]] = {
     Combine.SUM: sum, Combine.MAX: max, Combine.ANY: any, Combine.ALL: all,

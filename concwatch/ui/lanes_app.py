@@ -19,6 +19,7 @@ from textual.theme import Theme
 from textual.worker import WorkerCancelled
 
 from concwatch.charts.symbols import AUTO, BRAILLE, CHOICES, Symbols, chosen_symbols
+from concwatch.protocol.units import format_bytes
 from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
 from concwatch.ui.palette import ALL_THEMES, THEMES, readable
@@ -27,12 +28,11 @@ from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.size_notice import SizeNotice, is_large_enough
-from concwatch.units import format_bytes
 from concwatch.worker.collector import trim_heap
 
 if TYPE_CHECKING:
-    from concwatch.lab.catalog import Engine
-    from concwatch.lab.observable import Observable
+    from concwatch.monitor.catalog import Engine
+    from concwatch.monitor.observable import Observable
     from concwatch.recordings.recorder import Recorder
 
 TRIM_INTERVAL = 60.0

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from concwatch.charts.annotations import Annotation
-from concwatch.lab.events import KEPT, NOTE, Mark, mark_text
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.events import KEPT, NOTE, Mark, mark_text
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import format_clock, format_seconds
 from concwatch.ui.source import Source
-from concwatch.units import format_clock, format_seconds
 
 MARKS = 200
 """Maximum number of notes, and of commands, on the charts."""

@@ -9,8 +9,8 @@ from msgspec import Struct
 from textual.screen import Screen
 
 from concwatch.charts.slide import Slide, draw_slide
-from concwatch.files import new_path, write_atomically
 from concwatch.pictures.png import INSTALL_COMMAND, can_draw, draw_png
+from concwatch.system.files import new_path, write_atomically
 from concwatch.ui.widgets.chart import Chart
 
 EXPECTED = "expected a writable folder with free space"

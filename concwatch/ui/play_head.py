@@ -2,9 +2,9 @@
 
 import re
 
+from concwatch.protocol.text import one_line
+from concwatch.protocol.units import parse_seconds
 from concwatch.recordings.format import format_position
-from concwatch.text import one_line
-from concwatch.units import parse_seconds
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 100.0)
 """Selectable speeds: seconds of the recording per second."""

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concwatch.units import format_clock
-from concwatch.watch.watching import Watching
+from concwatch.monitor.watching import Watching
+from concwatch.protocol.units import format_clock
 
 if TYPE_CHECKING:
     from concwatch.ui.screens.monitor import MonitorScreen

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from concwatch.charts.cost import CostCurves, LaneCost, cost_curve, lane_cost
-from concwatch.lab.catalog import Engine
-from concwatch.lab.lab import Lab
-from concwatch.lab.series import Series
-from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import Snapshot
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Plan, Result
+from concwatch.monitor.catalog import Engine
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.series import Series
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.snapshot import Snapshot
 
 HOLD = 2.0
 """Seconds for which the tasks are held."""

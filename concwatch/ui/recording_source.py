@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from concwatch.lab.events import Event, Log, Mark
-from concwatch.lab.metrics import LaneSnapshot
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.events import Event, Log, Mark
+from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.recordings.format import Header
 from concwatch.recordings.history import RecordedSeries
 from concwatch.recordings.recording import Recording

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from concwatch.charts.table import shortest_span
 from concwatch.charts.traces import recorded_conditions
+from concwatch.protocol.text import plain
 from concwatch.recordings.recording import Recording
-from concwatch.text import plain
 from concwatch.ui import keys
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.panels.charts import ChartPanel

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from concwatch.lab.settings import LARGEST_TARGET
+from concwatch.monitor.settings import LARGEST_TARGET
 
 
 def _nearest_multiple(step: int, low: float, middle: float, high: float) -> int | None:

@@ -5,12 +5,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concwatch.files import new_path
-from concwatch.lab.catalog import Engine
-from concwatch.units import format_bytes
+from concwatch.monitor.catalog import Engine
+from concwatch.protocol.units import format_bytes
+from concwatch.system.files import new_path
 
 if TYPE_CHECKING:
-    from concwatch.lab.observable import Observable
+    from concwatch.monitor.observable import Observable
     from concwatch.recordings.recorder import Recorder
 
 

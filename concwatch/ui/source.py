@@ -7,14 +7,14 @@ from typing import Protocol
 from msgspec import structs
 
 from concwatch.charts.plot import Samples
-from concwatch.lab.admission import Capacity
-from concwatch.lab.events import Event, Log, Mark
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.metrics import LaneSnapshot
-from concwatch.lab.series import Series
-from concwatch.lab.settings import slider_end
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.admission import Capacity
+from concwatch.monitor.events import Event, Log, Mark
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.series import Series
+from concwatch.monitor.settings import slider_end
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.lane_row import LaneRow
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
-from concwatch.lab.catalog import Engine
+from concwatch.links.program import Program
+from concwatch.monitor.catalog import Engine
+from concwatch.monitor.watching import HZ, Watching
 from concwatch.ui import keys
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.panels.charts import ChartPanel
@@ -23,11 +25,9 @@ from concwatch.ui.screens.monitor import Help, MonitorScreen, Parts
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.watch_source import WatchSource
 from concwatch.ui.widgets.status_bar import StatusBar
-from concwatch.watch.program import Program
-from concwatch.watch.watching import HZ, Watching
 
 if TYPE_CHECKING:
-    from concwatch.lab.observable import Observable
+    from concwatch.monitor.observable import Observable
 
 
 HELP = Help(

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from concwatch.lab.series import Series
-from concwatch.lab.snapshot import Snapshot
-from concwatch.watch.watching import Watching
+from concwatch.monitor.series import Series
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.watching import Watching
 
 
 class WatchSource:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from concwatch.worker.workloads import HTTP, USER
+from concwatch.protocol.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional
 
-    from concwatch.worker.workloads import Workload
+    from concwatch.protocol.workloads import Workload
 
 
 def load_callable(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]:

@@ -53,7 +53,7 @@ class Collector:
             ValueError: it is none of these.
         """
         if mode not in MODES:
-            from concwatch.text import suggest  # only an error needs it
+            from concwatch.protocol.text import suggest  # only an error needs it
 
             raise ValueError(
                 f'unknown collector mode "{mode}": expected {", ".join(MODES)}{suggest(mode[:60], MODES)}'

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from concwatch.worker.workloads import Workload
+    from concwatch.protocol.workloads import Workload
 
 DIRECT = {"http": None, "https": None, "all": None}
 """Proxies for requests: none, whatever the environment sets; aiohttp uses none either."""

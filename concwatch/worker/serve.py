@@ -8,21 +8,21 @@ import threading
 from functools import partial
 from time import monotonic
 
-from concwatch import wire
 from concwatch.agent.json_lines import LONGEST_LINE, decode, encode
+from concwatch.protocol import wire
+from concwatch.protocol.workloads import DEFAULT, WORDS, parse
 from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.engines.base import CPYTHON_COMMANDS
 from concwatch.worker.reporter import MAX_RATE, MIN_RATE, TickReporter
-from concwatch.worker.workloads import DEFAULT, WORDS, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional
 
+    from concwatch.protocol.workloads import Workload
     from concwatch.worker.engines.base import BaseEngine
-    from concwatch.worker.workloads import Workload
 
     Fields = Dict[str, Any]
 
@@ -186,7 +186,7 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Dict[str, Callab
             elif name in table:
                 engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:
-                from concwatch.text import suggest  # only an error needs it
+                from concwatch.protocol.text import suggest  # only an error needs it
 
                 names = (*table, "target", "stop")
                 raise ValueError(
@@ -290,7 +290,7 @@ def main() -> None:
         sys.exit(2)
     name = sys.argv[1]
     if name not in ENGINES:
-        from concwatch.text import suggest
+        from concwatch.protocol.text import suggest
 
         print(f'unknown engine "{name}": expected one of {names}{suggest(name, ENGINES)}', file=sys.stderr)
         sys.exit(2)

@@ -7,14 +7,14 @@ import inspect
 import os
 import sys
 
-from concwatch.text import suggest
+from concwatch.protocol.text import suggest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable
 
-    from concwatch.worker.workloads import Workload
+    from concwatch.protocol.workloads import Workload
 
 
 def load_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:

@@ -12,7 +12,7 @@ import psutil
 
 from tests.benchmarks.all_benchmarks import BENCHMARKS
 from tests.benchmarks.figures import Measured, Row, quiet
-from tests.commands import markdown, parse, save
+from tests.runner import markdown, parse, save
 
 HEADER = ("what", "measured", "reference", "ratio", "aim", "reached", "busy before")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from concwatch.watch.session import watched_in_background
-from concwatch.watch.watching import Watching
+from concwatch.commands.watch_session import watched_in_background
+from concwatch.monitor.watching import Watching
 from tests.agent_driver import EVERY, MANY, Monitor, eventually
 from tests.benchmarks.figures import Measured, Row, benchmark
 

@@ -19,10 +19,10 @@ import psutil
 from msgspec import Struct
 
 from concwatch.commands.lab import open_process
-from concwatch.lab.catalog import catalog_row
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import ON_SCREEN, Settings
-from concwatch.lab.state import State
+from concwatch.monitor.catalog import catalog_row
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import ON_SCREEN, Settings
+from concwatch.monitor.state import State
 from tests.apart import apart
 from tests.benchmarks.figures import Measured, Row, alternate, benchmark, running
 from tests.benchmarks.runtimes import BARE, PATIENCE, Bare, find_pair

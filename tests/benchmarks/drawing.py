@@ -10,7 +10,7 @@ from concwatch.charts.picture import compose
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.terminal import Painter
 from concwatch.demos.screen_strips import screen_strips
-from concwatch.lab.unit import BYTES, RATE, Unit
+from concwatch.monitor.unit import BYTES, RATE, Unit
 from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png
 from concwatch.ui.screen_vectors import screen_svg, vector_charts

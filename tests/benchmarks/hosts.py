@@ -16,10 +16,10 @@ import psutil
 from concwatch.commands.lab import open_process
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey
-from concwatch.lab.catalog import find_engines
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
-from concwatch.lab.state import State
+from concwatch.monitor.catalog import find_engines
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.state import State
 from tests.benchmarks.figures import Measured, Row, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import Terminal
 from tests.host_driver import SSHD, Sshd
@@ -224,7 +224,7 @@ def _screen_of_fakes() -> str:
     """Return code that runs the program with fake bridges on its arguments."""
     return (
         "import gc, sys; gc.disable(); from tests.benchmarks.fake_cluster import use_fakes; use_fakes();"
-        "from concwatch.cli import main; main()"
+        "from concwatch.commands.cli import main; main()"
     )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from concwatch.commands.lab import open_process
-from concwatch.experiments.cell import ExperimentCell, run_once
-from concwatch.experiments.experiment import Entry, entries
-from concwatch.experiments.loading import load
-from concwatch.lab.lab import Lab
-from concwatch.lab.unit import SCALES
+from concwatch.measure.experiments.cell import ExperimentCell, run_once
+from concwatch.measure.experiments.experiment import Entry, entries
+from concwatch.measure.experiments.loading import load
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.unit import SCALES
 from tests.apart import python
 from tests.benchmarks.figures import Measured, Row, against, benchmark
 from tests.benchmarks.workers import RUN

@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 
 from concwatch.commands.lab import open_process
-from concwatch.lab.catalog import PYTHONS, SHOWN
-from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import Snapshot
 from concwatch.links.fake import FakeWorkers
+from concwatch.monitor.catalog import PYTHONS, SHOWN
+from concwatch.monitor.lab import DEFAULT_HZ, Lab
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from tests.apart import apart

@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from concwatch.lab.catalog import catalog_row
+from concwatch.monitor.catalog import catalog_row
 from concwatch.runtimes.building import BuildError, build, choose
 from concwatch.runtimes.rows import JAVA_FLAGS, RUNTIMES
 from concwatch.runtimes.tool import Tool, find

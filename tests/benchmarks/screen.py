@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from concwatch.commands.lab import open_process
-from concwatch.lab.catalog import SHOWN
-from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.settings import Settings
+from concwatch.monitor.catalog import SHOWN
+from concwatch.monitor.lab import DEFAULT_HZ, Lab
+from concwatch.monitor.settings import Settings
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.scale import StopScale
 from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, percentile, quiet

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
+from concwatch.commands.watch_session import watched_in_background
 from concwatch.system.child import concwatch_command
-from concwatch.watch.session import watched_in_background
 from tests.agent_driver import PATIENCE
 from tests.benchmarks.figures import Measured, Row, benchmark, quiet
 from tests.benchmarks.terminal import Terminal

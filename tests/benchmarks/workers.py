@@ -15,10 +15,10 @@ from functools import partial
 import psutil
 
 from concwatch.commands.lab import open_process
-from concwatch.lab.catalog import find_engines
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
-from concwatch.lab.state import State
+from concwatch.monitor.catalog import find_engines
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.state import State
 from tests.apart import ROOT, apart, environment, python
 from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, running
 

@@ -5,10 +5,10 @@ import sys
 import time
 from functools import partial
 
-from concwatch.lab.host_lanes import LocalMachine
-from concwatch.lab.lab import Lab
-from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.state import State
+from concwatch.monitor.host_lanes import LocalMachine
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.state import State
 from concwatch.system.memory import Memory
 from tests.faults.driving import real_lab
 from tests.faults.fault import fault

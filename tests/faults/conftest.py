@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.commands import markdown
+from tests.runner import markdown
 
 
 def fold(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:

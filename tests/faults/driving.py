@@ -10,13 +10,13 @@ from typing import Any
 import psutil
 
 from concwatch.commands.lab import open_process
-from concwatch.lab.catalog import Engine, find_engines
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
-from concwatch.lab.settings import Settings
-from concwatch.lab.state import State
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
+from concwatch.monitor.catalog import Engine, find_engines
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.state import State
 from concwatch.ui.app import ConcwatchApp
 from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough

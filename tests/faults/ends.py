@@ -78,7 +78,7 @@ def crash(*args):
 
 {owner}.{name} = crash
 sys.argv[0] = "concwatch"
-from concwatch.cli import main
+from concwatch.commands.cli import main
 main()
 """
 
@@ -236,9 +236,9 @@ def add_all(program: Program, *ends: str) -> None:
 add_all(SCREEN, "kill", "sigterm", "sighup", "sigint", "ctrl-c", "closed")
 for name, what, module, function, key in (
     ("handler", "a key's action", "concwatch.ui.panels.charts", "ChartPanel.toggle_pause", "p"),
-    ("step", "the lab", "concwatch.lab.lab", "Lab.step", ""),
+    ("step", "the lab", "concwatch.monitor.lab", "Lab.step", ""),
     ("render", "a chart", "concwatch.ui.widgets.chart", "Chart.render_line", ""),
-    ("closing", "closing", "concwatch.lab.lab", "Lab.close", "q"),
+    ("closing", "closing", "concwatch.monitor.lab", "Lab.close", "q"),
 ):
     broken = SCREEN.breaking(module, function)
     add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}")
@@ -253,7 +253,7 @@ for name, what, engine, plusses, shown in (
     heavy = replace(HEAVY, name=name, what=f"the screen with {what}", ready=ready)
     add_all(replace(heavy, arguments=("--engines", engine)), "kill", "sigterm", "closed")
 add_all(RUN, "kill", "sigterm", "sighup", "sigint-twice", "ctrl-c", "closed")
-add("end-run-crash", RUN.breaking("concwatch.lab.lab", "Lab.step"), crash())
+add("end-run-crash", RUN.breaking("concwatch.monitor.lab", "Lab.step"), crash())
 add_all(RUN.stopped(), "kill", "sigterm")
 BLOCKED = ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all")
 add_all(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from concwatch.lab.catalog import find_engines
-from tests.commands import Impossible as Impossible
+from concwatch.monitor.catalog import find_engines
+from tests.runner import Impossible as Impossible
 
 THOROUGH = "FAULTS_THOROUGH"
 """Environment variable: if set, every engine is tested, time limits are checked, and faults are repeated."""

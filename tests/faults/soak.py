@@ -9,13 +9,13 @@ from itertools import cycle
 
 import psutil
 
-from concwatch.lab.catalog import Engine, find_engines
-from concwatch.lab.events import KEPT
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
-from concwatch.lab.state import State
-from concwatch.links.messages import Tick
 from concwatch.links.process import WorkerProcess
+from concwatch.monitor.catalog import Engine, find_engines
+from concwatch.monitor.events import KEPT
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.state import State
+from concwatch.protocol.messages import Tick
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.dialog import TypeDialog

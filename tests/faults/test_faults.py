@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.commands import in_process
 from tests.faults.all_faults import FAULTS
 from tests.faults.fault import THOROUGH, Impossible, thorough
+from tests.runner import in_process
 
 LONG = 1_000.0
 """Seconds that only a thorough run may take for one fault."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.lab import pages
-from concwatch.lab.state import State
+from concwatch.monitor import pages
+from concwatch.monitor.state import State
 from concwatch.system.limits import system_limits
 from tests.apart import apart
 from tests.faults.driving import RealLab, Wrap, real_lab

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.state import State
-from concwatch.links.messages import Report, decode
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.state import State
+from concwatch.protocol.messages import Report, decode
 from tests.faults.driving import FaultyStage, heartbeat, lane_fault, run_screen
 from tests.faults.fault import THOROUGH, fault, thorough
 from tests.faults.toy import PROLOGUE, TOO_MANY, command

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from tests.commands import Impossible, markdown, parse
 from tests.fuzz.target import CORPUS, LIMIT, MEMORY, RUNS, Target
+from tests.runner import Impossible, markdown, parse
 
 WHAT_TO_INSTALL = "needs atheris: pip install 'concwatch[fuzz]'"
 

@@ -6,11 +6,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from concwatch.comparing.comparison import Comparison, compare
-from concwatch.comparing.reading import read_bytes
-from concwatch.comparing.report import as_object, report_markdown, table_lines
-from concwatch.lab.metrics import COLUMNS
-from concwatch.lab.series import CHARTED
+from concwatch.measure.comparing.comparison import Comparison, compare
+from concwatch.measure.comparing.reading import read_bytes
+from concwatch.measure.comparing.report import as_object, report_markdown, table_lines
+from concwatch.monitor.metrics import COLUMNS
+from concwatch.monitor.series import CHARTED
+from concwatch.protocol.units import format_count
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.format import KIND, Line, format_position
 from concwatch.recordings.listing import find_recordings
@@ -19,7 +20,6 @@ from concwatch.recordings.reading import GZIP, Text, decompress
 from concwatch.recordings.recording import Recording
 from concwatch.ui.panels.transport import missing_parts, recorded_on
 from concwatch.ui.recording_source import recorded_pool_threads
-from concwatch.units import format_count
 from tests.fuzz.target import Target
 
 NAME = "some.jsonl"

@@ -8,24 +8,22 @@ import click
 import msgspec
 
 from concwatch.agent.json_lines import decode, encode
-from concwatch.cli import main
+from concwatch.commands.cli import main
 from concwatch.commands.configuration import SCREEN, resolve, unknown_tables
 from concwatch.commands.group import NAMES
-from concwatch.experiments import loading as experiments
-from concwatch.experiments.cell import READINGS
-from concwatch.experiments.experiment import (
+from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, parse_expectation
+from concwatch.measure.experiments import loading as experiments
+from concwatch.measure.experiments.cell import READINGS
+from concwatch.measure.experiments.experiment import (
     CellOptions,
     Experiment,
     ExperimentSeries,
     ExperimentTable,
     entries,
 )
-from concwatch.files import read_toml
-from concwatch.lab.unit import SCALES
-from concwatch.links import messages
-from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, parse_expectation
-from concwatch.ui.play_head import parse_moment
-from concwatch.units import (
+from concwatch.monitor.unit import SCALES
+from concwatch.protocol import messages
+from concwatch.protocol.units import (
     LARGEST_COUNT,
     LARGEST_SIZE,
     format_count,
@@ -35,7 +33,9 @@ from concwatch.units import (
     parse_seconds,
     parse_size,
 )
-from concwatch.worker.workloads import FORMS, Workload, parse
+from concwatch.protocol.workloads import FORMS, Workload, parse
+from concwatch.system.files import read_toml
+from concwatch.ui.play_head import parse_moment
 from tests.fuzz import recordings
 from tests.fuzz.target import Target, attempt, one_line
 

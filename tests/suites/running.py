@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 CONCWATCH = (
     sys.executable,
     "-c",
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from concwatch.cli import main; main()",
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from concwatch.commands.cli import main; main()",
 )
 """The command of this concwatch, without anything in the environment that the suite would see."""
 

@@ -9,14 +9,14 @@ from concwatch.charts.cost import CostCurves
 from concwatch.charts.decimation import Memo
 from concwatch.charts.plot import LaneSeries
 from concwatch.charts.table import ON_SCREEN, WINDOWS, shortest_span
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import format_seconds
 from concwatch.ui.layout import Layout
 from concwatch.ui.mark_view import MarkView
 from concwatch.ui.panels.panel import Panel, SidePanel, log_nothing
 from concwatch.ui.source import Source
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import METRICS, ChartGrid
-from concwatch.units import format_seconds
 
 
 class ChartPanel(Panel):

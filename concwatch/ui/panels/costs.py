@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.layout import Layout
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.panels.panel import Panel, log_nothing

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.layout import FRAME, Layout
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.source import Source

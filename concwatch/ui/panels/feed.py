@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from concwatch.lab.observable import Observable
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.observable import Observable
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.panels.panel import Feed
 
 

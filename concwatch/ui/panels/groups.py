@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import structs
 from textual.widget import Widget
 
-from concwatch.lab.group_status import GroupStatus
-from concwatch.lab.snapshot import Snapshot
-from concwatch.text import plain
+from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.ranking import Function, identity, merge_groups, ranked
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.text import plain
+from concwatch.protocol.units import format_count
 from concwatch.ui.layout import BESIDE_HEIGHT, Layout
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
 from concwatch.ui.widgets.group_table import COLUMNS, MOST, OF_NOW, GroupTable
 from concwatch.ui.widgets.process_list import ALL
-from concwatch.units import format_count
-from concwatch.watch.ranking import Function, identity, merge_groups, ranked
 
 ROWS, FEW_ROWS = 8, 4
 """Rows of the table of groups, and on a low terminal."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from textual.widget import Widget
 
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import format_bytes
 from concwatch.ui.layout import Layout
 from concwatch.ui.panels.panel import SidePanel
 from concwatch.ui.source import LaneSource
@@ -12,7 +13,6 @@ from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.lane_card import LaneCard, LaneControls, RecordedCard
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.slider import Slider
-from concwatch.units import format_bytes
 
 NAME_CELLS = 8
 """Minimum width of the column of lane names, in cells."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.layout import Layout
 
 if TYPE_CHECKING:

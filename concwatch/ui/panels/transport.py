@@ -8,18 +8,18 @@ from datetime import datetime
 from textual.widget import Widget
 
 from concwatch.charts.table import DRAWN
-from concwatch.lab.events import NOTE, mark_text
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.events import NOTE, mark_text
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.text import plain
+from concwatch.protocol.units import counted, format_bytes
 from concwatch.recordings.format import Header
 from concwatch.recordings.recording import Recording
-from concwatch.text import plain
 from concwatch.ui.panels.panel import Feed
 from concwatch.ui.play_head import format_moment, parse_moment
 from concwatch.ui.recording_source import RecordingSource
 from concwatch.ui.renderables import transport_line
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.transport import Playing, Transport
-from concwatch.units import counted, format_bytes
 
 FRAME = 0.1
 """Seconds between two updates of a replay."""

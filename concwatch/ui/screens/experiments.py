@@ -10,10 +10,10 @@ from textual.events import Resize
 from textual.reactive import reactive
 
 from concwatch.charts.colors import lane_colors
-from concwatch.experiments.experiment import Experiment, ExperimentTable
-from concwatch.experiments.runner import Runner
-from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
+from concwatch.measure.experiments.experiment import Experiment, ExperimentTable
+from concwatch.measure.experiments.runner import Runner
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
 from concwatch.ui import keys
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.palette import FEW_COLORS, dimmed

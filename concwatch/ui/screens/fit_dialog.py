@@ -6,11 +6,11 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label, OptionList
 
-from concwatch.lab.forecast import MARGIN, Forecast
+from concwatch.monitor.forecast import MARGIN, Forecast
+from concwatch.protocol.units import format_count, format_percent
 from concwatch.system.memory import BUDGET, RESERVED
 from concwatch.ui.screens.base import is_exiting
 from concwatch.ui.screens.dialog import Dialog, choice_list
-from concwatch.units import format_count, format_percent
 
 ESTIMATED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} is added to the usual figure."
 

@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from concwatch.lab.metrics import CAVEATS
+from concwatch.monitor.metrics import CAVEATS
 from concwatch.ui.screens.base import BaseScreen, DismissOnceScreen
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.text_lines import Glossary

@@ -11,7 +11,7 @@ from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseSc
 from textual.geometry import Size
 
 from concwatch.charts.colors import lane_colors
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui import keys
 from concwatch.ui.layout import Layout, layout
 from concwatch.ui.palette import FEW_COLORS

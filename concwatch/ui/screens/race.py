@@ -9,16 +9,16 @@ from textual.widget import Widget
 
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST
-from concwatch.lab.metrics import BY_NAME, CAVEATS
-from concwatch.lab.series import Series
-from concwatch.lab.settings import describe
 from concwatch.measure.result import Outcome, Result
+from concwatch.monitor.metrics import BY_NAME, CAVEATS
+from concwatch.monitor.series import Series
+from concwatch.monitor.settings import describe
+from concwatch.protocol.units import format_count
 from concwatch.ui.layout import CHART
 from concwatch.ui.race import Race
 from concwatch.ui.screens.help import READING, ReadDialog
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
-from concwatch.units import format_count
 
 SHOWN = ("rss_per_task", "create_rate", "cpu_per_task", "peak_rss")
 """The metrics in the table; the first decides the places."""

@@ -9,10 +9,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from concwatch.links.messages import TracedLines
-from concwatch.text import plain
+from concwatch.protocol.messages import TracedLines
+from concwatch.protocol.text import plain
+from concwatch.protocol.units import format_bytes
 from concwatch.ui.screens.dialog import Dialog
-from concwatch.units import format_bytes
 
 SHOWN = 64 << 10
 """Bytes shown of the end of a file."""

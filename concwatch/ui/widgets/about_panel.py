@@ -5,9 +5,9 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from concwatch.experiments.experiment import Experiment
-from concwatch.experiments.report import cite
-from concwatch.text import flat
+from concwatch.measure.experiments.experiment import Experiment
+from concwatch.measure.experiments.report import cite
+from concwatch.protocol.text import flat
 from concwatch.ui.widgets.text_lines import Glossary
 
 NO_SOURCE = "none: no published figures to compare with"

@@ -15,9 +15,9 @@ from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import value_text
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
 from concwatch.charts.table import BY_METRIC, COST, FEW, MANY, MOST, ON_SCREEN, PAIR, SHARED, TRACED
+from concwatch.protocol.units import format_clock
 from concwatch.ui.layout import CHART
 from concwatch.ui.widgets.chart import Chart, CursorChart
-from concwatch.units import format_clock
 
 LEAST_WIDTH = 48
 """The minimum width in cells of two charts side by side in a single row."""

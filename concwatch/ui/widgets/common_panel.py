@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from textual.content import Content
 
-from concwatch.lab.settings import describe
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.settings import describe
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import format_count
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
-from concwatch.units import format_count
 from concwatch.worker.threads import default_threads
 
 

@@ -6,15 +6,24 @@ from typing import ClassVar
 
 from textual.content import Content
 
-from concwatch.lab.metrics import BY_NAME, CAVEATS, KEPT, METRICS, TRACED, CostColumn, LaneSnapshot, Metric
-from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import Snapshot
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by
+from concwatch.monitor.metrics import (
+    BY_NAME,
+    CAVEATS,
+    KEPT,
+    METRICS,
+    TRACED,
+    CostColumn,
+    LaneSnapshot,
+    Metric,
+)
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import UNKNOWN, format_clock, format_count, format_short
 from concwatch.ui.layout import FRAME, Below
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
 from concwatch.ui.widgets.text_lines import Cell
-from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
 FITS = BY_NAME["fits"]
 

@@ -11,9 +11,9 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.lab.events import Event, Severity
+from concwatch.monitor.events import Event, Severity
+from concwatch.protocol.units import format_clock
 from concwatch.ui.widgets.text_lines import TextLines
-from concwatch.units import format_clock
 
 SHOWN = 200
 """The maximum number of events to show."""

@@ -9,9 +9,9 @@ from textual.content import Content
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.table import shortest_span
 from concwatch.charts.ticks import elapsed_ticks, size_ticks
-from concwatch.experiments.runner import TableFigure
-from concwatch.lab.lane import Lane
-from concwatch.lab.unit import BYTES, DECIMAL_BYTES, SCALES, Unit
+from concwatch.measure.experiments.runner import TableFigure
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.unit import BYTES, DECIMAL_BYTES, SCALES, Unit
 from concwatch.ui.widgets.chart import Chart
 
 LONGEST = 300.0

@@ -5,12 +5,19 @@ from operator import attrgetter
 
 from textual.content import Content
 
-from concwatch.lab.group_status import GroupStatus
-from concwatch.lab.growth import Growth
-from concwatch.text import short_place
+from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.growth import Growth
+from concwatch.protocol.text import short_place
+from concwatch.protocol.units import (
+    UNKNOWN,
+    format_bytes,
+    format_count,
+    format_rate,
+    format_seconds,
+    format_short,
+)
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
 from concwatch.ui.widgets.text_lines import Cell, call
-from concwatch.units import UNKNOWN, format_bytes, format_count, format_rate, format_seconds, format_short
 
 MOST = 50
 """The maximum number of groups with a line of their own."""

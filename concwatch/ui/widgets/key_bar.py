@@ -26,8 +26,8 @@ class Key(NamedTuple):
 class KeyBar(TextLines):
     """One line of keys.
 
-    Textual's Footer has a widget for each key: with those of the monitor it takes 49 ms of CPU time until it is
-    mounted, this 5 ms (headless, 120x40, CPython 3.11).
+    Textual's Footer has a widget for each key: with those of the monitor it takes 49 ms of CPU time until it
+    is mounted, this 5 ms (headless, 120x40, CPython 3.11).
     """
 
     DEFAULT_CSS = """

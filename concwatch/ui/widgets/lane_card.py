@@ -13,11 +13,11 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.style import Style
 
-from concwatch.lab.metrics import BY_NAME, LaneSnapshot
-from concwatch.lab.state import ACTIVE, State
+from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
+from concwatch.monitor.state import ACTIVE, State
+from concwatch.protocol.units import format_bytes, format_count, format_seconds, format_short
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
-from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 FORECAST_SHOWN = 1.5
 """Seconds for which the forecast of a new target is shown."""

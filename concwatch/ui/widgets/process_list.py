@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from concwatch.lab.metrics import LaneSnapshot
-from concwatch.lab.resource_status import ResourceKind, ResourceStatus
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import counted, format_bytes, format_count, format_seconds, format_short
 from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
-from concwatch.units import counted, format_bytes, format_count, format_seconds, format_short
 
 ALL = -1
 """The number that selects all processes together."""

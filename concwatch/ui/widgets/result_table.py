@@ -8,13 +8,13 @@ from textual.content import Content, Span
 from textual.style import Style
 from textual.widgets import Static
 
-from concwatch.experiments.experiment import ExperimentTable
-from concwatch.experiments.report import Sheet, SheetRow, sheets
-from concwatch.experiments.runner import CellState, Runner
-from concwatch.layout import cut
-from concwatch.text import flat
+from concwatch.measure.experiments.experiment import ExperimentTable
+from concwatch.measure.experiments.report import Sheet, SheetRow, sheets
+from concwatch.measure.experiments.runner import CellState, Runner
+from concwatch.measure.layout import cut
+from concwatch.protocol.text import flat
+from concwatch.protocol.units import UNKNOWN
 from concwatch.ui.widgets.text_lines import TextLines
-from concwatch.units import UNKNOWN
 
 SIZE_WIDTH = 11
 FIGURE_WIDTH = 15

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.style import Style
 
-from concwatch.experiments.runner import CellState, Runner
+from concwatch.measure.experiments.runner import CellState, Runner
+from concwatch.protocol.units import format_count, format_forecast, format_seconds
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.text_lines import TextLines
-from concwatch.units import format_count, format_forecast, format_seconds
 
 BAR = 24
 """The maximum number of cells of the progress bar."""

@@ -6,8 +6,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Region
 
+from concwatch.protocol.units import format_short
 from concwatch.ui.scale import StopScale
-from concwatch.units import format_short
 
 PADDING = 1
 """The cells before a lane's slider."""

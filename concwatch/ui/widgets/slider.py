@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.lab.settings import LARGEST_TARGET
+from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.ui.renderables.slider_bar import FINISHED, KNOB, SliderBar
 from concwatch.ui.scale import StopScale
 

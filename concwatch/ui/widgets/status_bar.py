@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from concwatch.lab.snapshot import Snapshot
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.units import format_bytes, format_clock, format_percent
 from concwatch.system.machine import cores
 from concwatch.ui.widgets.text_lines import TextLines
-from concwatch.units import format_bytes, format_clock, format_percent
 
 MACHINE = f"{platform.python_implementation()} {platform.python_version()} · {cores()} cores"
 

@@ -68,8 +68,8 @@ def headings(columns: Sequence[Column[Row]], sorted_by: str, sort_by: Callable[[
 class Table(ClickableLines):
     """A table with a border, as high as its lines.
 
-    Textual's DataTable of 12 rows and 9 columns takes 24 ms of CPU time until it is mounted, and 11 ms to show
-    other figures in all cells; this 6 and 4 ms (headless, 120x40, CPython 3.11).
+    Textual's DataTable of 12 rows and 9 columns takes 24 ms of CPU time until it is mounted, and 11 ms to
+    show other figures in all cells; this 6 and 4 ms (headless, 120x40, CPython 3.11).
     """
 
     DEFAULT_CSS = """

@@ -17,9 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Deque, Generator, List, Optional, Tuple, Union
 
+    from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
-    from concwatch.worker.workloads import Workload
 
     Waits = Generator[Union[float, List[Any], None], None, bool]
     """What an engine waits for: seconds (0: all ready callbacks), the end of tasks, or (None) a wake-up."""

@@ -12,10 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, ClassVar, Dict, List, Optional
 
+    from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.engines.base import Waits
-    from concwatch.worker.workloads import Workload
 
     Body = Callable[[], object]
 

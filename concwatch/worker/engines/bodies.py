@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from time import thread_time
 
+from concwatch.protocol.workloads import SLEEPS
 from concwatch.worker.callables import load_callable
-from concwatch.worker.workloads import SLEEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict
 
-    from concwatch.worker.workloads import Workload
+    from concwatch.protocol.workloads import Workload
 
     Bodies = Dict[str, Callable[..., None]]
 

@@ -7,17 +7,17 @@ import contextvars
 from functools import partial
 from time import monotonic, thread_time
 
+from concwatch.protocol.workloads import SLEEPS
 from concwatch.worker.callables import load_callable
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.worker.workloads import SLEEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional
 
+    from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
-    from concwatch.worker.workloads import Workload
 
     Body = Callable[[], Coroutine[Any, Any, object]]
 

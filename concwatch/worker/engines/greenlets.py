@@ -7,17 +7,17 @@ from time import monotonic
 import gevent
 from gevent.event import Event
 
+from concwatch.protocol.workloads import HTTP, SLEEPS
 from concwatch.worker.callables import load_callable
 from concwatch.worker.engines.bodies import BODIES
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.worker.workloads import HTTP, SLEEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
+    from concwatch.protocol.workloads import Durations, Workload
     from concwatch.worker.collector import Collector
-    from concwatch.worker.workloads import Durations, Workload
 
 
 class HubToken:

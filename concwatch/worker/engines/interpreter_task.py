@@ -6,8 +6,8 @@ import os
 import select
 from time import monotonic
 
+from concwatch.protocol.workloads import parse
 from concwatch.worker.engines.bodies import BODIES, Cancelled, load_body
-from concwatch.worker.workloads import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
     from typing import Any, Callable, Deque, Optional
 
+    from concwatch.protocol.workloads import Workload
     from concwatch.worker.collector import Collector
-    from concwatch.worker.workloads import Workload
 
 # A new interpreter starts with the path that the process was started with. The root is on it for one import
 # only: as in the worker itself, packages beside concwatch must not be importable.

@@ -1,0 +1,119 @@
+"""The command ``concwatch``: without a subcommand it opens the screen."""
+
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from concwatch.commands.display import Display, ScreenState, check_display, save_state
+from concwatch.commands.group import Commands
+from concwatch.commands.lab import create_lab
+from concwatch.commands.options import (
+    SCREEN,
+    connect_hosts,
+    engines_on_hosts,
+    open_recorder,
+    options,
+)
+from concwatch.hosts.host import Host
+from concwatch.monitor.catalog import SHOWN, Engine
+from concwatch.monitor.settings import Settings
+from concwatch.system.machine import program_version
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested:
+        click.echo(f"concwatch, version {program_version()}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+@options(SCREEN)
+@click.pass_context
+def main(
+    ctx: click.Context,
+    /,
+    engines: list[Engine] | None,
+    host: tuple[Host | None, ...],
+    cluster: str | None,
+    reconnect: bool,
+    max_memory: int | None,
+    rate: float,
+    screenshots: Path,
+    cells: bool,
+    record: str | None,
+    recordings: str,
+    tasks: dict[Engine, int] | None,
+    window: float | None,
+    theme: str | None,
+    symbols: str | None,
+    **workload: Any,
+) -> None:
+    """See live what one more task costs: threads, pool jobs, asyncio and uvloop tasks, goroutines and more.
+
+    Without a command, this opens the screen, which needs a terminal. Press ? for its keys.
+
+    Options can also be set in a file or by environment variables: see concwatch settings --help.
+    """
+    if ctx.invoked_subcommand is not None:
+        gc.enable()  # `concwatch.__main__` disables it; the screen enables it after its first frame
+        _refuse_options(ctx)
+        return
+    check_display("concwatch run")
+    display = Display()
+    # Imported late: it takes 0.2 s.
+    from concwatch.ui.app import ConcwatchApp, InitialState
+    from concwatch.ui.session_recording import SessionRecording
+
+    tasks = tasks or {}
+    hosts, dask = connect_hosts(host, cluster)
+    lanes = engines_on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), hosts)
+    joining = (lambda: dask.hosts) if dask else None
+    settings = Settings(**workload)
+    recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
+    saved = display.saved
+    app = ConcwatchApp(
+        lambda: create_lab(
+            lanes, settings=settings, budget=max_memory, hz=rate, reconnect=reconnect, cluster=joining
+        ),
+        lambda rows, settings: create_lab(rows, settings=settings, budget=max_memory),
+        screenshots,
+        recording=recording,
+        initial=InitialState(
+            theme or display.theme,
+            window or saved.window,
+            {engine.name: count for engine, count in tasks.items()},
+        ),
+    )
+    display.symbols, display.picture_cells = symbols or saved.symbols, cells
+    status = display.run(app)
+    state = ScreenState(
+        app.selected_theme or saved.theme, app.window or saved.window, app.chosen_symbols or saved.symbols
+    )
+    if state != saved and not display.is_page:
+        save_state(state)
+    sys.exit(status)
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """Raise a click.UsageError if an option of the screen was given before a command."""
+    command = ctx.invoked_subcommand
+    for name in ctx.params:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            wrong = f'--{name.replace("_", "-")} is an option of the screen, not of "{command}"'
+            raise click.UsageError(f'{wrong}: expected only options of "{command}", after it', ctx)

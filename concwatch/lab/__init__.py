@@ -1,1 +1,0 @@
-"""The measuring side: starts, commands, samples and ends lanes. There is no terminal in it."""

@@ -1,0 +1,162 @@
+"""The capacity of a machine: memory, cores, limits on threads, and how many tasks of each engine fit."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+
+from msgspec import Struct, convert, structs
+
+from concwatch.monitor.catalog import CATALOG, Engine, find_engines
+from concwatch.monitor.forecast import Fit, demand, fit
+from concwatch.monitor.settings import Settings
+from concwatch.protocol.messages import HostFigures
+from concwatch.system.limits import SystemLimit, cgroup_folders, read_text
+from concwatch.system.machine import describe_machine
+from concwatch.system.memory import MemoryBudget
+from concwatch.system.open_files import process_limits
+
+HTTP = "http"
+"""The workload whose tasks fetch a page."""
+
+UNKNOWN = "unknown"
+
+LIMITS = {
+    "vm.max_map_count": UNKNOWN,
+    "pid_max": UNKNOWN,
+    "threads-max": UNKNOWN,
+    "cgroup pids.max": "no limit",
+    "ulimit -u": "does not apply to this user",
+}
+"""The limits that are always listed, in this order → what to show on Linux for one without a value."""
+
+
+class MachineCapacity(Struct, frozen=True, rename={"processor": "architecture"}):
+    """A machine. Memory is in bytes; None is unknown."""
+
+    system: str
+    processor: str
+    python: str
+    cores: int
+    memory_total: int
+    memory_available: int
+    memory_group: str | None
+    """The folder of the control group that limits memory, if any."""
+    budget: int = 0
+    """Bytes that all workers together may use."""
+    quota: float | None = None
+    """CPU time that a control group allows, in cores."""
+    open_files: int | None = None
+    """The soft limit. Workers raise it to the hard limit for the workload http."""
+    open_files_hard: int | None = None
+
+
+class ThreadLimit(Struct, frozen=True):
+    """A limit on threads in its own unit: memory maps, PIDs, threads, or bytes."""
+
+    name: str
+    value: int | None = None
+    used: int | None = None
+    free: int | None = None
+    threads: int | None = None
+    """How many more threads it allows."""
+    where: str | None = None
+    """The folder of the control group that sets it."""
+    note: str = ""
+    """What to show if there is no value."""
+
+
+class EngineForecast(Struct, frozen=True, rename={"limit": "wall"}):
+    """How many tasks of one engine are expected to fit if nothing else runs."""
+
+    engine: str
+    task: str
+    workload: str
+    runs: bool
+    missing: str | None
+    """Why the engine cannot run here, and what to do."""
+    bytes_per_task: int
+    """RSS according to the catalog; the forecast adds 20 % until it is measured here."""
+    tasks: int
+    limit: str
+    """What prevents more."""
+    sure: bool
+    """False if the limits on threads that apply are not known on this system."""
+
+
+def local_machine(budget: int | None) -> MachineCapacity:
+    """Return this machine with a memory ``budget`` in bytes; None for the default."""
+    memory = MemoryBudget(budget)
+    soft, hard = process_limits("RLIMIT_NOFILE")
+    fields = {
+        **describe_machine(),
+        "memory_group": memory.start.group,
+        "budget": memory.size,
+        "quota": cpu_quota(),
+        "open_files": soft,
+        "open_files_hard": hard,
+    }
+    return convert(fields, MachineCapacity)
+
+
+def remote_machine(figures: HostFigures, budget: int) -> MachineCapacity:
+    """Return the machine of another host, as reported by its bridge."""
+    return structs.replace(convert(figures, MachineCapacity, from_attributes=True), budget=budget)
+
+
+def cpu_quota() -> float | None:
+    """Return the CPU time that the tightest control group allows, in cores; None for no quota ("max", -1)."""
+    found = []
+    for folder in cgroup_folders("cpu"):
+        version1 = (f"{folder}/cpu.cfs_quota_us", f"{folder}/cpu.cfs_period_us")
+        words = read_text(f"{folder}/cpu.max").split() or [read_text(path) for path in version1]
+        if len(words) == 2 and all(map(str.isdecimal, words)) and int(words[1]):
+            found.append(int(words[0]) / int(words[1]))
+    return min(found, default=None)
+
+
+def thread_limits(limits: Sequence[SystemLimit]) -> list[ThreadLimit]:
+    """Return one row for each limit, including those that do not apply; for each name the tightest."""
+    linux = sys.platform.startswith("linux")
+    found = {name: ThreadLimit(name, note=note if linux else UNKNOWN) for name, note in LIMITS.items()}
+    for limit in sorted(limits, key=lambda limit: limit.threads, reverse=True):
+        where = limit.where or None
+        found[limit.name] = ThreadLimit(limit.name, limit.value, limit.used, limit.free, limit.threads, where)
+    return list(found.values())
+
+
+def engine_fit(engine: Engine, workload: str, room: int, limits: Iterable[SystemLimit]) -> Fit:
+    """Return how many tasks fit into ``room`` bytes and which limit comes first."""
+    return fit(demand(engine, Settings(workload), limits), room)
+
+
+def engine_forecasts(
+    room: int, limits: Sequence[SystemLimit], reasons: Sequence[str | None]
+) -> list[EngineForecast]:
+    """Return the forecast for every engine of the catalog, and for the workload http on asyncio.
+
+    Args:
+        room: bytes of RSS that tasks may use.
+        limits: the limits on threads while no task is live.
+        reasons: for each engine of the catalog, why it cannot run here; None if it can.
+    """
+    rows = [(engine, Settings().workload, reason) for engine, reason in zip(CATALOG, reasons, strict=True)]
+    no_client = None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
+    rows.append((find_engines(["asyncio"])[0], HTTP, no_client))
+    return [_forecast(engine, workload, room, limits, missing) for engine, workload, missing in rows]
+
+
+def _forecast(
+    engine: Engine, workload: str, room: int, limits: Sequence[SystemLimit], missing: str | None
+) -> EngineForecast:
+    fits = engine_fit(engine, workload, room, limits)
+    return EngineForecast(
+        engine.name,
+        engine.task,
+        workload,
+        runs=missing is None,
+        missing=missing,
+        bytes_per_task=round(demand(engine, Settings(workload), ()).one_more),
+        tasks=fits.tasks,
+        limit=fits.limit,
+        sure=sys.platform.startswith("linux") or not engine.threads,
+    )

@@ -1,0 +1,222 @@
+"""Admission control stops growth before workers use more memory than their budget or the machine has."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import structs
+
+from concwatch.monitor.events import EventSink
+from concwatch.monitor.forecast import IDLE, OFFERED, Demand, Fit, Forecast, demand, fit, forecast
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.state import ACTIVE
+from concwatch.protocol.units import format_bytes, format_percent
+from concwatch.system.limits import SystemLimit
+from concwatch.system.memory import BUDGET, RESERVED, MemoryBudget
+
+IDLE_INTERVAL = 1.0
+"""Seconds between two readings of the machine's memory while nothing grows."""
+
+FASTEST = 2 << 30
+"""Bytes a second that tasks can allocate, approximately at most."""
+
+SHORTEST, LONGEST = 0.02, 0.1
+"""Seconds between two steps while tasks grow: close to the budget, and far from it."""
+
+AHEAD = 4
+"""Steps that the remaining memory lasts at `FASTEST`."""
+
+SURE = 0.7
+"""Share of the remaining memory up to which a forecast is granted at once."""
+
+GRANTED = 0.5
+"""Share of the remaining memory that is granted otherwise, before the real usage is read again."""
+
+SPENT = 0.015
+"""Share of the budget that is too small for another grant."""
+
+RELEASE_LIMIT = 5.0
+"""Seconds that a stopped worker has to free its memory before another one is stopped."""
+
+
+class Capacity:
+    """Compares what lanes use, and would use, with the memory budget and the limits on threads.
+
+    ``limits`` returns these limits as they were with no task live, ``settings`` the common settings.
+    """
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        budget: MemoryBudget,
+        limits: Callable[[], Sequence[SystemLimit]],
+        settings: Callable[[], Settings],
+    ) -> None:
+        self.budget = budget
+        self._limits = limits
+        self._lanes = lanes
+        self._settings = settings
+        self._fits: dict[Lane, tuple[object, Fit]] = {}
+
+    @property
+    def limits(self) -> Sequence[SystemLimit]:
+        """The limits on threads, as they were with no task live."""
+        return self._limits()
+
+    @property
+    def rss(self) -> int:
+        """Bytes of RSS of all workers together."""
+        return sum(lane.rss for lane in self._lanes)
+
+    def demand(self, lane: Lane) -> Demand:
+        """Return the memory of a lane's worker as a function of its tasks."""
+        meter = lane.stats.meter
+        idle = meter.idle if lane.on else None
+        found = demand(lane.engine, self._settings(), self.limits, meter.cost)
+        return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
+
+    def forecast(self, lane: Lane, tasks: int) -> Forecast:
+        """Return the forecast for a target of a lane, with the other lanes at their targets."""
+        others = sum(
+            self.demand(other).bytes(other.target.tasks)
+            for other in self._lanes
+            if other.on and other is not lane
+        )
+        return forecast(tasks, [self.demand(lane)], self.budget.room, others, self.budget.bound)
+
+    def fit(self, lane: Lane) -> Fit:
+        """Return how many of a lane's tasks would fit if nothing else ran, and the first limit."""
+        arguments = structs.replace(self.demand(lane), rss=0), self.budget.room, self.budget.bound
+        known = self._fits.get(lane)
+        if known is None or known[0] != arguments:
+            self._fits[lane] = known = arguments, fit(*arguments)
+        return known[1]
+
+
+def step_interval(left: float) -> float:
+    """Return the seconds until the next step while tasks grow, with ``left`` bytes left for them."""
+    return min(LONGEST, max(SHORTEST, left / FASTEST / AHEAD))
+
+
+class AdmissionControl:
+    """Stops growth at the budget, and stops the largest lane when the machine runs out of memory."""
+
+    def __init__(self, lanes: Sequence[Lane], capacity: Capacity, log: EventSink) -> None:
+        self.budget = capacity.budget
+        self._capacity = capacity
+        self._lanes = lanes
+        self._log = log
+        self._read_at = 0.0
+        self._last_total = 0
+        self._halted: set[Lane] = set()  # since the last command
+        self._stopped: Lane | None = None
+        self._stopped_at = 0.0
+
+    @property
+    def interval(self) -> float:
+        """Seconds until the next step."""
+        return step_interval(self.budget.room - self._capacity.rss) if self._growing else LONGEST
+
+    @property
+    def _growing(self) -> list[Lane]:
+        return [lane for lane in self._lanes if lane.growing]
+
+    def reset(self) -> None:
+        """Allow halted lanes to grow again, after a command that changes what they need."""
+        self._halted.clear()
+
+    def grantable(self, lane: Lane, target: int) -> int:
+        """Return how many tasks of its ``target`` a lane may hold at present.
+
+        All of them if they surely fit; otherwise a part, so that growth cannot exceed the budget however
+        fast it is: what these tasks really use decides about the next part.
+        """
+        wanted = target - lane.live
+        if wanted <= 0:
+            return target
+        left = self._left - self._pending(self._others(lane))
+        more = max(0.0, left) / self._bytes_per_task(lane)
+        # With as many tasks live already, their weight is well known.
+        if wanted <= more * (1.0 if lane.live >= wanted else SURE):
+            return target
+        return lane.live + int(more * GRANTED) if left > SPENT * self.budget.size else lane.live
+
+    @property
+    def _left(self) -> float:
+        return self.budget.room * OFFERED - self._capacity.rss
+
+    def _others(self, lane: Lane) -> list[Lane]:
+        """Return the other lanes that have not reached their target yet."""
+        return [other for other in self._growing if other is not lane and not other.target.reached]
+
+    def _pending(self, lanes: Sequence[Lane]) -> float:
+        """Return the bytes that granted tasks which are not created yet will use."""
+        return sum(max(0, lane.target.granted - lane.live) * self._bytes_per_task(lane) for lane in lanes)
+
+    def _bytes_per_task(self, lane: Lane) -> float:
+        demand = self._capacity.demand(lane)
+        seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unmeasured
+        return max(1.0, demand.added(1), seen)
+
+    def step(self, now: float) -> None:
+        """Grant what fits, and stop what does not; ``now`` in seconds on the lab's clock."""
+        self._grant()
+        self._halt_growth()
+        self._last_total = self._capacity.rss
+        releasing = self._stopped is not None and not self._stopped.idle
+        if self._growing or releasing or now >= self._read_at + IDLE_INTERVAL:
+            self._read_at = now
+            self.budget.update(self._capacity.rss)
+            self._stop_largest(now)
+
+    def _grant(self) -> None:
+        """Grant more tasks to lanes that have created those granted before."""
+        for lane in self._lanes:
+            if lane.awaits_grant and lane not in self._halted:
+                granted = self.grantable(lane, lane.target.tasks)
+                if granted > lane.live:
+                    lane.grant(granted)
+                elif lane.state in ACTIVE and self._pending(self._others(lane)) <= SPENT * self.budget.size:
+                    self._halt([lane])  # otherwise it waits for what other lanes may leave over
+
+    def _halt_growth(self) -> None:
+        """Halt all growth if another interval like the last one would exceed the budget."""
+        # Once lanes are halted, those that have reached their target only replace tasks that end.
+        growing = [
+            lane
+            for lane in self._growing
+            if lane not in self._halted and not (self._halted and lane.target.reached)
+        ]
+        growth = max(0, self._capacity.rss - self._last_total)
+        if growing and self._capacity.rss + min(1.5 * growth, self._pending(growing)) >= self.budget.size:
+            self._halt(growing)
+
+    def _halt(self, growing: Sequence[Lane]) -> None:
+        for lane in growing:
+            lane.halt(BUDGET, self.budget.size)
+        if not self._halted:
+            self._log(
+                f"{BUDGET}: workers use {format_bytes(self._capacity.rss)} of "
+                f"{format_bytes(self.budget.size)}: growth stopped, live tasks continue",
+                "warning",
+            )
+        self._halted.update(growing)
+
+    def _stop_largest(self, now: float) -> None:
+        """Stop the largest lane, one at a time, while the machine is nearly out of memory."""
+        if not self.budget.nearly_gone:
+            return
+        if self._stopped is not None and not self._stopped.idle and now < self._stopped_at + RELEASE_LIMIT:
+            return
+        running = [lane for lane in self._lanes if lane.on and lane.rss]
+        if not running:
+            return
+        largest = max(running, key=lambda lane: lane.rss)
+        memory, self._stopped, self._stopped_at = self.budget.now, largest, now
+        self._log(
+            f"{memory.bound}: {format_bytes(memory.available)} left of the "
+            f"{format_bytes(self.budget.start.available)} available at the start, "
+            f"less than {format_percent(RESERVED)}: the largest lane is stopped",
+            "warning",
+        )
+        took = format_bytes(largest.rss)
+        largest.fail(f"stopped at {took}: the machine's {memory.bound} was nearly used up")

@@ -1,0 +1,212 @@
+"""The cost of one task: memory and CPU time above those of the idle worker, divided by the tasks."""
+
+import statistics
+from bisect import bisect_left
+from collections import deque
+from operator import itemgetter
+
+from msgspec import Struct
+
+from concwatch.protocol.messages import Tick
+from concwatch.system.process import Reading
+
+SETTLED = 0.01
+"""Share of live tasks that may start or end between two ticks while a figure is measured."""
+
+NEAR_ALL = 0.99
+"""Share of the highest number of live tasks from which on a sample counts as one with all tasks live."""
+
+NEAR_PEAK = 0.95
+"""Share of the peak of live tasks below which memory kept from ended tasks falsifies the figure."""
+
+TELLING = 0.05
+"""Share of the peak of live tasks below which memory kept from ended tasks leaves no figure at all."""
+
+MOVING = 0.05
+"""Share by which the medians of the earlier and the later samples may differ in a figure that stands."""
+
+KEPT = 101
+"""Samples in the median: the last ten seconds at 10 Hz."""
+
+LEAST_ENDED = 10
+"""Tasks that must have ended before CPU time is divided by them."""
+
+STANDING = 0.02
+"""Share of the live tasks, or of those that ended meanwhile, by which their number may differ and stand."""
+
+EVEN, EVEN_SECONDS = 0.2, 3.0
+"""Share by which the ends in both halves of some time may differ, and the least such time in seconds."""
+
+MOST_ENDS = 64
+"""Readings kept to find half the time, after which every other one is dropped."""
+
+MOST_IDLE, IDLE_SECONDS = 0.05, 0.3
+"""Share of a core above which a worker without tasks is not idle, and the least seconds to tell."""
+
+
+class Cost(Struct, frozen=True):
+    """Bytes per task, and how the figure was measured."""
+
+    rss: float
+    traced: float | None
+    """None while nothing is traced, or when tracing began among live tasks."""
+    live: int
+    """How many tasks were live."""
+    tracing: bool
+    """Whether tracing was on, which about doubles ``rss``."""
+    clean: bool
+    """False if memory kept from ended tasks may be included."""
+    moves: bool = False
+    """Whether ``rss`` still grows or shrinks while tasks start and end, or though their number stands."""
+
+
+class CostMeter:
+    """Measures the memory of a task in one worker; ``cost`` is None until it is known.
+
+    Bytes per task are the growth of RSS over the idle worker's divided by the live tasks: the median over the
+    samples with (nearly) the most tasks live. Samples between two ticks between which many tasks started or
+    ended do not count, unless there are no others.
+    """
+
+    def __init__(self) -> None:
+        self.idle: Reading | None = None
+        """The reading of the process before the first task."""
+        self.idle_traced: int | None = None
+        self.cost: Cost | None = None
+        self._most = 0
+        self._last_live = 0
+        self._mixed = False
+        self._settled = False
+        self._level = 0
+        self._rss: deque[float] = deque(maxlen=KEPT)
+        self._traced: deque[float] = deque(maxlen=KEPT)
+
+    def set_baseline(self, reading: Reading, traced: int | None) -> None:
+        """Set the memory of the worker without tasks: a reading, and the bytes that the tracer counted."""
+        self.idle, self.idle_traced = reading, traced
+
+    def reset(self, used: bool) -> None:
+        """Discard the cost, since the workload has changed; ``used`` tells whether tasks of another one ran.
+
+        Memory that those tasks left behind cannot be separated from that of the new ones.
+        """
+        self._mixed = self._mixed or used
+        self.cost, self._settled, self._level = None, False, 0
+
+    def add(self, rss: int, tick: Tick) -> None:
+        """Add a reading: RSS in bytes, and the tick just after it."""
+        live = tick.live
+        moved, self._last_live = abs(live - self._last_live), live
+        self._most = max(self._most, live)
+        settled = moved <= live * SETTLED
+        if not live or self.idle is None or (self._settled and not settled):
+            return
+        clean = not self._mixed and live >= self._most * NEAR_PEAK
+        if not clean and (live < self._most * TELLING or (self.cost is not None and self.cost.clean)):
+            return
+        if settled != self._settled or not self._level * NEAR_ALL <= live <= self._level / NEAR_ALL:
+            self._rss.clear()
+            self._traced.clear()
+            self._level = live
+        self._settled = settled
+        traced = tick.traced
+        self._rss.append((rss - self.idle.rss) / live)
+        if traced is not None and self.idle_traced is not None:
+            self._traced.append((traced - self.idle_traced) / live)
+        self.cost = Cost(
+            rss=max(0.0, statistics.median(self._rss)),
+            traced=statistics.median(self._traced) if self._traced else None,
+            live=live,
+            tracing=traced is not None,
+            clean=clean,
+            moves=not settled or self._moves(),
+        )
+
+    def _moves(self) -> bool:
+        """Return whether the earlier and the later half of the samples differ."""
+        values = list(self._rss)
+        half = len(values) // 2
+        if not half:
+            return False
+        earlier, later = statistics.median(values[:half]), statistics.median(values[-half:])
+        return abs(later - earlier) > MOVING * abs(earlier)
+
+
+class CpuMeter:
+    """Measures the CPU seconds of one task, above those of the idle worker.
+
+    At first, it is the cost of creating a task: CPU time divided by the tasks created since the first target.
+    Once the number of live tasks stands, it is that of a whole life: CPU time divided by the tasks that ended
+    since then, each of which was replaced. That is known when as many have ended as are live, or when the
+    second half of that time has as many ends as the first: before, it would count the work of tasks that have
+    not ended. While the number moves again, the last figure stays.
+
+    A worker that is busy without tasks has no figure: what its tasks use cannot be told apart.
+    """
+
+    def __init__(self) -> None:
+        self.per_task: float | None = None
+        self._reports_cpu = False  # whether ticks carry the worker's CPU time
+        self._idle = 0.0  # share of a core that the idle worker uses
+        self._idle_since: tuple[float, float] | None = None  # time, CPU seconds
+        # Time, CPU seconds and tasks created: at the last reading, and before the first task.
+        self._last: tuple[float, float, int] | None = None
+        self._first: tuple[float, float, int] | None = None
+        self.life_known = False
+        """Whether the figure is that of a whole life, not of creating a task."""
+        self._level = 0  # the number of live tasks since the first of `_ends`
+        self._ends: list[tuple[float, float, int]] = []  # time, CPU seconds and tasks ended, since it stands
+        # The same when as many had ended as are live: tasks that started together no longer run in step.
+        self._renewed: tuple[float, float, int] | None = None
+
+    def add(self, tick: Tick, reading: Reading, has_target: bool) -> None:
+        """Add a tick and a reading of the process; ``has_target`` tells whether the target is above 0."""
+        # The CPU time in a tick is of the same moment as its counters.
+        self._reports_cpu = self._reports_cpu or tick.cpu is not None
+        if self._reports_cpu and tick.cpu is None:
+            return
+        used = reading.cpu_seconds if tick.cpu is None else tick.cpu
+        now, ended = tick.time, tick.completed + tick.failed
+        last, self._last = self._last or (now, used, tick.created), (now, used, tick.created)
+        if not has_target:
+            start = self._idle_since = self._idle_since or (now, used)
+            if self._first is None and now >= start[0] + IDLE_SECONDS:
+                self._idle = (used - start[1]) / (now - start[0])
+            return
+        self._first = self._first or last
+        if self._idle > MOST_IDLE:
+            return
+        tasks = tick.created - self._first[2]
+        if not self.life_known and tasks > 0:
+            self.per_task = self._above_idle(self._first, now, used) / tasks
+        self._add_ended(now, used, ended, tick.live)
+
+    def _above_idle(self, since: tuple[float, float, int], now: float, used: float) -> float:
+        return max(0.0, used - since[1] - self._idle * (now - since[0]))
+
+    def _add_ended(self, now: float, used: float, ended: int, live: int) -> None:
+        """Measure a whole life, if the number of live tasks stands."""
+        ends = self._ends
+        more = ended - ends[0][2] if ends else 0
+        if not ends or abs(live - self._level) > max(STANDING * live, STANDING * more, LEAST_ENDED / 2):
+            self._level, self._renewed, more = live, None, 0
+            ends.clear()
+        ends.append((now, used, ended))
+        if len(ends) > MOST_ENDS:
+            del ends[1::2]
+        half = ends[bisect_left(ends, (ends[0][0] + now) / 2, key=itemgetter(0))][2] - ends[0][2]
+        even = now - ends[0][0] >= EVEN_SECONDS and abs(more - 2 * half) <= EVEN * more
+        if more < LEAST_ENDED or not (more >= live or even):
+            return
+        since = ends[0]
+        if more >= live and self._renewed is None:
+            self._renewed = now, used, ended
+        if self._renewed is not None and ended - self._renewed[2] >= max(LEAST_ENDED, live):
+            since = self._renewed
+        self.per_task, self.life_known = self._above_idle(since, now, used) / (ended - since[2]), True
+
+    def reset(self) -> None:
+        """Discard the figure, since the workload has changed."""
+        self.per_task = self._first = self._idle_since = None
+        self.life_known = False
+        self._ends.clear()

@@ -1,0 +1,132 @@
+"""The event log, and the marks of the user."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Generic, Literal, Protocol, TypeVar
+
+from msgspec import Struct
+
+from concwatch.protocol.text import plain
+
+KEPT = 1_000
+"""Entries kept; older ones are dropped."""
+
+Severity = Literal["info", "warning", "error"]
+
+Kind = Literal["", "agent", "ended", "leak", "leak_withdrawn", "left_over", "block", "memory", "export"]
+"""What an event of a watched program is about; an empty string for anything else."""
+
+KINDS: tuple[Kind, ...] = (
+    "agent",
+    "ended",
+    "leak",
+    "leak_withdrawn",
+    "left_over",
+    "block",
+    "memory",
+    "export",
+)
+"""The kinds that reports count, without the empty one."""
+
+
+class EventSink(Protocol):
+    """Adds an event of a lane to the event log."""
+
+    def __call__(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        """Add an event: what happened, how serious it is, and what it is about."""
+        ...
+
+
+class LaneEventSink(Protocol):
+    """Adds an event of any lane to the event log."""
+
+    def __call__(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        """Add an event; ``lane`` is empty for an event of no lane."""
+        ...
+
+
+NOTE = "note"
+"""The kind of a mark that is a note of the user; any other kind is a command."""
+
+Entry = TypeVar("Entry")
+
+
+class Event(Struct, frozen=True):
+    """One entry of the event log."""
+
+    number: int
+    """Counts up from 1, without gaps."""
+    time: float
+    """Seconds since the lab was created."""
+    lane: str
+    """The lane, or an empty string."""
+    text: str
+    severity: Severity = "info"
+    kind: Kind = ""
+
+
+class Log(Generic[Entry]):
+    """The last `KEPT` entries, oldest first."""
+
+    def __init__(self) -> None:
+        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._count = 0
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        self._count += 1
+        self._entries.append(entry)
+
+    def since(self, number: int) -> Sequence[Entry]:
+        """Return the entries after number ``number`` that are still kept, oldest first."""
+        missed = max(0, min(self._count - number, len(self._entries)))
+        return [self._entries[index] for index in range(len(self._entries) - missed, len(self._entries))]
+
+    @property
+    def count(self) -> int:
+        """The number of entries added so far."""
+        return self._count
+
+
+class EventLog(Log[Event]):
+    """A log of events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: Counter[Kind] = Counter()
+        """How many events of each kind were added, including those that are not kept any more."""
+
+    def add(self, time: float, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        """Add an event at ``time`` (seconds since the lab was created)."""
+        self.kinds[kind] += 1
+        self.append(Event(self.count + 1, time, lane, plain(text), severity, kind))
+
+
+class Mark(Struct, frozen=True):
+    """A marked moment."""
+
+    number: int
+    """Counts up from 1, without gaps."""
+    time: float
+    """Seconds since the lab was created."""
+    lane: str
+    """The lane, or an empty string for all lanes."""
+    kind: str
+    """`NOTE`, or the command: switch, target, workload, refill, trace, gc, threads, trim."""
+    text: str
+    """The note, or the argument of the command."""
+
+
+class MarkLog(Log[Mark]):
+    """A log of marks."""
+
+    def add(self, time: float, lane: str, kind: str, text: str) -> None:
+        """Add a mark at ``time`` (seconds since the lab was created)."""
+        self.append(Mark(self.count + 1, time, lane, kind, plain(text)))
+
+
+def mark_text(mark: Mark) -> str:
+    """Return a mark as a short text."""
+    if mark.kind == NOTE:
+        return mark.text
+    return " ".join(part for part in (mark.lane, mark.kind, mark.text) if part)

@@ -1,0 +1,231 @@
+"""The tasks of one coroutine function in one watched process, over time."""
+
+import math
+from collections import deque
+
+from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.growth import KEPT, WINDOW, GrowthMeter, trend
+from concwatch.monitor.rates import Trailing
+from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
+from concwatch.protocol.text import short_place
+from concwatch.protocol.units import counted, format_count
+
+RETAINED_SPAN = 90.0
+"""Seconds that finished tasks must grow before they are called a leak: a cache may be filling."""
+
+TIMED = 0.9
+"""Share of the tasks that wait for a timer, above which the timers bound the lifetime."""
+
+FOR_EVER = 600.0
+"""Seconds of a timer that is no bound."""
+
+LEAST_AGE = 120.0
+"""Seconds that tasks with timers must have lived before they are called a leak."""
+
+LIFETIMES = 4.0
+"""The same as a multiple of the longest timer."""
+
+RATE_SECONDS = 5.0
+"""Seconds over which tasks created and ended per second are averaged."""
+
+
+MISSED = ("created", "ended", "live_peak", "created_per_second", "ended_per_second")
+"""The figures of a group to which tasks belong that only scans find."""
+
+
+class GroupMemory:
+    """Estimates the memory of a group: the regression of RSS over live tasks in the last two minutes."""
+
+    def __init__(self) -> None:
+        self._points: deque[tuple[int, int]] = deque(maxlen=KEPT)
+        self._due = -math.inf
+        self._slope: tuple[float, float] | None = None
+        self._slope_due = False
+
+    def add(self, time: float, live: int, rss: int) -> None:
+        """Record live tasks and bytes of RSS at ``time`` in seconds."""
+        if time >= self._due:
+            self._due = time + WINDOW
+            self._points.append((live, rss))
+            self._slope_due = True
+
+    def at(self, live: int) -> float | None:
+        """Return the bytes for ``live`` tasks; None unless the slope is positive beyond its 95 % interval.
+
+        Groups whose tasks grow and shrink together are each given the same bytes.
+        """
+        if self._slope_due:  # once for each point, not at each frame, and only if it is asked for
+            self._slope_due = False
+            self._slope = trend([live for live, _ in self._points], [rss for _, rss in self._points])
+        slope = self._slope
+        if slope is None or slope[0] <= slope[1]:
+            return None
+        return slope[0] * live
+
+
+class Group:
+    """The figures of one group over time, which is on the agent's clock, in seconds."""
+
+    def __init__(self, report: GroupReport, time: float, began: float | None = None) -> None:
+        self.report = report
+        self.waits: tuple[WaitPlace, ...] | None = None
+        """Where its tasks waited when the agent was last asked; None before."""
+        self._waits_time = time
+        self.leak = False
+        """Whether it was found to grow without an explanation."""
+        self.asked_at: float | None = None
+        """When the agent was asked where its tasks wait, since it may leak."""
+        self.answered = False
+        """Whether it has answered that."""
+        self._timer: float | None = None
+        self._withdrawn = False
+        self.live_peak = 0
+        self.meter, self.retained_meter = GrowthMeter(), GrowthMeter(RETAINED_SPAN)
+        """The growth of live tasks, and of done tasks that something still references."""
+        self._memory = GroupMemory()
+        self._created, self._ended = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
+        self.now = time
+        """The agent's clock when it was last heard."""
+        self._reported = time
+        self._time = time
+        self._began = time if began is None else began
+        self._left_logged = 0
+
+    def update(self, report: GroupReport, time: float, rss: int | None) -> None:
+        """Record the result of a scan.
+
+        Args:
+            report: the figures, or the last report again if they have not changed.
+            time: when the scan started, on the agent's clock.
+            rss: bytes of RSS of the process.
+        """
+        if report is not self.report:
+            self._reported = time
+        self.report, self._time = report, time
+        self.now = max(self.now, time)
+        self.live_peak = max(self.live_peak, report.live, report.live_peak or 0)
+        self._created.add(time, report.created)
+        self._ended.add(time, report.ended)
+        self.meter.add(time, report.live, report.created)
+        if rss is not None:
+            self._memory.add(time, report.live, rss)
+        if report.retained or (report.retained is not None and self.retained_meter.is_measuring):
+            self.retained_meter.add(time, report.retained, 0)
+
+    def _mean_life(self) -> tuple[float | None, bool]:
+        """Return the mean life, and whether it is only known to be longer than the time it was observed."""
+        report = self.report
+        if not report.ended or report.task_seconds is None:
+            return None, False
+        seconds = report.task_seconds + report.live * max(0.0, self._time - self._reported)
+        observed = self._time - self._began
+        longer = seconds > observed * report.ended > 0
+        return (observed if longer else seconds / report.ended), longer
+
+    @property
+    def status(self) -> GroupStatus:
+        """Its current figures."""
+        report = self.report
+        mean_life, longer = self._mean_life()
+        return GroupStatus(
+            group=report.group,
+            name=report.name,
+            file=report.file,
+            line=report.line,
+            own=report.own,
+            live=report.live,
+            live_peak=self.live_peak or (None if report.created or report.ended else 0),
+            created=report.created,
+            ended=report.ended,
+            since=report.since,
+            created_per_second=finite_rate(self._created),
+            ended_per_second=finite_rate(self._ended),
+            failed=report.failed,
+            retained=report.retained,
+            left_over=report.left_over,
+            destroyed=report.destroyed,
+            left_lines=report.left_lines,
+            mean_life=mean_life,
+            # It has aged since, unless it has ended, which would have been reported.
+            oldest=None if report.oldest is None else report.oldest + max(0.0, self.now - self._reported),
+            growth=self.meter.growth,
+            rss=self._memory.at(report.live),
+            leak=self.leak,
+            waits=self.waits or (),
+            waits_known=self.waits is not None,
+            at_least=(("mean_life",) if longer else ()) + self._missed,
+        )
+
+    @property
+    def _missed(self) -> tuple[str, ...]:
+        """The figures that may be higher, since scans may have missed some tasks."""
+        if self.report.direct:
+            return MISSED
+        return ("live_peak",) if self.live_peak < self.report.created + self.report.since else ()
+
+    @property
+    def grows(self) -> bool:
+        """Whether its live tasks, or the done ones still referenced, grow without an explanation."""
+        plain = self.meter.is_plain and not self._withdrawn
+        return plain or self.meter.leaks or self.retained_meter.leaks
+
+    def add_waits(self, waits: Waits) -> None:
+        """Record where its tasks wait, and until when."""
+        self.waits, self.answered, self._waits_time = waits.waits, True, self.now
+        self._timer = waits.until if waits.looked and waits.timed >= TIMED * waits.looked else None
+
+    @property
+    def waits_age(self) -> float | None:
+        """Seconds since the agent was last asked where its tasks wait; None if it was not."""
+        return None if self.waits is None else self.now - self._waits_time
+
+    @property
+    def too_early(self) -> bool:
+        """Whether timers will end its tasks, and none is much older than these timers."""
+        if self._timer is None or self._timer >= FOR_EVER or self.retained_meter.leaks:
+            return False
+        age = self.status.oldest or 0.0
+        return age < max(LEAST_AGE, LIFETIMES * self._timer)
+
+    def withdraw(self) -> bool:
+        """Take the verdict of a leak back if it no longer grows. Return whether that happened."""
+        if not self.leak or self.grows or not (self.meter.is_level and self.retained_meter.is_level_or_empty):
+            return False
+        self.leak, self._withdrawn, self.asked_at = False, True, None
+        return True
+
+    def left_text(self) -> str:
+        """Return how many tasks are left over, and what created most; empty until they are ten times more."""
+        report = self.report
+        left = report.left_over or 0
+        if not left or left < 10 * self._left_logged:
+            return ""
+        self._left_logged = left
+        line = report.left_lines[0].line if report.left_lines else ""
+        created = f", created at {short_place(line)}" if line else ""
+        return f"{self._name}: {counted(left, 'task')} left over when the main coroutine was done{created}"
+
+    @property
+    def _name(self) -> str:
+        report = self.report
+        return f"{report.name} ({short_place(report.file)}:{report.line})" if report.file else report.name
+
+    def leak_text(self) -> str:
+        """Return what grows, how fast, and where most of its tasks wait."""
+        live_grows = self.meter.leaks or not self.retained_meter.leaks
+        growth = (self.meter if live_grows else self.retained_meter).growth
+        what = "grows" if live_grows else "has finished tasks that are still referenced: grows"
+        rate = (
+            f" by {format_count(round(growth.per_minute))} a minute, "
+            f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}"
+            if growth
+            else ""
+        )
+        most = self.waits[0] if self.waits else None
+        waits = f"; {format_count(most.tasks)} wait at {short_place(most.where)}" if most else ""
+        return f"{self._name} {what}{rate}{waits}"
+
+
+def finite_rate(counter: Trailing) -> float | None:
+    """Return the rate of a counter per second; None while it is not known."""
+    return counter.rate if math.isfinite(counter.rate) else None

@@ -1,0 +1,361 @@
+"""How fast the number of live tasks grows, and whether that is a leak.
+
+Growth is the slope of a least-squares line through the live tasks of the last two minutes, with Student's
+95 % interval. A leak is unexplained growth. It is detected in low-water marks, the fewest live tasks in each
+window of time: tasks that never end raise them, a burst does not. A higher rate of creation also means more
+live tasks (Little's law: live = created a second x mean lifetime), so the rate, smoothed over the mean
+lifetime, is a second regressor beside time, and only growth that time alone explains counts.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import mul
+
+from msgspec import Struct
+
+from concwatch.monitor.student import T95, T999, student_t
+
+WINDOW = 2.5
+"""Seconds of a window, which has one low-water mark."""
+
+KEPT = 48
+"""Windows kept: two minutes."""
+
+MERGED = (1, 2, 4)
+"""How many windows are merged for a test: more of them for tasks that start in bursts."""
+
+LEAST_POINTS = 6
+"""Points that a regression needs."""
+
+WARM_UP = 3
+"""Windows ignored at the start, while a program creates the tasks that it keeps."""
+
+LEAST_RISE = 5.0
+"""Tasks by which a leak must raise the low-water mark."""
+
+LEAST_SHARE = 0.05
+"""The same as a share of the highest mark."""
+
+LEAST_SPAN = 30.0
+"""Seconds that the low-water marks must span."""
+
+STEADY = 0.7
+"""Share of the first half's slope that the second half of a leak has at least."""
+
+UNEXPLAINED = 0.5
+"""Share of the rise that time alone must explain."""
+
+LIFETIMES = 4.0
+"""Mean lifetimes that the low-water marks must span."""
+
+LEAST_ENDED = 0.1
+"""Share of the created tasks that must have ended before a mean lifetime is known."""
+
+LEAST_DEVIATIONS = 0.5
+"""The same as a multiple of the highest mark's square root, the noise of tasks that start at random."""
+
+PLAIN = 5
+"""Consecutive windows that each rise although no task ends: growth beyond doubt."""
+
+LEVEL = 24
+"""Windows without a rise that take a verdict back: a minute."""
+
+CONFIRMED = 2
+"""Consecutive windows that must each confirm a leak."""
+
+
+class Growth(Struct, frozen=True):
+    """The growth of live tasks: tasks a minute, with the 95 % interval."""
+
+    per_minute: float
+    low: float
+    high: float
+
+
+class Window(Struct, frozen=True):
+    """One window of time."""
+
+    time: float
+    """When it ended, in seconds."""
+    fewest: int
+    """The low-water mark: the fewest live tasks."""
+    live: float
+    """Mean of the live tasks."""
+    created: int
+    """Tasks created in it."""
+    ended: int = 0
+    """Tasks that ended in it."""
+
+
+def _solve(
+    rows: Sequence[Sequence[float]], values: Sequence[float]
+) -> tuple[list[float], list[float]] | None:
+    """Return the least-squares coefficients of ``values`` on ``rows``, and their standard errors.
+
+    None if the columns are nearly collinear. The errors are widened by the lag-one autocorrelation of the
+    residuals, as for a first-order autoregression.
+    """
+    width, count = len(rows[0]), len(rows)
+    normal = [[sum(row[i] * row[j] for row in rows) for j in range(width)] for i in range(width)]
+    inverse = _invert(normal)
+    if inverse is None or count <= width:
+        return None
+    moments = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) for i in range(width)]
+    found = [sum(inverse[i][j] * moments[j] for j in range(width)) for i in range(width)]
+    residuals = [
+        value - sum(a * b for a, b in zip(row, found, strict=True))
+        for row, value in zip(rows, values, strict=True)
+    ]
+    variance = _variance(residuals, count - width)
+    return found, [math.sqrt(max(0.0, variance * inverse[i][i])) for i in range(width)]
+
+
+def _variance(residuals: Sequence[float], degrees_of_freedom: int) -> float:
+    """Return the variance of residuals, widened by their lag-one autocorrelation."""
+    squares: float = sum(map(mul, residuals, residuals))
+    correlation = (
+        min(0.8, max(0.0, sum(map(mul, residuals, residuals[1:])) / squares)) if squares > 0 else 0.0
+    )
+    return squares / degrees_of_freedom * (1 + correlation) / (1 - correlation)
+
+
+def _line(positions: Sequence[float], values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the slope of a least-squares line, and its standard error; `_solve` takes ten times as long.
+
+    None if all positions are nearly the same.
+    """
+    count = len(positions)
+    middle, level = sum(positions) / count, sum(values) / count
+    offsets, heights = [each - middle for each in positions], [each - level for each in values]
+    spread = sum(map(mul, offsets, offsets))
+    if count <= 2 or spread < 1e-9 * max(1.0, sum(map(mul, positions, positions))):
+        return None
+    slope = sum(map(mul, offsets, heights)) / spread
+    residuals = [height - slope * offset for height, offset in zip(heights, offsets, strict=True)]
+    return slope, math.sqrt(_variance(residuals, count - 2) / spread)
+
+
+def _invert(matrix: list[list[float]]) -> list[list[float]] | None:
+    size = len(matrix)
+    rows = [[*row, *(float(i == j) for j in range(size))] for i, row in enumerate(matrix)]
+    for i in range(size):
+        pivot = max(range(i, size), key=lambda k: abs(rows[k][i]))
+        if abs(rows[pivot][i]) < 1e-9 * max(1.0, abs(matrix[i][i])):
+            return None
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        lead = rows[i][i]
+        rows[i] = [value / lead for value in rows[i]]
+        for k in range(size):
+            if k != i and rows[k][i]:
+                factor = rows[k][i]
+                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
+    return [row[size:] for row in rows]
+
+
+def _slope(times: Sequence[float], values: Sequence[float]) -> float:
+    found = _line(times, values)
+    return found[0] if found else 0.0
+
+
+def trend(positions: Sequence[float], values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the slope of a least-squares line, and half the width of its 95 % interval.
+
+    None for fewer than `LEAST_POINTS` points, or if all are at one position.
+    """
+    if len(positions) < LEAST_POINTS:
+        return None
+    found = _line(positions, values)
+    return None if found is None else (found[0], found[1] * student_t(T95, len(positions) - 2))
+
+
+class GrowthMeter:
+    """Measures the growth of the live tasks of one group; time is passed in, in seconds."""
+
+    def __init__(self, least_span: float = LEAST_SPAN) -> None:
+        """Create a meter whose low-water marks must span ``least_span`` seconds before they show a leak."""
+        self._least_span = least_span
+        self._windows: deque[Window] = deque(maxlen=KEPT)
+        self._warm_up = WARM_UP  # kept windows that belong to the start
+        self._until: float | None = None
+        self._fewest = 0
+        self._sum = self._count = 0
+        self._created: int | None = None
+        self._first = 0
+        self._confirmed = 0
+        self._growth: Growth | None = None
+        self._growth_due = False
+
+    def add(self, time: float, live: int, created: int) -> None:
+        """Add a reading: how many tasks are live, and how many have been created so far."""
+        if self._until is None or self._created is None:
+            self._begin(time, live, created)
+            return
+        if time >= self._until:
+            fresh = created - self._created
+            ended = fresh - (live - self._first)
+            window = Window(time, self._fewest, self._sum / self._count, fresh, ended)
+            if len(self._windows) == KEPT:
+                self._warm_up = max(0, self._warm_up - 1)
+            self._windows.append(window)
+            rises = self._may_rise and any(self._rises(merged) for merged in MERGED)
+            self._confirmed = self._confirmed + 1 if rises else 0
+            self._growth_due = True
+            self._begin(time, live, created)
+            return
+        self._fewest = min(self._fewest, live)
+        self._sum += live
+        self._count += 1
+
+    def _begin(self, time: float, live: int, created: int) -> None:
+        self._until = time + WINDOW
+        self._fewest = self._sum = self._first = live
+        self._count = 1
+        self._created = created
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether it has a reading."""
+        return self._until is not None
+
+    @property
+    def growth(self) -> Growth | None:
+        """The growth of the live tasks over the last two minutes; None while there are too few points."""
+        if self._growth_due:  # on demand: few of thousands of groups are in sight
+            self._growth_due, self._growth = False, self._measured()
+        return self._growth
+
+    def _measured(self) -> Growth | None:
+        points = list(self._windows)[self._warm_up :]
+        if len(points) < LEAST_POINTS and self.rises_evenly:
+            points = list(self._windows)[-LEAST_POINTS:]
+        if len(points) < LEAST_POINTS:
+            return None
+        found = trend([each.time - points[0].time for each in points], [each.live for each in points])
+        if found is None:
+            return None
+        slope, width = found
+        return Growth(60 * slope, 60 * (slope - width), 60 * (slope + width))
+
+    @property
+    def leaks(self) -> bool:
+        """Whether the low-water mark rises significantly and without explanation."""
+        return self._confirmed >= CONFIRMED
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the tasks have grown evenly, without one that has ended, for `PLAIN` windows."""
+        return self.rises_evenly and not any(each.ended for each in list(self._windows)[-PLAIN:])
+
+    @property
+    def rises_evenly(self) -> bool:
+        """Whether the low-water mark has risen evenly for `PLAIN` windows."""
+        windows = list(self._windows)[-PLAIN - 1 :]
+        if len(windows) <= PLAIN:
+            return False
+        steps = [after.fewest - before.fewest for before, after in pairwise(windows)]
+        half = PLAIN // 2
+        steady = sum(steps[-half:]) >= STEADY * sum(steps[:half])
+        return min(steps) > 0 and sum(steps) >= LEAST_RISE and steady
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the low-water mark has not risen in the last minute."""
+        lows = [each.fewest for each in list(self._windows)[-LEVEL:]]
+        third = LEVEL // 3
+        return len(lows) == LEVEL and min(lows[-third:]) <= max(lows[:third])
+
+    @property
+    def is_level_or_empty(self) -> bool:
+        """The same, or whether there is nothing to measure."""
+        return not self._windows or self.is_level
+
+    @property
+    def _may_rise(self) -> bool:
+        """Whether the newest mark is so high that the low-water marks, however merged, can have risen."""
+        newest = self._windows[-1].fewest
+        return newest >= LEAST_RISE and newest - min(each.fewest for each in self._windows) >= LEAST_RISE
+
+    def _rises(self, merged: int) -> bool:
+        marks = self._marks(merged)
+        if len(marks) < LEAST_POINTS or marks[-1].time - marks[0].time < self._least_span:
+            return False
+        lows = [each.fewest for each in marks]
+        third, half = len(marks) // 3, len(marks) // 2
+        rise = min(lows[-third:]) - max(lows[:third])
+        if rise < max(LEAST_RISE, LEAST_SHARE * max(lows), LEAST_DEVIATIONS * math.sqrt(max(lows))):
+            return False
+        times = [each.time - marks[0].time for each in marks]
+        early, late = (_slope(times[part], lows[part]) for part in (slice(half), slice(half, None)))
+        if late < STEADY * early:
+            return False  # it levels off: long-lived tasks have not ended yet
+        rows = [[1.0, time] for time in times]
+        if self._mean_lifetime(marks, third) * LIFETIMES > times[-1]:
+            return False
+        if self._explained(marks, merged, third) > UNEXPLAINED * rise:
+            return False
+        expected = self._expected(marks, self._mean_lifetime(marks, len(marks)), merged)
+        if max(expected) - min(expected) > 1e-6 * max(1.0, *expected):
+            rows = [[*row, each] for row, each in zip(rows, expected, strict=True)]
+        found = _solve(rows, lows)
+        if found is None:
+            return False
+        slope, error = found[0][1], found[1][1]
+        student = student_t(T999, len(marks) - len(rows[0]))
+        return slope > student * error and slope * times[-1] >= max(LEAST_RISE, UNEXPLAINED * rise)
+
+    def _marks(self, merged: int) -> list[Window]:
+        """Return the low-water marks of so many windows merged, aligned to the newest."""
+        points = list(self._windows)[self._warm_up :]
+        points = points[len(points) % merged :]
+        return [
+            Window(
+                part[-1].time,
+                min(each.fewest for each in part),
+                sum(each.live for each in part) / merged,
+                sum(each.created for each in part),
+            )
+            for part in (points[at : at + merged] for at in range(0, len(points), merged))
+        ]
+
+    @staticmethod
+    def _mean_lifetime(marks: Sequence[Window], count: int) -> float:
+        """Return the mean lifetime in seconds, from the live tasks of the first marks; 0 if few end."""
+        seconds = marks[-1].time - marks[0].time
+        created = sum(each.created for each in marks[1:])
+        ended = created - (marks[-1].live - marks[0].live)
+        if ended < LEAST_ENDED * created:
+            return 0.0
+        return sum(each.live for each in marks[:count]) / count / (ended / seconds)
+
+    def _explained(self, marks: Sequence[Window], merged: int, third: int) -> float:
+        """Return the rise that the rate of creation alone explains.
+
+        It uses the shortest mean lifetime of any mark, since tasks that never end lengthen it.
+        This separates time and rate when the rate grows evenly, where regression cannot.
+        """
+        if not self._mean_lifetime(marks, len(marks)):
+            return 0.0
+        shortest = min(
+            (each.live * merged * WINDOW / each.created for each in marks if each.created), default=0.0
+        )
+        expected = self._expected(marks, shortest, merged)
+        return min(expected[-third:]) - max(expected[:third])
+
+    def _expected(self, marks: Sequence[Window], lifetime: float, merged: int) -> list[float]:
+        """Return the low-water marks expected from the rate of creation and the mean lifetime.
+
+        The minimum includes the point just before each mark, as a real low-water mark does.
+        """
+        if not lifetime:
+            return [0.0] * len(marks)
+        points = list(self._windows)
+        live, at, found = points[0].live, points[0].time, [points[0].live]
+        for point in points[1:]:
+            elapsed = point.time - at
+            keep = math.exp(-elapsed / lifetime)
+            live, at = keep * live + (1 - keep) * lifetime * point.created / elapsed, point.time
+            found.append(live)
+        ends = {point.time: number for number, point in enumerate(points)}
+        return [min(found[max(0, ends[each.time] - merged) : ends[each.time] + 1]) for each in marks]

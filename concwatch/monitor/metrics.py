@@ -1,0 +1,665 @@
+"""The table of metrics. Each is one row: a `Metric` in the annotation of its field, or in `DERIVED`.
+
+A field of `Sample` is sampled about ten times a second and becomes a column of recordings; a field of
+`LaneStatus` rarely changes; a row of `DERIVED` is computed from both. Charts, series, the cost table, ``run``,
+``--json``, ``--expect``, experiments, recordings, exports, comparisons and the help are made from the rows.
+
+Units are bytes, seconds, tasks and tasks a second; shares are between 0 and 1; None means unknown.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+from msgspec import Meta, Struct, structs
+
+from concwatch.monitor.forecast import Fit
+from concwatch.monitor.state import State
+from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES, Unit
+from concwatch.protocol.messages import BurstDone, TracedLines
+
+if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
+    from concwatch.monitor.group_status import GroupStatus
+    from concwatch.monitor.resource_status import ResourceStatus
+    from concwatch.protocol.agent_messages import AgentTick
+
+Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""A 64-bit integer, so that other programs can read recordings."""
+
+Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
+"""Seconds, at most three centuries: anything larger is a damaged file."""
+
+BUSY = 0.10
+"""Share of the cores used by others above which a time or rate is marked."""
+
+COARSE = 0.05
+"""Share of a value above which its resolution is shown, with ±."""
+
+UP, DOWN = 1, -1
+"""Whether more or less is worse."""
+
+
+class MetricSource(Enum):
+    """Where the values of a metric come from."""
+
+    TICK = "tick"
+    """The field of the same name in the worker's or the agent's last tick."""
+    READING = "reading"
+    """The field of the same name in the last reading of the process."""
+    DERIVED = "derived"
+    """Computed by the lane, from several ticks and readings, or from the other metrics of a snapshot."""
+
+
+class Combine(Enum):
+    """How the values of several lanes become one."""
+
+    NONE = "none"
+    SUM = "sum"
+    MAX = "max"
+    MEAN = "mean"
+    """The mean, weighted by tasks."""
+    ANY = "any"
+    ALL = "all"
+
+
+class Known(Enum):
+    """How a value is known."""
+
+    EXACT = "exact"
+    """Counted where it happens."""
+    SAMPLED = "sampled"
+    """Estimated from a part."""
+    AT_LEAST = "at least"
+    """The highest that was seen; higher ones may have been missed."""
+    AS_OF = "as of a time"
+    """Read from the system at the time of the sample."""
+    PEAK = "peak"
+    """The highest so far: a measurement reads it after the tasks have ended."""
+    AT_END = "at end"
+    """A total or a remainder: a measurement reads it after the tasks have ended."""
+
+
+class Caveat(Struct, frozen=True):
+    """A condition that makes a value uncertain."""
+
+    mark: str
+    note: str
+    """What the mark means."""
+    brief: str
+    """The same in a few words, for the screen."""
+    holds: Callable[["LaneSnapshot"], bool]
+
+
+class MetricChart(Struct, frozen=True):
+    """The chart of a metric over time."""
+
+    title: str
+    hint: str = ""
+    """The text in place of the plot while there are no lines."""
+    position: int = 0
+    """The position on the screen, from 1; 0 for a chart that is not on the screen."""
+    text_position: int = 0
+    """The position among the charts in plain text, from 1; 0 for none."""
+    short_title: str = ""
+    """The title of a narrow chart; the first words of the title if empty."""
+    fallbacks: tuple[str, ...] = ()
+    """Metrics to show while this one has no lines: the first that no other chart shows."""
+    alternative: str = ""
+    """The metric to draw for lanes that do not have the first one."""
+    combined_title: str = ""
+    """The title of lines of both metrics."""
+
+
+class CostColumn(Struct, frozen=True):
+    """The column of a metric in the cost table."""
+
+    position: int
+    """From the left, from 1."""
+    cells: int
+    """The width without marks."""
+    leaves: int = 0
+    """The columns with the highest number leave first when the table is too narrow; 0 never leaves."""
+
+
+class Metric(Struct, frozen=True):
+    """One row of the table."""
+
+    title: str
+    """Its name in tables."""
+    unit: Unit
+    meaning: str
+    """One sentence."""
+    source: MetricSource = MetricSource.DERIVED
+    combine: Combine = Combine.NONE
+    known: Known = Known.EXACT
+    caveats: tuple[Caveat, ...] = ()
+    worse: int = 0
+    """`UP` if more is worse, `DOWN` if less is, else 0."""
+    listed: int = 0
+    """The position in ``concwatch figures``, from 1; 0 for a column from which other metrics are derived."""
+    name: str = ""
+    """Its name in JSON, expectations and experiments; that of its field if empty."""
+    field: str = ""
+    """The name of its attribute of a sample or a status; set by the table, except for a derived metric."""
+    of: Callable[["LaneSnapshot"], float | None] | None = None
+    """Computes it; None for the value of its field."""
+    resolution: Callable[["LaneSnapshot"], float | None] | None = None
+    """Returns how far apart two values are that can be told apart, in the metric's own unit."""
+    chart: MetricChart | None = None
+    column: CostColumn | None = None
+    run: int = 0
+    """The position of its column in the table of ``run``, from 1; 0 for none."""
+    omit_zeros: bool = False
+    """Whether that column is left out while all its values are 0."""
+    compared: bool = False
+    """Whether ``compare`` compares it."""
+    actions: tuple[str, ...] = ("hold",)
+    """The actions of an experiment that it can be read from."""
+    needs_tracing: bool = False
+    decimals: int | None = None
+    """Decimals in a recording; None for 5 significant digits."""
+    openmetrics: str = ""
+    """Its name for Prometheus, after ``concwatch_process_`` and before its unit; empty if it is not exported."""
+    backfilled: bool = False
+    """Whether each tick determines it for all the time since the last one."""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether a measurement reads it after the tasks have ended, not while they are held."""
+        return self.known in (Known.PEAK, Known.AT_END)
+
+    @property
+    def burst_only(self) -> bool:
+        """Whether only a burst has it."""
+        return self.actions == ("burst",)
+
+    def value(self, lane: "LaneSnapshot") -> float | None:
+        """Return its value in a snapshot of a lane; None if it is unknown."""
+        assert self.of is not None, "the table sets it"
+        return self.of(lane)
+
+    def coarse_resolution(self, lane: "LaneSnapshot") -> float | None:
+        """Return its resolution in its own unit if that is more than `COARSE` of the value, else None."""
+        value = self.value(lane)
+        resolution = self.resolution(lane) if self.resolution and value is not None else None
+        return resolution if resolution and value is not None and resolution > COARSE * value else None
+
+    def marks(self, lane: "LaneSnapshot") -> str:
+        """Return the marks of the caveats that hold."""
+        known = bool(self.value(lane))
+        return "".join(caveat.mark for caveat in self.caveats if known and caveat.holds(lane))
+
+    def text(self, lane: "LaneSnapshot") -> str:
+        """Return it as text, with its resolution as ± a percentage; unknown if that is more than the value."""
+        value, resolution = self.value(lane), self.coarse_resolution(lane)
+        text = self.unit.text(value)
+        if value is None or resolution is None:
+            return f"≥ {text}" if value and self.known is Known.AT_LEAST else text
+        return self.unit.text(None) if value < resolution else f"{text} ±{resolution / value:.0%}"
+
+
+# Caveats.
+
+
+def _busy(share: float | None) -> bool:
+    return share is not None and share > BUSY
+
+
+TRACED = Caveat(
+    "ᵗ",
+    "taken while traced: about twice the memory, a third of the speed",
+    "traced",
+    lambda lane: lane.status.tracing,
+)
+KEPT = Caveat(
+    "≈",
+    "may include memory that earlier tasks left behind",
+    "memory of earlier tasks",
+    lambda lane: lane.status.peak_live > 0 and lane.sample.rss_per_task is not None and not lane.status.clean,
+)
+CROWDED = Caveat(
+    "*",
+    "other programs or lanes used more than a tenth of the cores meanwhile",
+    "cores shared with others",
+    lambda lane: _busy(lane.sample.others),
+)
+CROWDED_GROWTH = structs.replace(CROWDED, holds=lambda lane: _busy(lane.status.create_others))
+MOVES = Caveat("~", "still changes", "still changes", lambda lane: lane.status.rss_moves)
+CPU_SO_FAR = Caveat(
+    "°", "so far, until tasks have lived whole lives", "so far", lambda lane: lane.status.cpu_so_far
+)
+DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
+# Limits other than memory do not depend on tracing.
+FITS_TRACED = structs.replace(
+    TRACED, holds=lambda lane: lane.status.tracing and "memory" in lane.status.fits_wall
+)
+CAVEATS = (TRACED, KEPT, CROWDED, MOVES, CPU_SO_FAR)
+"""One for each mark."""
+
+MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
+TIMES = (*NOW, DURATION_SO_FAR)
+
+
+# Computed values.
+
+
+def _over(this: float | None, that: float | None) -> float | None:
+    return this - that if this is not None and that is not None else None
+
+
+def _share(this: float | None, of: float | None) -> float | None:
+    return this / of if this is not None and of else None
+
+
+def _gc_share(lane: "LaneSnapshot") -> float | None:
+    return _share(lane.sample.gc, max(0.0, lane.sample.time - lane.status.born))
+
+
+def _traced_added(lane: "LaneSnapshot") -> float | None:
+    burst = lane.status.burst
+    return burst.traced if burst else _over(lane.sample.traced, lane.status.idle_traced)
+
+
+def _traced_per_task(lane: "LaneSnapshot") -> float | None:
+    burst = lane.status.burst
+    return _share(burst.traced, burst.tasks) if burst else lane.sample.traced_per_task
+
+
+def _allocation_per_task(lane: "LaneSnapshot") -> float | None:
+    return _share(lane.engine.resolution, lane.sample.measured_live)
+
+
+TICK, READING, DERIVED = MetricSource.TICK, MetricSource.READING, MetricSource.DERIVED
+SUM, MAX, MEAN, ANY, ALL, NONE = (
+    Combine.SUM,
+    Combine.MAX,
+    Combine.MEAN,
+    Combine.ANY,
+    Combine.ALL,
+    Combine.NONE,
+)
+EXACT, SAMPLED, AT_LEAST = Known.EXACT, Known.SAMPLED, Known.AT_LEAST
+AS_OF, PEAK, AT_END = Known.AS_OF, Known.PEAK, Known.AT_END
+HOLD, BURST, BOTH, NEITHER = ("hold",), ("burst",), ("burst", "hold"), ()
+
+
+# The table. A field that is no metric may have a `Combine` alone.
+# fmt: off
+
+
+class Sample(Struct, array_like=True, frozen=True, gc=False):
+    """One sample of a lane. The order of the fields is that of a recording's columns: a new one is the last."""
+
+    lane: Count
+    """The lane's number."""
+    time: Time
+    """When the sample was taken, in seconds."""
+    rss: Annotated[Count | None, Metric(
+        "RSS", BYTES, "Resident memory of the process.", READING, SUM, AS_OF, (TRACED,), UP, 21,
+        chart=MetricChart("RSS", "drag a slider, or press + for 10,000", 1, 1), openmetrics="resident_memory",
+    )]
+    created_per_second: Annotated[float | None, Metric(
+        "created/s now", RATE, "Tasks created a second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 7,
+        chart=MetricChart("created / s", "tasks created a second", 4, 3), backfilled=True,
+    )]
+    """Counted in windows of one sampling interval that end at ticks; if there were several since the last
+    sample, the highest counts."""
+    completed_per_second: Annotated[float | None, Metric(
+        "ended/s now", RATE, "Tasks that ended by themselves a second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 8,
+        chart=MetricChart("ended / s", "tasks a second that ended by themselves", 5, 4, "ended / s"), backfilled=True,
+    )]
+    """Counted like ``created_per_second``."""
+    live: Annotated[Count | None, Metric(
+        "live", COUNT, "Tasks created and not yet ended.", TICK, SUM, EXACT, (), 0, 32,
+        chart=MetricChart("live tasks", "created and not yet ended", 6, 2, "live"), column=CostColumn(1, 9, 1), openmetrics="tasks",
+    )]
+    lag: Annotated[float | None, Metric(
+        "lag", SECONDS, "How late a sleeper wakes now, at worst.", DERIVED, MAX, SAMPLED, NOW, 0, 15,
+        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag"), column=CostColumn(9, 7, 8), decimals=6, openmetrics="event_loop_lag",
+    )]
+    """The longest delay since the tick before; or how much the next tick is overdue, if that is more."""
+    cpu: Annotated[float | None, Metric(
+        "CPU", SHARE, "Share of one core used in the last second.", DERIVED, SUM, AS_OF, (), 0, 19,
+        chart=MetricChart("CPU", "CPU time a second, of one core", 8), column=CostColumn(11, 6, 10), decimals=4,
+    )]
+    threads: Annotated[Count | None, Metric(
+        "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=MetricChart("threads"), openmetrics="threads",
+    )]
+    virtual: Annotated[Count | None, Metric("address space", BYTES, "Address space of the process.", READING, SUM, AS_OF)]
+    tick_time: Annotated[float | None, Metric(
+        "tick time", SECONDS, "When the worker read its counters, on its own clock.", decimals=4,
+    )]
+    """Not combined: the clocks of two hosts differ."""
+    created: Annotated[Count | None, Metric("created", COUNT, "Tasks created.", TICK, SUM, AT_END, (), 0, 35, openmetrics="tasks_created")]
+    completed: Annotated[Count | None, Metric("ended", COUNT, "Tasks that ended by themselves.", TICK, SUM, AT_END, (), 0, 36, openmetrics="tasks_ended")]
+    failed: Annotated[Count | None, Metric(
+        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 37, run=1, omit_zeros=True, openmetrics="tasks_failed",
+    )]
+    cancelled: Annotated[Count | None, Metric("cancelled", COUNT, "Tasks that were cancelled.", TICK, SUM, AT_END, (), 0, 38)]
+    queued: Annotated[Count | None, Metric("queued", COUNT, "Live tasks waiting for a thread.", TICK, SUM, EXACT, (), 0, 34, openmetrics="executor_queue_length")]
+    gc: Annotated[float | None, Metric(
+        "in GC", SECONDS, "Time spent in garbage collection since the worker started.", TICK, SUM, AT_END, (TRACED,), UP, 17,
+        "gc_seconds", run=11, compared=True, actions=BOTH, decimals=6, openmetrics="gc",
+    )]
+    """None if the runtime does not report it."""
+    completed_mean: Annotated[float | None, Metric(
+        "ended/s", RATE, "Tasks that ended by themselves a second, over the last ten seconds.", DERIVED, SUM, EXACT, NOW, DOWN, 9,
+        column=CostColumn(6, 8, 4), compared=True,
+    )]
+    stalled: Annotated[float, Metric(
+        "stalled", SECONDS, "How long the worker has been silent or overdue.", DERIVED, MAX, EXACT, (), 0, 40, openmetrics="stalled",
+    )]
+    rss_per_task: Annotated[float | None, Metric(
+        "RSS/task", BYTES, "RSS above that of the idle worker, divided by the live tasks: the median of the samples with the most live tasks.",
+        DERIVED, MEAN, SAMPLED, (*MEMORY, MOVES), UP, 1, resolution=_allocation_per_task, column=CostColumn(2, 12), run=3, compared=True,
+    )] = None
+    measured_live: Annotated[Count | None, Metric(
+        "live when measured", COUNT, "Live tasks when the bytes per task were measured.", DERIVED, SUM,
+    )] = None
+    cpu_seconds: Annotated[float | None, Metric(
+        "CPU time", SECONDS, "CPU time that the process has used.", READING, SUM, AT_END, decimals=4, openmetrics="cpu",
+    )] = None
+    cpu_per_task: Annotated[float | None, Metric(
+        "CPU/task", SECONDS, "CPU time above that of the idle worker: of a whole life, while the number of live tasks stands; until lives are known, of creating a task. Unknown if the worker is not idle without tasks.",
+        DERIVED, MEAN, SAMPLED, (TRACED, CPU_SO_FAR), UP, 3, column=CostColumn(7, 7, 5), run=5, compared=True,
+    )] = None
+    switches: Annotated[Count | None, Metric("switches", COUNT, "Context switches of the process so far.", TICK, SUM)] = None
+    switches_per_second: Annotated[float | None, Metric(
+        "switches/s", SWITCHES, "Context switches of the process a second.", DERIVED, SUM, EXACT, (), 0, 20,
+        chart=MetricChart("context switches / s", "how often the system switches to another thread", 9, short_title="switches"),
+    )] = None
+    """Over the last second."""
+    others: Annotated[float | None, Metric(
+        "others", SHARE, "Share of all cores that other programs and lanes used in the last second.", DERIVED, MAX, AS_OF, decimals=4,
+    )] = None
+    duration: Annotated[float | None, Metric(
+        "duration", SECONDS, "The median duration of the tasks timed last.", DERIVED, MAX, SAMPLED,
+        chart=MetricChart("task duration", "the median duration of the tasks that have just ended", 10, short_title="duration"),
+    )] = None
+    """To 3 significant digits; None if no task is live or none was timed."""
+    # Fields that are rarely known come last: a recording omits trailing nulls.
+    traced: Annotated[Count | None, Metric(
+        "traced", BYTES, "Memory traced by tracemalloc.", TICK, SUM, EXACT, (), UP, 24, "traced_bytes", needs_tracing=True,
+        chart=MetricChart("tracemalloc", "traced memory: t turns it on or off", 2, 5, "traced", alternative="heap", combined_title="traced · heap"), openmetrics="traced_memory",
+    )] = None
+    tracer: Annotated[Count | None, Metric(
+        "tracer", BYTES, "Memory that tracemalloc itself uses.", TICK, SUM, EXACT, (), UP, 26, needs_tracing=True,
+    )] = None
+    traced_per_task: Annotated[float | None, Metric(
+        "traced/task", BYTES, "Memory traced by tracemalloc above that of the idle worker, divided by the live tasks; computed like RSS/task.",
+        DERIVED, MEAN, SAMPLED, (KEPT,), UP, 2, of=_traced_per_task, column=CostColumn(3, 8, 7), run=4, compared=True, actions=BOTH, needs_tracing=True,
+    )] = None
+    heap: Annotated[Count | None, Metric(
+        "heap", BYTES, "Memory of live objects, as counted by the runtime itself.", TICK, SUM, EXACT, (), UP, 27,
+        chart=MetricChart("runtime heap", text_position=6, short_title="heap"),
+    )] = None
+
+    @property
+    def retained(self) -> int | None:
+        """RSS in bytes after all tasks have ended; None while tasks are live or none has been created."""
+        return self.rss if self.live == 0 and self.created else None
+
+
+class LaneStatus(Struct, frozen=True):
+    """What rarely changes about a lane. The defaults are those of a lane that never had a worker."""
+
+    state: State = State.OFF
+    reason: str = ""
+    """Why it failed."""
+    target: Annotated[Count, SUM] = 0
+    """Live tasks that it should hold."""
+    asked: Annotated[Count, SUM] = 0
+    """Live tasks that were requested last."""
+    wall: str = ""
+    """The limit that keeps it below that."""
+    wall_text: str = ""
+    """The same with its value."""
+    create_rate: Annotated[float | None, Metric(
+        "created/s", RATE, "Tasks created a second, from setting the last target until it was reached.", DERIVED, SUM, EXACT, SPEED, DOWN, 5,
+        column=CostColumn(5, 8, 3), run=6, compared=True,
+    )] = None
+    create_seconds: Annotated[float | None, Metric(
+        "created in", SECONDS, "Time from setting the last target until it was reached.", DERIVED, MAX, EXACT, SPEED, UP, 6,
+    )] = None
+    create_others: Annotated[float | None, Metric(
+        "others meanwhile", SHARE, "Share of all cores that other programs and lanes used while the last target was created.", DERIVED, MAX,
+    )] = None
+    stop_seconds: Annotated[float | None, Metric(
+        "stopped in", SECONDS, "Time from the order to end all tasks until the last one ended.", DERIVED, MAX, AT_END, NOW, UP, 31,
+        run=15, compared=True, actions=NEITHER,
+    )] = None
+    completion_rate: Annotated[float | None, Metric(
+        "best second", RATE, "The most tasks that ended by themselves in any one second.", DERIVED, SUM, PEAK, NOW, DOWN, 10,
+        run=7, compared=True,
+    )] = None
+    longest_stall: Annotated[float | None, Metric(
+        "longest stall", SECONDS, "How late a sleeper woke at worst while tasks were live.", DERIVED, MAX, AT_LEAST, NOW, UP, 16, actions=BOTH,
+    )] = None
+    wake_lag_p99: Annotated[float | None, Metric(
+        "lag p99", SECONDS, "In 99 % of the ticks with live tasks, a sleeper woke no later than this.", DERIVED, MAX, SAMPLED, NOW, UP, 14,
+        run=10, compared=True,
+    )] = None
+    start_delay_p99: Annotated[float | None, Metric(
+        "delay p99", SECONDS, "99 % of the tasks timed so far started within this time after they were created.", DERIVED, MAX, SAMPLED, NOW, UP, 13,
+        compared=True,
+    )] = None
+    duration_p50: Annotated[float | None, Metric(
+        "task p50", SECONDS, "Half of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 11,
+        run=8, compared=True,
+    )] = None
+    duration_p99: Annotated[float | None, Metric(
+        "task p99", SECONDS, "99 % of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 12,
+        column=CostColumn(8, 7, 6), run=9, compared=True,
+    )] = None
+    peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 33, run=2)] = 0
+    peak_rss: Annotated[Count | None, Metric(
+        "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, SUM, PEAK, (TRACED,), UP, 29, run=13, compared=True, actions=BOTH,
+    )] = None
+    idle_rss: Annotated[Count | None, Metric(
+        "idle RSS", BYTES, "RSS of the worker before its first task.", DERIVED, SUM, AS_OF, (TRACED,), UP, 28, run=12, compared=True,
+    )] = None
+    idle_virtual: Annotated[Count | None, Metric("idle address space", BYTES, "Address space before the first task.", DERIVED, SUM, AS_OF)] = None
+    idle_traced: Annotated[Count | None, Metric("idle traced", BYTES, "Traced memory before the first task.", DERIVED, SUM)] = None
+    runtime: str | None = None
+    """The runtime of the worker, with its version; None before it is ready."""
+    pid: Count | None = None
+    flags: tuple[str, ...] = ()
+    """Other conditions that influence its metrics."""
+    can: tuple[str, ...] = ()
+    """The optional commands that its worker understands."""
+    born: Annotated[Time, MAX] = 0.0
+    """When its worker was started; samples until then are another worker's."""
+    tracing: Annotated[bool, ANY] = False
+    """Whether it is traced."""
+    clean: Annotated[bool, ALL] = False
+    """Whether bytes per task include no memory that earlier tasks left."""
+    rss_moves: Annotated[bool, ANY] = False
+    """Whether bytes per task still change."""
+    cpu_so_far: Annotated[bool, ANY] = False
+    """Whether ``cpu_per_task`` is that of creating a task, since no whole lives are known."""
+    durations_so_far: Annotated[bool, ANY] = False
+    """Whether not all tasks have ended once, so that durations are those of the shortest."""
+    bytes_per_task: float = 1.0
+    """The forecast memory of one more task."""
+    fits: Annotated[Count, Metric(
+        "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FITS_TRACED,), 0, 41,
+    )] = 0
+    fits_wall: str = ""
+    """The limit that they would reach."""
+    most_held: Annotated[Count | None, SUM] = None
+    """Tasks of the workload that can be live at once if each that ends is replaced."""
+    missing: str | None = None
+    """Why the engine cannot run there."""
+    burst: BurstDone | None = None
+    """The result of the last burst."""
+
+
+DERIVED_METRICS = (
+    Metric("× cheapest", RATIO, "RSS/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, MEMORY, UP, 4, "ratio",
+           of=lambda lane: _share(lane.sample.rss_per_task, lane.cheapest), column=CostColumn(4, 7, 2), actions=NEITHER),
+    Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 18, "gc_share",
+           of=_gc_share, column=CostColumn(10, 6, 9)),
+    Metric("RSS added", BYTES, "RSS above that of the idle worker.", DERIVED, NONE, AS_OF, MEMORY, UP, 22, "rss_added",
+           of=lambda lane: _over(lane.sample.rss, lane.status.idle_rss)),
+    Metric("address space added", BYTES, "Address space above that of the idle worker.", DERIVED, NONE, AS_OF, (TRACED,), UP, 23, "virtual_added",
+           of=lambda lane: _over(lane.sample.virtual, lane.status.idle_virtual)),
+    Metric("traced added", BYTES, "Memory traced by tracemalloc above that of the idle worker, for all tasks together.", DERIVED, NONE, EXACT, (), UP, 25, "traced_added",
+           of=_traced_added, actions=BOTH, needs_tracing=True),
+    Metric("retained RSS", BYTES, "RSS after all tasks have ended.", DERIVED, SUM, AT_END, (TRACED,), UP, 30, "retained_rss", "retained",
+           of=lambda lane: lane.sample.retained, run=14, compared=True, actions=NEITHER,
+           chart=MetricChart("retained", "memory that remains after all tasks have ended", 11, fallbacks=("threads",))),
+    Metric("burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.", DERIVED, NONE, EXACT, (TRACED, CROWDED), UP, 42, "burst_seconds",
+           of=lambda lane: lane.status.burst.seconds if lane.status.burst else None, actions=BURST),
+    Metric("created/CPU s", RATE, "Tasks of a burst created, but not started, a second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 43, "create_rate_cpu",
+           of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.create_cpu) if lane.status.burst else None, actions=BURST),
+    Metric("finished/CPU s", RATE, "Tasks of a burst created and ended a second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 44, "finish_rate_cpu",
+           of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.cpu) if lane.status.burst else None, actions=BURST),
+)
+"""The metrics that are computed from the fields of one snapshot."""
+
+# fmt: on
+
+
+class EngineFacts(Struct, frozen=True, rename={"resolution": "grain"}):
+    """What never changes about a lane."""
+
+    name: str
+    task: str = ""
+    """What a task is there."""
+    queues: bool = False
+    """Whether tasks wait for a thread."""
+    threads: bool = False
+    """Whether each task uses a thread of the system."""
+    resolution: Count = 0
+    """Bytes that its runtime requests from the system at once: the resolution of its memory."""
+    host: str = ""
+    """The remote host it runs on; empty for this host."""
+
+
+class LaneSnapshot(Struct, frozen=True):
+    """One lane in a snapshot."""
+
+    engine: EngineFacts
+    status: LaneStatus
+    sample: Sample
+    cheapest: float | None = None
+    """The fewest bytes per task of all lanes at that moment."""
+    groups: "tuple[GroupStatus, ...]" = ()
+    """The tasks of a watched process by function."""
+    tick: "AgentTick | None" = None
+    """The last report of the agent of a watched process."""
+    resources: "tuple[ResourceStatus, ...]" = ()
+    """What a watched process holds besides its tasks."""
+    lines: TracedLines | None = None
+    """The lines of a watched process that hold traced memory; None until its agent has answered."""
+
+    @property
+    def name(self) -> str:
+        """The name of its engine."""
+        return self.engine.name
+
+    @property
+    def on(self) -> bool:
+        """Whether there is a worker that is not stopping."""
+        return self.status.state.on
+
+    @property
+    def live(self) -> int:
+        """Tasks created and not yet ended."""
+        return self.sample.live or 0
+
+    @property
+    def failed(self) -> int:
+        """Tasks that ended with an error."""
+        return self.sample.failed or 0
+
+    @property
+    def fit(self) -> Fit:
+        """How many tasks would fit if nothing else ran, and the first limit."""
+        return Fit(self.status.fits, self.status.fits_wall)
+
+
+# What is made from the rows.
+
+
+def _annotations(struct: type[Struct], kind: type[Any]) -> dict[str, Any]:
+    """Return what the annotation of each field of ``struct`` has of one ``kind``, by field."""
+    hints = get_type_hints(struct, include_extras=True)
+    return {
+        name: extra
+        for name in struct.__struct_fields__
+        for extra in getattr(hints[name], "__metadata__", ())
+        if isinstance(extra, kind)
+    }
+
+
+def _rows(struct: type[Struct], attribute: str) -> Iterator[Metric]:
+    """Yield the rows of a struct, which is an ``attribute`` of a snapshot of a lane."""
+    for field, row in _annotations(struct, Metric).items():
+        of = row.of or attrgetter(f"{attribute}.{field}")
+        yield structs.replace(row, name=row.name or field, field=field, of=of)
+
+
+SAMPLED_METRICS = tuple(_rows(Sample, "sample"))
+"""The metrics with a field of a sample, in the order of a recording's columns."""
+
+METRICS = (*SAMPLED_METRICS, *_rows(LaneStatus, "status"), *DERIVED_METRICS)
+"""All metrics."""
+
+LISTED = tuple(sorted((row for row in METRICS if row.listed), key=lambda row: row.listed))
+"""Those with a name of their own in JSON, in the order of ``concwatch figures``."""
+
+BY_NAME = {row.name: row for row in LISTED}
+
+EXPORTED = tuple(row for row in METRICS if row.openmetrics)
+"""Those of a watched process that Prometheus and logs get."""
+
+RUN_METRICS = tuple(sorted((row for row in METRICS if row.run), key=lambda row: row.run))
+"""Those in the table of ``run``, from the left."""
+
+COLUMNS = Sample.__struct_fields__
+"""The columns of a recording."""
+
+WHOLE = tuple(name for name, type_ in get_type_hints(Sample).items() if type_ in (int, int | None))
+"""Those whose values are integers."""
+
+COMBINED: Mapping[type[Struct], Mapping[str, Combine]] = {
+    struct: {
+        **_annotations(struct, Combine),
+        **{field: row.combine for field, row in _annotations(struct, Metric).items()},
+    }
+    for struct in (Sample, LaneStatus)
+}
+"""Struct → field → how the values of several lanes become one."""
+
+_COPIED = {
+    source: tuple(row.field for row in SAMPLED_METRICS if row.source is source) for source in (TICK, READING)
+}
+
+
+def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
+    """Return a sample whose fields are None except for the given ones."""
+    values: dict[str, Any] = {**dict.fromkeys(COLUMNS), "stalled": 0.0, **known}
+    return Sample(**{**values, "lane": lane, "time": time})
+
+
+def copied(source: MetricSource, report: object) -> dict[str, Any]:
+    """Return the fields of a sample that come from a tick or a reading; None for those that it lacks."""
+    return {name: getattr(report, name, None) for name in _COPIED[source]}
+
+
+def measured_metrics(burst: bool = False) -> Iterator[Metric]:
+    """Return the metrics of a measurement; with ``burst``, those that only a burst has too."""
+    return (row for row in LISTED if burst or not row.burst_only)
+
+
+def measured_values(held: LaneSnapshot, last: LaneSnapshot, burst: bool = False) -> dict[str, float | None]:
+    """Return the values of all metrics by name.
+
+    Args:
+        held: the lane while its tasks were held.
+        last: the lane after they had ended.
+        burst: whether to include the metrics that only a burst has.
+    """
+    return {row.name: row.value(last if row.at_end else held) for row in measured_metrics(burst)}

@@ -1,0 +1,64 @@
+"""What a lab and a watched program share: a clock, an event log, marks, and observers of snapshots."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from concwatch.monitor.events import NOTE, EventLog, Kind, MarkLog, Severity
+from concwatch.monitor.snapshot import Snapshot
+
+
+class Viewer(Protocol):
+    """Shows some of the snapshots."""
+
+    def is_due(self, now: float) -> bool:
+        """Return whether it needs the snapshot at ``now``, in seconds on the snapshots' clock."""
+        ...
+
+    def view(self, snapshot: Snapshot) -> None:
+        """Show a snapshot; must not raise."""
+        ...
+
+
+class Observable:
+    """Publishes one snapshot of all lanes a step.
+
+    ``clock`` returns seconds that never go back; ``hz`` is the number of samples a second.
+    """
+
+    def __init__(self, clock: Callable[[], float], hz: float) -> None:
+        self.clock, self.hz, self.began = clock, hz, clock()
+        self.events, self.marks = EventLog(), MarkLog()
+        self.observers: list[Callable[[Snapshot], None]] = []
+        """Called with a snapshot at the end of each step; none may raise."""
+        self.viewers: list[Viewer] = []
+        """Called then if they are due: a snapshot that nobody needs is not made."""
+
+    def log(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        """Add an event to the event log; ``lane`` is empty for an event of no lane."""
+        self.events.add(self.clock() - self.began, lane, text, severity, kind)
+
+    def mark(self, kind: str, text: str, lane: str = "") -> None:
+        """Mark this moment with a command of the user."""
+        self.marks.add(self.clock() - self.began, lane, kind, text)
+
+    def add_note(self, text: str, moment: float) -> None:
+        """Mark a ``moment`` (seconds on the clock) with a note of the user."""
+        self.marks.add(moment - self.began, "", NOTE, text)
+        self.log("", f"mark: {text}")
+
+    @property
+    def budget(self) -> int:
+        """The memory budget of all lanes, in bytes."""
+        raise NotImplementedError
+
+    def snapshot(self, now: float | None = None) -> Snapshot:
+        """Return a snapshot of all lanes."""
+        raise NotImplementedError
+
+    def publish(self, now: float) -> None:
+        """Call all observers, and the viewers that are due, with a snapshot."""
+        due = [viewer.view for viewer in self.viewers if viewer.is_due(now)]
+        if self.observers or due:
+            snapshot = self.snapshot(now)
+            for observe in [*self.observers, *due]:  # an observer may remove itself
+                observe(snapshot)

@@ -1,0 +1,182 @@
+"""What a process holds besides its tasks: threads by target, jobs that wait for an executor, open files."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from concwatch.monitor.growth import Growth, GrowthMeter
+from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
+from concwatch.protocol.agent_messages import AgentTick, WaitPlace
+from concwatch.protocol.text import short_place
+from concwatch.protocol.units import counted, format_count
+
+FILES = "open files and sockets"
+
+POOL_WORKER = "concurrent.futures.thread._worker"
+"""The target of an executor's threads, which are started one by one as they are needed."""
+
+
+class ResourceReport(Struct, frozen=True):
+    """One count as an agent reports it."""
+
+    kind: ResourceKind
+    name: str
+    count: int
+    file: str = ""
+    line: int = 0
+    threads: int = 0
+    """The threads of the executor whose jobs they are."""
+
+
+def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
+    """Yield the counts of a tick."""
+    for thread in tick.threads:
+        yield ResourceReport("threads", thread.name, thread.count, thread.file, thread.line)
+    for pool in tick.executors:
+        yield ResourceReport("jobs", pool.name, pool.queued, threads=pool.threads)
+    if tick.files is not None:
+        yield ResourceReport("files", FILES, tick.files)
+
+
+class Resource:
+    """One count over time, which is on the agent's clock, in seconds."""
+
+    def __init__(self, report: ResourceReport) -> None:
+        self.report = report
+        self.peak = 0
+        self.grows = False
+        """Whether it has been reported to grow without end."""
+        self.asked_at: float | None = None
+        """When the agent was asked where the threads wait."""
+        self.waits: Sequence[WaitPlace] | None = None
+        """Where they waited then; None before the answer."""
+        self._meter = GrowthMeter()
+        self._risen = 0
+        self._withdrawn = False
+
+    def update(self, report: ResourceReport, time: float) -> None:
+        """Record a count."""
+        # What has come is known only as far as it has not gone in between.
+        self._risen += max(0, report.count - self.report.count)
+        self.report = report
+        self.peak = max(self.peak, report.count)
+        self._meter.add(time, report.count, self._risen)
+
+    @property
+    def growth(self) -> Growth | None:
+        """Its growth over the last two minutes."""
+        return self._meter.growth
+
+    @property
+    def starts_to_grow(self) -> bool:
+        """Whether it grows without end, which has not been reported."""
+        # Jobs end while more come; the threads of an executor are started until there are enough.
+        plain = self._meter.rises_evenly if self.report.kind == "jobs" else self._meter.is_plain
+        early = plain and not self._withdrawn and self.report.name != POOL_WORKER
+        return not self.grows and (early or self._meter.leaks)
+
+    def withdraw(self) -> bool:
+        """Take it back that it grows if it has not risen for a minute; return whether that happened."""
+        if not self.grows or not self._meter.is_level:
+            return False
+        self.grows, self._withdrawn, self.asked_at = False, True, None
+        return True
+
+    @property
+    def label(self) -> str:
+        """Its name, with the place of a thread's function."""
+        report = self.report
+        name = report.name.removeprefix("__main__.")
+        return f"{name} ({short_place(report.file)}:{report.line})" if report.file else name
+
+    def text(self) -> str:
+        """Return what grows and how fast, and where most of the threads wait."""
+        report, growth = self.report, self.growth
+        rate = (
+            f" by {format_count(round(growth.per_minute))} a minute, "
+            f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}"
+            if growth
+            else ""
+        )
+        if report.kind == "jobs":
+            jobs = "1 job waits" if report.count == 1 else f"{format_count(report.count)} jobs wait"
+            return f"{report.name}: {jobs} for its {counted(report.threads, 'thread')}; the queue grows{rate}"
+        if report.kind == "files":
+            return f"{FILES} grow{rate}, to {format_count(report.count)}"
+        most = self.waits[0] if self.waits else None
+        waits = f"; {format_count(most.tasks)} wait at {short_place(most.where)}" if most else ""
+        return f"{self.label}: threads grow{rate}, to {format_count(report.count)}{waits}"
+
+
+class Resources:
+    """The counts of one process."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[ResourceKind, str], Resource] = {}
+
+    def update(self, tick: AgentTick) -> None:
+        """Record the counts of a tick; what a list does not have any more is 0."""
+        reports = {(report.kind, report.name): report for report in reports_of(tick)}
+        reported = {kind for kind, _ in reports}
+        for key, report in reports.items():
+            if key not in self._found:
+                self._found[key] = Resource(report)
+        for key, resource in self._found.items():
+            if key in reports or key[0] in reported:
+                gone = ResourceReport(*key, 0, resource.report.file, resource.report.line)
+                resource.update(reports.get(key, gone), tick.time)
+
+    def of(self, kind: ResourceKind) -> Sequence[Resource]:
+        """Return those of a kind that are not 0, the highest first."""
+        found = [one for one in self._found.values() if one.report.kind == kind and one.report.count]
+        return sorted(found, key=lambda one: -one.report.count)
+
+    def statuses(self) -> tuple[ResourceStatus, ...]:
+        """Return their counts, the highest first."""
+        found = []
+        for one in sorted(self._found.values(), key=lambda one: -one.report.count):
+            growth = one.growth if one.grows else None
+            report = one.report
+            found.append(
+                ResourceStatus(
+                    report.kind,
+                    report.name,
+                    report.count,
+                    report.threads,
+                    growth.per_minute if growth else None,
+                )
+            )
+        return tuple(found)
+
+    def all(self) -> Iterable[Resource]:
+        """Return all of them."""
+        return self._found.values()
+
+    def add_waits(self, name: str, waits: Sequence[WaitPlace]) -> None:
+        """Record where the threads of a target wait."""
+        resource = self._found.get(("threads", name))
+        if resource is not None:
+            resource.waits = waits
+
+    def growing(self) -> str:
+        """Return the names of those that grow, for a sentence; empty if none does."""
+        return ", ".join(one.label for one in self._found.values() if one.grows)
+
+
+def as_json(resource: Resource) -> Mapping[str, object]:
+    """Return its entry in the report."""
+    report, growth = resource.report, resource.growth
+    place = {"file": report.file or None, "line": report.line or None} if report.kind == "threads" else {}
+    pool = {"threads": report.threads} if report.kind == "jobs" else {}
+    return {
+        "name": report.name,
+        **place,
+        **pool,
+        "count": report.count,
+        "peak": resource.peak,
+        "growth": {"per_minute": growth.per_minute, "low": growth.low, "high": growth.high}
+        if growth
+        else None,
+        "grows": resource.grows,
+        "waits": [{"where": place.where, "threads": place.tasks} for place in resource.waits or ()],
+    }

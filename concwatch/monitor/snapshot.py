@@ -1,0 +1,72 @@
+"""A frozen snapshot of all lanes at one moment: what screens, recordings and measurements read.
+
+A recording stores the parts of a snapshot, so a snapshot read back from a file equals the original. Units are
+bytes and seconds; shares are between 0 and 1; None means unknown.
+"""
+
+from msgspec import Struct
+
+from concwatch.monitor.metrics import Count, EngineFacts, LaneSnapshot, LaneStatus, Sample
+from concwatch.monitor.settings import Settings
+
+
+class Machine(Struct, frozen=True):
+    """The resources that concwatch itself uses, and those of the machine."""
+
+    rss: Count | None = None
+    cpu: float | None = None
+    threads: Count | None = None
+    virtual: Count | None = None
+    busy: float | None = None
+    """Share of all cores that all programs used."""
+    room: Count = 0
+    """Bytes that workers could use in total, including what they use now."""
+    total: Count = 0
+    bound: str = "memory"
+    """Which memory is the limit: ``memory`` or ``cgroup memory``."""
+
+
+class HostStatus(Struct, frozen=True):
+    """A remote host: its resources and its latency."""
+
+    name: str
+    system: str
+    processor: str
+    python: str
+    cores: Count
+    memory_total: Count
+    memory_available: Count
+    busy: float | None = None
+    """Share of all its cores that all programs used."""
+    delay: float | None = None
+    """Round-trip time in seconds."""
+
+
+class Snapshot(Struct, frozen=True):
+    """All lanes and their common settings."""
+
+    time: float
+    """Seconds on the clock of the lab that took it."""
+    elapsed: float
+    """Seconds since the lab was created, or since the recording began."""
+    hz: float
+    budget: int
+    lanes: tuple[LaneSnapshot, ...]
+    settings: Settings
+    machine: Machine
+    hosts: tuple[HostStatus, ...] = ()
+    """The remote hosts that have answered."""
+
+    @property
+    def total_rss(self) -> int:
+        """RSS in bytes of all workers together."""
+        return sum(lane.sample.rss or 0 for lane in self.lanes)
+
+
+def with_cheapest(
+    lanes: "list[tuple[EngineFacts, LaneStatus, Sample]]",
+) -> tuple[LaneSnapshot, ...]:
+    """Create the lane snapshots, each with the fewest bytes per task of all lanes."""
+    costs = [sample.rss_per_task for _, _, sample in lanes if sample.rss_per_task]
+    cheapest = min(costs, default=None)
+    return tuple(LaneSnapshot(*parts, cheapest) for parts in lanes)

@@ -1,0 +1,403 @@
+"""One watched process: what its agent reports, and its memory and CPU time as the system reports them."""
+
+import math
+from typing import Any
+
+from concwatch.links.agent_link import AgentLink
+from concwatch.links.link import Ended, Garbage
+from concwatch.monitor.blocks import BlockedPlaces
+from concwatch.monitor.events import Kind, LaneEventSink, Severity
+from concwatch.monitor.group import Group, finite_rate
+from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.histogram import Histogram
+from concwatch.monitor.memory_leak import MemoryLeakDetector
+from concwatch.monitor.metrics import (
+    EngineFacts,
+    LaneSnapshot,
+    LaneStatus,
+    MetricSource,
+    Sample,
+    blank_sample,
+    copied,
+)
+from concwatch.monitor.rates import Trailing
+from concwatch.monitor.resources import Resources
+from concwatch.monitor.series import Series
+from concwatch.monitor.state import State
+from concwatch.monitor.watched_host import ProcessReader, WatchedHost
+from concwatch.monitor.worker_log import WorkerLog
+from concwatch.protocol.agent_messages import (
+    AgentEnd,
+    AgentReady,
+    AgentTick,
+    AgentWaiting,
+    Block,
+    Groups,
+    ThreadWaits,
+    Waits,
+)
+from concwatch.protocol.messages import Error, TracedLines
+from concwatch.system.process import Reading
+
+STALL = 1.0
+"""Seconds without a report after which a process is stalled; its agent has a thread of its own."""
+
+GROUPS_INTERVAL = 0.2
+"""Seconds after which the figures of groups that have not changed are computed anew: their tasks age."""
+
+STATUSES_PER_SECOND = 200
+"""Groups of a process whose figures are computed in a second, at most; those of all at once."""
+
+UNCHANGED = 0.75
+"""Seconds after which groups without a new report have not changed; agents report twice a second."""
+
+LOST_TIMEOUT = 2.0
+"""Seconds after which the figures of a process without its agent are unknown; if it ends before, its last."""
+
+ANSWER_TIME = 2.0
+"""Seconds after which an agent is not expected to answer where the tasks of a group wait."""
+
+MAX_LEAKS = 20
+"""Groups per process whose leak is logged."""
+
+
+class WatchedProcess:
+    """A lane without a target. Times are passed in, in seconds of the monitor's clock.
+
+    Args:
+        number: its index among all lanes.
+        pid: the process.
+        ppid: its parent.
+        name: the name of the process, until its agent reports another one.
+        host: where it runs.
+        log: called with an event: the lane's name, what happened, and its severity.
+        now: when the process was found.
+    """
+
+    def __init__(
+        self, number: int, pid: int, ppid: int, name: str, host: WatchedHost, log: LaneEventSink, now: float
+    ) -> None:
+        self.number, self.pid, self.ppid, self.began = number, pid, ppid, now
+        self.process_name, self.host = name, host.name
+        self.how = "starting"
+        """``"agent"``, ``"outside"`` without one, or ``"starting"`` while one may still connect."""
+        self.reason = ""
+        """Why it has no agent, or how it ended."""
+        self.state = State.STARTING
+        self.ready: AgentReady | None = None
+        self.tick: AgentTick | None = None
+        self.groups: dict[int, Group] = {}
+        """By the agent's number of the group."""
+        self.resources = Resources()
+        """What it holds besides its tasks."""
+        self.queued_peak: int | None = None
+        self.live_peak: int | None = None
+        self.lines: TracedLines | None = None
+        self.reading: Reading | None = None
+        self.rss_first: int | None = None
+        self.reported_leaks: set[int] = set()
+        """The numbers of the groups that `new_leaks` has returned."""
+        self.exited_normally = False
+        """Whether its agent has reported the exit."""
+        self.waiting = False
+        """Whether it has had no tasks and no threads so far, so that its agent is not connected."""
+        self.lags = Histogram()
+        self.blocks = BlockedPlaces()
+        self.series = Series()
+        self.sample: Sample = blank_sample(number, -math.inf)
+        self._log = log
+        self._agent_log = WorkerLog(self._log_event, now)
+        self._memory = MemoryLeakDetector(
+            self._log_event, lambda: self.send("lines"), lambda: self.resources.growing()
+        )
+        self._link: AgentLink | None = None
+        self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
+        self._tick_at = now
+        self._groups_time = -math.inf
+        self._lost_at = math.inf
+        self._statuses: tuple[GroupStatus, ...] = ()
+        self._statuses_next = -math.inf
+        self._statuses_due = -math.inf
+        try:
+            self._reader: ProcessReader | None = host.reader(pid)
+        except LookupError:
+            self._reader = None
+
+    @property
+    def name(self) -> str:
+        """The name of the lane: that of the process, and its pid."""
+        return f"{self.process_name} {self.pid}"
+
+    def _log_event(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+        self._log(self.name, text, severity, kind)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is running, as far as is known."""
+        return self.state not in (State.OFF, State.FAILED)
+
+    @property
+    def live(self) -> int | None:
+        """Its live tasks; None without an agent."""
+        return self.tick.live if self.tick else None
+
+    def connect(self, link: AgentLink, ready: AgentReady, now: float, name: str = "") -> None:
+        """Observe the process through its agent; ``name`` replaces the name that the agent reports."""
+        self._link, self.ready, self._tick_at = link, ready, now
+        self._lost_at = math.inf
+        self.how, self.reason, self.state = "agent", "", State.RUNNING
+        self.process_name, self.ppid = name or ready.name, ready.ppid
+        if not self.waiting:
+            flags = "".join(f" · {flag}" for flag in ready.flags)
+            self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info", "agent")
+        self.waiting = False
+
+    def rename(self, name: str) -> None:
+        """Set the name of the process, which changes when a forked process executes another program."""
+        self.process_name = name
+
+    def explain(self, reason: str) -> None:
+        """Set why it has no agent, or is not watched any longer."""
+        self.reason = reason
+
+    def request_lines(self) -> None:
+        """Ask its agent for the lines that hold traced memory; ``lines`` is None until it has answered."""
+        self.lines = None
+        self.send("lines")
+
+    def was_replaced_by(self, ready: AgentReady) -> bool:
+        """Return whether another program, executed by this process, has sent ``ready``."""
+        before = self.ready.started if self.ready and self.alive and not self.waiting else None
+        return before is not None and ready.started != before
+
+    def observe_from_outside(self, reason: str) -> None:
+        """Observe the process without an agent, for this ``reason``."""
+        self.how, self.reason, self.state = "outside", reason, State.RUNNING
+        self._log_event(f"measured from outside only: {reason}", "info", "agent")
+
+    def end(self, reason: str, now: float, failed: bool = False) -> None:
+        """Handle the exit of the process."""
+        if not self.alive:
+            return
+        self.step(now)
+        self.exited_normally |= self.waiting
+        self.state, self.reason = State.FAILED if failed else State.OFF, reason
+        self._disconnect()
+        self._reader = None
+        self.sample = blank_sample(self.number, now)
+        self.series.append(self.sample)
+        self._log_event(reason, "error" if failed else "info", "ended")
+
+    def detach(self) -> None:
+        """Make the agent remove its hooks; the process continues."""
+        self.send("detach")
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Send a command to the agent."""
+        if self._link is not None:
+            self._link.send(type_, **fields)
+
+    def step(self, now: float) -> None:
+        """Process the reports received since the last step, and sample the process."""
+        if not self.alive:
+            return
+        for arrival in self._link.arrivals() if self._link else ():
+            match arrival:
+                case AgentTick():
+                    self._handle_tick(arrival, now)
+                case Groups():
+                    self._update_groups(arrival)
+                case Waits():
+                    self._statuses_due = -math.inf
+                    if arrival.group in self.groups:
+                        self.groups[arrival.group].add_waits(arrival)
+                case ThreadWaits():
+                    self.resources.add_waits(arrival.name, arrival.waits)
+                case Block():
+                    names = {number: group.report.name for number, group in self.groups.items()}
+                    text = self.blocks.add(arrival, names)
+                    if text:
+                        self._log_event(text, "warning", "block")
+                case TracedLines():
+                    self.lines = arrival
+                    self._memory.add_lines(arrival)
+                case Error():
+                    self._agent_log.add(now, arrival.message, "warning")
+                case AgentWaiting():
+                    self.waiting = True
+                case AgentEnd():
+                    self.exited_normally = True
+                case Garbage():
+                    self._agent_log.add_garbage(arrival.message)
+                case Ended():
+                    self._link = None
+                    if not self.exited_normally and not self.waiting:
+                        self.how, self.reason = "outside", "its agent's connection ended"
+                        self._lost_at = now
+        if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
+            self._lost_at = math.inf
+            self.tick, self.groups, self.resources = None, {}, Resources()
+            self._statuses_due = -math.inf
+        self._agent_log.summarize(now)
+        self._add_sample(now)
+
+    def _handle_tick(self, tick: AgentTick, now: float) -> None:
+        self.tick, self._tick_at = tick, now
+        for group in self.groups.values():
+            group.now = tick.time
+        # Groups that have not changed are not reported again: their rates and their growth go on to today.
+        if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
+            self._update_groups(Groups(tick.scan_time, ()))
+        self.resources.update(tick)
+        if tick.queued is not None:
+            self.queued_peak = max(self.queued_peak or 0, tick.queued)
+        if tick.live is not None:
+            self.live_peak = max(self.live_peak or 0, tick.live, tick.live_peak or 0)
+        self.process_name = tick.name or self.process_name
+        self._created.add(tick.time, tick.created)
+        if tick.ended is not None and tick.scan_time is not None:
+            self._ended.add(tick.scan_time, tick.ended)
+        if tick.lag is not None:
+            self.lags.add((tick.lag,))
+
+    def _update_groups(self, groups: Groups) -> None:
+        self._statuses_due = min(self._statuses_due, self._statuses_next)
+        self._groups_time = groups.time
+        reports = {report.group: report for report in groups.groups}
+        rss = self.reading.rss if self.reading else None
+        for number, report in reports.items():
+            if number not in self.groups:
+                self.groups[number] = Group(report, groups.time, self.ready.started if self.ready else None)
+        for number, group in self.groups.items():
+            group.update(reports.get(number, group.report), groups.time, rss)
+            text = group.left_text()
+            if text:
+                self._log_event(text, "warning", "left_over")
+
+    def _add_sample(self, now: float) -> None:
+        reading = self._reader.read() if self._reader else None
+        if reading is None or not reading.rss:  # it has ended, and waits to be reaped
+            return
+        self.reading = reading
+        self.rss_first = self.rss_first or reading.rss
+        self._cpu.add(now, reading.cpu_seconds)
+        stalled = self._stalled_for(now)
+        if self.how == "agent":
+            self.state = State.STALLED if stalled else State.RUNNING
+        self.sample = self._sample(reading, now, stalled)
+        self.series.append(self.sample)
+        if self.tick is not None and self.tick.live is not None:
+            self._memory.add(now, reading.rss, self.tick.live, self.tick.traced is not None)
+
+    def _stalled_for(self, now: float) -> float:
+        """Return the seconds since the last tick, or the lag if longer; 0 if below `STALL`."""
+        if self._link is None or self.tick is None:
+            return 0.0
+        longest = max(now - self._tick_at, self.tick.lag or 0.0)
+        return longest if longest >= STALL else 0.0
+
+    def _sample(self, reading: Reading, now: float, stalled: float) -> Sample:
+        tick = self.tick
+        reported: dict[str, Any] = {}
+        if tick is not None:
+            reported = copied(MetricSource.TICK, tick) | {
+                "lag": tick.lag,
+                "created_per_second": finite_rate(self._created),
+                "completed_per_second": finite_rate(self._ended),
+                "completed": tick.ended if tick.completed is None else tick.completed,
+                "tick_time": tick.time,
+            }
+        return blank_sample(
+            self.number,
+            now,
+            cpu=round(self._cpu.rate, 4) if self._cpu.span else reading.cpu,
+            stalled=stalled,
+            **copied(MetricSource.READING, reading),
+            **reported,
+        )
+
+    def detect_leaks(self, now: float) -> None:
+        """Mark the groups that leak, once the agent has answered where their tasks wait."""
+        self._statuses_due = min(self._statuses_due, self._statuses_next)
+        leaks = sum(group.leak for group in self.groups.values())
+        for number, group in self.groups.items():
+            if group.withdraw():
+                self.reported_leaks.discard(number)
+                self._log_event(
+                    f"{group.report.name} no longer grows: not called a leak any more",
+                    kind="leak_withdrawn",
+                )
+            elif group.leak or leaks >= MAX_LEAKS or not group.grows:
+                continue
+            elif group.asked_at is None:
+                group.asked_at, group.answered = now, False
+                self.send("waits", group=number)
+            elif group.answered or now >= group.asked_at + ANSWER_TIME:
+                group.asked_at = None
+                if not group.too_early:
+                    group.leak = True
+                    leaks += 1
+
+    def detect_growth(self, now: float) -> None:
+        """Log which of its threads, queues and files grow without end, and which do not any more."""
+        for one in self.resources.all():
+            if one.withdraw():
+                self._log_event(f"{one.label}: no longer grows", kind="leak_withdrawn")
+            elif one.starts_to_grow:
+                if one.report.kind == "threads" and one.asked_at is None:
+                    one.asked_at = now
+                    self.send("thread_waits", name=one.report.name)
+                elif one.asked_at is None or one.waits is not None or now >= one.asked_at + ANSWER_TIME:
+                    one.grows = True
+                    self._log_event(one.text(), "warning", "leak")
+
+    def new_leaks(self) -> list[Group]:
+        """Return the marked groups that it has not returned before."""
+        leaks = {number for number, group in self.groups.items() if group.leak} - self.reported_leaks
+        self.reported_leaks |= leaks
+        return [self.groups[number] for number in sorted(leaks)]
+
+    @property
+    def facts(self) -> EngineFacts:
+        """The constants of the lane."""
+        return EngineFacts(self.name, "task", host=self.host)
+
+    @property
+    def status(self) -> LaneStatus:
+        """The figures of the lane that seldom change."""
+        ready, reading = self.ready, self.reading
+        return LaneStatus(
+            state=self.state,
+            reason=self.reason,
+            wake_lag_p99=self.lags.quantile(0.99),
+            peak_rss=reading.peak_rss if reading else None,
+            idle_rss=self.rss_first,
+            runtime=ready.runtime if ready else None,
+            pid=self.pid,
+            flags=ready.flags if ready else (),
+            can=ready.can if ready else (),
+            born=self.began,
+            tracing=self.tick is not None and self.tick.traced is not None,
+        )
+
+    def snapshot(self, now: float) -> LaneSnapshot:
+        """Return the lane at ``now``."""
+        if now >= self._statuses_due:
+            self._statuses_next = now + len(self.groups) / STATUSES_PER_SECOND
+            self._statuses_due = max(now + GROUPS_INTERVAL, self._statuses_next)
+            self._statuses = tuple(group.status for group in self.groups.values())
+        return LaneSnapshot(
+            self.facts,
+            self.status,
+            self.sample,
+            groups=self._statuses,
+            tick=self.tick,
+            resources=self.resources.statuses(),
+            lines=self.lines,
+        )

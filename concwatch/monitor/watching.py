@@ -1,0 +1,282 @@
+"""All processes of a watched program. Each is a lane, which remains when the process has ended."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from concwatch.links.agent_link import AgentLink
+from concwatch.links.link import Ended
+from concwatch.links.program import StartedProgram
+from concwatch.monitor.group import Group
+from concwatch.monitor.host_lanes import INTERVAL, MachineMeter
+from concwatch.monitor.observable import Observable
+from concwatch.monitor.ranking import Function, identity
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.watched import WatchedProcess
+from concwatch.monitor.watched_host import WatchedHost
+from concwatch.protocol.agent_messages import AgentReady
+from concwatch.system.memory import MemoryBudget
+
+HZ = 10.0
+
+SEARCH_INTERVAL = 0.5
+"""Seconds between two searches for new processes."""
+
+AGENT_TIMEOUT = 2.0
+"""Seconds that an agent may take to connect, from when its process was found."""
+
+LEAK_INTERVAL = 1.0
+"""Seconds between two checks for leaks."""
+
+MAX_LANES = 1_000
+"""Lanes: further processes get those of processes that have ended."""
+
+UNNAMED = "python -c"
+"""The name that an agent reports for a program given as text, as ``multiprocessing`` does."""
+
+
+class Watching(Observable):
+    """Observes one program, with or without a screen. All work is done in `step`.
+
+    Args:
+        host: where the program runs.
+        program: the program that was started; None if concwatch only attaches to processes.
+        hz: ticks and samples per second.
+        outcomes: whether agents count how tasks end.
+        trace: whether agents trace allocations.
+        clock: returns monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        host: WatchedHost,
+        program: StartedProgram | None = None,
+        *,
+        hz: float = HZ,
+        outcomes: bool = False,
+        trace: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(clock, hz)
+        self.host, self.program = host, program
+        self.lanes: list[WatchedProcess] = []
+        self.settings = Settings()
+        self.machine = MachineMeter(host.load)
+        self.left_out = 0
+        """Processes that have ended, and whose lanes are now those of others."""
+        self._options = {"outcomes": outcomes, "trace": trace}
+        self._started_with = dict(self._options)  # the agents of started processes
+        self._budget = MemoryBudget(None, host.memory)
+        self._unidentified: list[AgentLink] = []  # connections whose ``ready`` has not arrived
+        self._by_pid: dict[int, WatchedProcess] = {}
+        self._found: Collection[int] = ()
+        self._attached: set[int] = set()
+        self._search_due = self._machine_due = self._leaks_due = 0.0
+
+    def attach(self, pid: int, gdb: bool = False) -> None:
+        """Observe a running process, with an agent if it can be loaded.
+
+        Args:
+            pid: the process.
+            gdb: whether gdb may load the agent into an older Python.
+        """
+        self.host.attach(pid, gdb)
+        self._attached.add(pid)
+        self._search(self.clock())
+
+    @property
+    def budget(self) -> int:
+        """Bytes of memory that the host has available for programs."""
+        return self._budget.size
+
+    @property
+    def alive(self) -> Sequence[WatchedProcess]:
+        """The processes that are running."""
+        return [lane for lane in self.lanes if lane.alive]
+
+    def set_option(self, name: str) -> None:
+        """Toggle an option of all agents: ``"outcomes"`` or ``"trace"``."""
+        on = self._options[name] = not self._options[name]
+        for lane in self.alive:
+            lane.send(name, on=on)
+        self.log("", f"{name} {'on' if on else 'off'}")
+
+    def _lane(self, pid: int, ppid: int, name: str, now: float) -> WatchedProcess | None:
+        """Return the lane of a running process, adding it if it is new; None beyond `MAX_LANES`."""
+        lane = self._by_pid.get(pid)
+        if lane is not None and lane.alive:
+            return lane
+        number = len(self.lanes)
+        if number >= MAX_LANES:
+            ended = next((one for one in self._oldest_ended() if not one.alive), None)
+            if ended is None:
+                return None
+            number = ended.number
+            self._by_pid.pop(ended.pid, None) if self._by_pid.get(ended.pid) is ended else None
+            self.left_out += 1
+        lane = WatchedProcess(number, pid, ppid, name, self.host, self.log, now)
+        self.lanes[number : number + 1] = [lane]
+        self._by_pid[pid] = lane
+        return lane
+
+    def _oldest_ended(self) -> Iterator[WatchedProcess]:
+        """Yield the lanes, longest ended first: those that began first."""
+        return iter(sorted(self.lanes[1:], key=lambda lane: lane.began))
+
+    def step(self, now: float | None = None) -> None:
+        """Process received messages, read each process's figures, search for processes and leaks."""
+        now = self.clock() if now is None else now
+        self.host.step()
+        self._connect_agents(now)
+        if now >= self._search_due:
+            self._search_due = now + SEARCH_INTERVAL
+            self._search(now)
+        for lane in self.lanes:
+            lane.step(now)
+        if now >= self._leaks_due:
+            self._leaks_due = now + LEAK_INTERVAL
+            self._log_leaks(now)
+        if now >= self._machine_due:
+            self._machine_due = now + INTERVAL
+            self.machine.update(())
+            self._budget.update(0)
+        self.publish(now)
+
+    def _connect_agents(self, now: float) -> None:
+        """Connect each new agent to its lane once its ``ready`` has arrived."""
+        self._unidentified += self.host.accept()
+        waiting = []
+        for link in self._unidentified:
+            first = next(iter(link.arrivals(1)), None)
+            if isinstance(first, AgentReady):
+                pid = link.pid or first.pid
+                known = self._by_pid.get(pid)
+                if known is not None and known.was_replaced_by(first):
+                    known.end("it executed another program", now)
+                lane = self._lane(pid, first.ppid, first.name, now)
+                if lane is not None:
+                    parent = self._by_pid.get(first.ppid)
+                    unnamed_child = first.name == UNNAMED and parent is not None
+                    name = f"{parent.process_name} child" if parent and unnamed_child else ""
+                    lane.connect(link, first, now, name)
+                    lane.send("rate", hz=self.hz)
+                    for command, on in self._options.items():
+                        if on or self._started_with[command]:
+                            lane.send(command, on=on)
+                    continue
+            elif first is None:
+                waiting.append(link)
+                continue
+            if not isinstance(first, Ended):
+                link.close()
+        self._unidentified = waiting
+
+    def _search(self, now: float) -> None:
+        """Find new processes, and those that have ended."""
+        self._found = self.host.family()
+        for pid in self._found:
+            known = self._by_pid.get(pid)
+            if known is not None and known.alive and known.how != "starting":
+                continue
+            try:
+                parent, name = self.host.parent_and_name(pid)
+            except LookupError:
+                continue
+            lane = self._lane(pid, parent, name, now)
+            if lane is None:
+                continue
+            lane.rename(name)
+            late = now - lane.began >= AGENT_TIMEOUT
+            reason = self.host.why_no_agent(pid) if late or pid in self._attached else ""
+            if reason:
+                lane.observe_from_outside(reason)
+            elif late:
+                lane.explain("waits for the program to wake up")
+        for lane in self.alive:
+            # Another host's processes are reported later than they announce themselves.
+            young = self.host.name and now < lane.began + AGENT_TIMEOUT and not lane.exited_normally
+            if not young and lane.pid not in self._found and not self.host.exists(lane.pid):
+                self._end(lane, now)
+        if self.program is not None and self.program.status is not None:
+            root = self._by_pid.get(self.program.pid)
+            if root is not None and root.alive:
+                self._end(root, now)
+
+    def _end(self, lane: WatchedProcess, now: float) -> None:
+        program = self.program
+        if program is not None and lane.pid == program.pid and program.status is not None:
+            lane.end(program.describe_exit(), now, failed=bool(program.status))
+        else:
+            lane.end("ended", now)
+
+    def _log_leaks(self, now: float) -> None:
+        """Log each leak once."""
+        for lane in self.alive:
+            lane.detect_leaks(now)
+            lane.detect_growth(now)
+            for group in lane.new_leaks():
+                self.log(lane.name, group.leak_text(), "warning", "leak")
+
+    def snapshot(self, now: float | None = None) -> Snapshot:
+        """Return a snapshot of all processes."""
+        now = self.clock() if now is None else now
+        return Snapshot(
+            time=now,
+            elapsed=now - self.began,
+            hz=self.hz,
+            budget=self.budget,
+            lanes=tuple(lane.snapshot(now) for lane in self.lanes),
+            settings=self.settings,
+            machine=self.machine.snapshot(self._budget),
+            hosts=self.host.hosts(self.machine.busy),
+        )
+
+    def request_waits(self, count: int) -> None:
+        """Ask each agent where the tasks of its ``count`` largest groups wait."""
+        for lane in self.alive:
+            for group in _largest(lane, count):
+                if group.report.live:
+                    lane.send("waits", group=group.report.group)
+
+    def request_waits_of(self, function: Function) -> None:
+        """Ask each agent where the tasks of one function wait."""
+        for lane in self.alive:
+            for number, group in lane.groups.items():
+                if identity(group.report) == function:
+                    lane.send("waits", group=number)
+
+    def request_lines(self) -> Sequence[int]:
+        """Ask the agents that trace for the lines that hold memory; return the numbers of their lanes."""
+        traced = [lane for lane in self.alive if lane.tick and lane.tick.traced is not None]
+        for lane in traced:
+            lane.request_lines()
+        return [lane.number for lane in traced]
+
+    @property
+    def ended(self) -> str:
+        """How the program ended, or why it cannot be observed any more; empty while it runs."""
+        program = self.program
+        if self.host.problem:
+            return self.host.problem
+        if program is None or program.status is None:
+            return ""
+        return f"the program {program.describe_exit()}"
+
+    def leave_daemons(self) -> None:
+        """Note of each process that has outlived the program that it is a daemon, which is left running."""
+        for lane in self.alive:
+            lane.explain("runs on as a daemon, not watched any longer")
+            self.log(lane.name, lane.reason, kind="agent")
+
+    def close(self) -> None:
+        """Detach all agents and stop listening for new ones."""
+        for lane in self.lanes:
+            lane.detach()
+        for link in self._unidentified:
+            link.close()
+        self.host.close()
+
+
+def _largest(lane: WatchedProcess, count: int) -> Sequence[Group]:
+    """Return the ``count`` groups with most live tasks."""
+    return sorted(lane.groups.values(), key=lambda group: group.report.live, reverse=True)[:count]

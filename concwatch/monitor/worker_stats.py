@@ -1,0 +1,208 @@
+"""Statistics of one worker since its start, from its ticks and from readings of its process."""
+
+import math
+from statistics import median
+from typing import Any
+
+from concwatch.monitor.cost import CostMeter, CpuMeter
+from concwatch.monitor.histogram import Histogram
+from concwatch.monitor.metrics import MetricSource, Sample, blank_sample, copied
+from concwatch.monitor.rates import BestSecond, TickRates, Trailing
+from concwatch.protocol.messages import BurstDone, Reached, Ready, Tick, contradiction
+from concwatch.system.machine import Load
+from concwatch.system.process import Reading
+
+GENERATION = 1.5
+"""Ends by the most tasks live at once after which even the longest of the first tasks have ended."""
+
+STALL = 1.0
+"""Seconds without a tick, or of lag in the worker, after which it counts as stalled."""
+
+MISSED = 3
+"""Ticks that must be missing as well, so that a slow rate is no stall."""
+
+
+def finite(value: float) -> float | None:
+    """Return ``value``, or None if it is not a number."""
+    return value if math.isfinite(value) else None
+
+
+class WorkerStats:
+    """Accumulates the reports of one worker; time is passed in, in seconds."""
+
+    def __init__(self, now: float, hz: float) -> None:
+        self.born = now
+        self.ready: Ready | None = None
+        self.flags: tuple[str, ...] = ()
+        """Settings of its runtime that affect the figures, as the worker reports them."""
+        self.tick: Tick | None = None
+        self.tick_at = now
+        self.reading: Reading | None = None
+        self.meter = CostMeter()
+        self.live = self.peak_live = 0
+        """Live tasks in the last report, and the most so far."""
+        self.best = BestSecond()
+        self.longest_stall: float | None = None
+        self.stop_seconds: float | None = None
+        self.create_rate: float | None = None
+        self.create_seconds: float | None = None
+        self.create_others: float | None = None
+        """The creation of the last target: tasks a second, seconds, share of the cores that others used."""
+        self.burst: BurstDone | None = None
+        self.others: float | None = None
+        """Share of the cores that other programs and lanes used in the last second."""
+        self.untouched = True
+        """Whether no target has been set yet."""
+        self._interval = 1 / hz
+        self._cpu = CpuMeter()
+        self._rates = TickRates(self._interval)
+        self._switches = Trailing(1.0)
+        self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
+        self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
+        self._ended_before = 0  # tasks of earlier workloads that have ended
+        self._duration: float | None = None  # the median in the last tick that reported any
+        self._unpaired: Reading | None = None  # since the last tick
+
+    def add_tick(
+        self, tick: Tick, now: float, has_target: bool, reached: Reached | None = None
+    ) -> str | None:
+        """Add a tick; return what contradicts the previous one, or None if it is valid.
+
+        Args:
+            tick: the tick.
+            now: when it was received.
+            has_target: whether the target is above 0.
+            reached: the report of a target that was received since the previous tick, if any.
+        """
+        wrong = contradiction(self.tick, tick)
+        if wrong:
+            return wrong
+        before, self.tick, self.tick_at = self.tick or tick, tick, now
+        self._rates.add(tick, reached)
+        self.best.add(tick.time, tick.completed)
+        if tick.switches is not None:
+            self._switches.add(tick.time, tick.switches)
+        if before.live or before.created != tick.created:  # the lag of an idle worker does not count
+            self.lags.add((tick.lag,))
+            self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
+        self.durations.add(tick.durations or ())
+        if tick.durations:
+            self._duration = float(f"{median(tick.durations):.3g}")
+        if not tick.live:
+            self._duration = None
+        self.delays.add(tick.delays or ())
+        self.set_live(tick.live)
+        if self._unpaired is not None:
+            # Only for a reading between two ticks it is known whether tasks started or ended around it.
+            self.meter.add(self._unpaired.rss, tick)
+            self._unpaired = None
+        if self.reading is not None:
+            self._cpu.add(tick, self.reading, has_target)
+        return None
+
+    def set_live(self, live: int) -> None:
+        """Set the number of live tasks."""
+        self.live, self.peak_live = live, max(self.peak_live, live)
+
+    def add_reading(self, reading: Reading) -> None:
+        """Record a reading of the process."""
+        self.reading = self._unpaired = reading
+
+    def set_baseline(self, reading: Reading | None) -> None:
+        """Set the baseline: a reading of the process before the first task."""
+        if reading is not None:
+            self.meter.set_baseline(reading, self.tick.traced if self.tick else None)
+
+    def reset_workload(self) -> None:
+        """Discard what is known about tasks, since the workload has changed."""
+        self.meter.reset(not self.untouched)
+        self._cpu.reset()
+        self.durations, self.delays, self._duration = Histogram(), Histogram(), None
+        self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
+
+    def add_creation(
+        self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]
+    ) -> None:
+        """Record how fast a target was created, and what share of the cores others used meanwhile.
+
+        ``before`` and ``now`` are the load of the machine and the CPU seconds of the worker.
+        """
+        self.create_seconds = reached.seconds
+        self.create_rate = reached.created / max(reached.seconds, 1e-6)
+        self.create_others = now[0].others_since(before[0], now[1] - before[1]) if before else None
+
+    def stalled_for(self, now: float) -> float:
+        """Return for how many seconds the worker has been silent or lagging; 0 if it is not stalled."""
+        silence = now - self.tick_at
+        lag = self.tick.lag if self.tick else 0.0
+        stalled = lag >= STALL or silence >= max(STALL, MISSED * self._interval)
+        return max(silence, lag) if stalled else 0.0
+
+    def sample(self, now: float, lane: int, stalled: float) -> Sample:
+        """Return a sample at ``now``, with the rates since the last sample."""
+        reading, tick = self.reading, self.tick
+        if reading is not None:
+            self._used.add(now, reading.cpu_seconds)
+        created, completed = self._rates.read(now)
+        return blank_sample(
+            lane,
+            now,
+            **copied(MetricSource.READING, reading),
+            **copied(MetricSource.TICK, tick),
+            **self._cost(),
+            created_per_second=finite(created),
+            completed_per_second=finite(completed),
+            completed_mean=finite(self._rates.mean_completed),
+            switches_per_second=finite(self._switches.rate),
+            lag=max(tick.lag, now - self.tick_at - self._interval) if tick else None,
+            tick_time=tick.time if tick else None,
+            stalled=stalled,
+            cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
+            cpu_per_task=self._cpu.per_task,
+            others=self.others,
+            duration=None if self._durations_so_far else self._duration,
+        )
+
+    @property
+    def _durations_so_far(self) -> bool:
+        """Whether not all tasks have ended once: the durations known so far are those of the shortest."""
+        ended = self.tick.completed + self.tick.failed - self._ended_before if self.tick else 0
+        return 0 < ended < GENERATION * self.peak_live and self.live > 0
+
+    def _cost(self) -> dict[str, Any]:
+        cost = self.meter.cost
+        if cost is None:
+            return {}
+        return {"rss_per_task": cost.rss, "traced_per_task": cost.traced, "measured_live": cost.live}
+
+    def last_sample(self, now: float, lane: int) -> Sample:
+        """Return the sample of a worker that has ended: only the cost of its tasks is still known."""
+        self.reading = self.tick = None
+        self.live = 0
+        return blank_sample(lane, now, **self._cost())
+
+    def status(self) -> dict[str, Any]:
+        """Return the fields of a `LaneStatus` that come from the worker."""
+        ready, idle, cost = self.ready, self.meter.idle, self.meter.cost
+        own = ("create_rate", "create_seconds", "create_others", "stop_seconds", "longest_stall", "peak_live")
+        return {
+            **{name: getattr(self, name) for name in (*own, "flags", "born", "burst")},
+            "completion_rate": self.best.best,
+            "wake_lag_p99": self.lags.quantile(0.99),
+            "start_delay_p99": self.delays.quantile(0.99),
+            "duration_p50": self.durations.quantile(0.5),
+            "duration_p99": self.durations.quantile(0.99),
+            # The system counts its peak and its present value apart, and not exactly.
+            "peak_rss": max(self.reading.peak_rss, self.reading.rss) if self.reading else None,
+            "idle_rss": idle.rss if idle else None,
+            "idle_virtual": idle.virtual if idle else None,
+            "idle_traced": self.meter.idle_traced,
+            "runtime": ready.runtime if ready else None,
+            "pid": ready.pid if ready else None,
+            "can": ready.can if ready else (),
+            "tracing": cost.tracing if cost else self.tick is not None and self.tick.traced is not None,
+            "clean": cost is not None and cost.clean,
+            "rss_moves": cost is not None and cost.moves,
+            "cpu_so_far": self._cpu.per_task is not None and not self._cpu.life_known,
+            "durations_so_far": self._durations_so_far,
+        }

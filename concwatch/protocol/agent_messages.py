@@ -1,0 +1,247 @@
+"""The messages of agents, decoded strictly. `concwatch.agent` specifies them."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from concwatch.protocol.messages import (
+    Applied,
+    Clock,
+    Count,
+    Error,
+    Int64,
+    Seconds,
+    ShortText,
+    TextList,
+    TracedLines,
+    line_decoder,
+)
+
+MAX_STACK = 20
+"""Frames of the stack of a block."""
+
+MAX_GROUPS = 200
+"""Groups that a report has in detail; those that were among them in the report before come on top."""
+
+
+class AgentReady(Struct, tag="ready", frozen=True):
+    """The agent is running, and counts from now on."""
+
+    name: ShortText
+    pid: Int64
+    ppid: Int64
+    runtime: ShortText
+    protocol: Count = 1
+    flags: TextList = ()
+    can: TextList = ()
+    started: Clock | None = None
+
+
+class LoopLag(Struct, frozen=True):
+    """One running event loop."""
+
+    name: ShortText
+    lag: Seconds = 0.0
+    kind: ShortText = ""
+
+
+class ThreadCount(Struct, frozen=True):
+    """Live threads of one target."""
+
+    name: ShortText
+    count: Count
+    file: ShortText = ""
+    line: Count = 0
+
+
+class Executor(Struct, frozen=True):
+    """One thread pool."""
+
+    name: ShortText
+    threads: Count = 0
+    queued: Count = 0
+
+
+class Limiter(Struct, frozen=True):
+    """The sums of AnyIO's thread limiters."""
+
+    used: Count = 0
+    total: float = 0
+    waiting: Count = 0
+
+
+class AgentTick(Struct, tag="tick", frozen=True):
+    """The counters of the whole process; None for those that are not available."""
+
+    time: Clock
+    number: Count = 0
+    created: Count = 0
+    live: Count | None = None
+    ended: Count | None = None
+    since: Count | None = None
+    scan_created: Count | None = None
+    live_peak: Count | None = None
+    missed: Count = 0
+    scan_time: Clock | None = None
+    existing: Count | None = None
+    retained: Count | None = None
+    left_over: Count | None = None
+    destroyed: Count | None = None
+    queued: Count | None = None
+    completed: Count | None = None
+    failed: Count | None = None
+    cancelled: Count | None = None
+    lag: Seconds | None = None
+    loops: tuple[LoopLag, ...] = ()
+    threads: tuple[ThreadCount, ...] = ()
+    files: Count | None = None
+    executors: tuple[Executor, ...] = ()
+    limiter: Limiter | None = None
+    gc: Seconds | None = None
+    cpu: Seconds | None = None
+    agent_cpu: Seconds | None = None
+    traced: Count | None = None
+    tracer: Count | None = None
+    flags: TextList = ()
+    name: ShortText = ""
+    """The process's new name; empty if it has not changed."""
+
+
+class LineCount(Struct, frozen=True):
+    """How many tasks a line created; the line is empty if it was not recorded."""
+
+    line: ShortText
+    tasks: Count
+
+
+class GroupReport(Struct, frozen=True):
+    """The tasks of one coroutine function at the last scan."""
+
+    group: Count
+    name: ShortText
+    file: ShortText = ""
+    line: Count = 0
+    kind: ShortText = "asyncio"
+    own: bool = False
+    created: Count = 0
+    live: Count = 0
+    ended: Count = 0
+    since: Count = 0
+    retained: Count | None = None
+    completed: Count | None = None
+    failed: Count | None = None
+    cancelled: Count | None = None
+    live_peak: Count | None = None
+    task_seconds: Clock | None = None
+    direct: Count = 0
+    oldest: Seconds | None = None
+    starts: TextList = ()
+    left_over: Count | None = None
+    destroyed: Count | None = None
+    left_lines: tuple[LineCount, ...] = ()
+
+
+class Rest(Struct, frozen=True):
+    """The sums over the groups that are not listed."""
+
+    groups: Count = 0
+    created: Count = 0
+    live: Count = 0
+    ended: Count = 0
+    since: Count = 0
+    retained: Count | None = None
+    left_over: Count | None = None
+    destroyed: Count | None = None
+
+
+class Groups(Struct, tag="groups", frozen=True):
+    """The groups that have changed since their last report."""
+
+    time: Clock
+    groups: Annotated[tuple[GroupReport, ...], Meta(max_length=2 * MAX_GROUPS)]
+    rest: Rest | None = None
+
+
+class WaitPlace(Struct, frozen=True, rename={"in_": "in"}):
+    """A line at which tasks of a group wait, and how many."""
+
+    where: ShortText
+    tasks: Count
+    in_: ShortText = ""
+    on: ShortText = ""
+
+
+class OldestTask(Struct, frozen=True):
+    """The oldest known task of a group."""
+
+    age: Seconds
+    where: ShortText = ""
+    start: ShortText | None = None
+
+
+class Waits(Struct, tag="waits", frozen=True):
+    """Where the tasks of a group wait, most frequent first."""
+
+    group: Count
+    looked: Count = 0
+    live: Count = 0
+    waits: tuple[WaitPlace, ...] = ()
+    oldest: OldestTask | None = None
+    timed: Count = 0
+    until: Seconds | None = None
+
+
+class ThreadWaits(Struct, tag="thread_waits", frozen=True):
+    """Where the threads of a target wait, most frequent first."""
+
+    name: ShortText
+    waits: tuple[WaitPlace, ...] = ()
+
+
+class StackFrame(Struct, frozen=True, rename={"in_": "in"}):
+    """A function on a stack, and the line that it runs."""
+
+    in_: ShortText
+    where: ShortText
+
+
+class Block(Struct, tag="block", frozen=True):
+    """What has blocked an event loop. A block that goes on is reported again and again, under one number."""
+
+    block: Count
+    loop: ShortText
+    seconds: Seconds
+    time: Clock = 0.0
+    ended: bool = True
+    cause: ShortText = "code"
+    exact: bool = True
+    stack: Annotated[tuple[StackFrame, ...], Meta(max_length=MAX_STACK)] = ()
+    own: Annotated[tuple[Count, ...], Meta(max_length=MAX_STACK)] = ()
+    group: Count | None = None
+
+
+class AgentEnd(Struct, tag="end", frozen=True):
+    """The process is about to exit."""
+
+
+class AgentWaiting(Struct, tag="waiting", frozen=True):
+    """The process has no tasks and no threads so far; its agent connects again once it has."""
+
+
+AgentReport = (
+    AgentReady
+    | AgentWaiting
+    | AgentTick
+    | Groups
+    | Block
+    | Waits
+    | ThreadWaits
+    | TracedLines
+    | Applied
+    | Error
+    | AgentEnd
+)
+
+decode_report: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")
+"""Decode one line from an agent; see `line_decoder`."""

@@ -1,0 +1,207 @@
+"""What a task does, as written: ``churn:1k/s``, ``sleep:10``, ``sleep:5..15``, ``app.jobs:fetch``."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Dict, Generator, Optional, Tuple
+
+    Durations = Callable[[], float]
+
+DEFAULT = "sleep:10"
+
+MAX_SECONDS = 1_000_000.0
+"""Seconds: about 11 days; more is a typo."""
+MIN_MEAN = 0.001
+"""Seconds: the least mean of the sleeps of ``churn``."""
+MAX_RATE = 1_000_000.0
+MAX_PAYLOAD = 1 << 34
+MAX_TICKS = 1_000_000
+
+# Parsed without regular expressions: `re` and its tables would take a megabyte in every worker.
+
+
+class Workload:
+    """A parsed workload: its word, its values, how it is written, and the URL that ``http`` fetches."""
+
+    __slots__ = ("spec", "url", "values", "word")
+
+    def __init__(self, word: str, values: Tuple[object, ...], spec: str) -> None:
+        self.word = word
+        self.values = values
+        self.spec = spec
+        self.url: Optional[str] = None
+
+    def durations(self, running: Callable[[], int]) -> Optional[Durations]:
+        """Return a function that returns the next task's sleep in seconds; None if tasks do not differ in it.
+
+        ``running`` returns how many tasks are to run at once.
+        """
+        values = [float(str(value)) for value in self.values if self.word in (SLEEP, CHURN)]
+        if self.word == CHURN:
+            return churn(values[0], running)
+        return spread(*values) if len(values) == 2 else None
+
+
+def _is_number(text: str) -> bool:
+    whole, _, fraction = text.partition(".")
+    digits = whole + fraction
+    return len(text) < 20 and digits.isascii() and digits.isdigit()
+
+
+def _is_path(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def _seconds(text: str) -> float:
+    if not _is_number(text) or float(text) > MAX_SECONDS:
+        raise ValueError(f"expected seconds from 0 to {MAX_SECONDS:,.0f}")
+    return float(text)
+
+
+def _sleep_values(text: str) -> Tuple[object, ...]:
+    least, dots, most = text.partition("..")
+    if not dots:
+        return (_seconds(text),)
+    durations = (_seconds(least.strip()), _seconds(most.strip()))
+    if durations[0] >= durations[1]:
+        raise ValueError(f'expected the shorter sleep first, as in "5..15", not "{text[:40]}"')
+    return durations
+
+
+def _size(text: str) -> int:
+    number = text.rstrip("kKmMgGiIbB ")
+    unit = text[len(number) :].strip().lower()
+    # k and KiB are 1,024 bytes, kB is 1,000.
+    base, power = {"": (1, 0), "b": (1, 0)}.get(
+        unit, (1000 if unit[1:] == "b" else 1024, " kmg".find(unit[:1]))
+    )
+    if _is_number(number) and "." not in number and power >= 0 and unit[1:] in ("", "b", "ib"):
+        size = int(number) * int(base**power)
+        if size <= MAX_PAYLOAD:
+            return size
+    raise ValueError(f'expected bytes from 0 to {MAX_PAYLOAD:,}, such as "4096" or "64KiB"')
+
+
+def _steps(text: str) -> Tuple[object, ...]:
+    count, times, seconds = text.partition("x")
+    number = int(count) if times and count.isascii() and count.isdigit() and len(count) < 8 else 0
+    if not 0 < number <= MAX_TICKS:
+        raise ValueError(f'expected COUNTxSECONDS such as "10x0.1", with a count from 1 to {MAX_TICKS:,}')
+    return number, _seconds(seconds)
+
+
+def _rate(text: str) -> Tuple[object, ...]:
+    number = text[:-2].rstrip() if text.endswith("/s") else text
+    times = {"k": 1e3, "M": 1e6}.get(number[-1:], 1.0)
+    number = number if times == 1.0 else number[:-1]
+    if _is_number(number) and 0 < float(number) * times <= MAX_RATE:
+        return (float(number) * times,)
+    raise ValueError(f'expected tasks a second up to {MAX_RATE:,.0f}, such as "1k/s" or "200/s"')
+
+
+def _shares() -> Generator[float, None, None]:
+    """Yield numbers from 0 to 1, of which any run covers the range evenly.
+
+    Each advances by the golden ratio (an additive recurrence, as in quasi-Monte Carlo methods). The `random`
+    module would take a megabyte in every worker.
+    """
+    share = 0.0
+    while True:
+        share = (share + GOLDEN) % 1.0
+        yield share
+
+
+def spread(least: float, most: float) -> Durations:
+    """Return a function that returns durations spread evenly from ``least`` to ``most`` seconds."""
+    share, span = _shares().__next__, most - least
+    return lambda: least + share() * span
+
+
+def churn(rate: float, running: Callable[[], int]) -> Durations:
+    """Return a function that returns exponentially distributed durations in seconds.
+
+    While ``running()`` tasks run, and each that ends is replaced, about ``rate`` of them end a second. With
+    this distribution, that holds from the start: tasks end at the same rate however long they have run.
+    """
+    from math import log  # a file of its own in some Pythons, which workers of other workloads do not need
+
+    share = _shares().__next__
+
+    def duration() -> float:
+        return min(MAX_SECONDS, -max(MIN_MEAN, running() / rate) * log(1.0 - share()))
+
+    return duration
+
+
+GOLDEN = 0.6180339887498949
+
+SLEEP, CHURN, HTTP = "sleep", "churn", "http"
+
+SLEEPS = {CHURN: SLEEP}
+"""Workload → the one whose tasks do the same, for another time."""
+
+FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
+    CHURN: ("churn[:RATE/s]", "sleep a random time, so that about RATE tasks a second end", _rate),
+    SLEEP: ("sleep[:SECONDS]", "sleep that long; 5..15: a different time for each task", _sleep_values),
+    "ticks": ("ticks:COUNTxSECONDS", "sleep that long, COUNT times", _steps),
+    "hold": ("hold", "wait until cancelled", lambda text: ()),
+    "payload": ("payload:BYTES", "hold that much memory until cancelled", lambda text: (_size(text),)),
+    "spin": ("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),)),
+    "nop": ("nop", "end at once", lambda text: ()),
+    HTTP: ("http[:SECONDS]", "fetch a page that takes that long", lambda text: (_seconds(text),)),
+}
+"""Word → how it is written, what it does, and the parser of what follows the colon."""
+
+EXAMPLES = (
+    "churn:1k/s",
+    "sleep:10",
+    "sleep:5..15",
+    "ticks:10x0.1",
+    "hold",
+    "payload:4KiB",
+    "spin:0.001",
+    "nop",
+    HTTP,
+)
+"""An example of each form."""
+
+DEFAULTS = {HTTP: "0.15", CHURN: "1k/s", SLEEP: f"{MAX_SECONDS:.0f}"}
+"""Word → the value used when there is no colon; the other words require one."""
+
+USER = "module:function"
+WORDS = (*FORMS, USER)
+
+
+def is_function(spec: str) -> bool:
+    """Return whether a valid workload names a user's function."""
+    return spec.partition(":")[0].strip() not in FORMS
+
+
+def parse(spec: str) -> Workload:
+    """Parse a workload.
+
+    Raises:
+        ValueError: one line that quotes the workload, and says what was expected and the nearest match.
+    """
+    spec = spec.strip()
+    shown = " ".join(spec.split())[:60]
+    word, colon, rest = spec.partition(":")
+    word = word.strip()
+    if word in FORMS:
+        form = FORMS[word][0]
+        if not colon and word in DEFAULTS:
+            rest = DEFAULTS[word]
+        elif bool(colon) != (":" in form):
+            raise ValueError(f'workload "{shown}": expected "{form}"')
+        try:
+            return Workload(word, FORMS[word][2](rest.strip()), spec)
+        except ValueError as error:
+            raise ValueError(f'workload "{shown}": {error}') from None
+    # "slep:3" is a typo, not a user's module: "3" cannot be a function's name.
+    if colon and _is_path(word) and _is_path(rest):
+        return Workload(USER, (word, rest), spec)
+    from concwatch.protocol.text import suggest  # only an error needs it
+
+    forms = ", ".join(form for form, _, _ in FORMS.values())
+    raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{suggest(word, FORMS)}')

@@ -1,0 +1,81 @@
+"""What blocks a loop: the longest run of samples, and the blocks of a process by place."""
+
+from concwatch.agent.stacks import StackSample, longest_run
+from concwatch.monitor.blocks import BlockedPlaces
+from concwatch.protocol.agent_messages import Block, StackFrame
+
+STACK = (
+    StackFrame("sleep", "/lib/time.py:3"),
+    StackFrame("hash_password", "app/auth.py:34"),
+    StackFrame("login", "app/v.py:12"),
+)
+
+
+def sample(time, key, line=1):
+    return StackSample(time, key, [("work", f"app.py:{line}")], [0], 7)
+
+
+def block(number=1, seconds=0.3, **fields):
+    fields = {"stack": STACK, "own": (1, 2), "group": 4, **fields}
+    return Block(number, "loop 1", seconds, **fields)
+
+
+def test_the_longest_run_is_that_of_one_task():
+    run = longest_run([sample(1.02, 5), sample(1.04, 5, 2), sample(1.06, 5, 2), sample(1.08, 6)], 1.0, 1.1)
+    assert run is not None
+    assert round(run.seconds, 3) == 0.07
+    assert run.typical().stack == [("work", "app.py:2")]
+
+
+def test_many_short_tasks_are_no_long_run():
+    run = longest_run([sample(1 + at / 50, at + 1) for at in range(1, 10)], 1.0, 1.2)
+    assert run is not None
+    assert run.seconds < 0.05
+
+
+def test_the_loop_itself_is_no_run():
+    run = longest_run([StackSample(1.05, 0, [], [], None)], 1.0, 1.2)
+    assert run is not None
+    assert run.seconds == 0
+
+
+def test_without_a_sample_nothing_is_known():
+    assert longest_run([], 1.0, 1.2) is None
+
+
+def test_a_place_is_told_once_and_then_counted():
+    places = BlockedPlaces()
+    assert places.add(block(), {4: "login"}) == (
+        "loop 1 blocked for 300 ms in hash_password (app/auth.py:34), called by login (app/v.py:12)"
+    )
+    assert [places.add(block(number), {}) for number in range(2, 10)] == [""] * 8
+    assert places.add(block(10, 0.5), {}).endswith("; 10 times, 3.2 s in all")
+    (row,) = places.ranked()
+    assert row.as_json() | {"stack": None} == {
+        "cause": "code",
+        "loop": "loop 1",
+        "function": "hash_password",
+        "where": "app/auth.py:34",
+        "group": "login",
+        "exact": True,
+        "count": 10,
+        "seconds": 3.2,
+        "longest": 0.5,
+        "stack": None,
+    }
+
+
+def test_a_block_that_goes_on_is_counted_once():
+    places = BlockedPlaces()
+    assert not places.add(block(1, 1.0, ended=False), {})
+    assert not places.add(block(1, 2.0, ended=False), {})
+    assert places.ranked()[0].seconds == 2.0
+    assert places.add(block(1, 2.5), {})
+    assert (places.ranked()[0].count, places.longest) == (1, 2.5)
+
+
+def test_a_process_that_did_not_run_is_not_blocked_by_its_code():
+    places = BlockedPlaces()
+    text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None), {})
+    assert text == "loop 1 blocked for 4 s while its process was stopped, or waited for a processor"
+    assert places.longest == 0

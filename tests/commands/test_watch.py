@@ -1,0 +1,404 @@
+"""``concwatch watch`` and ``attach`` with real programs."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from concwatch.links.injection import process_name
+from concwatch.measure.watch_report import parse_watch_expectation
+from concwatch.system.child import concwatch_command
+from tests.command_line import LIMIT, refused, watch
+from tests.faults.terminal import Terminal
+
+pytestmark = pytest.mark.real
+
+PROGRAM = """
+import asyncio, sys
+async def worker(): await asyncio.sleep(0.05)
+async def abandoned(): await asyncio.sleep(60)
+async def main():
+    await asyncio.gather(*[worker() for _ in range(500)])
+    tasks = [asyncio.ensure_future(abandoned()) for _ in range(3)]
+    await asyncio.sleep(0)
+    print("to stdout"); print("to stderr", file=sys.stderr)
+loop = asyncio.new_event_loop()
+loop.set_exception_handler(lambda loop, context: None)  # it would log the abandoned tasks
+loop.run_until_complete(main())
+sys.exit(7)
+"""
+
+SERVICE = """
+import asyncio, os, sys
+async def tick():
+    while True:
+        await asyncio.sleep(0.02)
+async def main():
+    print(os.getpid(), flush=True)
+    await asyncio.gather(*[tick() for _ in range(20)])
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def app(tmp_path):
+    """Return a function that writes a program."""
+
+    def write(source):
+        (tmp_path / "app.py").write_text(source)
+        return str(tmp_path / "app.py")
+
+    return write
+
+
+def test_the_report_counts_tasks_and_the_programs_exit_status_is_passed_on(app, tmp_path):
+    program, out = app(PROGRAM), tmp_path / "out.json"
+    with tempfile.TemporaryDirectory() as sockets:
+        environment = {**os.environ, "TMPDIR": sockets}
+        done = watch("--json", str(out), "--", sys.executable, program, env=environment)
+        assert not os.listdir(sockets)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "to stdout\n", "to stderr\n")
+    report = json.loads(out.read_text())
+    assert (report["command"], report["exit"]) == ([sys.executable, program], 7)
+    (process,) = report["processes"]
+    assert (process["name"], process["how"], process["live_at_end"]) == ("app.py", "agent", 3)
+    groups = {group["name"]: (group["created"], group["live"]) for group in process["groups"]}
+    assert (groups["worker"], groups["abandoned"]) == ((500, 0), (3, 3))
+
+
+def test_a_failed_expectation_names_the_coroutines_and_exits_with_status_1(app):
+    program = app(PROGRAM)
+    expected = ("--expect", "live_at_end <= 0", "--expect", "worker.created <= 500")
+    done = watch("--json", "-", *expected, "--", sys.executable, program)
+    assert done.returncode == 1
+    *output, last = done.stderr.splitlines()
+    assert output == ["to stdout", "to stderr"]  # standard output is the report's alone
+    assert last == f"concwatch: expected live_at_end <= 0: 3: 3 abandoned ({program}:4)"
+    assert [row["holds"] for row in json.loads(done.stdout)["expectations"]] == [False, True]
+
+
+FORGETS = """
+import asyncio
+async def background(): await asyncio.sleep(3600)
+async def main():
+    for _ in range(3): asyncio.ensure_future(background())
+asyncio.run(main())
+"""
+
+
+def test_tasks_that_asyncio_run_cancels_are_left_over_in_the_report_and_in_an_expectation(app):
+    program = app(FORGETS)
+    done = watch("--json", "-", "--expect", "background.left_over <= 0", "--", sys.executable, program)
+    assert done.returncode == 1
+    assert done.stderr == "concwatch: expected background.left_over <= 0: 3\n"
+    (process,) = json.loads(done.stdout)["processes"]
+    assert (process["live_at_end"], process["left_over"], process["destroyed"]) == (0, 3, 0)
+    lines = {group["name"]: group["left_over_lines"] for group in process["groups"]}
+    assert lines["background"] == [{"line": f"{program}:5", "tasks": 3}]
+    assert lines["main"] == []
+
+
+def test_seconds_terminates_the_program_and_the_report_has_where_its_tasks_wait(app):
+    program = app(SERVICE)
+    done = watch("--json", "-", "--seconds", "2", "--", sys.executable, program)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["exit"]) == (143, 143)
+    groups = {group["name"]: group for group in report["processes"][0]["groups"]}
+    assert groups["tick"]["waits"] == [{"where": f"{program}:5", "tasks": 20}]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a child with its parent")
+@pytest.mark.parametrize("keep", [(), ("--keep",)], ids=["ends", "kept"])
+def test_killing_the_monitor_ends_the_program_unless_keep_is_given(keep, app, tmp_path):
+    command = ("watch", "--json", str(tmp_path / "o"), *keep, "--", sys.executable, "-u", app(SERVICE))
+    with subprocess.Popen(concwatch_command(*command), stdout=subprocess.PIPE, text=True) as monitor:
+        program = psutil.Process(int(monitor.stdout.readline()))
+        monitor.send_signal(signal.SIGKILL)
+        monitor.wait(LIMIT)
+    deadline = time.monotonic() + LIMIT
+    try:
+        while not keep and program.is_running() and program.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert not keep or program.is_running()
+    finally:
+        if program.is_running():
+            program.kill()
+
+
+CLEANS_UP = """
+    import asyncio, signal, sys
+    async def main():
+        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+        for name in sys.argv[1:]:
+            loop.add_signal_handler(getattr(signal, name), lambda name=name: (print(name), asked.set()))
+        print("ready", flush=True)
+        try:
+            await asked.wait()
+        finally:
+            await asyncio.sleep(0.3)
+            print("cleaned up", flush=True)
+        sys.exit(5)
+    asyncio.run(main())
+"""
+"""Exits with status 5 after a signal that it handles; prints each that it gets."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="the system does not tell who sent a signal")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1"])
+@pytest.mark.parametrize("handled", [True, False], ids=["handled", "not handled"])
+def test_a_signal_is_passed_on_once_and_the_status_is_the_programs(name, handled, app, tmp_path):
+    out = tmp_path / "out.json"
+    program = [sys.executable, app(textwrap.dedent(CLEANS_UP)), *([name] if handled else [])]
+
+    def run(*prefix):
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen([*prefix, *program], text=True, **streams) as one:
+            assert one.stdout.readline() == "ready\n"
+            one.send_signal(getattr(signal, name))
+            return one.communicate(timeout=LIMIT)[0], one.returncode
+
+    bare, status = run()
+    assert run(*concwatch_command("watch", "--json", str(out), "--")) == (
+        bare,
+        128 - status if status < 0 else status,
+    )
+    assert json.loads(out.read_text())["exit"] == (128 - status if status < 0 else status)
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="the system does not tell who sent a signal")
+def test_ctrl_c_in_a_terminal_reaches_the_program_once(app, tmp_path):
+    program = [sys.executable, app(textwrap.dedent(CLEANS_UP)), "SIGINT", "SIGTERM"]
+    pid, terminal = pty.fork()
+    if not pid:
+        command = concwatch_command("watch", "--json", str(tmp_path / "out.json"), "--", *program)
+        os.execv(command[0], command)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is closed when all have ended
+        while data := os.read(terminal, 1000):
+            if b"ready" not in shown and b"ready" in shown + data:
+                os.write(terminal, b"\x03")
+            shown += data
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+    assert shown.replace(b"^C", b"").split() == [b"ready", b"SIGINT", b"cleaned", b"up"]
+
+
+class OnScreen:
+    """A program that is watched on the screen of a terminal; it writes its pid to a file once it runs."""
+
+    def __init__(self, app, folder, signals=("SIGINT", "SIGTERM")):
+        self.ready, self.folder, self.shown = folder / "ready", folder, b""
+        text = textwrap.dedent(CLEANS_UP).replace("sleep(0.3)", "sleep(1.5)")
+        text = text.replace("sys.argv[1:]", "sys.argv[1:3]").replace(
+            'print("ready", flush=True)', "open(sys.argv[3], 'w').write(str(__import__('os').getpid()))"
+        )
+        program = [sys.executable, app(text), *signals, str(self.ready)]
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            command = concwatch_command("watch", "--", *program)
+            os.execve(command[0], command, {**os.environ, "TERM": "xterm-256color", "TMPDIR": str(folder)})
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+
+    def read_until(self, text, check=lambda: True):
+        """Read what is shown until ``text`` was, or to the end."""
+        with contextlib.suppress(OSError):  # the terminal is closed when all have ended
+            while text not in self.shown or not check():
+                self.shown += os.read(self.terminal, 1 << 16)
+
+    def press(self, key):
+        os.write(self.terminal, key)
+
+    def status(self):
+        """Return the exit status."""
+        self.read_until(b"never shown")
+        os.close(self.terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def output(self):
+        """Return what the program printed."""
+        (file,) = self.folder.glob("concwatch-*/output-*.log")
+        return file.read_text().split("\n")
+
+
+@pytest.mark.parametrize("keys", [b"q", b"qq"])
+def test_q_on_the_screen_asks_the_program_to_stop_and_waits_until_it_has(keys, app, tmp_path):
+    screen = OnScreen(app, tmp_path)
+    screen.read_until(b"app.py", screen.ready.exists)
+    screen.press(b"q")
+    screen.read_until(b"q again sends SIGTERM")
+    screen.press(keys[1:])
+    assert screen.status() == 5
+    assert screen.output() == [*["SIGINT", "SIGTERM"][: len(keys)], "cleaned up", ""]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_signal_to_the_screen_is_passed_on_and_the_status_is_the_programs(name, app, tmp_path):
+    screen = OnScreen(app, tmp_path, ("SIGINT", name))
+    screen.read_until(b"app.py", screen.ready.exists)
+    os.kill(screen.pid, getattr(signal, name))
+    assert screen.status() == 5
+    assert screen.output() == [name, "cleaned up", ""]
+
+
+def test_ctrl_z_on_the_screen_stops_both_and_both_go_on(app, tmp_path):
+    screen = OnScreen(app, tmp_path)
+    screen.read_until(b"app.py", lambda: screen.ready.exists() and screen.ready.read_text())
+    program = psutil.Process(int(screen.ready.read_text()))
+    screen.press(b"\x1a")
+    assert os.WIFSTOPPED(os.waitpid(screen.pid, os.WUNTRACED)[1])
+    assert program.status() == psutil.STATUS_STOPPED
+    os.kill(screen.pid, signal.SIGCONT)
+    screen.shown = b""
+    screen.read_until(b"app.py", lambda: program.status() != psutil.STATUS_STOPPED)
+    screen.press(b"q")
+    assert screen.status() == 5
+
+
+def test_what_a_killed_monitor_has_left_behind_is_swept_at_the_next_start(app, tmp_path, monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        killed = OnScreen(app, tmp_path)
+        killed.read_until(b"app.py", lambda: killed.ready.exists() and killed.ready.read_text())
+        program = psutil.Process(int(killed.ready.read_text()))
+        os.kill(killed.pid, signal.SIGKILL)
+        assert killed.status() == -signal.SIGKILL
+        program.wait(LIMIT)
+        (private,) = tmp_path.glob("concwatch-*")
+        (log,) = private.iterdir()
+        log.write_text("")  # the program may have printed something
+        os.utime(log, (0, 0))
+        assert len(list(Path(folder).glob("concwatch-*/watch-*"))) == 1
+        killed.ready.unlink()
+        second = OnScreen(app, tmp_path)
+        second.read_until(b"app.py", second.ready.exists)
+        assert len(list(Path(folder).glob("concwatch-*/watch-*"))) == 1
+        assert log not in list(private.iterdir())
+        second.press(b"q")
+        assert second.status() == 5
+        assert not list(Path(folder).iterdir())
+
+
+EXECUTES = """
+    import asyncio, os, sys
+    async def first(): await asyncio.sleep(600)
+    async def second(): await asyncio.sleep(600)
+    async def main():
+        again = len(sys.argv) > 1
+        kept = [asyncio.create_task((second if again else first)()) for _ in range(3 if again else 50)]
+        await asyncio.sleep(1.5)
+        if not again: os.execv(sys.executable, [sys.executable, *sys.argv, "again"])
+    asyncio.run(main())
+"""
+
+
+def test_a_program_that_executes_another_one_is_two_processes(app):
+    report = json.loads(watch("--json", "-", "--", sys.executable, app(textwrap.dedent(EXECUTES))).stdout)
+    groups = [
+        {group["name"]: group["created"] for group in row["groups"] if group["name"] in ("first", "second")}
+        for row in report["processes"]
+    ]
+    assert groups == [{"first": 50}, {"second": 3}]
+    assert report["processes"][0]["reason"] == "it executed another program"
+    assert [row["pid"] for row in report["processes"]] == [report["processes"][0]["pid"]] * 2
+
+
+UNREAPED = """
+    import asyncio, os, sys
+    if not os.fork():
+        async def job(): await asyncio.sleep(1.5)
+        asyncio.run(job())
+        sys.exit()
+    import time
+    time.sleep(4)
+"""
+
+
+def test_a_process_that_is_not_reaped_has_ended_and_keeps_its_last_memory(app):
+    report = json.loads(watch("--json", "-", "--", sys.executable, app(textwrap.dedent(UNREAPED))).stdout)
+    child = next(row for row in report["processes"] if any(group["name"] == "job" for group in row["groups"]))
+    assert (child["reason"], child["live_at_end"]) == ("ended", 0)
+    assert child["rss_last"] > 1 << 20  # never 0
+
+
+def test_a_name_with_control_characters_is_made_safe(app, tmp_path):
+    program = tmp_path / "a\x1b]0;title\x07\u202e\nb.py"
+    program.write_text("print('ran')\n")
+    report = json.loads(watch("--json", "-", "--", sys.executable, program).stdout)
+    assert all(row["name"].isprintable() for row in report["processes"])
+    assert process_name(os.getpid()).isprintable()
+
+
+NAMES = """
+import os, random, subprocess
+choose = random.Random(1).choice
+bad = ["\\x1b]0;title\\x07", "\\x1b[31m", "\\n", "\\r", "\\x7f", "\\t", "\\x85"]
+bad += ["\\u202e", "\\u200f", "\\x9b31m", "\\u2066"]
+names = [os.fsencode(f"n{at}" + "".join(choose(bad) for _ in range(3))) + b"\\xff\\xc3" for at in range(50)]
+for each in [subprocess.Popen([name, "2"], executable="sleep") for name in names]: each.wait()
+"""
+
+
+@pytest.mark.parametrize("where", [(), ("--host", "env")], ids=["here", "on a host"])
+def test_no_byte_of_fifty_names_reaches_the_report_raw(where, app):
+    done = watch("--json", "-", *where, "--", sys.executable, app(NAMES))
+    names = [row["name"] for row in json.loads(done.stdout)["processes"]]
+    assert len(names) == 51
+    assert all(name.isprintable() for name in names)
+    assert all(character >= " " for character in done.stdout.replace("\n", ""))
+
+
+def test_no_byte_of_fifty_names_reaches_the_terminal_raw(app):
+    program = app(NAMES.replace('"2"', '"600"'))
+    command = ("-m", "concwatch", "watch", "--", sys.executable, program)
+    with Terminal(*command, size=(160, 100)) as terminal:
+        terminal.until(lambda: all(f"n{at}" in terminal.text() for at in range(50)), "all names")
+        shown = bytes(terminal.output)
+    for text in ("\x1b]0;title", "\x85", "\u202e", "\u200f", "\x9b", "\u2066"):
+        assert text.encode() not in shown
+    assert b"\xff" not in shown
+
+
+def test_what_the_report_prints_can_be_expected():
+    expectation = parse_watch_expectation("outer.<locals>.inner.live_peak < 100")
+    assert (expectation.subject, expectation.metric) == ("outer.<locals>.inner", "live_peak")
+    assert parse_watch_expectation("<lambda>.created<=5").subject == "<lambda>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("watch", "--json", "-"), "no COMMAND: expected one after --"),
+        (("watch", "--json", "out", "--", "no-such-program"), '"no-such-program": no such program'),
+        (
+            ("watch", "--expect", "live <= 0", "--", "true"),
+            "--expect has no effect on the screen: expected --json",
+        ),
+        (("watch", "--seconds", "3", "--", "true"), "--seconds has no effect on the screen: expected --json"),
+        (("watch", "--json", "-", "--expect", "lives < 3", "--", "true"), 'unknown figure "lives"'),
+        (("watch", "--json", "/", "--", "true"), "--json: /: is a folder"),
+        (
+            ("watch", "--json", "-", "--keep", "--host", "env A=1", "--", "true"),
+            "--keep cannot be used with --host: a program on another host ends with its connection",
+        ),
+        (("attach", "999999999"), '"999999999" is not a PID: expected the PID of a process'),
+        (("attach",), "Missing argument 'PID...'"),
+    ],
+)
+def test_invalid_arguments_are_a_one_line_error_and_start_nothing(arguments, problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert problem in refused(*arguments)
+    assert not list(tmp_path.iterdir())

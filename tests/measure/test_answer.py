@@ -1,0 +1,99 @@
+"""The answer above the table, and what limits a lane."""
+
+import pytest
+from msgspec import structs
+
+from concwatch.measure.answer import Answer
+from concwatch.measure.limited import limited_by
+from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.settings import Settings
+from concwatch.monitor.snapshot import Machine, Snapshot
+from concwatch.monitor.state import State
+from concwatch.monitor.user_source import why_not_found
+from concwatch.protocol.workloads import parse
+
+
+def lane(name="asyncio", threads=False, state=State.RUNNING, target=10_000, live=10_000, fits=0, **known):
+    sample = blank_sample(0, 1.0, **{"live": live, "measured_live": live, **known})
+    status = LaneStatus(state=state, target=target, asked=target, peak_live=live, fits=fits, clean=True)
+    status = structs.replace(status, fits_wall="memory budget" if fits else "", runtime="CPython 3.11.7")
+    return LaneSnapshot(EngineFacts(name, threads=threads), status, sample)
+
+
+def lab(*lanes, workload="sleep:10", time=1.0):
+    return Snapshot(time, time, 10.0, 0, lanes, Settings(workload=workload), Machine())
+
+
+def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
+    answer = Answer()
+    assert answer.update(lab(lane())) == ()
+    threads = lane("threads", fits=21_761, rss_per_task=16_000.0)
+    growing = lane("asyncio", live=5_000, rss_per_task=9_000.0)
+    assert answer.update(lab(threads, growing))[-1] == "1 thread takes 15.6 KiB"
+    tasks = lane("asyncio", fits=14_000_000, rss_per_task=1_260.0)
+    whole, shorter, short = answer.update(lab(threads, tasks))
+    assert short == "1 thread = 12.7 asyncio tasks"
+    assert whole == f"{short} · this machine holds 21,761 threads, 14 M asyncio tasks"
+    assert shorter == f"{short} · 21,761 threads, 14 M asyncio tasks fit"
+    moved = structs.replace(tasks, sample=structs.replace(tasks.sample, rss_per_task=1_270.0))
+    assert answer.update(lab(threads, moved))[0] == whole
+    gone = lane("asyncio", state=State.OFF, target=0, live=0)
+    assert answer.update(lab(threads, gone))[0] == whole
+    assert answer.update(lab(threads, time=0.5))[-1] == "1 thread takes 15.6 KiB", "a replay that went back"
+
+
+def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
+    traced = [
+        structs.replace(each, status=structs.replace(each.status, tracing=True, fits_wall=wall))
+        for each, wall in (
+            (lane("threads", fits=21_700, rss_per_task=16_000.0), "vm.max_map_count"),
+            (lane("asyncio", fits=6_000_000, rss_per_task=2_600.0), "memory budget"),
+        )
+    ]
+    assert Answer().update(lab(*traced))[1].endswith("tasksᵗ · 21,700 threads, 6 Mᵗ asyncio tasks fit")
+
+
+def test_littles_law_is_told_only_while_as_many_tasks_start_as_end():
+    def told(created, completed, workload="shop:order"):
+        rates = {"created_per_second": created, "completed_per_second": completed, "completed_mean": 5.0}
+        view = lane(live=5_000, **rates)
+        return limited_by(view, lab(view, workload=workload))
+
+    assert told(1_000.0, 5.0) is None, "it grows"
+    assert told(1_000.0, 990.0).startswith("Little's law: at 990/s and a mean life of 5.05 s")
+    assert told(1_000.0, 990.0, "sleep:5") == told(1_000.0, 990.0)
+    assert told(2_500.0, 2_400.0, "sleep:5") is None, "a wave of tasks that end together"
+
+
+@pytest.mark.parametrize(("workload", "told"), [("sleep:10", False), ("ticks:10x0.1", True)])
+def test_the_interpreters_lock_is_told_only_if_threads_want_to_run(workload, told):
+    busy = lane("threads", threads=True, cpu=1.0, cpu_seconds=5.0)
+    busy = structs.replace(busy, sample=structs.replace(busy.sample, threads=100))
+    limit = limited_by(busy, lab(busy, workload=workload)) or ""
+    assert ("the interpreter's lock" in limit) is told
+
+
+def test_a_function_that_never_yields_is_named_with_how_many_tasks_have_started():
+    blocked = lane(state=State.STALLED, target=500, live=1, others=0.9)
+    blocked = structs.replace(blocked, sample=structs.replace(blocked.sample, stalled=4.0))
+    assert limited_by(blocked, lab(blocked, workload="app:block")) == "block() never yields: 1 of 500 started"
+    assert "never yields" not in (limited_by(blocked, lab(blocked, workload="spin:1")) or "")
+
+
+@pytest.mark.parametrize(
+    ("workload", "problem"),
+    [
+        ("shop:order", None),
+        ("shop:helper", None),
+        ("shop:ordr", 'module "shop" has no "ordr"; did you mean "order"?'),
+        ("shop.cart:add", None),
+        ("nowhere_at_all:run", 'no module "nowhere_at_all" in the working directory, or installed'),
+        ("json:dumps", None),
+        ("sleep:10", None),
+    ],
+)
+def test_a_function_that_is_not_in_its_module_is_found_without_running_it(tmp_path, workload, problem):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").write_text("async def order(): ...\nhelper = order\nraise OSError\n")
+    (tmp_path / "shop" / "cart.py").write_text("def add(): ...\n")
+    assert why_not_found(parse(workload), tmp_path) == problem

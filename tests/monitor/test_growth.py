@@ -1,0 +1,176 @@
+"""Growth of tasks and memory, and the detection of leaks, in simulated services."""
+
+import heapq
+import math
+import random
+import re
+
+import pytest
+
+from concwatch.monitor.growth import GrowthMeter
+from concwatch.monitor.memory_leak import MemoryLeakDetector
+from concwatch.protocol.messages import TracedLine, TracedLines
+
+HZ = 4
+
+
+def service(seconds, rate, life, leaks=0.0, burst=None, seed=1):
+    """Return the meter of a service that has run for ``seconds``.
+
+    Args:
+        seconds: the duration.
+        rate: a function from the time to tasks created a second.
+        life: a function from a `random.Random` to the seconds of a task.
+        leaks: tasks a second that never end.
+        burst: a function from the number of a step to additional tasks.
+        seed: the seed of the random numbers.
+    """
+    source, meter, ends = random.Random(seed), GrowthMeter(), []
+    created = leaked = 0
+    owed = 0.0
+    for step in range(seconds * HZ):
+        now = step / HZ
+        mean = rate(now) / HZ
+        fresh = max(0, round(source.gauss(mean, math.sqrt(mean)))) + (burst(step) if burst else 0)
+        for _ in range(fresh):
+            heapq.heappush(ends, now + source.random() / HZ + life(source))
+        owed += leaks / HZ
+        leaked, fresh, owed = leaked + int(owed), fresh + int(owed), owed % 1
+        created += fresh
+        while ends and ends[0] <= now + 1 / HZ:
+            heapq.heappop(ends)
+        meter.add(now + 1 / HZ, len(ends) + leaked, created)
+    return meter
+
+
+def around(mean):
+    return lambda source: source.expovariate(1 / mean)
+
+
+def burst(step):
+    return 600 if step % 28 == 0 else 0
+
+
+BURSTS = {"rate": lambda t: 1, "life": lambda source: 1 + source.random(), "burst": burst}
+
+
+SERVICES = {
+    "steady and fast": {"rate": lambda t: 500, "life": around(0.1)},
+    "steady and slow": {"rate": lambda t: 20, "life": around(2)},
+    "very different durations": {
+        "rate": lambda t: 100,
+        "life": lambda source: source.lognormvariate(-2, 1.5),
+    },
+    "bursts": BURSTS,
+    "a day in a minute": {"rate": lambda t: 200 + 150 * math.sin(t / 60 * 2 * math.pi), "life": around(0.5)},
+    "the morning of a day": {"rate": lambda t: 200 - 190 * math.cos(t / 60 * math.pi), "life": around(0.5)},
+    "waves": {"rate": lambda t: 200 + 150 * math.sin(t / 20 * 2 * math.pi), "life": around(1)},
+    "growing load": {"rate": lambda t: 50 + 10 * t, "life": around(0.3)},
+    "exponential load": {"rate": lambda t: 20 * math.exp(t / 20), "life": around(0.3)},
+    "one more client every 15 s": {"rate": lambda t: 50 * (1 + t // 15), "life": around(1)},
+    "long tasks": {"rate": lambda t: 5, "life": around(20)},
+}
+
+LEAKING = {
+    "1 of 500 a second": {"rate": lambda t: 500, "life": around(0.1), "leaks": 1},
+    "20 of 70 a second": {"rate": lambda t: 50, "life": around(0.2), "leaks": 20},
+    "all of them": {"rate": lambda t: 0, "life": around(1), "leaks": 2},
+    "with bursts": {**BURSTS, "leaks": 2},
+    "with a day in a minute": {
+        "rate": lambda t: 200 + 150 * math.sin(t / 60 * 2 * math.pi),
+        "life": around(0.1),
+        "leaks": 2,
+    },
+    "one every two seconds": {"rate": lambda t: 100, "life": around(0.1), "leaks": 0.5},
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_whose_tasks_all_end_does_not_leak(name, seed):
+    assert not service(60, **SERVICES[name], seed=seed).leaks
+
+
+@pytest.mark.parametrize("name", LEAKING)
+def test_tasks_that_never_end_are_detected_as_a_leak_within_a_minute(name):
+    assert service(60, **LEAKING[name], seed=5).leaks
+
+
+def test_the_confidence_interval_of_growth_contains_the_true_rate():
+    growth = service(60, lambda t: 0, around(1), leaks=2).growth
+    assert growth.low <= 120 <= growth.high
+    assert growth.per_minute == pytest.approx(120, rel=0.01)
+    noisy = service(60, lambda t: 500, around(0.1)).growth
+    assert noisy.low <= 0 <= noisy.high
+
+
+def test_growth_is_unknown_after_a_few_seconds():
+    meter = service(10, lambda t: 0, around(1), leaks=50)
+    assert meter.growth is None
+    assert not meter.leaks
+
+
+class Detected:
+    """A `MemoryLeakDetector` fed with functions of time, and its events."""
+
+    def __init__(self, seconds, rss, live, traced=False):
+        self.events, self.requests = [], 0
+        self.detector = MemoryLeakDetector(
+            lambda text, severity, kind: self.events.append((severity, text)), self.request
+        )
+        for tenth in range(seconds * 10):
+            self.detector.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)
+
+    def request(self):
+        self.requests += 1
+        grown = 0 if self.requests % 2 else 1 << 20
+        self.detector.add_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
+
+
+MIB = 1 << 20
+
+
+def test_memory_growth_without_task_growth_is_logged_once():
+    found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100)
+    ((severity, text),) = found.events
+    assert severity == "warning"
+    assert re.fullmatch(
+        r"memory grows by 1\d(\.\d)? MiB a minute, 95 % .* to .*, while live tasks do not: .*", text
+    )
+
+
+def test_memory_that_stops_to_grow_is_no_longer_called_a_leak():
+    found = Detected(300, rss=lambda t: 50 + min(t, 80), live=lambda t: 100)
+    assert [severity for severity, _ in found.events] == ["warning", "info"]
+    assert found.events[1][1] == "memory no longer grows: not called a leak any more"
+    found = Detected(600, rss=lambda t: 50 + min(t, 80) + max(0, t - 400), live=lambda t: 100, traced=True)
+    assert [severity for severity, _ in found.events] == ["warning", "warning", "info", "warning", "warning"]
+
+
+@pytest.mark.parametrize(
+    ("rss", "live"),
+    [
+        (lambda t: 50, lambda t: 100),
+        (lambda t: 50 + t / 4, lambda t: 100 + 10 * t),
+        (lambda t: 50 + 40 * (t > 30), lambda t: 100),
+        (lambda t: 50 + 20 * (1 - 2.7 ** (-t / 10)), lambda t: 100),
+        (lambda t: 50 + 10 * math.sin(t / 5), lambda t: 100),
+    ],
+    ids=["steady", "with its tasks", "a step", "levels off", "swings"],
+)
+def test_memory_that_is_bounded_or_grows_with_tasks_is_not_a_leak(rss, live):
+    assert Detected(240, rss, live).events == []
+
+
+def test_growing_lines_are_logged_while_allocations_are_traced():
+    found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100, traced=True)
+    assert found.requests == 2
+    assert found.events[1] == ("warning", "app/cache.py:12 holds 9 MiB, 1 MiB more than 10 s ago")
+
+
+def test_readings_before_a_restart_are_ignored():
+    found = Detected(25, rss=lambda t: 50 + t / 4, live=lambda t: 100)
+    found.detector.restart()
+    for tenth in range(250, 500):
+        found.detector.add(tenth / 10, int((50 + tenth / 40) * MIB), 100, False)
+    assert found.events == []

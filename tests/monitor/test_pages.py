@@ -1,0 +1,251 @@
+"""The workload ``http`` and its page server, with real sockets and processes."""
+
+import asyncio
+import contextlib
+import http.server
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import aiohttp
+import pytest
+
+from concwatch.commands.lab import open_process
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.pages import HOST, PageServer
+from concwatch.monitor.settings import Settings
+from concwatch.system.child import ROOT
+from concwatch.system.open_files import raise_limit
+from concwatch.system.page_server import SIZE, make_page
+from tests.browser import until
+from tests.command_line import refused
+from tests.lab_driver import ENGINES
+from tests.processes import alive
+from tests.worker_driver import EARLY, PATIENCE, Worker
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(sys.platform == "win32", reason="there is no page server on Windows"),
+]
+
+LINUX = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux signals the death of a parent"
+)
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A page server for all tests."""
+    with contextlib.closing(PageServer()) as found:
+        yield found
+        assert found.ended() is None
+
+
+def get(url):
+    # Without the proxies of the environment.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=PATIENCE) as answer:
+        return answer.read()
+
+
+# The server.
+
+
+def test_a_page_is_served_after_the_latency_in_its_url(server):
+    page = get(server.url(0))
+    assert (len(page), page) == (SIZE, make_page())
+    assert (page[:15], page[-8:]) == (b"<!DOCTYPE html>", b"</html>\n")
+    began = time.monotonic()
+    assert get(server.url(0.1)) == page
+    assert time.monotonic() - began >= 0.1 - EARLY
+
+
+def test_an_invalid_url_is_rejected(server):
+    invalid = {f"page?latency={latency}": 400 for latency in ("soon", "-1", "nan")}
+    for path, status in {**invalid, "x": 404}.items():
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            get(f"http://{HOST}:{server.port}/{path}")
+        caught.value.close()
+        assert caught.value.code == status
+
+
+async def test_many_pages_are_served_concurrently(server):
+    raise_limit()
+    began = time.monotonic()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def fetch():
+            async with session.get(server.url(0.5)) as response:
+                return response.status, len(await response.read())
+
+        answers = await asyncio.gather(*[fetch() for _ in range(400)])
+    assert set(answers) == {(200, SIZE)}
+    assert 0.5 <= time.monotonic() - began < PATIENCE  # 200 s if served one by one
+
+
+def test_the_end_of_a_server_is_reported_and_closing_leaves_no_process(monkeypatch):
+    with contextlib.closing(PageServer()) as server:
+        assert server.ended() is None
+    assert not alive(server.pid)
+    with contextlib.closing(PageServer()) as server:
+        os.kill(server.pid, signal.SIGKILL)
+        assert until(server.ended, "end") == "killed by SIGKILL"
+    monkeypatch.setattr("concwatch.monitor.pages._START", "sys.exit('no {fd} today'[:2])")
+    with contextlib.closing(PageServer()) as server:
+        assert until(server.ended, "end") == "exited with status 1: no"
+
+
+PARENT = """
+import sys, time
+sys.path[0] = {root!r}
+from concwatch.monitor import pages
+{before}
+server = pages.PageServer()
+print(server.pid, server.url(0), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "stopped"),
+    [
+        pytest.param("", True, marks=LINUX, id="by a signal while it is stopped"),
+        pytest.param("pages.ChildSetup.apply = lambda setup, pid: None", False, id="by the end of its input"),
+    ],
+)
+def test_a_server_ends_when_its_parent_is_killed(before, stopped):
+    command = [sys.executable, "-c", PARENT.format(root=ROOT, before=before)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        try:
+            pid, url = parent.stdout.readline().split()
+            assert get(url) == make_page()
+            if stopped:
+                os.kill(int(pid), signal.SIGSTOP)
+        finally:
+            parent.kill()
+    try:
+        until(lambda: not alive(int(pid)), "end of the server")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+# Fetching.
+
+
+@pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters"])
+def worker(request):
+    """A worker of each engine with its own HTTP client, with a proxy in the environment to ignore."""
+    if missing := ENGINES[request.param].missing():
+        pytest.skip(missing)
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            patch.setenv(variable, "http://127.0.0.1:9")
+        worker = stack.enter_context(Worker(request.param))
+        worker.do("rate", hz=50)
+        worker.do("refill", on=False)
+        if "threads" in worker.ready["can"]:
+            worker.do("threads", count=20)
+        yield worker
+
+
+class ShortBody(http.server.BaseHTTPRequestHandler):
+    """Sends less than its Content-Length."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"short")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def truncated_url():
+    """The URL of a page that is cut short."""
+    with http.server.ThreadingHTTPServer((HOST, 0), ShortBody) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://{HOST}:{server.server_port}/"
+        server.shutdown()
+
+
+def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, server, truncated_url):
+    worker.do("workload", spec="http:0.5", url=server.url(0.5))
+    worker.send("burst", tasks=20, chunks=1, older=0, read_after=0.2)
+    done = worker.wait("burst")
+    assert (done["tasks"], done["live"]) == (20, 20)
+    assert 0.5 - EARLY <= done["seconds"] < 0.5 * 20 / 2
+    completed = worker.tick()["completed"]
+    assert completed == 20, worker.all("error")
+    for url, message in (
+        (server.url(0).replace("page", "nothing"), "answered 404"),
+        (truncated_url, "a task failed"),
+    ):
+        before = worker.tick()
+        worker.do("workload", spec="http:0", url=url)
+        since = worker.send("target", tasks=3)
+        assert message in worker.wait("error", since=since)["message"]
+        tick = worker.tick(lambda tick, failed=before["failed"]: tick["failed"] == failed + 3)
+        assert (tick["live"], tick["completed"]) == (0, completed)
+    worker.do("workload", spec="http:0.01", url=server.url(0.01))
+    worker.do("refill", on=True)
+    worker.target(5)
+    worker.tick(lambda tick: tick["completed"] >= completed + 15)
+    worker.target(2)
+    worker.target(0)
+    assert worker.tick(lambda tick: not tick["live"])["failed"] == 6
+    worker.do("refill", on=False)
+
+
+def test_the_http_workload_needs_an_http_url(worker):
+    for fields in ({}, {"url": "ftp://x"}):
+        message = worker.refuse("workload", spec="http", **fields)
+        assert message == 'workload "http" needs a "url" to fetch: expected http://…'
+    assert '"url" is 5' in worker.refuse("workload", spec="http", url=5)
+
+
+@pytest.mark.parametrize(("name", "package"), [("asyncio", "aiohttp"), ("threads", "requests")])
+def test_the_http_workload_names_a_missing_package_with_the_install_command(
+    name, package, tmp_path, monkeypatch
+):
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError(name={package!r})\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Worker(name) as worker:
+        message = worker.refuse("workload", spec="http", url="http://127.0.0.1:9/")
+        assert message == f"workload \"http\" needs {package}: pip install 'concwatch[http]'"
+        assert worker.target(3)["live"] == 3
+
+
+def test_a_worker_raises_its_limit_on_open_files_for_many_connections(server):
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))"
+    code = f"import os, resource, sys; {limit}; os.execv(sys.argv[1], sys.argv[1:])"
+    with Worker("uvloop", command=[sys.executable, "-c", code, *ENGINES["uvloop"].command()]) as worker:
+        worker.do("workload", spec="http:0.2", url=server.url(0.2))
+        worker.send("burst", tasks=200, chunks=1, older=0, read_after=None)
+        worker.wait("burst")
+        assert worker.tick()["completed"] == 200, worker.all("error")
+
+
+# The lab and the command line.
+
+
+def test_without_aiohttp_the_command_line_names_the_install_command(monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)
+    )
+    message = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
+    assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(message)
+    with pytest.raises(ValueError, match="needs aiohttp"):
+        Lab([], open_link=open_process, settings=Settings("http"))

@@ -1,0 +1,104 @@
+"""What a process holds besides its tasks: threads, queues and files that grow are told, and taken back."""
+
+import pytest
+
+from concwatch.measure.watch_report import WatchRecord
+from concwatch.monitor.resources import POOL_WORKER
+from concwatch.protocol.agent_messages import AgentTick, Executor, ThreadCount, ThreadWaits, WaitPlace
+from tests.watch_driver import WatchBench
+
+HALF_SECONDS = 2
+
+
+def threads(count, name="__main__.watchdog"):
+    return {"threads": (ThreadCount(name, count, "/srv/app/jobs.py", 12),)}
+
+
+def jobs(count):
+    return {"executors": (Executor("uploads", 6, count),)}
+
+
+def files(count):
+    return {"files": count}
+
+
+def watch(seconds, counts, bench=None, start=0):
+    """Report ``counts(second)`` twice a second, and answer where threads wait; return the bench."""
+    if bench is None:
+        bench = WatchBench()
+        bench.first = bench.agent(40)
+    agent = bench.first
+    for half in range(HALF_SECONDS * start, HALF_SECONDS * (start + seconds)):
+        agent.report(AgentTick(half / HALF_SECONDS, **counts(half / HALF_SECONDS)))
+        if any(sent[0] == "thread_waits" for sent in agent.sent):
+            place = WaitPlace("/srv/app/jobs.py:14", 20, "watchdog")
+            agent.report(ThreadWaits("__main__.watchdog", (place,)))
+        agent.sent.clear()
+        bench.advance(1 / HALF_SECONDS)
+    return bench
+
+
+def told(bench):
+    return [event for event in bench.watching.events.since(0) if event.kind in ("leak", "leak_withdrawn")]
+
+
+def test_threads_that_grow_are_told_within_twenty_seconds_with_the_line_at_which_they_wait():
+    bench = watch(19, lambda second: threads(3 + int(second)))
+    (event,) = told(bench)
+    assert event.text.startswith("watchdog (app/jobs.py:12): threads grow by 60 a minute, 95 % 59 to 61, to ")
+    assert event.text.endswith("; 20 wait at app/jobs.py:14")
+    record = WatchRecord(bench.watching).as_json([], 0, 1.0)["processes"][0]
+    assert (record["leaks"], record["thread_targets"][0]["grows"]) == (1, True)
+    assert record["thread_targets"][0]["waits"] == [{"where": "/srv/app/jobs.py:14", "threads": 20}]
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        (
+            lambda second: jobs(int(40 * second)),
+            "uploads: 700 jobs wait for its 6 threads; the queue grows by 2,400 a minute",
+        ),
+        (lambda second: files(10 + int(5 * second)), "open files and sockets grow by 300 a minute"),
+    ],
+    ids=["jobs", "files"],
+)
+def test_queues_and_files_that_grow_are_told(counts, text):
+    (event,) = told(watch(20, counts))
+    assert event.text.startswith(text[:8])
+    assert text.partition(" by ")[2] in event.text
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        lambda second: threads(40),
+        lambda second: threads(min(16, int(second)), POOL_WORKER),  # an executor starts its threads
+        lambda second: threads(20 if second < 5 else 8 + int(second) % 5),
+        lambda second: jobs(int(100 * (second % 10))),
+        lambda second: files(200 if 10 < second < 20 else 20),
+    ],
+    ids=["level", "an executor", "come and go", "bursts", "a burst"],
+)
+def test_what_does_not_grow_without_end_is_not_told(counts):
+    assert not told(watch(90, counts))
+
+
+def test_what_grows_no_longer_is_taken_back_once():
+    bench = watch(20, lambda second: threads(3 + int(second)))
+    watch(100, lambda second: threads(22), bench, 20)
+    assert [event.kind for event in told(bench)] == ["leak", "leak_withdrawn"]
+
+
+def test_memory_that_grows_names_the_threads_that_grow_with_it():
+    bench = WatchBench()
+    bench.first = bench.agent(40)
+    lane = bench.watching.lanes[0]
+
+    def counts(second):
+        lane._reader.rss += 2 << 20
+        return {"live": 1, "created": 1, **threads(3 + int(second))}
+
+    watch(60, counts, bench)
+    (event,) = [event for event in bench.watching.events.since(0) if event.kind == "memory"]
+    assert event.text.endswith("while live tasks do not: watchdog (app/jobs.py:12) grow too")

@@ -1,0 +1,301 @@
+"""Watched processes as lanes: their start and end, the groups of their tasks, leaks, and the report."""
+
+import random
+
+import pytest
+
+from concwatch.links.link import Garbage
+from concwatch.measure.watch_report import WatchRecord
+from concwatch.monitor import watched_host as host
+from concwatch.monitor.group import GroupMemory
+from concwatch.monitor.growth import WINDOW
+from concwatch.monitor.ranking import merge_groups, ranked
+from concwatch.monitor.state import State
+from concwatch.protocol.agent_messages import (
+    AgentEnd,
+    AgentTick,
+    GroupReport,
+    Groups,
+    LineCount,
+    ThreadCount,
+    WaitPlace,
+    Waits,
+)
+from concwatch.ui.widgets.process_list import details
+from tests.watch_driver import WatchBench
+
+
+def test_a_process_whose_agent_connects_becomes_a_lane():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    (lane,) = bench.watching.snapshot().lanes
+    assert (lane.name, lane.status.state, lane.status.can) == ("app.py 40", State.RUNNING, ("waits",))
+    assert agent.sent == [("rate", {"hz": 10.0})]
+    assert bench.texts() == ["app.py 40: watched: CPython 3.11.7, pid 40"]
+    agent.report_groups(1.0, fetch_page=(3, 10))
+    bench.advance()
+    (lane,) = bench.watching.snapshot().lanes
+    assert (lane.sample.rss, lane.live, lane.sample.created, lane.sample.completed) == (40 << 20, 3, 10, 7)
+
+
+def test_an_ended_process_keeps_its_lane_and_a_reused_pid_gets_a_new_one():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=(2, 2))
+    agent.report(AgentEnd())
+    agent.disconnect()
+    bench.running.clear()
+    bench.advance(1)
+    assert bench.texts()[-1] == "app.py 40: ended"
+    bench.agent(40, "other.py")
+    first, second = bench.watching.lanes
+    assert (first.alive, second.alive, second.name) == (False, True, "other.py 40")
+    assert first.groups
+
+
+def test_a_process_that_executes_another_program_is_renamed():
+    bench = WatchBench()
+    bench.running.add(50)
+    bench.host.names[50] = "app.py"
+    bench.advance(1)
+    (lane,) = bench.watching.lanes
+    assert (lane.name, lane.how) == ("app.py 50", "starting")
+    bench.host.names[50] = "sleep"
+    bench.advance(2)
+    assert (lane.name, lane.how, lane.reason) == ("sleep 50", "outside", "sleep is not Python")
+
+
+def test_a_silent_agent_stalls_its_lane_and_a_lost_one_leaves_it_measured_from_outside():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=1)
+    bench.advance(2)
+    assert bench.watching.lanes[0].state is State.STALLED
+    agent.disconnect()
+    bench.advance()
+    assert (bench.watching.lanes[0].how, bench.watching.lanes[0].alive) == ("outside", True)
+
+
+def test_garbage_is_logged_once_and_later_reports_count():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report(*[Garbage("not a line of an agent's: 'x'")] * 50)
+    agent.report_groups(1.0, fetch_page=5)
+    bench.advance()
+    assert bench.texts()[1:] == ["app.py 40: not a line of an agent's: 'x'"]
+    assert bench.watching.lanes[0].live == 5
+
+
+def report_a_leak(bench, agent, seconds):
+    """Report a steady group, and one that gains four tasks a second."""
+    for second in range(seconds * 2):
+        agent.report_groups(second / 2, steady=(30 + second % 3, 100 * second), forgotten=10 + second * 2)
+        bench.advance(0.5)
+
+
+def test_a_leak_is_logged_once_with_its_growth():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    report_a_leak(bench, agent, 45)
+    assert ("waits", {"group": 2}) in agent.sent
+    agent.report(Waits(2, 100, 100, (WaitPlace("/srv/app.py:22", 100),)))
+    report_a_leak(bench, agent, 5)
+    logged = [text for text in bench.texts() if "grows" in text]
+    assert len(logged) == 1
+    assert logged[0].startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
+
+
+def test_groups_of_all_processes_are_merged_by_function_and_ranked():
+    bench = WatchBench()
+    first, second = bench.agent(40), bench.agent(41)
+    for at in range(3):
+        first.report_groups(float(at), fetch_page=(5, 10), parse=1)
+        second.report_groups(float(at), fetch_page=(7, 20), parse=1)
+        bench.advance()
+    groups = [group.status for lane in bench.watching.lanes for group in lane.groups.values()]
+    rows = ranked(merge_groups(groups), lambda group: group.live, "", 50)
+    assert [(row.name, row.live, row.created, row.ended) for row in rows] == [
+        ("fetch_page", 12, 30, 18),
+        ("parse", 2, 2, 0),
+    ]
+    assert [row.name for row in ranked(rows, lambda group: group.live, "PARSE", 50)] == ["parse"]
+    (rest,) = ranked(rows, lambda group: group.live, "", 1)
+    assert (rest.name, rest.live) == ("2 other coroutines", 14)
+
+
+def test_the_report_has_the_last_figures_of_each_process():
+    bench = WatchBench()
+    record = WatchRecord(bench.watching)
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=(3, 10))
+    agent.report(Waits(1, 5, 5, (WaitPlace("/srv/app.py:12", 5),)))
+    agent.report(AgentTick(2.0, created=10, live=3, ended=7, failed=2), AgentEnd())
+    bench.advance()
+    report = record.as_json(["python", "app.py"], 0, 1.0)
+    (process,) = report["processes"]
+    expected = {"how": "agent", "created": 10, "live_at_end": 3, "failed": 2, "rss_peak": 40 << 20}
+    assert expected.items() <= process.items()
+    (group,) = process["groups"]
+    assert (group["name"], group["line"], group["live"], group["leak"]) == ("fetch_page", 10, 3, False)
+    assert (group["waits"], group["waits_age"]) == ([{"where": "/srv/app.py:12", "tasks": 5}], 1.0)
+
+
+def test_left_over_tasks_are_an_event_at_first_and_when_they_are_ten_times_more():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    for at, left in enumerate((0, 3, 5, 30)):
+        lines = (LineCount("/app/crawl.py:41", left),) if left else ()
+        agent.report(Groups(float(at), (GroupReport(1, "fetch", left_over=left, left_lines=lines),)))
+        bench.advance()
+    texts = [event.text for event in bench.watching.events.since(0) if "left over" in event.text]
+    assert texts == [
+        f"fetch: {count} tasks left over when the main coroutine was done, created at app/crawl.py:41"
+        for count in (3, 30)
+    ]
+
+
+def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():
+    following, unrelated = GroupMemory(), GroupMemory()
+    noise = random.Random(1)
+    for at in range(40):
+        live = 1_000 + 50 * (at % 8)
+        following.add(at * WINDOW, live, (64 << 20) + 4_096 * live + noise.randrange(1 << 12))
+        unrelated.add(at * WINDOW, noise.randrange(1_000), 64 << 20)
+    assert following.at(1_000) == pytest.approx(4_096_000, rel=0.01)
+    assert unrelated.at(1_000) is None
+
+
+def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
+    monkeypatch.setattr(host, "find_process", lambda pid: object())  # it was there a moment ago
+    with pytest.raises(LookupError):
+        host.LocalHost(None).reader(1 << 22)
+
+
+def only_group(bench):
+    (group,) = bench.watching.lanes[0].groups.values()
+    return group.status
+
+
+def report_group(bench, agent, at, **figures):
+    agent.report(
+        AgentTick(
+            at, created=figures["created"], live=0, ended=0, scan_time=at, live_peak=figures.get("live_peak")
+        ),
+        Groups(at, (GroupReport(1, "job", "/srv/app.py", 1, **figures),)),
+    )
+    bench.advance()
+
+
+def test_mean_life_and_peak_are_those_of_all_scans_and_not_only_of_those_reported():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    for second in range(1, 21):  # fifty jobs a second, each for 0.1 s, between the reports
+        counts = {"created": 50 * second, "ended": 50 * second, "live": 0}
+        report_group(bench, agent, float(second), **counts, live_peak=50, task_seconds=5.0 * second)
+    status = only_group(bench)
+    assert (status.live_peak, status.at_least) == (50, ("live_peak",))
+    assert status.mean_life == pytest.approx(0.1)
+    assert bench.watching.lanes[0].live_peak == 50
+
+
+def test_a_mean_life_longer_than_the_time_observed_is_marked():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    report_group(bench, agent, 0.0, created=50, live=50)
+    report_group(bench, agent, 10.0, created=50, live=49, ended=1, live_peak=50, task_seconds=500.0)
+    status = only_group(bench)
+    assert (status.mean_life, status.at_least) == (10.0, ("mean_life",))
+
+
+def test_tasks_that_no_scan_has_found_have_no_peak_and_no_mean_life():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    record = WatchRecord(bench.watching)
+    report_group(bench, agent, 1.0, created=20, ended=20, live_peak=0)
+    assert (only_group(bench).live_peak, only_group(bench).mean_life) == (None, None)
+    (process,) = record.as_json(["app.py"], 0, 1.0)["processes"]
+    assert (process["live_peak"], process["at_least"]) == (None, ["live_peak"])
+
+
+def test_figures_of_tasks_that_only_scans_find_are_marked():
+    bench = WatchBench()
+    record = WatchRecord(bench.watching)
+    agent = bench.agent(40)
+    report_group(bench, agent, 1.0, created=60, ended=60, live_peak=10, direct=60)
+    agent.report(AgentTick(2.0, created=60, live=0, ended=60, missed=1490, queued=3))
+    bench.advance()
+    agent.report(AgentTick(3.0, created=60, live=0, ended=60, missed=1490, queued=0))
+    bench.advance()
+    assert only_group(bench).mean_life is None
+    (process,) = record.as_json(["app.py"], 0, 3.0)["processes"]
+    assert (process["created"], process["ended"], process["missed"]) == (1550, 1550, 1490)
+    assert "created" in process["at_least"]
+    assert "created" in process["groups"][0]["at_least"]
+    assert (process["queued"], process["queued_peak"]) == (0, 3)
+
+
+def test_threads_by_target_stay_between_their_reports():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report(AgentTick(1.0, threads=(ThreadCount("app.waiter", 7),)))
+    bench.advance()
+    agent.report(AgentTick(1.1))
+    bench.advance()
+    assert ("app.waiter", "7 threads") in details(bench.watching.snapshot().lanes[0])
+
+
+def watch_a_group(seconds, live, created=None, ended=None, until=None):
+    """Return the bench after a group has had ``live(second)`` tasks; its agent knows timers of ``until``."""
+    bench = WatchBench()
+    agent = bench.agent(40)
+    for second in (half / 2 for half in range(2 * seconds)):
+        count = int(live(second))
+        total = int(created(second)) if created else count
+        figures = {
+            "live": count,
+            "created": total,
+            "ended": total - count,
+            "oldest": min(second, ended or second),
+        }
+        agent.report(
+            AgentTick(float(second), created=total, live=count, ended=total - count, scan_time=float(second)),
+            Groups(float(second), (GroupReport(1, "session", "/srv/app.py", 1, **figures),)),
+        )
+        asked = [sent for sent in agent.sent if sent[0] == "waits"]
+        agent.sent.clear()
+        bench.advance(0.5)
+        if asked and until is not None:
+            agent.report(Waits(1, count, count, timed=count, until=until))
+    return bench
+
+
+def leak_events(bench):
+    return [text for text in bench.texts() if "grows" in text]
+
+
+def test_growth_beyond_doubt_is_called_a_leak_within_twenty_seconds():
+    assert len(leak_events(watch_a_group(20, lambda second: second))) == 1
+    assert len(leak_events(watch_a_group(20, lambda second: 40 * second))) == 1
+
+
+def test_sessions_that_a_timer_ends_in_a_minute_are_not_called_a_leak_in_ten():
+    bench = watch_a_group(
+        600, lambda second: 4 * min(second, 60), lambda second: 4 * second, ended=60, until=60.0
+    )
+    assert leak_events(bench) == []
+
+
+def test_tasks_far_older_than_their_timers_are_called_a_leak():
+    assert len(leak_events(watch_a_group(140, lambda second: second, until=1.0))) == 1
+
+
+def test_a_leak_is_withdrawn_once_and_not_called_again_if_the_group_stays_level():
+    bench = watch_a_group(600, lambda second: 4 * min(second, 50))
+    called, withdrawn = leak_events(bench)
+    assert "grows by 240 a minute" in called
+    assert withdrawn == "app.py 40: session no longer grows: not called a leak any more"
+    assert not bench.watching.lanes[0].groups[1].leak
+
+
+def test_a_burst_of_ten_seconds_is_not_called_a_leak():
+    assert leak_events(watch_a_group(120, lambda second: 40 * min(second, 10))) == []

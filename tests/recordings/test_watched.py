@@ -1,0 +1,65 @@
+"""Recordings of watched programs, loaded and replayed."""
+
+import pytest
+
+from concwatch.protocol.agent_messages import WaitPlace, Waits
+from concwatch.recordings.load import load
+from concwatch.recordings.recorder import Recorder
+from concwatch.recordings.writers import FileWriter
+from concwatch.ui.replay_app import ReplayApp
+from concwatch.ui.widgets.group_table import GroupTable
+from concwatch.ui.widgets.process_list import ProcessList
+from tests.watch_driver import WatchBench
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Return a recording of two processes; the second one runs from second 4 to second 8."""
+    path = tmp_path_factory.mktemp("recorded") / "watched.jsonl"
+    bench = WatchBench()
+    recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
+    recorder.observe(bench.watching)
+    first, second = bench.agent(40), None
+    for at in range(10):
+        first.report_groups(at, fetch_page=(3, 10 * at), parse=1)
+        if at == 4:
+            second = bench.agent(41, "worker.py")
+        if 4 <= at < 8:
+            second.report_groups(at, fetch_page=(at, at))
+        if at == 8:
+            second.disconnect()
+            bench.running.discard(41)
+        if at == 5:
+            first.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
+        bench.advance(1.0)
+    recorder.stop("done")
+    return load(path)
+
+
+def test_lanes_groups_and_waits_appear_at_the_time_they_were_reported(recorded):
+    assert recorded.watched
+    lanes = recorded.snapshot(8.1).lanes
+    assert [(lane.name, lane.live) for lane in lanes] == [("app.py 40", 4), ("worker.py 41", 7)]
+    assert recorded.groups(1, 2.0) == ()
+    (group,) = recorded.groups(1, 8.1)
+    assert (group.name, group.live) == ("fetch_page", 7)
+    assert recorded.groups(0, 4.0)[0].waits == ()
+    assert recorded.groups(0, 8.0)[0].waits[0].where == "/srv/app.py:12"
+
+
+async def test_the_replay_shows_the_processes_and_the_filtered_table_of_groups(recorded, tmp_path):
+    app = ReplayApp(recorded, "watched.jsonl", pictures=tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("space", "end")
+        await pilot.pause()
+        processes = app.screen.query_one(ProcessList)
+        assert any("worker.py" in line.plain for line in processes.rows(36))
+        await pilot.press("home")
+        for _ in range(6):
+            await pilot.press("right")
+        await pilot.pause()
+        table = app.screen.query_one(GroupTable)
+        assert table.rows(112)[1].plain.split()[:3] == ["▌fetch_page", "srv/app.py:10", "8"]
+        await pilot.press("slash", *"pars", "enter")
+        await pilot.pause()
+        assert [line.plain.strip("▌ ").split()[0] for line in table.rows(112)[1:]] == ["parse"]

@@ -1,0 +1,150 @@
+"""The layout at every size of a terminal, with 1 to 12 lanes, and that no key moves any of it."""
+
+import pytest
+from msgspec import structs
+
+from concwatch.links.fake import COSTS
+from concwatch.monitor.catalog import CATALOG
+from concwatch.monitor.settings import ON_SCREEN, Settings
+from concwatch.ui import keys
+from concwatch.ui.layout import CHART, FRAME, layout
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.common_panel import CommonPanel
+from concwatch.ui.widgets.cost_table import COLUMNS, CostTable
+from concwatch.ui.widgets.event_view import EventView
+from concwatch.ui.widgets.key_bar import KeyBar
+from concwatch.ui.widgets.lane_card import LaneCard
+from tests.fake_hosts import HostWorkers, hosts
+from tests.lab_driver import ENGINES as ENGINES_BY_NAME
+from tests.screen import Stage, stage
+
+SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (140, 44), (160, 45), (200, 60), (250, 70))
+ENGINES = [engine for engine in CATALOG if engine.name in COSTS]
+TWELVE = [*ENGINES, *(engine for engine in CATALOG if engine not in ENGINES)][:12]
+
+LEFT_OUT = {"c", "z", "s", "S", "r", "q"}
+"""Keys that choose the charts, write files, or quit."""
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+def test_a_layout_uses_the_rows_of_the_terminal_and_has_a_chart_of_five_rows_or_none(size):
+    width, height = size
+    for lanes in range(1, 33):
+        found = layout(width, height, lanes)
+        events = found.events + FRAME * found.below.framed
+        side = found.lanes * found.card + found.settings + FRAME * found.beside
+        rows = [found.chart] if found.beside else [side, found.chart]
+        assert 2 + sum(rows) + found.table + events == height
+        assert not found.beside or side <= found.chart
+        assert found.chart == 0 or found.chart >= CHART
+        assert found.chart or height < 24, "a chart goes only on the smallest terminals"
+        assert found.lanes == lanes or lanes > 11
+        assert found.below.table or not found.beside, "no cost of a task"
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 5, 8, 12])
+async def test_every_size_shows_lanes_settings_costs_and_charts_without_truncated_text(lanes):
+    engines = TWELVE[:lanes]
+    names = [engine.name for engine in engines if engine.missing() is None and engine.name in COSTS]
+    async with stage(engines=engines, settings=Settings(workload=ON_SCREEN)) as s:
+        await s.switch_on(*names, tasks=10_000)
+        await s.run(20)
+        for size in SIZES:
+            await s.pilot.resize_terminal(*size)
+            found = layout(*size, lanes)
+            await s.sees("w ", "f refill", "t traced", "? help", "q quit")
+            assert not [line for line in s.lines() if "…" in line], size
+            for number, name in enumerate(names[: found.lanes], 1):
+                card = s.card(name)
+                assert f"{number} {name}" in s.text(card), (size, name)
+                assert "10 k" in s.text(card) or "10,000 live" in s.text(card), (size, name)
+                assert s.slider(name).size.width >= 8, (size, name)
+                cost = s.row(name) if found.below.table else s.text(card)
+                assert "B" in cost or "–" in cost, (size, name)
+            charts = [chart for chart in s.monitor.query(Chart) if chart.display and chart.size.height]
+            assert bool(charts) == bool(found.chart), size
+            assert all(chart.size.height >= CHART - FRAME for chart in charts), size
+
+
+async def test_a_card_shows_a_million_tasks_at_every_size():
+    async with stage(settings=Settings(workload=ON_SCREEN)) as s:
+        await s.switch_on("asyncio", "pool", tasks=1_000_000)
+        await s.run(30)
+        for size in SIZES:
+            await s.pilot.resize_terminal(*size)
+            await s.sees("? help")
+            for name in ("asyncio", "pool"):
+                text = s.text(s.card(name))
+                assert "…" not in text, size
+                assert "1,000,000 live" in text or "1 M" in text, (size, text)
+
+
+async def test_a_log_of_one_row_shows_the_beginning_of_the_last_event():
+    async with stage((60, 14), engines=TWELVE[:1]) as s:
+        for text in ("10,000 tasks live after 27.7 ms (1,150,000 a second)", "a long text " * 9):
+            s.lab.log("asyncio", text)
+            await s.run(1)
+            row = s.text(s.monitor.query_one(EventView))
+            assert f"asyncio {text[:24]}" in row
+            assert "(" not in row
+
+
+def places(s: Stage) -> dict[str, object]:
+    """Return the regions of everything on the screen, and the columns of the table's headings."""
+    lines = s.monitor.query_one(CostTable).render().plain.splitlines()
+    header = next(line for line in lines if COLUMNS[0].title in line and "/task" in line)
+    charts = [chart.region for chart in s.monitor.query(Chart) if chart.display and chart.size]
+    return {
+        **{card.id: (card.region, card.slider.region) for card in s.monitor.query(LaneCard)},
+        **{f"chart {number}": region for number, region in enumerate(charts, 1)},
+        **{kind.__name__: s.monitor.query_one(kind).region for kind in (CommonPanel, EventView, KeyBar)},
+        **{column.title: header.find(column.title) for column in COLUMNS},
+        "header": (s.monitor.query_one(CostTable).region, lines.index(header)),
+    }
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
+async def test_nothing_moves_whatever_key_is_pressed_or_lane_switched_on(size):
+    async with stage(size, settings=Settings(workload=ON_SCREEN)) as s:
+        before = places(s)
+        lanes = [str(number) for number in range(1, len(s.lab.lanes) + 1)]
+        pressed = [key for row in keys.MONITOR for key in row.keys.split(",") if key]
+        for key in [*(key for lane in lanes for key in (lane, "plus")), *pressed]:
+            if key in LEFT_OUT:
+                continue
+            await s.press(key)
+            if s.app.screen is not s.monitor:
+                await s.press("escape")
+            await s.run(1)
+            assert places(s) == before, key
+        for number in range(30):
+            s.lab.log("", f"event {number}")
+        await s.run(1)
+        assert places(s) == before, "a scrollbar"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
+async def test_unfolding_hosts_moves_only_what_more_lanes_need_and_folding_moves_it_back(size):
+    """A lane that is added needs a row in the list and in the table, which the charts have until then."""
+    members = [structs.replace(host, opener=print) for host in hosts(4)]
+    present = members[:2]
+    engines = [ENGINES_BY_NAME["asyncio"].on(host) for host in present]
+    async with stage(size, engines=engines, workers=HostWorkers(), cluster=lambda: present) as s:
+        await s.press("1", "plus")
+        await s.run(3)
+        before = places(s)
+        present.extend(members[2:])
+        await s.run(2)
+        await s.sees("asyncio × 4")
+        assert places(s) == before, "hosts that join an engine's row"
+        await s.press("h")
+        await s.run(1)
+        after = places(s)
+        kept = [name for name in before if name.startswith("chart ")]
+        assert [(before[name].x, before[name].width) for name in kept] == [
+            (after[name].x, after[name].width) for name in kept
+        ]
+        assert after["KeyBar"] == before["KeyBar"]
+        await s.press("h")
+        await s.run(1)
+        assert places(s) == before

@@ -1,0 +1,146 @@
+"""The screen of watched programs, with fake agents that report what the test sends."""
+
+from contextlib import asynccontextmanager
+
+from concwatch.commands.watch_session import asked_for_input
+from concwatch.protocol.agent_messages import AgentTick, WaitPlace, Waits
+from concwatch.protocol.messages import TracedLine, TracedLines
+from concwatch.ui.watch_app import WatchApp
+from concwatch.ui.widgets.group_table import GroupTable
+from concwatch.ui.widgets.process_list import ProcessList
+from tests.screen import Stage, Workers, running
+from tests.watch_driver import WatchBench
+
+
+class WatchStage(Stage):
+    """A running app, its pilot, and the processes behind it."""
+
+    def table(self):
+        return [line.plain.rstrip() for line in self.app.screen.query_one(GroupTable).rows(112)]
+
+    def groups(self):
+        return [line.strip("▌ ").split()[0] for line in self.table()[1:]]
+
+    def processes(self):
+        return [line.plain.rstrip() for line in self.app.screen.query_one(ProcessList).rows(36)]
+
+    async def advance(self, seconds=0.1):
+        self.bench.advance(seconds)
+        await self.settle()
+
+
+@asynccontextmanager
+async def stage(tmp_path, size=(120, 40), output=None):
+    bench = WatchBench()
+    first, second = bench.agent(40), bench.agent(41, "worker.py")
+    app = WatchApp(bench.watching, output, tmp_path)
+    async with running(app, size) as pilot:
+        for at in range(20):
+            first.report_groups(at / 2, fetch_page=(3, 10 * at), parse=1)
+            second.report_groups(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
+            bench.advance(0.1)
+        s = WatchStage(app, pilot, Workers(), None)
+        s.bench, s.first, s.second = bench, first, second
+        await s.settle()
+        yield s
+        app.exit()  # so that it stops stepping before its screen is removed
+
+
+async def test_processes_are_listed_below_their_total_and_a_selected_one_fills_the_table(tmp_path):
+    async with stage(tmp_path) as s:
+        assert s.processes()[0].split() == ["▌total", "of", "2", "8", "81", "MiB"]
+        assert s.processes()[1].split() == ["●", "app.py", "40", "4", "40", "MiB"]
+        heading, first, *_ = s.table()
+        assert heading.split()[:5] == ["group", "defined", "in", "▾", "live"]
+        assert first.split()[:3] == ["▌fetch_page", "srv/app.py:10", "7"]
+        assert s.groups() == ["fetch_page", "parse", "connect"]
+        await s.press("n", "n")
+        assert "CPython 3.11.7" in "\n".join(s.processes())
+        assert s.groups() == ["fetch_page", "connect"]
+        assert s.table()[1].split()[2] == "4"
+        await s.press("N", "N")
+        assert s.table()[1].split()[2] == "7"
+        for size in ((80, 24), (60, 14), (200, 60)):
+            await s.pilot.resize_terminal(*size)
+            await s.sees("app.py 40", "RSS")
+
+
+async def test_the_table_can_be_sorted_and_filtered_and_keeps_the_selected_group(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("down")
+        assert s.table()[2].startswith("▌parse")
+        await s.press("greater_than_sign")
+        assert "▾ created/s" in s.table()[0]
+        assert s.groups() == ["fetch_page", "connect", "parse"]
+        assert s.table()[3].startswith("▌parse")
+        table = s.app.screen.query_one(GroupTable)
+        heading = table.rows(table.content_size.width)[0].plain
+        await s.pilot.click(GroupTable, offset=(2 + heading.index("live"), 1))
+        assert "▾ live" in s.table()[0]
+        await s.press("slash", *"conn", "enter")
+        assert s.groups() == ["connect"]
+
+
+async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("enter")
+        for agent in (s.first, s.second):
+            assert ("waits", {"group": 1}) in agent.sent
+            agent.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
+        for _ in range(3):  # figures change at most four times a second
+            await s.advance()
+        assert s.table()[2].split()[:5] == ["↳", "6", "wait", "at", "srv/app.py:12"]
+        await s.press("enter", "x", "t")
+        assert [sent for sent in s.second.sent if sent[0] not in ("rate", "waits")] == [
+            ("outcomes", {"on": True}),
+            ("trace", {"on": True}),
+        ]
+        assert s.bench.texts()[-2:] == [": outcomes on", ": trace on"]
+
+
+async def test_the_programs_output_is_shown_without_control_sequences(tmp_path):
+    path = tmp_path / "output.log"
+    path.write_bytes(b"first line\n\x1b[31mred\x1b[0m\n")
+    async with stage(tmp_path, output=path) as s:
+        await s.press("o")
+        await s.sees("first line")
+        assert "\x1b" not in s.text()
+        await s.press("escape")
+        assert "first line" not in s.text()
+
+
+def test_a_debugger_s_prompt_at_the_end_of_the_output_is_noticed(tmp_path):
+    path = tmp_path / "output.log"
+    path.write_text("(Pdb) " + "later\n" * 1_000)
+    assert not asked_for_input(path)
+    path.write_text("later\n" * 1_000 + "(Pdb) \nbdb.BdbQuit\n")
+    assert asked_for_input(path)
+
+
+async def test_lines_that_hold_traced_memory_are_requested_and_shown(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("a")
+        await s.sees("nothing is traced")
+        await s.press("escape")
+        s.first.report(AgentTick(10.0, created=4, live=4, ended=0, since=0, scan_time=10.0, traced=9 << 20))
+        await s.advance()
+        await s.press("a")
+        assert ("lines", {}) in s.first.sent
+        assert ("lines", {}) not in s.second.sent
+        s.first.report(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
+        await s.advance(1.0)
+        await s.sees("/srv/cache.py:12", "8 MiB")
+
+
+async def test_a_selected_process_that_has_ended_shows_no_figures_of_now(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("n", "n")
+        await s.advance()
+        assert "worker.py" in "\n".join(s.processes())
+        before = s.table()[1].split()
+        assert before[2:4] != ["4", "–"]
+        s.bench.watching.lanes[1].end("exited with status 0", s.bench.now)
+        await s.advance(0.5)
+        await s.sees("tasks by function, when the process ended")
+        _, _, live, created, ended, *_ = s.table()[1].split()
+        assert (live, created, ended) == ("4", "–", "–")

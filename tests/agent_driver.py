@@ -244,14 +244,14 @@ class Monitor:
         eventually(lambda: all(process.closed for process in self.announced), "end of every connection")
         shutil.rmtree(self.folder)
 
-    def start(self, text, *arguments, python=sys.executable, watched=True, **variables):
-        """Start a program with pipes for its standard streams."""
+    def start(self, text, *arguments, python=sys.executable, watched=True, options=(), **variables):
+        """Start a program with pipes for its standard streams; ``options`` are the agent's."""
         script = Path(self.folder) / "program.py"
         script.write_text(text)
         env = {**os.environ, "PYTHONWARNINGS": "error", **variables}
         program = subprocess.Popen(
             [python, str(script), *arguments],
-            env=environment(self.address, env) if watched else env,
+            env=environment(self.address, env, options=options) if watched else env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

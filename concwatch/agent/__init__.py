@@ -49,7 +49,8 @@ Reports, agent to monitor
     ``pid``, ``ppid``  integers
     ``runtime``    ``"CPython 3.11.7"``
     ``flags``      list of strings, which of these are loaded: ``"asyncio"``, ``"uvloop 0.21.0"``,
-                   ``"trio 0.30.0"``, ``"free-threaded"``. Also in ``applied``
+                   ``"trio 0.30.0"``, ``"free-threaded"``,
+                   ``"blocks"`` if it looks for what blocks loops. Also in ``applied``
     ``can``        list of strings, which of the commands below it supports; never ``"target"``
     ``workloads``  an empty list
     ``started``    when the agent started, on its clock: another program of the same pid has another one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from time import monotonic, thread_time
 
-from .blocks import DEFAULT_AFTER, Blocks
+from .blocks import Blocks
 from .connection import Lost
 from .counting import COUNTS
 from .figures import Figures
@@ -57,6 +57,8 @@ MAX_UNSENT = 1_000
 LOOK_EARLY = 0.01
 """Seconds by which the loops are looked at early, while the thread is awake for something else."""
 
+FOR_EVER = float("inf")
+
 FAILED_INTERVAL = 1.0
 """Seconds until what blocks the loops is looked for again after that has failed."""
 
@@ -88,7 +90,8 @@ class AgentSession:
         self._requests: List[Iterator[None]] = []
         self._interval = 1 / MAX_HZ
         self._number = 0
-        self._due = self._blocks_due = self._tick_due = self._scan_due = self._slice_due = monotonic()
+        self._blocks_due = monotonic() if self._blocks.looks else FOR_EVER
+        self._due = self._tick_due = self._scan_due = self._slice_due = monotonic()
         self._tick_cost = 0.0
         self._jitter = 0.0
         self._pause_reported = False
@@ -106,7 +109,7 @@ class AgentSession:
         """Send ``ready``, and report over ``connection`` from now on."""
         self._connection = connection
         self._groups = ChangedGroups()
-        self._reported = {"name": name(), "flags": flags()}
+        self._reported = {"name": name(), "flags": self._flags()}
         self._tick_due = monotonic()
         connection.send(
             "ready",
@@ -116,6 +119,9 @@ class AgentSession:
             can=list(self._commands),
             workloads=[],
         )
+
+    def _flags(self) -> List[str]:
+        return [*flags(), "blocks"] if self._blocks.looks else flags()
 
     def step(self) -> float:
         """Do what is due, and return the seconds until the next step; raises `Lost`."""
@@ -193,7 +199,7 @@ class AgentSession:
         began = thread_time()
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
-        current = {"name": name(), "flags": flags()}
+        current = {"name": name(), "flags": self._flags()}
         fields.update({key: value for key, value in current.items() if self._reported[key] != value})
         self._reported = current
         self._connection.send("tick", **fields)
@@ -224,7 +230,7 @@ class AgentSession:
                     raise ValueError(f'unknown command "{command}": expected one of {expected}')
                 if not execute(fields):
                     seconds = monotonic() - arrived
-                    self._connection.send("applied", command=command, seconds=seconds, flags=flags())
+                    self._connection.send("applied", command=command, seconds=seconds, flags=self._flags())
             except Lost:
                 raise
             except Exception as error:  # whatever is wrong with a command, the monitor is told
@@ -294,13 +300,13 @@ def _is_exhausted(slices: Iterator[None]) -> bool:
     return True
 
 
-def _after(options: Collection[str]) -> float:
-    """Return the seconds after which a loop counts as blocked."""
+def _after(options: Collection[str]) -> Optional[float]:
+    """Return the seconds after which a loop counts as blocked; None if blocks are not looked for."""
     for option in options:
         name, _, value = option.partition(":")
         if name == "blocked-after":
             return float(value)
-    return DEFAULT_AFTER
+    return None
 
 
 def _flag(fields: Dict[str, Any], key: str) -> bool:

@@ -54,7 +54,7 @@ def watched(
         keep: whether the program continues when concwatch is killed; not on a remote host.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
-        blocked_after: the seconds after which an event loop counts as blocked; None for the agent's default.
+        blocked_after: the seconds after which an loop counts as blocked; None: blocks are not looked for.
         unblock: signals that are blocked here, and are not to be in the program; not on a remote host.
 
     Raises:

@@ -141,7 +141,7 @@ class WatchRecord:
             "missed": tick.missed if tick else None,
             "at_least": _at_least(lane),
             "lag_p99": lane.lags.quantile(0.99),
-            "blocked": round(lane.blocks.longest, 3) if tick else None,
+            "blocked": round(lane.blocks.longest, 3) if lane.ready and "blocks" in lane.ready.flags else None,
             "blocks": [place.as_json() for place in lane.blocks.ranked()],
             "gc_seconds": tick.gc if tick else None,
             "leaks": sum(group.leak for group in lane.groups.values())

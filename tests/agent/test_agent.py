@@ -456,7 +456,7 @@ async def main():
 
 @pytest.mark.parametrize("run", ["asyncio.run(main())", "import uvloop; uvloop.run(main())"])
 def test_what_blocks_a_loop_is_named(monitor, run):
-    program = monitor.start(BLOCKS + run)
+    program = monitor.start(BLOCKS + run, options=["blocked-after:0.1"])
     process = monitor.process()
     process.wait("block", lambda block: "count" in str(block.get("stack")) or block["cause"] == "stopped")
     blocks = [block for block in process.all("block") if block["ended"] and block["cause"] == "code"]
@@ -473,7 +473,7 @@ def test_what_blocks_a_loop_is_named(monitor, run):
 
 @oldest_and_newest
 def test_a_blocked_loop_is_told_on_every_python(monitor, python):
-    program = monitor.start(BLOCKS + "asyncio.run(main())", python=python)
+    program = monitor.start(BLOCKS + "asyncio.run(main())", python=python, options=["blocked-after:0.1"])
     process = monitor.process()
     process.wait("block", lambda block: block["cause"] in ("code", "stopped") and block["seconds"] >= 0.25)
     finish(program)
@@ -482,7 +482,7 @@ def test_a_blocked_loop_is_told_on_every_python(monitor, python):
 def test_a_longer_time_can_be_asked_for(monitor):
     program = monitor.start(
         BLOCKS.replace("crunch(0.3)", "crunch(0.3); crunch(0.7)") + "asyncio.run(main())",
-        CONCWATCH_AGENT_OPTIONS="blocked-after:0.6",
+        options=["blocked-after:0.6"],
     )
     process = monitor.process()
     assert process.wait("block")["seconds"] >= 0.6

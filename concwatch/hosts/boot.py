@@ -44,7 +44,9 @@ def main() -> None:
         sys.exit(0)  # the connection has closed
     # Not the working directory: a file there may have the name of a standard module.
     sys.path[:] = [folder for folder in sys.path if folder not in ("", ".")]
-    path, descriptor = archive_file(data)
+    import zlib
+
+    path, descriptor = archive_file(zlib.decompress(data))
     sys.path.insert(0, path)
     from concwatch.hosts.bridge import serve
 

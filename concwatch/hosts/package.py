@@ -33,16 +33,24 @@ def archive() -> bytes:
     import zipfile  # not at the top: it would delay the first frame
 
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as package:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as package:
         for path in _files():
             name = zipfile.ZipInfo(f"concwatch/{path.relative_to(PACKAGE)}", _TIMESTAMP)
-            package.writestr(name, path.read_bytes(), zipfile.ZIP_DEFLATED)
+            package.writestr(name, path.read_bytes())
     return out.getvalue()
 
 
 @cache
+def _compressed() -> bytes:
+    """Return the archive as it is sent: compressed as a whole, which takes a quarter less than file by file."""
+    import zlib
+
+    return zlib.compress(archive(), 9)
+
+
+@cache
 def _boot() -> bytes:
-    return f"size = {len(archive())}\n".encode() + (PACKAGE / "hosts" / "boot.py").read_bytes()
+    return f"size = {len(_compressed())}\n".encode() + (PACKAGE / "hosts" / "boot.py").read_bytes()
 
 
 def code() -> str:
@@ -56,4 +64,4 @@ def code() -> str:
 
 def payload() -> bytes:
     """Return what is written to standard input before the first line of the wire."""
-    return _boot() + archive()
+    return _boot() + _compressed()

@@ -120,7 +120,7 @@ def counting_trio(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def named_like(original: Any, function: Any) -> Callable[..., Any]:
-    """Give ``function`` the names and the docstring of the ``original`` that it calls, and return it."""
+    """Return ``function`` with the names and the docstring of the ``original`` that it calls."""
     for name in ("__name__", "__qualname__", "__doc__"):
         setattr(function, name, getattr(original, name, None) or getattr(function, name))
     function.__wrapped__ = original

@@ -168,7 +168,7 @@ class _Waits:
             coro = coro.cr_await
 
     def apply_limits(self) -> None:
-        """Give the tasks that were created by ``wait_for`` the timers of those that wait for them."""
+        """Set the timers of tasks that ``wait_for`` has created: those of the tasks that wait for them."""
         for number in self._untimed:
             self._add_timer(self._limits.get(number))
 

@@ -86,7 +86,10 @@ def title(text: str, short: str, names: Sequence[tuple[str, str]], width: int) -
 
 
 def distinct(names: Sequence[str], length: int) -> list[str]:
-    """Return the names shortened to ``length``, or to as much more as tells each apart from the others."""
+    """Return the names shortened to ``length``, or to as much more as tells each apart from the others.
+
+    A number is left out or kept whole: ``svc.py 1`` would be another process than ``svc.py 15543``.
+    """
     return list(_distinct(tuple(names), length))
 
 
@@ -97,4 +100,14 @@ def _distinct(names: tuple[str, ...], length: int) -> tuple[str, ...]:
         lengths = range(1, len(name))
         return next((n for n in lengths if not any(o.startswith(name[:n]) for o in others)), len(name))
 
-    return tuple(name[: max(length, least(name))].rstrip(" ,·") for name in names)
+    def cut(name: str) -> str:
+        needed = least(name)
+        end = max(length, needed)
+        number = next(
+            (found for found in re.finditer(r"\d+", name) if found.start() < end < found.end()), None
+        )
+        if number is not None:
+            end = number.start() if number.start() >= needed else number.end()
+        return name[:end].rstrip(" ,·")
+
+    return tuple(map(cut, names))

@@ -36,7 +36,7 @@ class EventCommand:
     """
 
     def __init__(self, command: str) -> None:
-        """Create what runs ``command``."""
+        """Prepare to run ``command``."""
         self._command = command
         self._watching: Watching | None = None
         self._waiting: deque[str] = deque(maxlen=MOST_WAITING)

@@ -20,8 +20,8 @@ class JsonEvents:
     """What happens in a watched program, as JSON objects of one line each.
 
     An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity`` and ``text``; a sample has
-    ``time``, ``process``, ``pid``, its ``state`` and the metrics `EXPORTED` by the
-    names of their fields, in bytes and seconds.
+    ``time``, ``process``, ``pid``, its ``state`` and the metrics that are `EXPORTED`, by name, in bytes and
+    seconds.
     """
 
     def __init__(self, watching: Watching) -> None:

@@ -1,10 +1,8 @@
 """The figures of a watched program as OpenMetrics, which Prometheus scrapes."""
 
-import contextlib
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -29,80 +27,67 @@ TIMEOUT = 5.0
 PROCESS_LABELS = ("process", "pid")
 FUNCTION_LABELS = ("function", "file", "line")
 
-
 UNITS = {BYTES: "bytes", SECONDS: "seconds"}
 """The units that OpenMetrics has in the names of metrics."""
 
 
-class FunctionFigures(NamedTuple):
-    """The tasks of one coroutine function in one process."""
-
-    live: int = 0
-    created: int = 0
-    ended: int = 0
-    left_over: int = 0
-    leaks: int = 0
-
-    def plus(self, other: "FunctionFigures") -> "FunctionFigures":
-        """Return the sums."""
-        return FunctionFigures(*(this + that for this, that in zip(self, other, strict=True)))
-
-
-FUNCTION_METRICS: Sequence[tuple[str, str, str, bool]] = (
-    ("live", "tasks", "Live tasks of a coroutine function.", False),
-    ("created", "tasks_created", "Tasks created of a coroutine function.", True),
-    ("ended", "tasks_ended", "Tasks of a coroutine function that have ended.", True),
-    ("left_over", "tasks_left_over", "Tasks that were pending when their main coroutine was done.", True),
-    ("leaks", "leaking_processes", "Processes in which the tasks of a coroutine function leak.", False),
-)
-
 Function = tuple[str, str, str]
+"""A coroutine function: its name, its file and its line."""
+
+COUNTERS: Mapping[str, str] = {
+    "tasks_created": "Tasks created of a coroutine function.",
+    "tasks_ended": "Tasks of a coroutine function that have ended.",
+    "tasks_left_over": "Tasks that were pending when their main coroutine was done.",
+}
+"""What a function's counters are, by name."""
+
+GAUGES: Mapping[str, str] = {
+    "tasks": "Live tasks of a coroutine function.",
+    "leaks": "Leaks of a coroutine function, one a process.",
+}
 
 
 class FunctionTotals:
-    """Sums over all processes by function, which never fall when processes end and their lanes are reused."""
+    """Sums over all processes by function. The counters never fall, whatever ends."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, float], Mapping[Function, FunctionFigures]] = {}
-        self._gone: dict[Function, FunctionFigures] = {}
-        self._labelled: dict[Function, None] = {}
+        self.counters: dict[str, Counter[Function]] = {name: Counter() for name in COUNTERS}
+        self.gauges: dict[str, Counter[Function]] = {}
+        self._last: dict[tuple[int, float, int], tuple[int, ...]] = {}
+        """The counts of each group at the last update, by its process and its number."""
+        self._ended: set[tuple[int, float]] = set()
+        """The ended processes whose last counts are included."""
+        self._labelled: set[Function] = set()
 
-    def update(self, lanes: Iterable[WatchedProcess]) -> Mapping[Function, FunctionFigures]:
-        """Return the figures by function: the first `MOST_FUNCTIONS`, and those of all others as `OTHER`."""
-        now = {(lane.pid, lane.began): self._of(lane) for lane in lanes}
-        for key, figures in self._known.items():
-            if key not in now:
-                _add(self._gone, {name: each._replace(live=0, leaks=0) for name, each in figures.items()})
-        self._known = now
-        totals = dict(self._gone)
-        for figures in now.values():
-            _add(totals, figures)
-        return totals
-
-    def _of(self, lane: WatchedProcess) -> Mapping[Function, FunctionFigures]:
-        found: dict[Function, FunctionFigures] = {}
-        for group in lane.groups.values():
-            report, alive = group.report, lane.alive
-            one = FunctionFigures(
-                report.live if alive else 0,
-                report.created,
-                report.ended,
-                report.left_over or 0,
-                int(group.leak and alive),
-            )
-            name, file, line = identity(report)
-            _add(found, {self._label((name, file, str(line))): one})
-        return found
+    def update(self, lanes: Iterable[WatchedProcess]) -> None:
+        """Add what has been counted since the last update, and sum up what is live."""
+        self.gauges = {name: Counter() for name in GAUGES}
+        last: dict[tuple[int, float, int], tuple[int, ...]] = {}
+        ended = set()
+        for lane in lanes:
+            process = lane.pid, lane.began
+            if not lane.alive:
+                ended.add(process)
+                if process in self._ended:
+                    continue
+            for number, group in lane.groups.items():
+                report = group.report
+                name, file, line = identity(report)
+                function = self._label((name, file, str(line)))
+                counts = report.created, report.ended, report.left_over or 0
+                before = self._last.get((*process, number), (0,) * len(counts))
+                for counter, now, then in zip(self.counters.values(), counts, before, strict=True):
+                    counter[function] += max(0, now - then)
+                last[(*process, number)] = counts
+                self.gauges["tasks"][function] += report.live if lane.alive else 0
+                self.gauges["leaks"][function] += group.leak and lane.alive
+        self._last, self._ended = last, ended
 
     def _label(self, function: Function) -> Function:
-        if function not in self._labelled and len(self._labelled) < MOST_FUNCTIONS:
-            self._labelled[function] = None
+        """Return a function if it is one of the first `MOST_FUNCTIONS`, else `OTHER`."""
+        if len(self._labelled) < MOST_FUNCTIONS:
+            self._labelled.add(function)
         return function if function in self._labelled else OTHER
-
-
-def _add(totals: dict[Function, FunctionFigures], figures: Mapping[Function, FunctionFigures]) -> None:
-    for function, each in figures.items():
-        totals[function] = totals[function].plus(each) if function in totals else each
 
 
 def _family(
@@ -155,8 +140,10 @@ class MetricsServer(Collector):
     def _update(self, snapshot: Snapshot) -> None:
         while self._requests:
             request = self._requests.popleft()
-            with contextlib.suppress(Exception):  # one that nobody waits for any more
+            try:
                 request.set_result(self._families(snapshot))
+            except Exception as error:  # the scrape fails, not the watching
+                request.set_exception(error)
 
     def _families(self, snapshot: Snapshot) -> list[Metric]:
         assert self._watching is not None
@@ -176,12 +163,13 @@ class MetricsServer(Collector):
                     pid = str(lane.status.pid)
                     family.add_metric((lane.name.removesuffix(f" {pid}"), pid), value)
             found.append(family)
-        totals = self._totals.update(self._watching.lanes)
-        for figure, name, meaning, counter in FUNCTION_METRICS:
-            family = _family(f"function_{name}", "", meaning, counter, FUNCTION_LABELS)
-            for function, figures in totals.items():
-                family.add_metric(function, getattr(figures, figure))
-            found.append(family)
+        self._totals.update(self._watching.lanes)
+        for meanings, totals in ((COUNTERS, self._totals.counters), (GAUGES, self._totals.gauges)):
+            for name, meaning in meanings.items():
+                family = _family(f"function_{name}", "", meaning, meanings is COUNTERS, FUNCTION_LABELS)
+                for function, value in totals[name].items():
+                    family.add_metric(function, value)
+                found.append(family)
         events = CounterMetricFamily("concwatch_events", "Events by kind.", labels=("kind",))
         kinds: Counter[str] = Counter(self._watching.events.kinds)
         for kind, count in sorted(kinds.items()):

@@ -1,10 +1,9 @@
 """What has blocked the event loops of a watched process, by place."""
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from concwatch.protocol.agent_messages import Block, StackFrame
+from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_seconds
 
 MAX_PLACES = 200
@@ -44,9 +43,9 @@ class BlockedPlace(Struct):
         """Return one sentence for a person."""
         place = CAUSES.get(self.cause, self.cause)
         if self.cause == "code":
-            place = f"{'in' if self.exact else 'at or before'} {self.function} ({self.where})"
+            place = f"{'in' if self.exact else 'at or before'} {self.function} ({short_place(self.where)})"
             if self.caller is not None:
-                place += f", called by {self.caller.in_} ({self.caller.where})"
+                place += f", called by {self.caller.in_} ({short_place(self.caller.where)})"
         times = (
             f"; {counted(self.count, 'time')}, {format_seconds(self.seconds)} in all"
             if self.count > 1
@@ -78,15 +77,15 @@ class BlockedPlaces:
         self._going: dict[int, tuple[BlockedPlace, float]] = {}
         """By number, of the blocks that go on: the place, and the seconds that are counted already."""
 
-    def add(self, block: Block, groups: Mapping[int, str]) -> str:
+    def add(self, block: Block, group: str) -> str:
         """Add a report; return the text of an event, or an empty string.
 
         Args:
             block: the agent's report.
-            groups: the names of the groups, by number.
+            group: the name of its group; empty if it is not known.
         """
         going = self._going.pop(block.block, None)
-        place, before = going or (self._place(block, groups), 0.0)
+        place, before = going or (self._place(block, group), 0.0)
         if place is None:
             return ""
         place.count += going is None
@@ -97,7 +96,7 @@ class BlockedPlaces:
             self._going[block.block] = place, block.seconds
         return place.text() if block.ended and place.count in DECADES else ""
 
-    def _place(self, block: Block, groups: Mapping[int, str]) -> BlockedPlace | None:
+    def _place(self, block: Block, group: str) -> BlockedPlace | None:
         at = block.own[0] if block.own else 0
         inner = block.stack[at] if at < len(block.stack) else StackFrame("", "")
         key = block.cause, inner.in_, inner.where
@@ -112,7 +111,7 @@ class BlockedPlaces:
                 inner.in_,
                 inner.where,
                 callers[0] if callers else None,
-                groups.get(-1 if block.group is None else block.group, ""),
+                group,
                 block.exact,
             ),
         )

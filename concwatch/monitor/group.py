@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Sequence
 
 from concwatch.monitor.group_status import GroupStatus
 from concwatch.monitor.growth import KEPT, WINDOW, GrowthMeter, trend
@@ -208,24 +209,27 @@ class Group:
     @property
     def _name(self) -> str:
         report = self.report
-        return f"{report.name} ({short_place(report.file)}:{report.line})" if report.file else report.name
+        return with_place(report.name, report.file, report.line)
 
     def leak_text(self) -> str:
         """Return what grows, how fast, and where most of its tasks wait."""
         live_grows = self.meter.leaks or not self.retained_meter.leaks
         growth = (self.meter if live_grows else self.retained_meter).growth
         what = "grows" if live_grows else "has finished tasks that are still referenced: grows"
-        rate = (
-            f" by {format_count(round(growth.per_minute))} a minute, "
-            f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}"
-            if growth
-            else ""
-        )
-        most = self.waits[0] if self.waits else None
-        waits = f"; {format_count(most.tasks)} wait at {short_place(most.where)}" if most else ""
-        return f"{self._name} {what}{rate}{waits}"
+        rate = growth.text(format_count) if growth else ""
+        return f"{self._name} {what}{rate}{most_wait_at(self.waits or ())}"
 
 
 def finite_rate(counter: Trailing) -> float | None:
     """Return the rate of a counter per second; None while it is not known."""
     return counter.rate if math.isfinite(counter.rate) else None
+
+
+def with_place(name: str, file: str, line: int) -> str:
+    """Return a function's name with where it is defined, if that is known: ``login (app/views.py:12)``."""
+    return f"{name} ({short_place(file)}:{line})" if file else name
+
+
+def most_wait_at(waits: Sequence[WaitPlace]) -> str:
+    """Return where most of them wait, to be added to a sentence; empty if that is not known."""
+    return f"; {format_count(waits[0].tasks)} wait at {short_place(waits[0].where)}" if waits else ""

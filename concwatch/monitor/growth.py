@@ -9,7 +9,7 @@ lifetime, is a second regressor beside time, and only growth that time alone exp
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from operator import mul
 
@@ -72,6 +72,11 @@ class Growth(Struct, frozen=True):
     per_minute: float
     low: float
     high: float
+
+    def text(self, form: Callable[[int], str]) -> str:
+        """Return it in words: " by 60 a minute, 95 % 58 to 62"; ``form`` formats each number."""
+        rate, low, high = (form(round(value)) for value in (self.per_minute, self.low, self.high))
+        return f" by {rate} a minute, 95 % {low} to {high}"
 
 
 class Window(Struct, frozen=True):

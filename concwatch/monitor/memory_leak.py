@@ -74,12 +74,7 @@ class MemoryLeakDetector:
 
     def _text(self) -> str:
         growth = self._memory.growth
-        rate = (
-            f" by {format_bytes(round(growth.per_minute * UNIT))} a minute, "
-            f"95 % {format_bytes(round(growth.low * UNIT))} to {format_bytes(round(growth.high * UNIT))}"
-            if growth
-            else ""
-        )
+        rate = growth.text(lambda units: format_bytes(units * UNIT)) if growth else ""
         also = self._growing()
         why = f"{also} grow too" if also else "something keeps references to what they created"
         return f"memory grows{rate}, while live tasks do not: {why}"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from concwatch.monitor.group import most_wait_at, with_place
 from concwatch.monitor.growth import Growth, GrowthMeter
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
 from concwatch.protocol.agent_messages import AgentTick, WaitPlace
-from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
 
 FILES = "open files and sockets"
@@ -48,8 +48,10 @@ class Resource:
         """Whether it has been reported to grow without end."""
         self.asked_at: float | None = None
         """When the agent was asked where the threads wait."""
-        self.waits: Sequence[WaitPlace] | None = None
-        """Where they waited then; None before the answer."""
+        self.answered = False
+        """Whether it has answered that."""
+        self.waits: Sequence[WaitPlace] = ()
+        """Where they waited then."""
         self._meter = GrowthMeter()
         self._risen = 0
         self._withdrawn = False
@@ -80,31 +82,25 @@ class Resource:
         if not self.grows or not self._meter.is_level:
             return False
         self.grows, self._withdrawn, self.asked_at = False, True, None
+        self.answered, self.waits = False, ()
         return True
 
     @property
     def label(self) -> str:
         """Its name, with the place of a thread's function."""
         report = self.report
-        name = report.name.removeprefix("__main__.")
-        return f"{name} ({short_place(report.file)}:{report.line})" if report.file else name
+        return with_place(report.name.removeprefix("__main__."), report.file, report.line)
 
     def text(self) -> str:
         """Return what grows and how fast, and where most of the threads wait."""
         report, growth = self.report, self.growth
-        rate = (
-            f" by {format_count(round(growth.per_minute))} a minute, "
-            f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}"
-            if growth
-            else ""
-        )
+        rate = growth.text(format_count) if growth else ""
         if report.kind == "jobs":
             jobs = "1 job waits" if report.count == 1 else f"{format_count(report.count)} jobs wait"
             return f"{report.name}: {jobs} for its {counted(report.threads, 'thread')}; the queue grows{rate}"
         if report.kind == "files":
             return f"{FILES} grow{rate}, to {format_count(report.count)}"
-        most = self.waits[0] if self.waits else None
-        waits = f"; {format_count(most.tasks)} wait at {short_place(most.where)}" if most else ""
+        waits = most_wait_at(self.waits)
         return f"{self.label}: threads grow{rate}, to {format_count(report.count)}{waits}"
 
 
@@ -156,7 +152,7 @@ class Resources:
         """Record where the threads of a target wait."""
         resource = self._found.get(("threads", name))
         if resource is not None:
-            resource.waits = waits
+            resource.answered, resource.waits = True, waits
 
     def growing(self) -> str:
         """Return the names of those that grow, for a sentence; empty if none does."""
@@ -174,9 +170,7 @@ def as_json(resource: Resource) -> Mapping[str, object]:
         **pool,
         "count": report.count,
         "peak": resource.peak,
-        "growth": {"per_minute": growth.per_minute, "low": growth.low, "high": growth.high}
-        if growth
-        else None,
+        "growth": structs.asdict(growth) if growth else None,
         "grows": resource.grows,
-        "waits": [{"where": place.where, "threads": place.tasks} for place in resource.waits or ()],
+        "waits": [{"where": wait.where, "threads": wait.tasks} for wait in resource.waits],
     }

@@ -220,8 +220,8 @@ class WatchedProcess:
                 case ThreadWaits():
                     self.resources.add_waits(arrival.name, arrival.waits)
                 case Block():
-                    names = {number: group.report.name for number, group in self.groups.items()}
-                    text = self.blocks.add(arrival, names)
+                    group = self.groups.get(-1 if arrival.group is None else arrival.group)
+                    text = self.blocks.add(arrival, group.report.name if group else "")
                     if text:
                         self._log_event(text, "warning", "block")
                 case TracedLines():
@@ -353,7 +353,7 @@ class WatchedProcess:
                 if one.report.kind == "threads" and one.asked_at is None:
                     one.asked_at = now
                     self.send("thread_waits", name=one.report.name)
-                elif one.asked_at is None or one.waits is not None or now >= one.asked_at + ANSWER_TIME:
+                elif one.asked_at is None or one.answered or now >= one.asked_at + ANSWER_TIME:
                     one.grows = True
                     self._log_event(one.text(), "warning", "leak")
 

@@ -6,8 +6,8 @@ from concwatch.protocol.agent_messages import Block, StackFrame
 
 STACK = (
     StackFrame("sleep", "/lib/time.py:3"),
-    StackFrame("hash_password", "app/auth.py:34"),
-    StackFrame("login", "app/v.py:12"),
+    StackFrame("hash_password", "/srv/app/auth.py:34"),
+    StackFrame("login", "/srv/app/v.py:12"),
 )
 
 
@@ -45,17 +45,17 @@ def test_without_a_sample_nothing_is_known():
 
 def test_a_place_is_told_once_and_then_counted():
     places = BlockedPlaces()
-    assert places.add(block(), {4: "login"}) == (
+    assert places.add(block(), "login") == (
         "loop 1 blocked for 300 ms in hash_password (app/auth.py:34), called by login (app/v.py:12)"
     )
-    assert [places.add(block(number), {}) for number in range(2, 10)] == [""] * 8
-    assert places.add(block(10, 0.5), {}).endswith("; 10 times, 3.2 s in all")
+    assert [places.add(block(number), "") for number in range(2, 10)] == [""] * 8
+    assert places.add(block(10, 0.5), "").endswith("; 10 times, 3.2 s in all")
     (row,) = places.ranked()
     assert row.as_json() | {"stack": None} == {
         "cause": "code",
         "loop": "loop 1",
         "function": "hash_password",
-        "where": "app/auth.py:34",
+        "where": "/srv/app/auth.py:34",
         "group": "login",
         "exact": True,
         "count": 10,
@@ -67,15 +67,15 @@ def test_a_place_is_told_once_and_then_counted():
 
 def test_a_block_that_goes_on_is_counted_once():
     places = BlockedPlaces()
-    assert not places.add(block(1, 1.0, ended=False), {})
-    assert not places.add(block(1, 2.0, ended=False), {})
+    assert not places.add(block(1, 1.0, ended=False), "")
+    assert not places.add(block(1, 2.0, ended=False), "")
     assert places.ranked()[0].seconds == 2.0
-    assert places.add(block(1, 2.5), {})
+    assert places.add(block(1, 2.5), "")
     assert (places.ranked()[0].count, places.longest) == (1, 2.5)
 
 
 def test_a_process_that_did_not_run_is_not_blocked_by_its_code():
     places = BlockedPlaces()
-    text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None), {})
+    text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None), "")
     assert text == "loop 1 blocked for 4 s while its process was stopped, or waited for a processor"
     assert places.longest == 0

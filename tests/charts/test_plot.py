@@ -11,7 +11,7 @@ from msgspec import structs
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from concwatch.charts.captions import short_label, short_value, title
+from concwatch.charts.captions import distinct, short_label, short_value, title
 from concwatch.charts.decimation import Memo, decimate, running_maximum
 from concwatch.charts.picture import LABEL_WIDTH, Grid, apart, compose
 from concwatch.charts.plot import Line, Plot
@@ -469,3 +469,16 @@ def test_a_painter_paints_what_has_changed_like_all(frames):
         if before is not None and before[0] == picture:
             assert all(one is other for one, other in zip(rows[:-1], before[1], strict=False))
         before = picture, rows
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["svc.py 15543"], ["svc.py"]),
+        (["svc.py 15543", "app.py 7"], ["svc.py", "app.py 7"]),
+        (["svc.py 15543", "svc.py 15544"], ["svc.py 15543", "svc.py 15544"]),
+        (["java-virtual"], ["java-vir"]),
+    ],
+)
+def test_a_number_in_a_shortened_name_is_left_out_or_kept_whole(names, expected):
+    assert distinct(names, 8) == expected

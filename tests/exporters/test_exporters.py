@@ -1,5 +1,6 @@
 """What a program that is left watched tells others: events as JSON lines, a command for each, OpenMetrics."""
 
+import contextlib
 import json
 import shutil
 import signal
@@ -122,7 +123,7 @@ def test_a_command_that_hangs_blocks_nothing_and_is_killed_at_the_end(bench, tmp
 
 @pytest.fixture
 def scrape(bench):
-    """Return a function that reads the metrics of ``bench`` as Prometheus does."""
+    """Return a function that reads the metrics of ``bench`` as Prometheus does; None if that fails."""
     server = MetricsServer("127.0.0.1", 0)
     server.observe(bench.watching)
 
@@ -130,15 +131,14 @@ def scrape(bench):
         found = []
 
         def request():
-            with urllib.request.urlopen(
-                urllib.request.Request(server.address, headers={"Accept": accept}), timeout=PATIENCE
-            ) as answer:
+            asked = urllib.request.Request(server.address, headers={"Accept": accept})
+            with contextlib.suppress(OSError), urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
                 found.append(answer.read().decode())
 
         thread = threading.Thread(target=request)
         thread.start()
         step_until(bench, lambda: not thread.is_alive(), "the metrics")
-        return found[0]
+        return found[0] if found else None
 
     yield read
     server.close()
@@ -186,6 +186,28 @@ def test_totals_of_functions_never_fall(bench, scrape):
     live = created.replace("_created_total", "")
     assert (before[created], before[live]) == (10, 3)
     assert (after[created], after[live]) == (11, 1)
+
+
+def test_a_process_that_ends_between_two_scrapes_is_counted_once(bench, scrape):
+    bench.first.report_groups(1.0, fetch=(3, 10))
+    scrape()
+    bench.first.report_groups(2.0, fetch=(2, 14))
+    bench.first.report(AgentEnd())
+    bench.advance()
+    bench.running.clear()
+    bench.advance(1.0)
+    function = '{file="/srv/app.py",function="fetch",line="10"}'
+    for _ in range(3):
+        found = samples_of(scrape())
+        assert found[f"concwatch_function_tasks_created_total{function}"] == 14
+        assert found.get(f"concwatch_function_tasks{function}", 0) == 0
+
+
+def test_a_scrape_that_fails_leaves_the_watching_alone(bench, scrape, monkeypatch):
+    monkeypatch.setattr("concwatch.exporters.openmetrics.FunctionTotals.update", lambda *_: 1 / 0)
+    assert scrape() is None
+    monkeypatch.undo()
+    assert "concwatch_processes 1.0" in scrape()
 
 
 @pytest.mark.real

@@ -9,9 +9,12 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.state import State
 from concwatch.ui.renderables.slider_bar import SliderBar
+from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
-from tests.screen import pilot_of
+from tests.screen import pilot_of, running, showing
 
 WIDTH = 34
 LEFT, TOP = 5, 2
@@ -273,3 +276,12 @@ async def test_the_slider_changes_with_colour_focus_and_theme():
         app.slider.color = ""
         await pilot.pause()
         assert colours()[0] not in ("#ff6b7a", light[2])
+
+
+@pytest.mark.parametrize("state", [State.STARTING, State.RUNNING])
+async def test_a_target_without_refill_is_finished_once_its_tasks_have_run(state):
+    card = LaneCard(None, 0, "asyncio", 8, 1_000, "#ffffff", False)
+    async with running(showing(card), (60, 10)):
+        sample = blank_sample(0, 1.0, live=0)
+        card.show(LaneSnapshot(EngineFacts("asyncio"), LaneStatus(state, target=10), sample), refill=False)
+        assert card.slider.finished is (state is State.RUNNING)

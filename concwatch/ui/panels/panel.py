@@ -35,7 +35,7 @@ class Panel:
         """Stop what `start` has started."""
 
     def place(self, found: Layout) -> None:
-        """Give the widgets their rows and columns."""
+        """Set the rows and columns of the widgets."""
 
     def show(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""

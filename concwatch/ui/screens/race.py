@@ -120,7 +120,7 @@ class RaceScreen(ReadDialog):
         self.set_interval(INTERVAL, self._show)
 
     def on_resize(self, _: Resize | None = None) -> None:
-        """Give the chart the rows that the table leaves, if they are enough."""
+        """Set the chart's height to what the table leaves; hide it if that is too little."""
         chart = self.query_one(Chart)
         rows = min(MOST_ROWS, self.app.size.height - OTHER_ROWS - len(self._race.engines))
         chart.display = rows >= CHART

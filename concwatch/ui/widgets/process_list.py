@@ -60,7 +60,7 @@ def _resource(one: ResourceStatus) -> tuple[str, str]:
         "jobs": f"{one.threads} threads · {count} queued",
         "files": count,
     }[one.kind]
-    grows = "" if one.per_minute is None else f" · +{format_count(round(one.per_minute))} a minute"
+    grows = "" if one.per_minute is None else f" · +{format_count(round(one.per_minute))}/min"
     return "open files" if one.kind == "files" else one.name.removeprefix("__main__."), f"{text}{grows}"
 
 

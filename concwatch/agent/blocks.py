@@ -155,10 +155,13 @@ class Blocks:
         # and keeps it from the loops meanwhile.
         ended = monotonic()
         waited = ended - now - (self._own - own)
+        return max(now + interval, ended + self.pause(ended, waited))
+
+    def pause(self, now: float, waited: float) -> float:
+        """Return the seconds for which the lock is left to others after a step that has waited for it."""
         if waited < LATE:
-            self._crowded_since = ended
-        crowded = ended - self._crowded_since > CROWDED_AFTER
-        return max(now + interval, ended + min(MAX_CROWDED, CROWDED * waited) if crowded else 0.0)
+            self._crowded_since = now
+        return min(MAX_CROWDED, CROWDED * waited) if now - self._crowded_since > CROWDED_AFTER else 0.0
 
     def _look(self, now: float, late: float) -> Tuple[Dict[int, StackSample], Set[int]]:
         """Return samples of the loops that are late, and which loops run something, by their keys.

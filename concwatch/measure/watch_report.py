@@ -1,13 +1,14 @@
 """The report on a watched program as a JSON object, and expectations about its figures."""
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
 
 from concwatch.measure.expect import MetricExpectation
-from concwatch.monitor.events import KINDS
+from concwatch.monitor.events import KINDS, WITHDRAWN
 from concwatch.monitor.group import Group
 from concwatch.monitor.resources import as_json
 from concwatch.monitor.snapshot import Snapshot
@@ -111,9 +112,9 @@ class WatchRecord:
         }
 
     def _event_counts(self) -> dict[str, int]:
-        """Return the events of each kind, also of those that are not kept; leaks without those withdrawn."""
-        counts: dict[str, int] = {kind: self._watching.events.kinds[kind] for kind in KINDS}
-        return {**counts, "leak": counts["leak"] - counts["leak_withdrawn"]}
+        """Return the events of each kind, also of those that are not kept, without those taken back."""
+        kinds: Counter[str] = Counter(self._watching.events.kinds)
+        return {kind: kinds[kind] - kinds[kind + WITHDRAWN] for kind in KINDS}
 
     def _process(self, lane: WatchedProcess, record: ProcessRecord) -> dict[str, Any]:
         tick = lane.tick

@@ -13,8 +13,22 @@ KEPT = 1_000
 
 Severity = Literal["info", "warning", "error"]
 
-Kind = Literal["", "agent", "ended", "leak", "leak_withdrawn", "left_over", "block", "memory", "export"]
+Kind = Literal[
+    "",
+    "agent",
+    "ended",
+    "leak",
+    "leak_withdrawn",
+    "left_over",
+    "block",
+    "memory",
+    "memory_withdrawn",
+    "export",
+]
 """What an event of a watched program is about; an empty string for anything else."""
+
+WITHDRAWN = "_withdrawn"
+"""How the kind ends of an event that takes back an earlier one."""
 
 KINDS: tuple[Kind, ...] = (
     "agent",
@@ -24,6 +38,7 @@ KINDS: tuple[Kind, ...] = (
     "left_over",
     "block",
     "memory",
+    "memory_withdrawn",
     "export",
 )
 """The kinds that reports count, without the empty one."""

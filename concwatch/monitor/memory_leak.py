@@ -60,7 +60,7 @@ class MemoryLeakDetector:
                 self._request_lines()
             if self._memory.is_level:
                 self._found, self._answers, self._request_due = False, 0, math.inf
-                self._log("memory no longer grows: not called a leak any more", "info", "memory")
+                self._log("memory no longer grows: not called a leak any more", "info", "memory_withdrawn")
         elif self._memory.leaks and not self._grows_with_tasks():
             self._found = True
             self._log(self._text(), "warning", "memory")
@@ -90,5 +90,4 @@ class MemoryLeakDetector:
                 f"{plain(short_place(line.file))}:{line.line} holds {format_bytes(line.bytes)}, "
                 f"{format_bytes(line.grown)} more than {BETWEEN:.0f} s ago",
                 "warning",
-                "memory",
             )

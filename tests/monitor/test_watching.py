@@ -5,7 +5,7 @@ import random
 import pytest
 
 from concwatch.links.link import Garbage
-from concwatch.measure.watch_report import WatchRecord
+from concwatch.measure.watch_report import WatchRecord, parse_watch_expectation
 from concwatch.monitor import watched_host as host
 from concwatch.monitor.group import GroupMemory
 from concwatch.monitor.growth import WINDOW
@@ -299,3 +299,19 @@ def test_a_leak_is_withdrawn_once_and_not_called_again_if_the_group_stays_level(
 
 def test_a_burst_of_ten_seconds_is_not_called_a_leak():
     assert leak_events(watch_a_group(120, lambda second: 40 * min(second, 10))) == []
+
+
+def test_an_event_that_was_taken_back_is_not_counted():
+    bench = WatchBench()
+    record = WatchRecord(bench.watching)
+    expectation = parse_watch_expectation("events.leak <= 0")
+
+    def verdict():
+        return expectation.judge(record.as_json([], 0, 1.0))
+
+    assert verdict().holds
+    bench.watching.log("app.py 40", "fetch grows", "warning", "leak")
+    assert (verdict().holds, verdict().measured, verdict().culprits) == (False, 1, "fetch grows")
+    bench.watching.log("app.py 40", "fetch no longer grows", kind="leak_withdrawn")
+    assert verdict().holds
+    assert record.as_json([], 0, 1.0)["event_counts"]["leak_withdrawn"] == 1

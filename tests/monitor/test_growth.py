@@ -116,7 +116,7 @@ class Detected:
     def __init__(self, seconds, rss, live, traced=False):
         self.events, self.requests = [], 0
         self.detector = MemoryLeakDetector(
-            lambda text, severity, kind: self.events.append((severity, text)), self.request
+            lambda text, severity, kind="": self.events.append((severity, text)), self.request
         )
         for tenth in range(seconds * 10):
             self.detector.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)

@@ -181,8 +181,9 @@ class Metric(Struct, frozen=True):
 
     def coarse_resolution(self, lane: "LaneSnapshot") -> float | None:
         """Return its resolution in its own unit if that is more than `COARSE` of the value, else None."""
-        value = self.value(lane)
-        resolution = self.resolution(lane) if self.resolution and value is not None else None
+        if self.resolution is None:
+            return None
+        value, resolution = self.value(lane), self.resolution(lane)
         return resolution if resolution and value is not None and resolution > COARSE * value else None
 
     def marks(self, lane: "LaneSnapshot") -> str:

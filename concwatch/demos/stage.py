@@ -31,7 +31,7 @@ The methods of a stage, each with await:
     choose("asyncio")             select a lane
     drag("asyncio", "10k")        drag a lane's slider to one of its stops
     until(condition, limit=30)    wait until a function of the lab returns true, at most 30 seconds;
-                                  text="..." describes it in the output, default is its source
+                                  text="tokio runs" describes it in the output
     caption("10,000 tasks")       show a text of one or two lines above the keys
     shot("held")                  take a picture of the screen; with chart="rss" a slide of that chart
     film()                        start the film here; without it, it starts with the first frame;
@@ -220,7 +220,7 @@ class Stage:
             if self._fit_question():
                 raise DemoFailed(self._fit_question())
 
-    async def until(self, condition: Condition, text: str = "a condition holds", limit: float = 30.0) -> None:
+    async def until(self, condition: Condition, limit: float = 30.0, text: str = "a condition holds") -> None:
         """Wait until a condition of the lab is true, at most ``limit`` seconds; ``text`` describes it."""
         with self._step(f"wait until {text}"):
             if not await self._wait(lambda: condition(self.lab), limit):

@@ -81,7 +81,7 @@ async def test_each_verb_acts_on_the_screen():
     async def script(stage):
         await stage.caption("Two  words")
         await stage.switch("asyncio")
-        await stage.until(lambda lab: stage.lane("asyncio").on, "asyncio runs")
+        await stage.until(lambda lab: stage.lane("asyncio").on, text="asyncio runs")
         await stage.drag("asyncio", "10k")
         await stage.until(lambda lab: lab.snapshot().lanes[2].live >= 10_000, text="ten thousand")
         await stage.shot("dragged")
@@ -161,7 +161,7 @@ def test_keys_become_terminal_events_and_unknown_ones_suggest_the_nearest():
 
 FAILING_STEPS = (
     (
-        lambda s: s.until(lambda lab: lab.lanes[2].live > 5, "five live", 0.1),
+        lambda s: s.until(lambda lab: lab.lanes[2].live > 5, 0.1, text="five live"),
         "until five live: not within 100 ms",
     ),
     (lambda s: s.until(lambda lab: s.lane("asyncoi").on, text="so"), 'wait until so: unknown lane "asyncoi"'),

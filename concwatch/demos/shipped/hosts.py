@@ -17,16 +17,18 @@ async def play(stage: Stage) -> None:
     await stage.press("t")
     await stage.type("w", "hold")
     await stage.press("1", "space")
-    await stage.until(lambda lab: all(lane.on for lane in lab.lanes), "eight lanes run")
+    await stage.until(lambda lab: all(lane.on for lane in lab.lanes), text="eight lanes run")
     await stage.film()
     await stage.caption("One slider: a million tasks, split by what each host can hold")
     await stage.type("enter", "1000000")
     await stage.until(
-        lambda lab: sum(lane.live for lane in lab.lanes) == 1_000_000, "a million tasks are live", limit=240
+        lambda lab: sum(lane.live for lane in lab.lanes) == 1_000_000,
+        text="a million tasks are live",
+        limit=240,
     )
     await stage.caption("Memory is the sum; what a task costs is the same everywhere")
     await stage.shot("million")
     await stage.press("h", "d")
     await stage.caption("Each host by itself")
-    await stage.until(lambda lab: stage.sees("web8"), "eight rows are shown")
+    await stage.until(lambda lab: stage.sees("web8"), text="eight rows are shown")
     await stage.shot("each")

@@ -10,21 +10,27 @@ WATCH = ("python", "orders.py")
 
 
 async def play(stage: Stage) -> None:
-    await stage.until(lambda watching: stage.sees("Orders.serve"), '"Orders.serve" is shown', limit=30)
+    await stage.until(lambda watching: stage.sees("Orders.serve"), text='"Orders.serve" is shown', limit=30)
     await stage.caption("concwatch watch -- python orders.py: memory climbs, and orders are served as ever")
-    await stage.until(lambda watching: watching.clock() - watching.began > 38, "38 s have passed", limit=60)
+    await stage.until(
+        lambda watching: watching.clock() - watching.began > 38, text="38 s have passed", limit=60
+    )
     await stage.film()
     await stage.until(
         lambda watching: any(lane.reported_leaks for lane in watching.lanes),
-        "a leak is called out",
+        text="a leak is called out",
         limit=120,
     )
     await stage.caption(
         "Called out: the coroutine whose tasks never end, how fast they grow, where they wait"
     )
-    await stage.until(lambda watching: stage.sees("▌confirm_later"), '"▌confirm_later" is shown', limit=30)
+    await stage.until(
+        lambda watching: stage.sees("▌confirm_later"), text='"▌confirm_later" is shown', limit=30
+    )
     await stage.press("enter")
-    await stage.until(lambda watching: stage.sees("wait at"), '"wait at" is shown', limit=30)
+    await stage.until(lambda watching: stage.sees("wait at"), text='"wait at" is shown', limit=30)
     await stage.caption("⏎ shows the line where its tasks wait: nobody will ever set that future")
-    await stage.until(lambda watching: watching.clock() - watching.began > 56, "56 s have passed", limit=30)
+    await stage.until(
+        lambda watching: watching.clock() - watching.began > 56, text="56 s have passed", limit=30
+    )
     await stage.shot("found")

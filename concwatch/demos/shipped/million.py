@@ -10,15 +10,15 @@ async def play(stage: Stage) -> None:
     await stage.press("t")
     await stage.type("w", "sleep:600")
     await stage.switch("asyncio")
-    await stage.until(lambda lab: stage.lane("asyncio").on, "asyncio runs")
+    await stage.until(lambda lab: stage.lane("asyncio").on, text="asyncio runs")
     await stage.caption("The slider's right end: a million tasks in one process, on one thread")
     await stage.drag("asyncio", "1M")
     await stage.until(
-        lambda lab: stage.lane("asyncio").live >= 1_000_000, "asyncio holds 1,000,000 tasks", limit=300
+        lambda lab: stage.lane("asyncio").live >= 1_000_000, text="asyncio holds 1,000,000 tasks", limit=300
     )
-    await stage.until(lambda lab: stage.lane("asyncio").settled, "asyncio has settled")
+    await stage.until(lambda lab: stage.lane("asyncio").settled, text="asyncio has settled")
     await stage.caption(
         "A million sleeping asyncio tasks; “in GC” is the garbage collector's share of the worker's life"
     )
-    await stage.until(lambda lab: stage.lane("asyncio").held(4), "asyncio has held its target for 4 s")
+    await stage.until(lambda lab: stage.lane("asyncio").held(4), text="asyncio has held its target for 4 s")
     await stage.shot("held")

@@ -12,17 +12,17 @@ async def play(stage: Stage) -> None:
     await stage.press("t")
     for engine in ENGINES:
         await stage.switch(engine)
-    await stage.until(lambda lab: all(stage.lane(engine).on for engine in ENGINES), "both lanes run")
+    await stage.until(lambda lab: all(stage.lane(engine).on for engine in ENGINES), text="both lanes run")
     await stage.caption("Drag a slider: 10,000 threads start")
     await stage.film(keys=True)
     await stage.drag("threads", "10k")
-    await stage.until(lambda lab: stage.lane("threads").settled, "threads have settled", limit=90)
+    await stage.until(lambda lab: stage.lane("threads").settled, text="threads have settled", limit=90)
     await stage.caption("The same for 10,000 asyncio tasks")
     await stage.drag("asyncio", "10k")
-    await stage.until(lambda lab: stage.lane("asyncio").settled, "asyncio has settled")
-    await stage.until(lambda lab: stage.sees("1 thread ="), "the sentence above the table is shown")
+    await stage.until(lambda lab: stage.lane("asyncio").settled, text="asyncio has settled")
+    await stage.until(lambda lab: stage.sees("1 thread ="), text="the sentence above the table is shown")
     await stage.caption(
         "On the curve, the higher line is the dearer task. Above the table: what one is worth in the other"
     )
-    await stage.until(lambda lab: stage.lane("asyncio").held(4), "asyncio has held its target for 4 s")
+    await stage.until(lambda lab: stage.lane("asyncio").held(4), text="asyncio has held its target for 4 s")
     await stage.shot("held")

@@ -26,14 +26,14 @@ async def play(stage: Stage) -> None:
         await stage.drag(name, "10k" if name == "threads" else "100k")
     for name in ENGINES:
         await settled(stage, name)
-    await stage.until(lambda lab: stage.lane("tokio").held(3), "tokio has held its target for 3 s")
+    await stage.until(lambda lab: stage.lane("tokio").held(3), text="tokio has held its target for 3 s")
     await stage.caption("RSS per task, and how many times the cheapest: the same sleep in every lane")
     await stage.shot("held")
 
 
 async def on(stage: Stage, name: str) -> None:
-    await stage.until(lambda lab: stage.lane(name).on, f"{name} runs", limit=300)
+    await stage.until(lambda lab: stage.lane(name).on, text=f"{name} runs", limit=300)
 
 
 async def settled(stage: Stage, name: str) -> None:
-    await stage.until(lambda lab: stage.lane(name).settled, f"{name} has settled", limit=120)
+    await stage.until(lambda lab: stage.lane(name).settled, text=f"{name} has settled", limit=120)

@@ -231,7 +231,7 @@ class LabelNames:
         lines = [line for line in plot.lines if line.name and not line.mark]
         names = list(dict.fromkeys([*plot.names, *(line.name for line in lines)]))
         numbers = [str(line.number) for line in lines if line.number]
-        room = LONGEST_NAME if columns >= NAMED_FROM else 0 if len(numbers) == len(lines) else 8
+        room = LONGEST_NAME if columns >= NAMED_FROM else 0 if len(numbers) == len(lines) else 10
         cut = distinct(names, room)
         width = max(map(cell_len, cut), default=0)
         self._texts = dict(zip(names, cut, strict=True)) if 0 < width <= room else {}

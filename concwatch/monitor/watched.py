@@ -143,6 +143,8 @@ class WatchedProcess:
 
     def connect(self, link: AgentLink, ready: AgentReady, now: float, name: str = "") -> None:
         """Observe the process through its agent; ``name`` replaces the name that the agent reports."""
+        if self._link is not None:
+            self.step(now)  # what the connection before has sent: that there was nothing to report so far
         self._link, self.ready, self._tick_at = link, ready, now
         self._lost_at = math.inf
         self.how, self.reason, self.state = "agent", "", State.RUNNING

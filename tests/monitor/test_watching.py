@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from concwatch.links.link import Garbage
+from concwatch.links.link import Ended, Garbage
 from concwatch.measure.watch_report import WatchRecord, parse_watch_expectation
 from concwatch.monitor import watched_host as host
 from concwatch.monitor.group import GroupMemory
@@ -14,6 +14,7 @@ from concwatch.monitor.state import State
 from concwatch.protocol.agent_messages import (
     AgentEnd,
     AgentTick,
+    AgentWaiting,
     GroupReport,
     Groups,
     LineCount,
@@ -22,7 +23,7 @@ from concwatch.protocol.agent_messages import (
     Waits,
 )
 from concwatch.ui.widgets.process_list import details
-from tests.watch_driver import WatchBench
+from tests.watch_driver import FakeAgent, WatchBench
 
 
 def test_a_process_whose_agent_connects_becomes_a_lane():
@@ -315,3 +316,14 @@ def test_an_event_that_was_taken_back_is_not_counted():
     bench.watching.log("app.py 40", "fetch no longer grows", kind="leak_withdrawn")
     assert verdict().holds
     assert record.as_json([], 0, 1.0)["event_counts"]["leak_withdrawn"] == 1
+
+
+def test_a_process_that_connects_again_at_once_is_announced_once():
+    bench = WatchBench()
+    first = FakeAgent(40)
+    first.report(AgentTick(1.0), AgentWaiting(), Ended("its agent's connection ended"))
+    bench.running.add(40)
+    bench.host.new += [first, FakeAgent(40)]
+    bench.advance()
+    assert len([text for text in bench.texts() if "watched: " in text]) == 1
+    assert bench.watching.lanes[0].how == "agent"

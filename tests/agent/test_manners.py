@@ -173,11 +173,15 @@ for _ in range(30):
 def test_short_children_that_exit_at_once_are_all_counted(monitor):
     finish(monitor.start(SHORT))
 
-    def counted():
-        return [process for process in monitor.processes if process.reports and process.closed]
+    def created():
+        return [
+            process.all("tick")[-1]["created"]
+            for process in monitor.processes
+            if process.closed and process.all("tick")
+        ]
 
-    eventually(lambda: len(counted()) >= 30, "all children")
-    assert [process.all("tick")[-1]["created"] for process in counted()].count(3) == 30
+    # The program itself creates none, and may end before the last child's report is read.
+    eventually(lambda: created().count(3) == 30, "all children")
 
 
 def test_a_signal_that_the_program_handles_ends_no_report(monitor):

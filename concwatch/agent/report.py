@@ -80,7 +80,11 @@ class ChangedGroups:
         changed: List[Dict[str, Any]] = []
         for group in shown:
             figures = {name: getattr(group, name) for name in names}
-            if group.reported is None and not any(figures.values()):  # a wrapper's, or counted but not found
+            if not group.reported and not any(figures.values()):  # a wrapper's, or counted but not found
+                continue
+            if group.reported is None and not (figures["live"] or figures["ended"] or last):
+                # Tasks of a wrapper that end just now: what they ran cannot be told, and they soon go.
+                group.reported = {}
                 continue
             if last or group.reported != figures:
                 changed.append(_group_fields(group, figures))

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from msgspec import Struct
 
 from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.series import Samples
 
 Point = tuple[float, float]
 """Live tasks, and bytes of RSS above those of the idle worker."""
@@ -23,14 +23,6 @@ FIRST = 10
 
 LEAST = 4096
 """Bytes below which memory is not drawn: one page."""
-
-
-class History(Protocol):
-    """A lane's series, as far as a curve reads it."""
-
-    def since(self, metric: str, start: float) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the times and values of a metric since ``start``, and the last one before it."""
-        ...
 
 
 class CostCurve:
@@ -78,14 +70,14 @@ class CostCurve:
             self.points[-1] = most, point[1]
 
 
-def cost_curve(series: History, idle: float, start: float = -math.inf) -> CostCurve:
+def cost_curve(series: Samples, idle: float, start: float = -math.inf) -> CostCurve:
     """Return the curve of a lane's samples since ``start``."""
     found = CostCurve(idle)
     found.extend(*_values(series, start))
     return found
 
 
-def _values(series: History, start: float) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
+def _values(series: Samples, start: float) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
     (times, live), (_, rss) = series.since("live", start), series.since("rss", start)
     first = 1 if len(times) and times[0] <= start else 0
     return times[first:], live[first:], rss[first:]
@@ -149,7 +141,7 @@ class CostCurves:
     def costs(
         self,
         lanes: Sequence[LaneSnapshot],
-        series: Sequence[History],
+        series: Sequence[Samples],
         now: float,
         held: Mapping[int, int] | None = None,
     ) -> list[LaneCost]:
@@ -166,7 +158,7 @@ class CostCurves:
             for number, (lane, samples) in enumerate(zip(lanes, series, strict=True))
         ]
 
-    def _extended(self, lane: LaneSnapshot, series: History, now: float) -> CostCurve | None:
+    def _extended(self, lane: LaneSnapshot, series: Samples, now: float) -> CostCurve | None:
         idle = lane.status.idle_rss
         until, found = self._curves.get(lane.name, (math.inf, None))
         if idle is None:

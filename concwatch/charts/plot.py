@@ -1,10 +1,9 @@
 """The data of one chart, for every painter: its lines, their decimation, and its y axis."""
 
 import math
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,6 +13,7 @@ from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
 from concwatch.charts.ticks import XTicks, age_ticks, size_ticks
+from concwatch.monitor.series import Samples
 from concwatch.monitor.unit import Unit
 from concwatch.protocol.units import format_count
 
@@ -26,19 +26,6 @@ LOWEST_SIZE, LEAST_SIZES = 0.99, 4.0
 
 AHEAD = 5
 """How many times the tasks that are live the axis reaches at least."""
-
-
-class Samples(Protocol):
-    """The interface of a lane's series, live or recorded; see `concwatch.monitor.series.Series`."""
-
-    @property
-    def band(self) -> "tuple[Samples, Samples] | None":
-        """The minimum and the maximum at the same times, of samples that combine several lanes."""
-        ...
-
-    def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Return the times and values of a metric since ``start``, and the last one before it."""
-        ...
 
 
 class LaneSeries(Struct, frozen=True):

@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from concwatch.charts.colors import lane_colors
 from concwatch.charts.cost import cost_curve, lane_cost
-from concwatch.charts.plot import LaneSeries, Line, Plot, Samples, make_plot
+from concwatch.charts.plot import LaneSeries, Line, Plot, make_plot
 from concwatch.charts.slide import Slide, conditions
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.charts.ticks import elapsed_ticks
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.series import CHARTED
+from concwatch.monitor.series import CHARTED, Samples
 from concwatch.protocol.text import plain
 from concwatch.recordings.recording import Recording
 

@@ -219,6 +219,9 @@ class Lab(Observable):
             settings=self.settings,
             machine=self.local.meter.snapshot(self.local.capacity.budget),
             hosts=tuple(filter(None, (host.status for host in self.hosts if host.present))),
+            series=tuple(lane.series for lane in self.lanes),
+            events=self.events,
+            marks=self.marks,
         )
 
     def _adopt_workload(self) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from msgspec import Meta, Struct, structs
 
 from concwatch.monitor.forecast import Fit
+from concwatch.monitor.settings import slider_end
 from concwatch.monitor.state import State
 from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES, Unit
 from concwatch.protocol.messages import BurstDone, TracedLines
@@ -554,11 +555,26 @@ class LaneSnapshot(Struct, frozen=True):
     """What a watched process holds besides its tasks."""
     lines: TracedLines | None = None
     """The lines of a watched process that hold traced memory; None until its agent has answered."""
+    combines: tuple[str, ...] = ()
+    """The names of the lanes that it combines; empty for one lane."""
+    recorded_end: Count = 0
+    """The largest target on its slider during the whole recording; 0 if it is live."""
 
     @property
     def name(self) -> str:
         """The name of its engine."""
         return self.engine.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its names in events and marks."""
+        return self.combines or (self.name,)
+
+    @property
+    def slider_end(self) -> int:
+        """The largest target on its slider."""
+        fits = self.status.fits if self.engine.threads and self.status.fits_wall else None
+        return self.recorded_end or slider_end(fits)
 
     @property
     def on(self) -> bool:

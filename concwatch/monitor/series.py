@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from math import inf, isnan, nan
 from statistics import median
+from typing import Protocol
 
 from concwatch.monitor.metrics import METRICS, Sample
 
@@ -25,6 +26,24 @@ BUCKET = 100
 
 COARSE = 18_000
 """Folded points kept: 25 hours at 10 Hz."""
+
+
+class Samples(Protocol):
+    """The samples of a lane, live or recorded, for those who read them."""
+
+    @property
+    def band(self) -> "tuple[Samples, Samples] | None":
+        """The minimum and the maximum at the same times, of samples that combine several lanes."""
+        ...
+
+    @property
+    def began(self) -> float:
+        """The time of the first sample, infinite before there is one."""
+        ...
+
+    def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
+        """Return the times and values of a metric since ``start``, and the last one before it."""
+        ...
 
 
 class Columns:

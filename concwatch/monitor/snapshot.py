@@ -1,12 +1,17 @@
 """A frozen snapshot of all lanes at one moment: what screens, recordings and measurements read.
 
 A recording stores the parts of a snapshot, so a snapshot read back from a file equals the original. Units are
-bytes and seconds; shares are between 0 and 1; None means unknown.
+bytes and seconds; shares are between 0 and 1; None means unknown. The history that is handed with a snapshot
+only grows: series and logs are appended to, and never change what they had.
 """
+
+from math import inf
 
 from msgspec import Struct
 
+from concwatch.monitor.events import Event, Log, Mark
 from concwatch.monitor.metrics import Count, EngineFacts, LaneSnapshot, LaneStatus, Sample
+from concwatch.monitor.series import Samples
 from concwatch.monitor.settings import Settings
 
 
@@ -56,6 +61,15 @@ class Snapshot(Struct, frozen=True):
     machine: Machine
     hosts: tuple[HostStatus, ...] = ()
     """The remote hosts that have answered."""
+    series: tuple[Samples, ...] = ()
+    """The samples of each lane so far, in the order of the lanes."""
+    events: Log[Event] = Log()
+    marks: Log[Mark] = Log()
+
+    @property
+    def began(self) -> float:
+        """The time of the first sample of any lane; infinity before there is one."""
+        return min((samples.began for samples in self.series), default=inf)
 
     @property
     def total_rss(self) -> int:

@@ -229,6 +229,9 @@ class Watching(Observable):
             settings=self.settings,
             machine=self.machine.snapshot(self._budget),
             hosts=self.host.hosts(self.machine.busy),
+            series=tuple(lane.series for lane in self.lanes),
+            events=self.events,
+            marks=self.marks,
         )
 
     def request_waits(self, count: int) -> None:

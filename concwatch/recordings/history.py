@@ -28,6 +28,8 @@ class RecordedSeries:
 
     band: None = None
     """Recorded lanes are never merged into a band."""
+    began = 0.0
+    """Times are in seconds since the beginning of the recording."""
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import starmap
 
 import msgspec
@@ -74,6 +75,13 @@ class RecordedLane:
         known = ("bytes_per_task", "fits", "fits_wall", "most_held", "missing")
         return LaneStatus(**{name: getattr(first, name) for name in known})
 
+    @cached_property
+    def slider_end(self) -> int:
+        """The right end of its slider, which includes every recorded target."""
+        changes = [self.state(0.0), *self.changes.entries]
+        fits = max(change.fits for change in changes) if self.engine.threads else None
+        return max(*(change.target for change in changes), slider_end(fits))
+
     def sample(self, at: float) -> Sample | None:
         """Return the newest sample at ``at`` of the worker that ran then, or None."""
         index = bisect_right(self.times, at) - 1
@@ -134,9 +142,10 @@ class Recording:
         lab = self._labs.at(at) or NO_LAB
         none = blank_sample(0, -math.inf)
         parts = [(lane.engine, lane.state(at), lane.sample(at) or none) for lane in self.lanes]
-        lanes = with_cheapest(parts)
-        if self.watched:
-            lanes = tuple(replace(lane, groups=self.groups(n, at)) for n, lane in enumerate(lanes))
+        lanes = tuple(
+            replace(lane, groups=self.groups(number, at), recorded_end=self.lanes[number].slider_end)
+            for number, lane in enumerate(with_cheapest(parts))
+        )
         return Snapshot(
             time=at,
             elapsed=at,
@@ -145,6 +154,9 @@ class Recording:
             lanes=lanes,
             settings=self._settings.at(at) or NO_SETTINGS,
             machine=self._own.at(at) or NO_MACHINE,
+            series=tuple(lane.series.until(at) for lane in self.lanes),
+            events=self.events(at),
+            marks=self.marks(at),
         )
 
     @property
@@ -157,10 +169,6 @@ class Recording:
         found = self._groups[lane].at(at) if lane in self._groups else None
         return found.groups if found else ()
 
-    def series_until(self, at: float) -> list[RecordedSeries]:
-        """Return the series of each lane up to ``at``."""
-        return [lane.series.until(at) for lane in self.lanes]
-
     def events(self, at: float) -> Log[Event]:
         """Return the event log at ``at``; numbers count from the beginning of the recording."""
         return HistoryLog(self._all_events, self._events.count(at))
@@ -168,10 +176,3 @@ class Recording:
     def marks(self, at: float) -> Log[Mark]:
         """Return the marks up to ``at``, in the order of their times."""
         return HistoryLog(self._all_marks, self._marks.count(at))
-
-    def largest_target(self, lane: int) -> int:
-        """Return the right end of a lane's slider, which includes every recorded target."""
-        recorded = self.lanes[lane]
-        changes = [recorded.state(0.0), *recorded.changes.entries]
-        fits = max(change.fits for change in changes) if recorded.engine.threads else None
-        return max(*(change.target for change in changes), slider_end(fits))

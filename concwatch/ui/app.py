@@ -101,12 +101,12 @@ class ConcwatchApp(LanesApp):
         self.lab = self._make_lab()
         self.recording.attach(self.lab)
         source, log_event = LabSource(self.lab), partial(self.lab.log, "")
-        lanes = LanePanel(source)
-        charts = ChartPanel(source, lanes, log_event)
-        costs = CostPanel(source, lanes, log_event)
+        lanes = LanePanel()
+        charts = ChartPanel(lanes, log_event)
+        costs = CostPanel(lanes, log_event)
         feed = LiveFeed(self.lab, source.by_row)
-        parts = Parts(StatusBar(), lanes, charts, [costs], EventPanel(source), feed)
-        screen = MonitorScreen(source, parts, self.size, HELP, self._status_text)
+        parts = Parts(StatusBar(), lanes, charts, [costs], EventPanel(), feed)
+        screen = MonitorScreen(source.snapshot, parts, self.size, HELP, self._status_text)
         lanes.controls = self.commands = LaneCommands(self.lab, source, screen, lanes)
         feed.rearrange = self.commands.update_rows
         screen.keyboard = keys.Keyboard(

@@ -163,7 +163,8 @@ class LaneRow:
         if len(lanes) == 1:
             return lanes[0]
         sample = combined_sample(_samples(lanes), number)
-        return LaneSnapshot(self.facts, combined_status(lanes), sample, lanes[0].cheapest)
+        names = tuple(lane.name for lane in lanes)
+        return LaneSnapshot(self.facts, combined_status(lanes), sample, lanes[0].cheapest, combines=names)
 
 
 def _samples(lanes: Sequence[LaneSnapshot]) -> list[Sample]:

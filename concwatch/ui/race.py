@@ -10,7 +10,7 @@ from concwatch.measure.measurement import measure
 from concwatch.measure.result import Plan, Result
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.series import Series
+from concwatch.monitor.series import Samples
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot
 
@@ -55,8 +55,9 @@ class Race:
         """Return what the chart of the cost draws of each engine so far."""
         if self.running is None or self._lab is None:
             return self._costs
-        [lane], series = self._lab.snapshot().lanes, self._lab.lanes[0].series
-        return {**self._costs, lane.name: self._curves.costs([lane], [series], lane.sample.time)[0]}
+        now = self._lab.snapshot()
+        [lane] = now.lanes
+        return {**self._costs, lane.name: self._curves.costs([lane], now.series, lane.sample.time)[0]}
 
     def start(self, monitor: Lab) -> None:
         """Start it in the background, once the lanes of the screen have been stopped."""
@@ -70,7 +71,7 @@ class Race:
                 self.running, self.progress = engine.name, "starting"
                 [result] = await measure(self._lab, [Plan(self.tasks, HOLD)], self._report)
                 self.results.append(result)
-                self._keep_cost(result, self._lab.lanes[0].series)
+                self._keep_cost(result, self._lab.snapshot().series[0])
         except Exception as error:  # shown, as it does not concern the monitor
             self.problem = " ".join(str(error).split()) or type(error).__name__
         finally:
@@ -79,7 +80,7 @@ class Race:
     def _report(self, _: str, text: str) -> None:
         self.progress = text
 
-    def _keep_cost(self, result: Result, series: Series) -> None:
+    def _keep_cost(self, result: Result, series: Samples) -> None:
         """Keep the curve of an engine that has been measured, with its most tasks as where it is."""
         held = result.held
         if held is not None and held.status.idle_rss is not None:

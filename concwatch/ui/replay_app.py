@@ -65,20 +65,20 @@ class ReplayApp(LanesApp):
         source = RecordingSource(recording, PlayHead(recording.duration, self._speed), self._clock)
         head = TransportPanel(source)
         bar = ReplayBar(plain(self._file), recorded_on(recording.header), missing_parts(recording))
-        events = EventPanel(source, EVENTS, EVENT_ROWS)
+        events = EventPanel(EVENTS, EVENT_ROWS)
         if recording.watched:
             processes = ProcessPanel()
-            groups, charts = GroupPanel(processes), ChartPanel(source, processes)
+            groups, charts = GroupPanel(processes), ChartPanel(processes)
             parts = Parts(bar, processes, charts, [groups], events, head)
-            screen = MonitorScreen(source, parts, self.size, Help("a recording of a program"))
+            screen = MonitorScreen(source.snapshot, parts, self.size, Help("a recording of a program"))
             screen.keyboard = keys.Keyboard(
                 keys.WATCH_REPLAY, keys.WatchReplayKeys(self, screen, charts, processes, groups, head)
             )
         else:
-            lanes = LanePanel(source, head.refuse)
-            costs, charts = CostPanel(source, lanes, table=RecordedCosts), ChartPanel(source, lanes)
+            lanes = LanePanel(head.refuse)
+            costs, charts = CostPanel(lanes, table=RecordedCosts), ChartPanel(lanes)
             parts = Parts(bar, lanes, charts, [costs], events, head)
-            screen = MonitorScreen(source, parts, self.size, Help("playing a recording"))
+            screen = MonitorScreen(source.snapshot, parts, self.size, Help("playing a recording"))
             screen.keyboard = keys.Keyboard(
                 keys.REPLAY, keys.ReplayKeys(self, screen, charts, lanes, costs, head)
             )

@@ -1,70 +1,23 @@
-"""The data behind a screen of lanes: live lanes or recorded ones."""
+"""The lanes of a lab as the rows of a screen."""
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from msgspec import structs
 
-from concwatch.charts.plot import Samples
 from concwatch.monitor.admission import Capacity
-from concwatch.monitor.events import Event, Log, Mark
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.series import Series
-from concwatch.monitor.settings import slider_end
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.lane_row import LaneRow
 
 
-class Source(Protocol):
-    """The lanes of a screen at its current moment, and their history."""
-
-    def snapshot(self) -> Snapshot:
-        """Return the lanes at the current moment."""
-        ...
-
-    def series(self) -> Sequence[Samples]:
-        """Return the series of each lane, in the order of the snapshot."""
-        ...
-
-    @property
-    def events(self) -> Log[Event]:
-        """The events up to the current moment."""
-        ...
-
-    @property
-    def marks(self) -> Log[Mark]:
-        """The commands and notes up to the current moment."""
-        ...
-
-    @property
-    def began(self) -> float:
-        """Time of the first sample, on the snapshot's clock; infinity before there is one."""
-        ...
-
-    def names(self, snapshot: Snapshot) -> Sequence[Sequence[str]]:
-        """Return for each lane of ``snapshot`` the names that it has in events and marks."""
-        ...
-
-
-class LaneSource(Source, Protocol):
-    """A source whose lanes have sliders."""
-
-    def largest_target(self, lane: int, view: LaneSnapshot) -> int:
-        """Return the largest target on the slider of lane number ``lane``, which is ``view`` now."""
-        ...
-
-
 class LabSource:
-    """The lanes of a lab as a `LaneSource`; an engine's lanes on several hosts are folded into one row."""
+    """Makes the snapshots of a screen from those of a lab: an engine's lanes on several hosts are one row."""
 
     def __init__(self, lab: Lab) -> None:
         """Create the source of ``lab``, which the caller runs."""
         self._lab = lab
-        self.events = lab.events
-        self.marks = lab.marks
         self.even = False
         """Whether targets are split evenly over hosts, instead of by what each can hold."""
         self.show_range = False
@@ -136,6 +89,7 @@ class LabSource:
                 row.snapshot(self._counted_once(row.lanes, by_lane), number)
                 for number, row in enumerate(self.rows)
             ),
+            series=tuple(row.spread if self.show_range else row.series for row in self.rows),
         )
 
     def _counted_once(
@@ -166,20 +120,3 @@ class LabSource:
         by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         for row in self._folded.values():
             row.update([by_lane[lane] for lane in row.lanes], snapshot.time)
-
-    def series(self) -> Sequence[Series]:
-        """Return the series of each row."""
-        return [row.spread if self.show_range else row.series for row in self.rows]
-
-    def names(self, snapshot: Snapshot) -> Sequence[Sequence[str]]:
-        """Return the names of the lanes of each row."""
-        return [[lane.engine.name for lane in row.lanes] for row in self.rows]
-
-    @property
-    def began(self) -> float:
-        """Time of the first sample of any worker; infinity before there is one."""
-        return min((lane.series.began for lane in self._lab.lanes), default=math.inf)
-
-    def largest_target(self, lane: int, view: LaneSnapshot) -> int:
-        """Return a million, or what the limits on threads allow on the hosts that have answered."""
-        return slider_end(view.status.fits if view.engine.threads and view.status.fits_wall else None)

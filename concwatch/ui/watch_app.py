@@ -23,7 +23,6 @@ from concwatch.ui.panels.processes import ProcessPanel
 from concwatch.ui.program_commands import ProgramCommands
 from concwatch.ui.screens.monitor import Help, MonitorScreen, Parts
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.ui.watch_source import WatchSource
 from concwatch.ui.widgets.status_bar import StatusBar
 
 if TYPE_CHECKING:
@@ -77,11 +76,11 @@ class WatchApp(LanesApp):
         """Create the screen of the program."""
         self.recording.attach(self._watching)
         watching = self._watching
-        source, processes = WatchSource(watching), ProcessPanel()
-        charts = ChartPanel(source, processes, partial(watching.log, ""))
+        processes = ProcessPanel()
+        charts = ChartPanel(processes, partial(watching.log, ""))
         groups = GroupPanel(processes, watching.request_waits_of)
-        parts = Parts(StatusBar(), processes, charts, [groups], EventPanel(source), LiveFeed(watching))
-        screen = MonitorScreen(source, parts, self.size, HELP, self._status_text)
+        parts = Parts(StatusBar(), processes, charts, [groups], EventPanel(), LiveFeed(watching))
+        screen = MonitorScreen(watching.snapshot, parts, self.size, HELP, self._status_text)
         program = ProgramCommands(watching, screen, self._output)
         screen.keyboard = keys.Keyboard(
             keys.WATCH, keys.WatchKeys(self, screen, charts, processes, groups, program)

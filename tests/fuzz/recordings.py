@@ -50,14 +50,14 @@ def show(recording: Recording) -> None:
     for at in (0.0, recording.duration / 2, recording.duration):
         view = recording.snapshot(at)
         assert len(view.lanes) == len(recording.lanes)
-        for series in recording.series_until(at):
+        for series in view.series:
             for metric in CHARTED:
                 series.since(metric, at / 2)
                 series.last(metric)
-        recording.events(at).since(0)
-        recording.marks(at).since(0)
-    for number, lane in enumerate(recording.lanes):
-        recording.largest_target(number)
+        view.events.since(0)
+        view.marks.since(0)
+        assert all(lane.slider_end for lane in view.lanes)
+    for lane in recording.lanes:
         assert len(list(lane.samples())) == len(lane)
     recorded_on(recording.header).encode(errors="replace")
     missing_parts(recording)

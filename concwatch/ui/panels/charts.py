@@ -12,9 +12,8 @@ from concwatch.charts.table import ON_SCREEN, WINDOWS, shortest_span
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import format_seconds
 from concwatch.ui.layout import Layout
-from concwatch.ui.mark_view import MarkView
+from concwatch.ui.mark_view import annotations, describe
 from concwatch.ui.panels.panel import Panel, SidePanel, log_nothing
-from concwatch.ui.source import Source
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import METRICS, ChartGrid
 
@@ -22,19 +21,15 @@ from concwatch.ui.widgets.chart_grid import METRICS, ChartGrid
 class ChartPanel(Panel):
     """Draws the series of the lanes, with the user's choice of time window, axes, pause and size."""
 
-    def __init__(
-        self, source: Source, side: SidePanel, log_event: Callable[[str], None] = log_nothing
-    ) -> None:
+    def __init__(self, side: SidePanel, log_event: Callable[[str], None] = log_nothing) -> None:
         """Create the panel.
 
         Args:
-            source: whose series to draw.
             side: the panel in which lanes are selected.
             log_event: logs what the user did.
         """
-        self._source, self._side, self._log_event = source, side, log_event
+        self._side, self._log_event = side, log_event
         self._grid = ChartGrid()
-        self._marks = MarkView(source)
         self._curves = CostCurves()
         self._memos: dict[str, dict[str, Memo]] = {}
         self._live: list[int] = []
@@ -65,17 +60,15 @@ class ChartPanel(Panel):
         """Draw the charts up to a snapshot, if they are not paused and an update is due."""
         if self.paused:
             return
-        seconds = self.window(snapshot.time - self._source.began)
+        seconds = self.window(snapshot.time - snapshot.began)
         if not self._grid.is_due(snapshot.time, seconds):
             return
         shown = self._lane_series(snapshot)
         theme, colors = self.screen.app.theme_variables, self.screen.colors_of(snapshot)
-        marks = self._marks.annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
+        marks = annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
         live = [lane.live for lane in snapshot.lanes]
         unchanged, self._live = live == self._live, live
-        self._grid.show(
-            shown, snapshot.time, seconds, marks, partial(self._marks.describe, snapshot), unchanged
-        )
+        self._grid.show(shown, snapshot.time, seconds, marks, partial(describe, snapshot), unchanged)
 
     def show_ghost(self) -> None:
         """Show on the chart of the cost where a lane would be whose slider is being dragged."""
@@ -83,7 +76,7 @@ class ChartPanel(Panel):
 
     def _lane_series(self, snapshot: Snapshot) -> list[LaneSeries]:
         """Return the lanes as the charts draw them."""
-        series, side = self._source.series(), self._side
+        series, side = snapshot.series, self._side
         costs = self._curves.costs(snapshot.lanes, series, snapshot.time, side.held())
         names = [
             f"{lane.name}, median" if samples.band else lane.name

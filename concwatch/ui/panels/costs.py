@@ -8,7 +8,6 @@ from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.layout import Layout
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.panels.panel import Panel, log_nothing
-from concwatch.ui.source import Source
 from concwatch.ui.widgets.cost_table import CostTable
 
 
@@ -17,7 +16,6 @@ class CostPanel(Panel):
 
     def __init__(
         self,
-        source: Source,
         lanes: LanePanel,
         log_event: Callable[[str], None] = log_nothing,
         table: type[CostTable] = CostTable,
@@ -25,12 +23,11 @@ class CostPanel(Panel):
         """Create the panel.
 
         Args:
-            source: whose lanes to show.
             lanes: the panel with the selected lane.
             log_event: logs what the user did.
             table: the class of the table.
         """
-        self._source, self._lanes, self._log_event = source, lanes, log_event
+        self._lanes, self._log_event = lanes, log_event
         self._table = table(self.sort_by)
         self._baseline: Snapshot | None = None
 
@@ -56,5 +53,5 @@ class CostPanel(Panel):
 
     def toggle_baseline(self) -> None:
         """Set the current figures as the baseline, or remove the baseline."""
-        self._baseline = self._source.snapshot() if self._baseline is None else None
+        self._baseline = self.screen.snapshot if self._baseline is None else None
         self._log_event("baseline set" if self._baseline else "baseline removed")

@@ -7,22 +7,20 @@ from textual.widget import Widget
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.layout import FRAME, Layout
 from concwatch.ui.panels.panel import Panel
-from concwatch.ui.source import Source
 from concwatch.ui.widgets.event_view import SHOWN, EventView
 
 
 class EventPanel(Panel):
     """Shows the last events."""
 
-    def __init__(self, source: Source, most: int = SHOWN, rows: int | None = None) -> None:
+    def __init__(self, most: int = SHOWN, rows: int | None = None) -> None:
         """Create the panel.
 
         Args:
-            source: whose events to show.
             most: the maximum number of events.
             rows: a fixed number of rows; None for as many as the events need.
         """
-        self._source, self._most = source, most
+        self._most = most
         self._view = EventView(rows)
         self._shown = -1
 
@@ -33,7 +31,7 @@ class EventPanel(Panel):
     @property
     def new(self) -> bool:
         """Whether there are events that are not shown."""
-        return self._shown != self._source.events.count
+        return self._shown != self.screen.snapshot.events.count
 
     def place(self, found: Layout) -> None:
         """Set the height, or leave the events out."""
@@ -42,9 +40,9 @@ class EventPanel(Panel):
 
     def show(self, snapshot: Snapshot) -> None:
         """Show the last events, if there are new ones."""
-        if self.new:
-            self._shown = self._source.events.count
-            events = self._source.events.since(max(0, self._shown - self._most))
+        if self._shown != snapshot.events.count:
+            self._shown = snapshot.events.count
+            events = snapshot.events.since(max(0, self._shown - self._most))
             self._view.show(events, self.screen.colors_of(snapshot))
 
     def redraw(self) -> None:

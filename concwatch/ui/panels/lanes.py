@@ -8,7 +8,6 @@ from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import format_bytes
 from concwatch.ui.layout import Layout
 from concwatch.ui.panels.panel import SidePanel
-from concwatch.ui.source import LaneSource
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.lane_card import LaneCard, LaneControls, RecordedCard
 from concwatch.ui.widgets.sidebar import Sidebar
@@ -21,14 +20,13 @@ NAME_CELLS = 8
 class LanePanel(SidePanel):
     """Shows a card for each lane, of which one is selected, and the common settings."""
 
-    def __init__(self, source: LaneSource, refuse: Callable[[], object] | None = None) -> None:
+    def __init__(self, refuse: Callable[[], object] | None = None) -> None:
         """Create the panel.
 
         Args:
-            source: the lanes.
             refuse: notifies that nothing can be changed; None if `controls` will be set.
         """
-        self._source, self._refuse = source, refuse
+        self._refuse = refuse
         self.controls: LaneControls | None = None
         """What changes the lanes; None if nothing does."""
         self._side = Sidebar(id="side")
@@ -53,8 +51,7 @@ class LanePanel(SidePanel):
         name_width = max([NAME_CELLS, *(len(lane.name) + 1 + (len(lanes) > 9) for lane in lanes)])
         cards = []
         for index, (lane, color) in enumerate(zip(lanes, colors, strict=True)):
-            maximum = self._source.largest_target(index, lane)
-            rest = (index, lane.name, name_width, maximum, color, index == self._selected)
+            rest = (index, lane.name, name_width, lane.slider_end, color, index == self._selected)
             cards.append(
                 LaneCard(self.controls, *rest)
                 if self._refuse is None
@@ -67,10 +64,10 @@ class LanePanel(SidePanel):
         return self.screen.keyboard.press(key) if self._refuse is None else self._refuse()
 
     async def replace(self, selected: int) -> None:
-        """Replace the cards after the lanes of the source have changed, and select lane ``selected``."""
+        """Replace the cards after the lanes have changed, and select lane ``selected``."""
         async with self.screen.rearranging():
             await self._side.query(LaneCard).remove()
-            self.screen.use_lanes(self._source.snapshot())
+            self.screen.use_other_lanes()
             self._selected = selected
             self._cards = self._new_cards()
             await self._side.mount_all(self._cards, before=0)
@@ -128,8 +125,8 @@ class LanePanel(SidePanel):
 
     def show(self, snapshot: Snapshot) -> None:
         """Update the cards, the settings, and the total memory."""
-        for index, (card, lane) in enumerate(zip(self._cards, snapshot.lanes, strict=True)):
-            card.show(lane, snapshot.settings.refill, self._source.largest_target(index, lane))
+        for card, lane in zip(self._cards, snapshot.lanes, strict=True):
+            card.show(lane, snapshot.settings.refill, lane.slider_end)
         self._settings.show(snapshot)
         used, allowed = format_bytes(snapshot.total_rss), format_bytes(snapshot.budget)
         self._side.set_subtitle(f"memory: {used} of {allowed}")

@@ -19,7 +19,6 @@ from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
 from concwatch.ui.screens.base import PrestyledScreen, is_exiting
-from concwatch.ui.source import Source
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.slider import Slider
@@ -80,7 +79,7 @@ class MonitorScreen(PrestyledScreen[None]):
 
     def __init__(
         self,
-        source: Source,
+        read: Callable[[], Snapshot],
         parts: Parts,
         size: Size,
         help: Help,
@@ -89,19 +88,19 @@ class MonitorScreen(PrestyledScreen[None]):
         """Create the screen; its ``keyboard`` is set before it is shown.
 
         Args:
-            source: what to show.
+            read: returns the snapshot of the current moment.
             parts: what the screen is composed of.
             size: the terminal's initial size, in cells.
             help: what the help says besides the keys.
             status_text: returns what else is running, for the status bar.
         """
         super().__init__(size)
-        self._source, self._parts, self._help = source, parts, help
+        self._read, self._parts, self._help = read, parts, help
         self._status_text = status_text
         self.side, self.charts = parts.side, parts.charts
         for panel in parts.panels:
             panel.screen = self
-        self.snapshot = source.snapshot()
+        self.snapshot = read()
         """The snapshot that is shown."""
         self.lane_colors: list[str] = []
         """The colour of each lane, which depends on the theme."""
@@ -173,9 +172,9 @@ class MonitorScreen(PrestyledScreen[None]):
         self._place_widgets(self.size)
         self._redraw()
 
-    def use_lanes(self, snapshot: Snapshot) -> None:
-        """Use the lanes of ``snapshot``, which are others than before."""
-        self.snapshot = snapshot
+    def use_other_lanes(self) -> None:
+        """Read the current snapshot, whose lanes are others than before."""
+        self.snapshot = self._read()
         self.charts.reset()
         self._choose_colors()
 
@@ -185,8 +184,8 @@ class MonitorScreen(PrestyledScreen[None]):
 
     def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
         """Return the colour of each name in events and marks."""
-        named = zip(self._source.names(snapshot), self.lane_colors, strict=True)
-        return {name: color for names, color in named for name in names}
+        named = zip(snapshot.lanes, self.lane_colors, strict=True)
+        return {name: color for lane, color in named for name in lane.names}
 
     def apply_theme(self) -> None:
         """Choose the colours again after the theme has changed."""
@@ -232,10 +231,10 @@ class MonitorScreen(PrestyledScreen[None]):
         self.show_snapshot()
 
     def show_snapshot(self, snapshot: Snapshot | None = None) -> None:
-        """Show a snapshot, or the current one of the source."""
+        """Show a snapshot, or the current one."""
         if is_exiting(self.app) or self._rearranging:
             return
-        self.snapshot = snapshot = snapshot or self._source.snapshot()
+        self.snapshot = snapshot = snapshot or self._read()
         if len(self.lane_colors) != len(snapshot.lanes):
             self._choose_colors()
         self._parts.status.show(snapshot, self.charts.paused, self._status_text())

@@ -11,6 +11,7 @@ from concwatch.hosts.host import Host
 from concwatch.links.link import Link
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.fleet import Fleet, Reconnect
+from concwatch.monitor.forecast import Forecast
 from concwatch.monitor.host_lanes import INTERVAL, HostLanes, LocalMachine
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.observable import Observable
@@ -122,6 +123,10 @@ class Lab(Observable):
         if tasks:
             self.check_page()
         lane.set_target(tasks, admission.grantable(lane, tasks))
+
+    def forecast(self, lane: Lane, tasks: int) -> Forecast:
+        """Return what a lane would use with a target of ``tasks``, compared with what its host has."""
+        return self.host_of(lane).capacity.forecast(lane, tasks)
 
     def trim(self, lane: Lane) -> None:
         """Request that a lane's worker return free memory to the system."""

@@ -8,13 +8,14 @@ from concwatch.monitor.events import NOTE
 from concwatch.monitor.forecast import Forecast
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.pages import read_workload
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.monitor.user_source import why_not_found
 from concwatch.protocol.units import format_clock, format_count, parse_count
 from concwatch.protocol.workloads import FORMS, USER
 from concwatch.protocol.workloads import parse as parse_workload
-from concwatch.ui.lane_row import LaneRow
+from concwatch.ui.lane_row import split
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import forecast as target_text
@@ -55,37 +56,39 @@ class LaneCommands:
         self._lanes = lanes
         self._asking = False
 
-    def _row(self, lane: int | None = None) -> LaneRow:
-        return self._source.rows[self._lanes.selected if lane is None else lane]
+    def _number(self, lane: int | None) -> int:
+        return self._lanes.selected if lane is None else lane
+
+    def _row(self, lane: int | None = None) -> LaneSnapshot:
+        return self._source.snapshot().lanes[self._number(lane)]
 
     def toggle_lane(self, lane: int | None = None) -> None:
         """Switch a lane on or off."""
-        row = self._row(lane)
-        broken = [each for each in row.lanes if each.state.broken]
-        on = not row.on or bool(broken)
-        for each in broken if row.on and broken else row.lanes:
-            self._lab.switch(each, on)
+        lanes = self._source.lanes(self._number(lane))
+        broken = [each for each, now in lanes.items() if now.status.state.broken]
+        running = any(now.on for now in lanes.values())
+        for each in broken if running and broken else lanes:
+            self._lab.switch(each, not running or bool(broken))
 
     def set_target(self, tasks: int, lane: int | None = None) -> None:
         """Set the target of a lane; if it will not fit, ask the user first."""
-        row, tasks = self._row(lane), min(tasks, LARGEST_TARGET)
-        shares = row.split(tasks, self._source.fits)
-        for each, share in shares.items():
-            capacity = self._lab.host_of(each).capacity
+        lanes, tasks = self._source.lanes(self._number(lane)), min(tasks, LARGEST_TARGET)
+        shares = split(tasks, [*lanes.values()], self._source.even)
+        for (each, now), share in zip(lanes.items(), shares, strict=True):
             # With several hosts, or one that has not answered yet, admission control there limits the growth.
-            can_ask = len(shares) == 1 and capacity.budget.known
-            grows = share > each.target.tasks and not each.missing
-            forecast = capacity.forecast(each, share) if grows and can_ask else None
+            can_ask = len(shares) == 1 and now.status.fits_wall
+            grows = share > now.status.target and not now.status.missing
+            forecast = self._lab.forecast(each, share) if grows and can_ask else None
             if forecast is None or forecast.fits:
                 self._lab.set_target(each, share)
             elif not self._asking:
-                self._ask_whether_to_start(each, forecast)
+                self._ask_whether_to_start(each, forecast, now.status.target)
 
     def change_target(self, by: int, lane: int | None = None) -> None:
         """Change the target of a lane by a number of tasks."""
-        self.set_target(max(0, self._row(lane).target + by), lane)
+        self.set_target(max(0, self._row(lane).status.target + by), lane)
 
-    def _ask_whether_to_start(self, lane: Lane, forecast: Forecast) -> None:
+    def _ask_whether_to_start(self, lane: Lane, forecast: Forecast, current: int) -> None:
         """Ask whether to set a target that will not fit; the current target stays until then."""
         from concwatch.ui.screens.fit_dialog import FitDialog  # not needed for the first frame
 
@@ -96,16 +99,17 @@ class LaneCommands:
                 self._screen.show_snapshot()
 
         self._asking = True  # more keys may arrive before the dialog is shown
-        self._screen.app.push_screen(FitDialog(lane.engine.name, forecast, lane.target.tasks), on_result)
+        self._screen.app.push_screen(FitDialog(lane.engine.name, forecast, current), on_result)
 
     def ask_target(self, lane: int | None = None) -> None:
         """Ask for the target of a lane."""
-        index = self._lanes.selected if lane is None else lane
+        index = self._number(lane)
+        row = self._row(lane)
 
         self._screen.ask(
             lambda tasks: self.set_target(tasks, index),
-            f"number of tasks: {self._row(index).name}",
-            str(self._row(index).target),
+            f"number of tasks: {row.name}",
+            str(row.status.target),
             lambda text: parse_count(text, LARGEST_TARGET),
             lambda tasks: target_text(self._screen.snapshot.lanes[index], tasks, why=True),
         )
@@ -115,12 +119,12 @@ class LaneCommands:
         row = self._row()
         if self._lab.settings.refill:
             self._screen.notify("tasks that end are already replaced; f turns refill off", severity="warning")
-        elif row.asked:
-            self.set_target(row.asked)
+        elif row.status.asked:
+            self.set_target(row.status.asked)
 
     def trim(self) -> None:
         """Collect garbage in the selected lane and return memory to the system."""
-        for lane in self._row().lanes:
+        for lane in self._source.lanes(self._lanes.selected):
             self._lab.trim(lane)
 
     def explain(self) -> None:
@@ -130,11 +134,8 @@ class LaneCommands:
         from concwatch.monitor.engine_notes import engine_notes
         from concwatch.ui.screens.help import ReadDialog  # not needed for the first frame
 
-        lane = self._row().lanes[0]
-        ready = lane.stats.ready
-        runtime = (
-            f"{ready.runtime}{''.join(f' · {flag}' for flag in lane.stats.flags)}" if ready else "not running"
-        )
+        lane, now = next(iter(self._source.lanes(self._lanes.selected).items()))
+        runtime = " · ".join((now.status.runtime or "not running", *now.status.flags))
         text = Content.assemble(
             (lane.engine.task, "bold"), "\n", (runtime, "$accent"), "\n\n", engine_notes(lane.engine)
         )
@@ -163,11 +164,11 @@ class LaneCommands:
     def toggle_even(self) -> None:
         """Switch between splitting targets evenly over hosts and by what each can hold."""
         self._source.even = not self._source.even
-        split = "evenly" if self._source.even else "by what each host can hold"
-        self._lab.log("", f"targets are divided over hosts {split}")
+        how = "evenly" if self._source.even else "by what each host can hold"
+        self._lab.log("", f"targets are divided over hosts {how}")
         row = self._row()
-        if len(row.lanes) > 1 and row.target:
-            self.set_target(row.target)
+        if row.combines and row.status.target:
+            self.set_target(row.status.target)
 
     def stop_all(self) -> None:
         """Switch every lane off."""

@@ -5,9 +5,18 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import COMBINED, Combine, LaneSnapshot, LaneStatus, Sample, blank_sample
-from concwatch.monitor.series import Series, Spread
+from concwatch.monitor.catalog import ON
+from concwatch.monitor.metrics import (
+    COMBINED,
+    Combine,
+    EngineFacts,
+    LaneSnapshot,
+    LaneStatus,
+    Sample,
+    blank_sample,
+)
+from concwatch.monitor.series import Samples, Series, Spread
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import PENDING, State
 
 _COMBINE: Mapping[Combine, Callable[[Sequence[Any]], Any]] = {
@@ -78,93 +87,76 @@ def _same(values: Sequence[Any]) -> Any:
     return known[0] if known and all(value == known[0] for value in known) else None
 
 
-class LaneRow:
-    """One lane, or several that are controlled as one."""
+def split(tasks: int, lanes: Sequence[LaneSnapshot], even: bool = False) -> list[int]:
+    """Split ``tasks`` over lanes, evenly or in proportion to what fits there.
 
-    def __init__(self, lanes: Sequence[Lane], even: Callable[[], bool] = lambda: False) -> None:
-        """Combine ``lanes`` of one engine; ``even`` returns whether a target is split evenly."""
-        self.lanes = lanes
-        first = lanes[0].facts
-        self.own_name = lanes[0].engine.own_name
-        several = len(lanes) > 1
-        name = f"{self.own_name} × {len(lanes)}"
-        self.facts = structs.replace(first, name=name, host="") if several else first
-        self.series = Series() if several else lanes[0].series
-        """The combined samples."""
-        self.spread = Spread() if several else self.series
-        """The median, minimum and maximum of the lanes."""
-        self._even = even
+    A lane whose host has not answered yet gets the mean share. Lanes that have failed or are lost get none
+    unless all have.
+    """
+    parts = [lane.status for lane in lanes]
+    able = [not (part.state.broken or part.missing) for part in parts]
+    if not any(able):
+        able = [True] * len(parts)
+    known = [part.fits for part, can in zip(parts, able, strict=True) if can and part.fits_wall]
+    mean = round(sum(known) / len(known)) if known else 1
+    weights = [
+        can * (1 if even else part.fits if part.fits_wall else mean)
+        for part, can in zip(parts, able, strict=True)
+    ]
+    if not any(weights):
+        weights = [int(can) for can in able]
+    shares, left, rest = [], tasks, sum(weights)
+    for weight in weights:
+        share = round(left * weight / rest) if rest else 0
+        shares.append(share)
+        left, rest = left - share, rest - weight
+    return shares
+
+
+class LaneRow:
+    """One lane, or several that are shown and controlled as one."""
+
+    def __init__(self, numbers: Sequence[int], first: EngineFacts) -> None:
+        """Combine lanes of one engine: their numbers among all lanes, and the facts of the first."""
+        self.numbers = numbers
+        self.own_name = first.name.partition(ON)[0]
+        name = f"{self.own_name} × {len(numbers)}"
+        self._facts = structs.replace(first, name=name, host="") if self._several else first
+        self._sum, self._spread = Series(), Spread()
         self._updated_at = 0.0
 
-    def with_lanes(self, lanes: Sequence[Lane]) -> "LaneRow":
+    @property
+    def _several(self) -> bool:
+        return len(self.numbers) > 1
+
+    def with_lanes(self, numbers: Sequence[int], first: EngineFacts) -> "LaneRow":
         """Return a row of other lanes of the same engine, with the combined samples so far."""
-        row = LaneRow(lanes, self._even)
-        if len(lanes) > 1 and len(self.lanes) > 1:
-            row.series, row.spread, row._updated_at = self.series, self.spread, self._updated_at
+        row = LaneRow(numbers, first)
+        if row._several and self._several:
+            row._sum, row._spread, row._updated_at = self._sum, self._spread, self._updated_at
         return row
 
-    @property
-    def name(self) -> str:
-        """The name of the lane, or of the engine with the number of hosts."""
-        return self.facts.name
-
-    @property
-    def on(self) -> bool:
-        """Whether any of its lanes is on."""
-        return any(lane.on for lane in self.lanes)
-
-    @property
-    def target(self) -> int:
-        """The target of its workers together."""
-        return sum(lane.target.tasks for lane in self.lanes)
-
-    @property
-    def asked(self) -> int:
-        """The target that was requested last."""
-        return sum(lane.target.asked for lane in self.lanes)
-
-    @property
-    def missing(self) -> str | None:
-        """Why none of its lanes can run; None if one may."""
-        reasons = [lane.missing for lane in self.lanes]
-        return None if None in reasons else reasons[0]
-
-    def split(self, tasks: int, fits: Callable[[Lane], int | None]) -> Mapping[Lane, int]:
-        """Split ``tasks`` over the lanes, evenly or in proportion to what ``fits`` returns for each.
-
-        A lane whose host has not answered yet, for which it returns None, gets the mean share.
-        Lanes that have failed or are lost get none unless all have.
-        """
-        able = [lane for lane in self.lanes if not (lane.state.broken or lane.missing)] or list(self.lanes)
-        found = [1 if self._even() else fits(lane) for lane in able]
-        known = [weight for weight in found if weight is not None]
-        mean = round(sum(known) / len(known)) if known else 1
-        weights = [mean if weight is None else weight for weight in found]
-        if not any(weights):
-            weights = [1] * len(able)
-        shares: dict[Lane, int] = dict.fromkeys(self.lanes, 0)
-        left, rest = tasks, sum(weights)
-        for lane, weight in zip(able, weights, strict=True):
-            shares[lane] = round(left * weight / rest) if rest else 0
-            left, rest = left - shares[lane], rest - weight
-        return shares
+    def series(self, snapshot: Snapshot, show_range: bool = False) -> Samples:
+        """Return the samples of its lane, or the sum of its lanes' or their median and range."""
+        if not self._several:
+            return snapshot.series[self.numbers[0]]
+        return self._spread if show_range else self._sum
 
     def update(self, lanes: Sequence[LaneSnapshot], time: float) -> None:
-        """Add the combined sample of the lanes, if one of them was sampled at ``time``."""
+        """Add the combined sample of its lanes, if one of them was sampled at ``time``."""
         new = time > self._updated_at and any(lane.sample.time == time for lane in lanes)
-        if isinstance(self.spread, Spread) and new:
+        if self._several and new:
             self._updated_at = time
             samples = _samples(lanes)
-            self.series.append(structs.replace(combined_sample(samples, 0), time=time))
-            self.spread.add(samples, time)
+            self._sum.append(structs.replace(combined_sample(samples, 0), time=time))
+            self._spread.add(samples, time)
 
     def snapshot(self, lanes: Sequence[LaneSnapshot], number: int) -> LaneSnapshot:
-        """Return the combined snapshot, as number ``number`` of a screen."""
-        if len(lanes) == 1:
+        """Return the combined snapshot of its lanes, as number ``number`` of a screen."""
+        if not self._several:
             return lanes[0]
-        sample = combined_sample(_samples(lanes), number)
-        names = tuple(lane.name for lane in lanes)
-        return LaneSnapshot(self.facts, combined_status(lanes), sample, lanes[0].cheapest, combines=names)
+        sample, names = combined_sample(_samples(lanes), number), tuple(lane.name for lane in lanes)
+        return LaneSnapshot(self._facts, combined_status(lanes), sample, lanes[0].cheapest, combines=names)
 
 
 def _samples(lanes: Sequence[LaneSnapshot]) -> list[Sample]:

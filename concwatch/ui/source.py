@@ -23,7 +23,7 @@ class LabSource:
         self.show_range = False
         """Whether the charts of a folded row show median and range of its lanes, instead of their sum."""
         self._folded: dict[str, LaneRow] = {}
-        self._single: dict[Lane, LaneRow] = {}
+        self._single: dict[int, LaneRow] = {}
         self._unfolded: set[str] = set()
         self._revision = -1
         self.rows: Sequence[LaneRow] = ()
@@ -38,12 +38,14 @@ class LabSource:
         groups: dict[str, list[Lane]] = {}
         for lane in self._lab.lanes:
             groups.setdefault(lane.engine.own_name, []).append(lane)
+        single = {}
         for name, lanes in groups.items():
             present = [lane for lane in lanes if self._lab.host_of(lane).present] or lanes
-            row = self._folded.get(name)
-            self._folded[name] = row.with_lanes(present) if row else LaneRow(present, lambda: self.even)
-        lanes = [lane for row in self._folded.values() for lane in row.lanes]
-        self._single = {lane: self._single.get(lane) or LaneRow([lane]) for lane in lanes}
+            row, parts = self._folded.get(name), ([lane.number for lane in present], present[0].facts)
+            self._folded[name] = row.with_lanes(*parts) if row else LaneRow(*parts)
+            for lane in present:
+                single[lane.number] = self._single.get(lane.number) or LaneRow([lane.number], lane.facts)
+        self._single = single
         self._arrange()
         if self.folds and self._record not in self._lab.observers:
             self._lab.observers.append(self._record)
@@ -52,7 +54,7 @@ class LabSource:
     def _arrange(self) -> None:
         rows: list[LaneRow] = []
         for row in self._folded.values():
-            rows += [self._single[lane] for lane in row.lanes] if row.own_name in self._unfolded else [row]
+            rows += [self._single[lane] for lane in row.numbers] if row.own_name in self._unfolded else [row]
         self.rows = rows
 
     @property
@@ -67,11 +69,6 @@ class LabSource:
         self._arrange()
         return next(number for number, each in enumerate(self.rows) if each.own_name == name)
 
-    def fits(self, lane: Lane) -> int | None:
-        """Return how many tasks a lane can hold; None before its host has answered."""
-        capacity = self._lab.host_of(lane).capacity
-        return capacity.fit(lane).tasks if capacity.budget.known else None
-
     def snapshot(self) -> Snapshot:
         """Return the current state of the rows."""
         return self.by_row(self._lab.snapshot())
@@ -82,34 +79,32 @@ class LabSource:
             return snapshot
         if len(snapshot.lanes) < len(self._lab.lanes):  # outdated: lanes have been added since
             snapshot = self._lab.snapshot()
-        by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         return structs.replace(
             snapshot,
             lanes=tuple(
-                row.snapshot(self._counted_once(row.lanes, by_lane), number)
+                row.snapshot(self._counted_once(row.numbers, snapshot.lanes), number)
                 for number, row in enumerate(self.rows)
             ),
-            series=tuple(row.spread if self.show_range else row.series for row in self.rows),
+            series=tuple(row.series(snapshot, self.show_range) for row in self.rows),
         )
 
-    def _counted_once(
-        self, lanes: Sequence[Lane], by_lane: Mapping[Lane, LaneSnapshot]
-    ) -> list[LaneSnapshot]:
+    def _counted_once(self, numbers: Sequence[int], lanes: Sequence[LaneSnapshot]) -> list[LaneSnapshot]:
         """Return the lanes of a row, adapted where several are on one machine.
 
         Only the first there has tasks that fit, and the cores that one uses are not used by others.
         """
-        machines: dict[Capacity, list[Lane]] = {}
-        for lane in lanes:
-            machines.setdefault(self._lab.host_of(lane).capacity, []).append(lane)
+        hosts = {number: self._lab.host_of(self._lab.lanes[number]) for number in numbers}
+        machines: dict[Capacity, list[int]] = {}
+        for number in numbers:
+            machines.setdefault(hosts[number].capacity, []).append(number)
         parts = []
-        for lane in lanes:
-            part, host = by_lane[lane], self._lab.host_of(lane)
+        for number in numbers:
+            part, host = lanes[number], hosts[number]
             first, *_ = together = machines[host.capacity]
-            if lane is not first:
+            if number != first:
                 part = structs.replace(part, status=structs.replace(part.status, fits=0))
             if len(together) > 1 and part.sample.others:
-                used = sum(by_lane[each].sample.cpu or 0.0 for each in together if each is not lane)
+                used = sum(lanes[each].sample.cpu or 0.0 for each in together if each != number)
                 others = max(0.0, part.sample.others - used / host.meter.cores)
                 part = structs.replace(part, sample=structs.replace(part.sample, others=others))
             parts.append(part)
@@ -117,6 +112,10 @@ class LabSource:
 
     def _record(self, snapshot: Snapshot) -> None:
         """Add a snapshot of the lab to the series of the folded rows."""
-        by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         for row in self._folded.values():
-            row.update([by_lane[lane] for lane in row.lanes], snapshot.time)
+            row.update([snapshot.lanes[number] for number in row.numbers], snapshot.time)
+
+    def lanes(self, row: int) -> Mapping[Lane, LaneSnapshot]:
+        """Return the lanes of a row, as the lab takes them in commands, with their current snapshots."""
+        now = self._lab.snapshot().lanes
+        return {self._lab.lanes[number]: now[number] for number in self.rows[row].numbers}

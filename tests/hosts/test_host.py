@@ -26,7 +26,7 @@ from concwatch.hosts.link import BridgeProgram, is_static
 from concwatch.links.fake import FakeLink
 from concwatch.links.link import Ended, Noise
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.metrics import blank_sample
+from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.state import State
 from concwatch.protocol.messages import Building, Built, HostFigures, LimitFigures, Ready
 from concwatch.runtimes.building import build
@@ -36,7 +36,7 @@ from concwatch.runtimes.tool import Tool
 from concwatch.system import process
 from concwatch.system.proc import LINUX, busy_seconds, process_figures
 from concwatch.system.process import Sampler
-from concwatch.ui.lane_row import LaneRow, combined_sample
+from concwatch.ui.lane_row import LaneRow, combined_sample, split
 from concwatch.ui.source import LabSource
 from tests.command_line import invoke, refused
 from tests.fake_hosts import figures
@@ -279,37 +279,41 @@ def test_a_lost_lane_reconnects_with_increasing_delays():
 # Rows of several lanes.
 
 
+def fitting(tasks):
+    """Return a lane in which so many tasks fit; None for one whose host has not answered."""
+    status = LaneStatus() if tasks is None else LaneStatus(fits=tasks, fits_wall="memory budget")
+    return LaneSnapshot(EngineFacts("asyncio"), status, blank_sample(0, 0.0))
+
+
 @given(st.integers(0, 1_000_000), st.lists(st.integers(0, 10_000_000), min_size=1, max_size=8), st.booleans())
 def test_the_shares_of_a_split_target_add_up_and_follow_the_weights(tasks, fits, even):
-    lanes = bench(*(Host(f"h{number}", ("env",)) for number in range(len(fits)))).lab.lanes
-    weights = dict(zip(lanes, fits, strict=True))
-    shares = LaneRow(lanes, lambda: even).split(tasks, weights.__getitem__)
-    assert sum(shares.values()) == tasks
-    assert all(share >= 0 for share in shares.values())
+    shares = split(tasks, [fitting(each) for each in fits], even)
+    assert sum(shares) == tasks
+    assert all(share >= 0 for share in shares)
     whole = sum(fits)
     if even or not whole:
-        assert max(shares.values()) - min(shares.values()) <= 1
+        assert max(shares) - min(shares) <= 1
     else:
-        assert all(abs(shares[lane] - tasks * size / whole) <= len(fits) for lane, size in weights.items())
+        found = zip(shares, fits, strict=True)
+        assert all(abs(share - tasks * size / whole) <= len(fits) for share, size in found)
 
 
 def test_a_host_that_has_not_answered_gets_the_mean_share():
-    lanes = bench(WEB1, WEB2, Host("web3", ("env",))).lab.lanes
-    shares = LaneRow(lanes).split(1_000, dict(zip(lanes, (100, None, 300), strict=True)).__getitem__)
-    assert [*shares.values()] == [167, 333, 500]
-    assert [*LaneRow(lanes).split(3, lambda lane: None).values()] == [1, 1, 1]
+    assert split(1_000, [fitting(100), fitting(None), fitting(300)]) == [167, 333, 500]
+    assert split(3, 3 * [fitting(None)]) == [1, 1, 1]
 
 
 def test_a_lost_host_gets_no_tasks_while_others_can_run_them():
     made = bench(WEB1, WEB2)
-    row = LaneRow(made.lab.lanes)
-    for lane, tasks in row.split(1_000, lambda lane: 1).items():
-        made.lab.set_target(lane, tasks)
-    made.until(lambda: sum(lane.live for lane in row.lanes) == 1_000)
+    lanes = made.lab.lanes
+    for lane in lanes:
+        made.lab.set_target(lane, 500)
+    made.until(lambda: sum(lane.live for lane in lanes) == 1_000)
     made.opened[0].disconnect()
     made.pass_(1)
-    assert [*row.split(1_000, lambda lane: 1).values()] == [0, 1_000]
-    snapshot = row.snapshot(made.lab.snapshot(made.now).lanes, 0)
+    now = made.lab.snapshot(made.now).lanes
+    assert split(1_000, now) == [0, 1_000]
+    snapshot = LaneRow([0, 1], lanes[0].facts).snapshot(now, 0)
     assert (snapshot.status.state, snapshot.status.wall) == (State.RUNNING, "without web1")
 
 
@@ -328,22 +332,24 @@ def test_a_combined_sample_has_sums_maxima_and_means_per_task():
 
 def test_a_combined_row_records_sums_and_the_range_of_retained_memory():
     made = bench(WEB1, WEB2)
-    row = LaneRow(made.lab.lanes)
-    made.lab.observers.append(lambda snapshot: row.update(snapshot.lanes, snapshot.time))
-    for lane in row.lanes:
+    source, lanes = LabSource(made.lab), made.lab.lanes
+    for lane in lanes:
         made.lab.set_target(lane, 500)
-    made.until(lambda: all(lane.live == 500 for lane in row.lanes))
+    made.until(lambda: all(lane.live == 500 for lane in lanes))
     made.pass_(1)
-    assert row.series.last("live") == 1_000
-    assert row.series.last("rss") == sum(lane.rss for lane in row.lanes)
-    assert row.name == "asyncio × 2"
-    for lane in row.lanes:
+    (row,), (series,) = source.snapshot().lanes, source.snapshot().series
+    assert series.last("live") == 1_000
+    assert series.last("rss") == sum(lane.rss for lane in lanes)
+    assert (row.name, row.names) == ("asyncio × 2", ("asyncio · web1", "asyncio · web2"))
+    for lane in lanes:
         made.lab.set_target(lane, 0)
-    made.until(lambda: not any(lane.live for lane in row.lanes))
+    made.until(lambda: not any(lane.live for lane in lanes))
     made.pass_(1)
-    retained = [lane.sample.rss for lane in row.lanes]
-    assert row.series.last("retained") == sum(retained)
-    spread = [each.last("retained") for each in (row.spread, *row.spread.band)]
+    retained = [lane.sample.rss for lane in lanes]
+    assert series.last("retained") == sum(retained)
+    source.show_range = True
+    (series,) = source.snapshot().series
+    spread = [each.last("retained") for each in (series, *series.band)]
     assert spread == [sum(retained) / 2, min(retained), max(retained)]
 
 

@@ -8,11 +8,10 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from concwatch.monitor.metrics import EXPORTED, Known
+from concwatch.monitor.metrics import EXPORTED, Known, LaneSnapshot
 from concwatch.monitor.ranking import identity
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.unit import BYTES, SECONDS
-from concwatch.monitor.watched import WatchedProcess
 from concwatch.monitor.watching import Watching
 from concwatch.system.machine import program_version
 
@@ -59,28 +58,27 @@ class FunctionTotals:
         """The ended processes whose last counts are included."""
         self._labelled: set[Function] = set()
 
-    def update(self, lanes: Iterable[WatchedProcess]) -> None:
+    def update(self, lanes: Iterable[LaneSnapshot]) -> None:
         """Add what has been counted since the last update, and sum up what is live."""
         self.gauges = {name: Counter() for name in GAUGES}
         last: dict[tuple[int, float, int], tuple[int, ...]] = {}
         ended = set()
         for lane in lanes:
-            process = lane.pid, lane.began
-            if not lane.alive:
+            process = lane.status.pid or 0, lane.status.born
+            if not lane.on:
                 ended.add(process)
                 if process in self._ended:
                     continue
-            for number, group in lane.groups.items():
-                report = group.report
-                name, file, line = identity(report)
+            for group in lane.groups:
+                name, file, line = identity(group)
                 function = self._label((name, file, str(line)))
-                counts = report.created, report.ended, report.left_over or 0
-                before = self._last.get((*process, number), (0,) * len(counts))
+                counts = group.created, group.ended, group.left_over or 0
+                before = self._last.get((*process, group.group), (0,) * len(counts))
                 for counter, now, then in zip(self.counters.values(), counts, before, strict=True):
                     counter[function] += max(0, now - then)
-                last[(*process, number)] = counts
-                self.gauges["tasks"][function] += report.live if lane.alive else 0
-                self.gauges["leaks"][function] += group.leak and lane.alive
+                last[(*process, group.group)] = counts
+                self.gauges["tasks"][function] += group.live if lane.on else 0
+                self.gauges["leaks"][function] += group.leak and lane.on
         self._last, self._ended = last, ended
 
     def _label(self, function: Function) -> Function:
@@ -163,7 +161,7 @@ class MetricsServer(Collector):
                     pid = str(lane.status.pid)
                     family.add_metric((lane.name.removesuffix(f" {pid}"), pid), value)
             found.append(family)
-        self._totals.update(self._watching.lanes)
+        self._totals.update(snapshot.lanes)
         for meanings, totals in ((COUNTERS, self._totals.counters), (GAUGES, self._totals.gauges)):
             for name, meaning in meanings.items():
                 family = _family(f"function_{name}", "", meaning, meanings is COUNTERS, FUNCTION_LABELS)

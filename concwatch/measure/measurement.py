@@ -11,11 +11,10 @@ from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import Sample, measured_values
+from concwatch.monitor.metrics import LaneSnapshot, measured_values
 from concwatch.monitor.pages import page_problem
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import PENDING
-from concwatch.protocol.messages import Tick
 from concwatch.protocol.units import format_count, format_seconds
 from concwatch.worker.burst import Burst
 
@@ -41,8 +40,8 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _is_newer(lane: Lane, sample: Sample, tick: Tick | None) -> bool:
-    return lane.sample != sample and lane.stats.tick is not tick
+def _is_newer(lane: LaneSnapshot, before: LaneSnapshot) -> bool:
+    return lane.sample.time != before.sample.time and lane.sample.tick_time != before.sample.tick_time
 
 
 class Measurement:
@@ -61,9 +60,15 @@ class Measurement:
         self._plan = plan
         self._progress = progress
         self._published = asyncio.Event()
+        self._seen = self._look()
         self._stopping = False
         self._limit = ""
         self._blocked: str | None = None
+
+    def _look(self) -> LaneSnapshot:
+        """Return the lane as it is now, after a command."""
+        self._seen = self._lab.snapshot().lanes[self._lane.number]
+        return self._seen
 
     async def run(self) -> Result:
         """Start the worker, measure, and end the worker. A failure is in the result, not raised."""
@@ -72,12 +77,12 @@ class Measurement:
         lab.observers.append(self._observe)
         lab.switch(lane, True)
         try:
-            await self._until(lambda: lane.state not in PENDING)
-            if lane.on:
+            await self._until(lambda now: now.status.state not in PENDING)
+            if self._look().on:
                 await self._measure()
-            self._conclude()
+            self._conclude(self._look())
             lab.switch(lane, False)
-            await self._until(lambda: lane.idle, 10.0, failed=True)
+            await self._until(lambda now: now.idle, 10.0, failed=True)
         finally:
             lab.observers.remove(self._observe)
             if result.held and result.last:
@@ -91,87 +96,85 @@ class Measurement:
         problem = await page_problem(lab.settings.page)
         if problem:
             lane.fail(problem)
-        if not lane.on:
+        if not self._look().on:
             return  # setting a target would start another worker
-        self._describe()
+        self._describe(self._seen)
         started, clock = _now(), lab.clock()
         if plan.burst:
             await self._burst(plan.burst)
         else:
             await self._hold()
         result.own_seconds = _now() - started
-        times, values = lane.series.since("rss", clock)
+        times, values = lab.snapshot().series[lane.number].since("rss", clock)
         result.rss_curve = [
             (round(time - clock, 3), int(rss))
             for time, rss in zip(times, values, strict=True)
             if math.isfinite(rss)
         ]
-        if plan.stop and not plan.burst and not self._blocked and lane.on:  # a blocked loop ends nothing
+        if (
+            plan.stop and not plan.burst and not self._blocked and self._look().on
+        ):  # a blocked loop ends nothing
             self._progress("stopping")
             await self._stop()
 
     async def _burst(self, burst: Burst) -> None:
-        lane = self._lane
         self._lane.run_burst(burst)
-        ended = await self._until(
-            lambda: lane.stats.burst is not None or bool(lane.burst_refused), BURST_LIMIT
-        )
+        ended = await self._until(lambda now: now.status.burst is not None or bool(now.refused), BURST_LIMIT)
+        lane = self._seen
         if not ended:
             self._limit = f"the burst did not end within {format_seconds(BURST_LIMIT)}"
-        elif lane.burst_refused:
-            self._limit = lane.burst_refused
-        elif lane.stats.burst is not None:
-            self.result.live = lane.stats.burst.live
+        elif lane.refused:
+            self._limit = lane.refused
+        elif lane.status.burst is not None:
+            self.result.live = lane.status.burst.live
         await self._next_sample()  # the tick after the report of the burst
 
     async def _hold(self) -> None:
-        lab, lane, plan = self._lab, self._lane, self._plan
-        lab.set_target(lane, plan.tasks)
+        plan = self._plan
+        self._lab.set_target(self._lane, plan.tasks)
         self._progress(f"starting {format_count(plan.tasks)} tasks")
         enough: list[str] = []
 
-        def over() -> bool:
-            enough[:] = filter(None, [plan.enough(lane) or self._blocked])
-            return bool(enough) or lane.target.reached is not None or lane.target.limit is not None
+        def over(now: LaneSnapshot) -> bool:
+            enough[:] = filter(None, [plan.enough(now) or self._blocked])
+            return bool(enough) or now.target.reached is not None or now.target.limit is not None
 
         grown = await self._until(over, GROW_LIMIT)
+        lane = self._seen
         if not grown and lane.on:
             enough.append(f"not all tasks started within {format_seconds(GROW_LIMIT)}")
         self._limit = "".join(enough)
         live = lane.target.reached.live if lane.target.reached else lane.live
         self._progress(f"holding {format_count(live)} for {format_seconds(plan.seconds)}")
-        await self._until(lambda: False, plan.seconds)
+        await self._until(lambda _: False, plan.seconds)
         await self._next_sample()
-        self.result.live = lane.live
+        self.result.live = self._seen.live
 
     async def _stop(self) -> None:
         """End all tasks. Measure how long that takes and how much memory is retained."""
-        lane, self._stopping = self._lane, True
-        self._lab.set_target(lane, 0)
-        live, limit = lane.live, _now() + STOP_LIMIT
+        self._stopping = True
+        self._lab.set_target(self._lane, 0)
+        live, limit = self._seen.live, _now() + STOP_LIMIT
 
-        def over() -> bool:
+        def over(now: LaneSnapshot) -> bool:
             nonlocal live, limit
-            if lane.live != live:
-                live, limit = lane.live, _now() + STOP_LIMIT
-            return lane.target.reached is not None or _now() > limit
+            if now.live != live:
+                live, limit = now.live, _now() + STOP_LIMIT
+            return now.target.reached is not None or _now() > limit
 
         await self._until(over)
-        await self._until(lambda: False, SETTLE)
+        await self._until(lambda _: False, SETTLE)
 
-    def _conclude(self) -> None:
+    def _conclude(self, lane: LaneSnapshot) -> None:
         """Set the outcome."""
-        lane, result, planned = self._lane, self.result, self._plan.tasks
-        self._describe()
+        result, planned, status = self.result, self._plan.tasks, lane.status
+        self._describe(lane)
         failed = result.last.failed if result.last else 0
-        peak, held = (
-            lane.stats.peak_live,
-            result.held,
-        )  # not `last`: a target of 0 clears the limit
+        peak, held = status.peak_live, result.held  # not `last`: a target of 0 clears the limit
         limit = self._limit or (held.status.wall_text if held else "")
         result.problems = {}
-        if lane.state.broken:
-            result.problems[Outcome.FAILED] = lane.reason
+        if status.state.broken:
+            result.problems[Outcome.FAILED] = status.reason
         if failed:
             result.problems[Outcome.FAILING] = self._why_failing(failed)
         if limit:
@@ -188,15 +191,14 @@ class Measurement:
         why = f": {found[0].text.splitlines()[0]}" if found else ""
         return f"{format_count(failed)} tasks failed{why}"
 
-    def _describe(self) -> None:
-        ready, result = self._lane.stats.ready, self.result
-        if ready is not None:
-            result.runtime, result.flags = ready.runtime, list(self._lane.stats.flags)
+    def _describe(self, lane: LaneSnapshot) -> None:
+        if lane.status.runtime is not None:
+            self.result.runtime, self.result.flags = lane.status.runtime, list(lane.status.flags)
 
     def _observe(self, snapshot: Snapshot) -> None:
         """Store the lane of each snapshot, as long as its worker reports; wake `_until`."""
         self._published.set()
-        lane = snapshot.lanes[self._lane.number]
+        self._seen = lane = snapshot.lanes[self._lane.number]
         if not lane.on or lane.sample.live is None:
             return
         self.result.last = lane
@@ -210,23 +212,23 @@ class Measurement:
 
     async def _next_sample(self) -> None:
         """Wait for two more ticks and samples, so that they include everything reported until now."""
-        lane = self._lane
         for _ in range(2):
-            await self._until(partial(_is_newer, lane, lane.sample, lane.stats.tick), 5.0)
+            await self._until(partial(_is_newer, before=self._seen), 5.0)
 
     async def _until(
-        self, done: Callable[[], bool], limit: float | None = None, failed: bool = False
+        self, done: Callable[[LaneSnapshot], bool], limit: float | None = None, failed: bool = False
     ) -> bool:
-        """Wait until ``done()``, for at most ``limit`` seconds. Return whether it was done.
+        """Wait until the lane is ``done``, for at most ``limit`` seconds. Return whether it was.
 
-        It is asked after each snapshot. A failure of the lane ends the wait too, unless ``failed``.
+        It is asked now, and after each snapshot. A failure of the lane ends the wait too, unless ``failed``.
         """
+        self._look()
         with suppress(TimeoutError):
             async with asyncio.timeout(limit):
-                while not done() and (failed or not self._lane.state.broken):
+                while not done(self._seen) and (failed or not self._seen.status.state.broken):
                     self._published.clear()
                     await self._published.wait()
-        return done()
+        return done(self._seen)
 
 
 async def measure(

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.worker.burst import Burst
 
@@ -20,7 +19,7 @@ class Plan:
     """A burst to run instead of holding tasks."""
     stop: bool = True
     """Whether to measure the end of the tasks too."""
-    enough: Callable[[Lane], str | None] = lambda lane: None
+    enough: Callable[[LaneSnapshot], str | None] = lambda lane: None
     """Called while tasks are created; returns why to stop early, or None to continue."""
 
 

@@ -10,7 +10,7 @@ from concwatch.monitor.admission import AdmissionControl, Capacity
 from concwatch.monitor.events import LaneEventSink
 from concwatch.monitor.forecast import Fit, most_held
 from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import EngineFacts, LaneStatus, Sample
+from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import HostStatus, Machine
 from concwatch.protocol.messages import HostFigures
@@ -224,8 +224,8 @@ class HostLanes:
         delays = [lane.delay for lane in self.lanes if lane.delay is not None]
         return self.machine.status(self.name, self.meter.busy, min(delays, default=None))
 
-    def parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
-        """Return the parts of the snapshot of one of its lanes."""
+    def snapshot(self, lane: Lane) -> LaneSnapshot:
+        """Return the snapshot of one of its lanes."""
         found = self.capacity.fit(lane) if self.capacity.budget.known else Fit(0, "")
         # Rounded to three digits, so that it rarely changes while a lane is measured.
         weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
@@ -240,4 +240,6 @@ class HostLanes:
             fits_wall=found.limit,
             most_held=most_held(lane.engine, settings),
         )
-        return lane.facts, status, lane.sample
+        return LaneSnapshot(
+            lane.facts, status, lane.sample, target=lane.target, refused=lane.burst_refused, idle=lane.idle
+        )

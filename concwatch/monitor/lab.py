@@ -220,7 +220,7 @@ class Lab(Observable):
             elapsed=now - self.began,
             hz=self.hz,
             budget=self.budget,
-            lanes=with_cheapest([self.host_of(lane).parts(lane) for lane in self.lanes]),
+            lanes=with_cheapest([self.host_of(lane).snapshot(lane) for lane in self.lanes]),
             settings=self.settings,
             machine=self.local.meter.snapshot(self.local.capacity.budget),
             hosts=tuple(filter(None, (host.status for host in self.hosts if host.present))),

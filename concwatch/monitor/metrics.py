@@ -17,6 +17,7 @@ from msgspec import Meta, Struct, structs
 from concwatch.monitor.forecast import Fit
 from concwatch.monitor.settings import slider_end
 from concwatch.monitor.state import State
+from concwatch.monitor.target import Target
 from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES, Unit
 from concwatch.protocol.messages import BurstDone, TracedLines
 
@@ -557,6 +558,12 @@ class LaneSnapshot(Struct, frozen=True):
     """The lines of a watched process that hold traced memory; None until its agent has answered."""
     combines: tuple[str, ...] = ()
     """The names of the lanes that it combines; empty for one lane."""
+    target: Target = Target()
+    """Its target and what has become of it, if it is live."""
+    refused: str = ""
+    """Why its worker refused the last burst."""
+    idle: bool = False
+    """Whether there is no process, if it is live."""
     recorded_end: Count = 0
     """The largest target on its slider during the whole recording; 0 if it is live."""
 

@@ -5,12 +5,13 @@ bytes and seconds; shares are between 0 and 1; None means unknown. The history t
 only grows: series and logs are appended to, and never change what they had.
 """
 
+from collections.abc import Sequence
 from math import inf
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch.monitor.events import Event, Log, Mark
-from concwatch.monitor.metrics import Count, EngineFacts, LaneSnapshot, LaneStatus, Sample
+from concwatch.monitor.metrics import Count, LaneSnapshot
 from concwatch.monitor.series import Samples
 from concwatch.monitor.settings import Settings
 
@@ -77,10 +78,8 @@ class Snapshot(Struct, frozen=True):
         return sum(lane.sample.rss or 0 for lane in self.lanes)
 
 
-def with_cheapest(
-    lanes: "list[tuple[EngineFacts, LaneStatus, Sample]]",
-) -> tuple[LaneSnapshot, ...]:
-    """Create the lane snapshots, each with the fewest bytes per task of all lanes."""
-    costs = [sample.rss_per_task for _, _, sample in lanes if sample.rss_per_task]
+def with_cheapest(lanes: Sequence[LaneSnapshot]) -> tuple[LaneSnapshot, ...]:
+    """Return the lanes, each with the fewest bytes per task of all."""
+    costs = [lane.sample.rss_per_task for lane in lanes if lane.sample.rss_per_task]
     cheapest = min(costs, default=None)
-    return tuple(LaneSnapshot(*parts, cheapest) for parts in lanes)
+    return tuple(structs.replace(lane, cheapest=cheapest) for lane in lanes)

@@ -183,6 +183,7 @@ class WatchedProcess:
             return
         self.step(now)
         self.exited_normally |= self.waiting
+        self._statuses_due = -math.inf  # they are the last ones
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
         self._disconnect()
         self._reader = None
@@ -392,7 +393,7 @@ class WatchedProcess:
         """Return the lane at ``now``."""
         if now >= self._statuses_due:
             self._statuses_next = now + len(self.groups) / STATUSES_PER_SECOND
-            self._statuses_due = max(now + GROUPS_INTERVAL, self._statuses_next)
+            self._statuses_due = max(now + GROUPS_INTERVAL, self._statuses_next) if self.alive else math.inf
             self._statuses = tuple(group.status for group in self.groups.values())
         return LaneSnapshot(
             self.facts,

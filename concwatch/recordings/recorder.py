@@ -87,14 +87,14 @@ class Recorder:
         self._lab, self._last = lab, {}
         self._events, self._marks = lab.events.count, lab.marks.count
         lab.observers.append(self._record)
-        names = [lane.name for lane in lab.snapshot(now).lanes]
-        places = tuple(self._places[name] for name in names if name in self._places)
+        snapshot = lab.snapshot(now)
+        places = tuple(self._places[lane.name] for lane in snapshot.lanes if lane.name in self._places)
         with self._failing():
             if self._began is None:
-                self._write(self._header(lab))
+                self._write(self._header(snapshot))
                 self._began = began
-            self._write(lines.LabLine(truncate_time(now - began), lab.hz, lab.budget, places))
-        self._record(lab.snapshot(now))
+            self._write(lines.LabLine(truncate_time(now - began), snapshot.hz, snapshot.budget, places))
+        self._record(snapshot)
 
     def stop(self, why: str) -> None:
         """Write the last line, with the reason in a few words, and close the file."""
@@ -125,7 +125,7 @@ class Recorder:
             return
         now = snapshot.time
         with self._failing():
-            for line in self._changes(snapshot, self._lab, self._began):
+            for line in self._changes(snapshot, self._began):
                 self._write(line)
                 self.samples += isinstance(line, Sample)
             self.seconds = truncate_time(now - self._began)
@@ -133,7 +133,7 @@ class Recorder:
                 self._check_due = now + CHECK_INTERVAL
                 self._writer.check()
 
-    def _changes(self, snapshot: Snapshot, lab: Observable, began: float) -> Iterator[lines.Line | Sample]:
+    def _changes(self, snapshot: Snapshot, began: float) -> Iterator[lines.Line | Sample]:
         """Yield a line for each part that has changed since the last snapshot."""
         time = truncate_time(max(0.0, snapshot.time - began))
         if self._is_new("settings", snapshot.settings):
@@ -158,14 +158,15 @@ class Recorder:
                 groups = largest(lane.groups, MAX_GROUPS) if lane.on else ()
                 if groups and self._is_new((index, "groups"), groups):
                     yield lines.GroupsLine(time, self._joined[index], groups)
-        for event in lab.events.since(self._events):
-            moment = truncate_time(max(0.0, event.time + lab.began - began))
+        since = snapshot.time - snapshot.elapsed - began  # the start of the lab, in the recording
+        for event in snapshot.events.since(self._events):
+            moment = truncate_time(max(0.0, event.time + since))
             yield lines.EventLine(moment, event.lane, event.text, event.severity, event.kind)
-        for mark in lab.marks.since(self._marks):
-            moment = truncate_time(mark.time + lab.began - began)
+        for mark in snapshot.marks.since(self._marks):
+            moment = truncate_time(mark.time + since)
             if moment >= 0:  # a note may be on a moment before the recording
                 yield lines.MarkLine(moment, mark.lane, mark.kind, mark.text)
-        self._events, self._marks = lab.events.count, lab.marks.count
+        self._events, self._marks = snapshot.events.count, snapshot.marks.count
 
     def _is_new(self, key: object, value: object) -> bool:
         if self._last.get(key) == value:
@@ -197,21 +198,21 @@ class Recorder:
         with contextlib.suppress(OSError, ValueError):  # closing can fail for the same reason
             end()
         if self._lab is not None:
-            self._lab.events.add(self._lab.clock() - self._lab.began, "", self.problem, "error")
+            self._lab.log("", self.problem, "error")
 
     def _write(self, line: lines.Header | lines.Line | Sample) -> None:
         self._writer.write(encode(line))
 
-    def _header(self, lab: Observable) -> lines.Header:
+    def _header(self, snapshot: Snapshot) -> lines.Header:
         return lines.Header(
             version=VERSION,
             began=datetime.now(UTC).isoformat(),
             concwatch=program_version(),
             machine=describe_machine(),
             command=self._command,
-            rate=lab.hz,
+            rate=snapshot.hz,
             lanes=tuple(facts(engine) for engine in self._engines),
-            budget=lab.budget,
+            budget=snapshot.budget,
         )
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import astuple, replace
 
 from concwatch.monitor.events import Event, Log, Mark
 from concwatch.monitor.group_status import GroupStatus
-from concwatch.monitor.metrics import EngineFacts, LaneStatus, Sample, blank_sample
+from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
 from concwatch.monitor.series import BACKFILLED
 from concwatch.monitor.settings import slider_end
 from concwatch.monitor.snapshot import Snapshot, with_cheapest
@@ -141,17 +141,22 @@ class Recording:
         """Return the snapshot at ``at``; takes some tens of microseconds."""
         lab = self._labs.at(at) or NO_LAB
         none = blank_sample(0, -math.inf)
-        parts = [(lane.engine, lane.state(at), lane.sample(at) or none) for lane in self.lanes]
-        lanes = tuple(
-            replace(lane, groups=self.groups(number, at), recorded_end=self.lanes[number].slider_end)
-            for number, lane in enumerate(with_cheapest(parts))
-        )
+        lanes = [
+            LaneSnapshot(
+                lane.engine,
+                lane.state(at),
+                lane.sample(at) or none,
+                groups=self.groups(number, at),
+                recorded_end=lane.slider_end,
+            )
+            for number, lane in enumerate(self.lanes)
+        ]
         return Snapshot(
             time=at,
             elapsed=at,
             hz=lab.rate,
             budget=lab.budget,
-            lanes=lanes,
+            lanes=with_cheapest(lanes),
             settings=self._settings.at(at) or NO_SETTINGS,
             machine=self._own.at(at) or NO_MACHINE,
             series=tuple(lane.series.until(at) for lane in self.lanes),

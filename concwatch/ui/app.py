@@ -237,7 +237,7 @@ class ConcwatchApp(LanesApp):
             self.race.start(lab)
             self.call_later(self._show_race)
 
-        most = max((lane.target.tasks for lane in lab.lanes), default=0) or STEP
+        most = max((lane.status.target for lane in lab.snapshot().lanes), default=0) or STEP
         names = ", ".join(engine.name for engine in engines)
         screen.ask(
             start,

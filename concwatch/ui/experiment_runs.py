@@ -11,12 +11,12 @@ from concwatch.measure.experiments.runner import MakeLab, Runner, Selection
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.events import EventSink
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
 from concwatch.monitor.settings import Settings
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.worker_log import LONGEST_DETAIL
 
-LANES_KEPT = 60
-"""Number of lanes of past runs kept for the live chart."""
+LABS_KEPT = 60
+"""Number of labs of past runs kept for the live chart."""
 
 
 class ExperimentRuns:
@@ -43,7 +43,7 @@ class ExperimentRuns:
         """Whether the run is being stopped."""
         self.problems: dict[str, str] = {}
         """Why a run failed, by name."""
-        self.lanes: deque[Lane] = deque(maxlen=LANES_KEPT)
+        self._labs: deque[Lab] = deque(maxlen=LABS_KEPT)
         """The lane of each run of a cell, newest last."""
         self._make_lab, self._log = make_lab, log
         self._task: asyncio.Task[None] | None = None
@@ -59,7 +59,7 @@ class ExperimentRuns:
 
     def _keep_lane(self, engines: Sequence[Engine], settings: Settings) -> Lab:
         lab = self._make_lab(engines, settings)
-        self.lanes.extend(lab.lanes)
+        self._labs.append(lab)
         return lab
 
     def prepared(self, name: str, quick: bool) -> Runner:
@@ -78,6 +78,10 @@ class ExperimentRuns:
         """Return whether ``name`` has been run in this session."""
         return name in self._runners
 
+    def snapshots(self) -> list[Snapshot]:
+        """Return the current snapshot of each lab of the last run, the newest last."""
+        return [lab.snapshot() for lab in self._labs]
+
     @property
     def status(self) -> str:
         """The progress of the run, for the status bar; empty if none is running."""
@@ -91,7 +95,7 @@ class ExperimentRuns:
         del self._prepared[name, self.quick]
         self._runners[name], self.running, self.last, self.stopping = runner, name, name, False
         self.problems.pop(name, None)
-        self.lanes.clear()
+        self._labs.clear()
         self._task = asyncio.get_running_loop().create_task(self._run_guarded(name, runner))
         return True
 
@@ -120,5 +124,5 @@ class ExperimentRuns:
 
     def kill(self) -> None:
         """Kill every worker immediately."""
-        for lane in self.lanes:
-            lane.kill()
+        for lab in self._labs:
+            lab.kill()

@@ -87,8 +87,8 @@ def near(live, read, digits=5):
     )
 
 
-NOT_RECORDED = {"lane", "recorded_end", "series", "events", "marks"}
-"""What differs from a live snapshot: recordings number lanes anew, and have later samples."""
+NOT_RECORDED = {"lane", "recorded_end", "series", "events", "marks", "target", "refused", "idle"}
+"""What differs from a live snapshot: recordings number lanes anew, and have later samples and no process."""
 
 
 def assert_same(live, read, began, where="snapshot"):

@@ -208,7 +208,7 @@ async def test_a_run_continues_behind_the_monitor_and_keeps_its_results_when_sto
         await s.sees("◐ partial", within=s.query("ExperimentList"))
         await s.sees("partial: 1 of 4 cells measured", within=s.query("RunBar"))
         await s.sees("10 threads", "one run", "10 asyncio – – – not run", within=table(s))
-        assert all(lane.idle for lane in runs.lanes)
+        assert all(lane.idle for taken in runs.snapshots() for lane in taken.lanes)
         await s.press("escape")
         s.monitor.show_snapshot()
         await s.settle()
@@ -223,7 +223,7 @@ async def test_quitting_stops_the_running_experiment(small_experiments):
         await s.press("ctrl+c")
     assert runs.running is None
     assert runs.shown("long").finished
-    assert all(lane.idle for lane in runs.lanes)
+    assert all(lane.idle for taken in runs.snapshots() for lane in taken.lanes)
 
 
 async def test_failed_and_skipped_cells_show_why(small_experiments):

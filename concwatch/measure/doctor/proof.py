@@ -10,7 +10,7 @@ from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan
 from concwatch.monitor.forecast import Fit
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.protocol.units import format_bytes, format_count, format_seconds
 from concwatch.system.memory import memory_now
 
@@ -82,11 +82,11 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
         forecast: the forecast to test.
         report: called with a description of each step.
     """
-    lane, asked = lab.lanes[0], thread_target(forecast)
+    asked = thread_target(forecast)
     clock, times = asyncio.get_running_loop().time, list[float]()  # seconds, one for each step of the growth
     available, reported = memory_now().available, -1
 
-    def enough(lane: Lane) -> str | None:
+    def enough(lane: LaneSnapshot) -> str | None:
         nonlocal reported
         times.append(clock())
         step = lane.live * STEPS // max(1, forecast.tasks)
@@ -101,7 +101,8 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
     report("starting a worker")
     # The threads are not held: while they are live, other programs may be unable to start one.
     (result,) = await measure(lab, [Plan(asked, 0.0, stop=False, enough=enough)])
-    limit, standing = lane.target.limit, lane.stats.peak_live
+    (lane,) = lab.snapshot().lanes
+    limit, standing = lane.target.limit, lane.status.peak_live
     expected = max(1, min(forecast.tasks, asked))
     return Proof(
         forecast=forecast.tasks,

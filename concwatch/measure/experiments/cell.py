@@ -124,7 +124,7 @@ async def run_once(lab: Lab, cell: ExperimentCell) -> Result:
     """
     burst = Burst(cell.size, cell.chunks, cell.older, cell.read_after) if cell.action == BURST else None
     (result,) = await measure(lab, [Plan(cell.size, cell.seconds, burst, stop=False)])
-    peak = lab.lanes[0].stats.peak_live
+    peak = lab.snapshot().lanes[0].status.peak_live
     enough = result.outcome is Outcome.SHORT and peak >= cell.size * NEAR_ALL
     if result.outcome is not Outcome.DONE and not enough:
         live = f": {format_count(peak)} of {format_count(cell.size)} live"

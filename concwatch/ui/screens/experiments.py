@@ -13,7 +13,6 @@ from concwatch.charts.colors import lane_colors
 from concwatch.measure.experiments.experiment import Experiment, ExperimentTable
 from concwatch.measure.experiments.runner import Runner
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
 from concwatch.ui import keys
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.palette import FEW_COLORS, dimmed
@@ -161,7 +160,11 @@ class ExperimentsScreen(DismissOnceScreen[None]):
         chart = self.query_one(RunChart)
         lab = runner.lab
         if self._runs.running == self._selected_name and lab is not None:
-            lanes = [(lane, self._lane_color(lane, table, colors)) for lane in self._runs.lanes]
+            lanes = [
+                (lane.name, samples, self._lane_color(lane.name, table, colors))
+                for snapshot in self._runs.snapshots()
+                for lane, samples in zip(snapshot.lanes, snapshot.series, strict=True)
+            ]
             chart.follow_lanes(lanes, lab.clock(), runner.seconds)
             return
         curves: dict[str, RssCurve] = {}
@@ -171,12 +174,12 @@ class ExperimentsScreen(DismissOnceScreen[None]):
                     curves[entry.series.name] = run.rss_curve  # the last one is that of the largest size
         chart.show_rss_curves([(name, colors[name], curve) for name, curve in curves.items() if curve])
 
-    def _lane_color(self, lane: Lane, table: ExperimentTable, colors: dict[str, str]) -> str:
-        """Return the colour of a lane's engine in the table, else that in the monitor."""
+    def _lane_color(self, engine: str, table: ExperimentTable, colors: dict[str, str]) -> str:
+        """Return the colour of an engine in the table, else that in the monitor."""
         for series in table.series:
-            if series.engine == lane.engine.name:
+            if series.engine == engine:
                 return colors[series.name]
-        return self._engine_colors([lane.engine.name])[0]
+        return self._engine_colors([engine])[0]
 
     def watch_pane(self, pane: int) -> None:
         """Set the class that selects the pane to show."""

@@ -10,7 +10,7 @@ from concwatch.charts.plot import Line, Plot
 from concwatch.charts.table import shortest_span
 from concwatch.charts.ticks import elapsed_ticks, size_ticks
 from concwatch.measure.experiments.runner import TableFigure
-from concwatch.monitor.lane import Lane
+from concwatch.monitor.series import Samples
 from concwatch.monitor.unit import BYTES, DECIMAL_BYTES, SCALES, Unit
 from concwatch.ui.widgets.chart import Chart
 
@@ -35,19 +35,19 @@ class RunChart(Chart):
     def __init__(self) -> None:
         super().__init__(Plot("RSS", BYTES), hint="memory over time")
 
-    def follow_lanes(self, lanes: Sequence[tuple[Lane, str]], now: float, seconds: float) -> None:
+    def follow_lanes(self, lanes: Sequence[tuple[str, Samples, str]], now: float, seconds: float) -> None:
         """Draw the lanes of the last runs one after the other.
 
         Args:
-            lanes: the lanes with their colours, the newest last.
+            lanes: the name, the samples and the colour of each lane, the newest last.
             now: the time on the lanes' clock.
             seconds: for how long the experiment has been running.
         """
-        window, names = shortest_span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
+        window, names = shortest_span(seconds, LONGEST), {color: name for name, _, color in lanes}
         parts: dict[str, tuple[array[float], array[float]]] = {}
-        for lane, color in lanes:
+        for _, samples, color in lanes:
             times, values = parts.setdefault(color, (array("d"), array("d")))
-            added, read = lane.series.since("rss", now - window)
+            added, read = samples.since("rss", now - window)
             if times and added:  # a gap before the next worker
                 times.append(added[0])
                 values.append(math.nan)

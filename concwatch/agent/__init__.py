@@ -99,9 +99,9 @@ absent.
     ``flags``, ``name``  as in ``ready``, when they have changed
 
 ``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent. A
-group is the tasks of one coroutine function. The first 200 by live tasks, then by ended ones, and those that
-were among them in the report before; `rest` sums up all but the first 200.
+group is the tasks of one coroutine function; there are at most 1,001. In one report there are at most 200.
     ``time``       the ``scan_time`` of the tick that these figures belong to
+    ``more``       whether another report has further groups of the same scan
     ``groups``     list of objects:
         ``group``      integer, the number of the group in this process
         ``name``       the qualified name of the function, where Python has it (since 3.11):
@@ -127,9 +127,6 @@ were among them in the report before; `rest` sums up all but the first 200.
         ``starts``     list of strings, at most 5: lines that created tasks, ``"/app/crawl.py:41"``, the most
                        frequent first. They are read of the first 100 tasks of a group between two reports,
                        400 in all
-    ``rest``       object ``groups``, ``created``, ``live``, ``ended``, ``since``, ``retained``,
-                   ``left_over``, ``destroyed``: the sums of all groups beyond the first 200; absent if there
-                   are none
 
 ``waits``: the answer to the command: where the tasks of a group wait, at most 50 places.
     ``group``      the requested number

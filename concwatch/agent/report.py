@@ -9,14 +9,14 @@ from .scan import task_objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Optional, Tuple
+    from typing import Any, Dict, Iterable, List, Tuple
 
     from .counting import CountedGroup
     from .figures import Figures
     from .scan import Scan
 
 MAX_GROUPS = 200
-"""Groups that are reported separately."""
+"""Groups in one report."""
 
 MAX_STARTS = 5
 
@@ -68,17 +68,15 @@ class ChangedGroups:
         for group in list(COUNTS.groups.values()):
             group.reported = None
 
-    def report(self, now: float, scan: Scan, outcomes: bool, last: bool = False) -> Optional[Dict[str, Any]]:
-        """Return the fields of a report. None if nothing has changed or the last report was too recent."""
+    def reports(self, now: float, scan: Scan, outcomes: bool, last: bool = False) -> List[Dict[str, Any]]:
+        """Return the fields of the reports; none if nothing has changed or the last were too recent."""
         if not last and now < self._due:
-            return None
+            return []
         self._due = now + GROUPS_INTERVAL
         groups = list(COUNTS.groups.values())
-        groups.sort(key=lambda group: (-group.live, -group.ended, group.number))
-        shown, others = groups[:MAX_GROUPS], groups[MAX_GROUPS:]
         names = FIGURES + LEFT + (OUTCOMES if outcomes else ())
         changed: List[Dict[str, Any]] = []
-        for group in shown:
+        for group in groups:
             figures = {name: getattr(group, name) for name in names}
             if not group.reported and not any(figures.values()):  # a wrapper's, or counted but not found
                 continue
@@ -89,19 +87,15 @@ class ChangedGroups:
             if last or group.reported != figures:
                 changed.append(_group_fields(group, figures))
                 group.reported = figures
-        COUNTS.sample_next(shown)
-        for group in others:
-            if group.reported is not None:
-                changed.append(_group_fields(group, {name: getattr(group, name) for name in names}))
-            group.reported = None  # report it completely when it is among the first again
-        if not changed and not others:
-            return None
-        report: Dict[str, Any] = {"time": scan.began, "groups": changed}
-        if others:
-            sums = _sums(others, FIGURES + LEFT)
-            created = sums["live"] + sums["ended"] - sums["since"]
-            report["rest"] = {"groups": len(others), "created": created, **sums}
-        return report
+        COUNTS.sample_next(groups)
+        return [
+            {
+                "time": scan.began,
+                "groups": changed[first : first + MAX_GROUPS],
+                "more": first + MAX_GROUPS < len(changed),
+            }
+            for first in range(0, len(changed), MAX_GROUPS)
+        ]
 
 
 def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:

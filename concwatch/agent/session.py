@@ -208,8 +208,7 @@ class AgentSession:
         self._tick_due = now + max(self._interval, self._tick_cost / (SHARE / 2))
 
     def _send_groups(self, now: float, last: bool = False) -> None:
-        report = self._groups.report(now, self._scan, HOOKS.outcomes, last)
-        if report is not None:
+        for report in self._groups.reports(now, self._scan, HOOKS.outcomes, last):
             self._connection.send("groups", **report)
 
     def _send_blocks(self) -> None:

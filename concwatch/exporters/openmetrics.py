@@ -9,7 +9,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from concwatch.monitor.metrics import EXPORTED, Known, LaneSnapshot
-from concwatch.monitor.ranking import identity
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.unit import BYTES, SECONDS
 from concwatch.monitor.watching import Watching
@@ -70,15 +69,16 @@ class FunctionTotals:
                 if process in self._ended:
                     continue
             for group in lane.groups:
-                name, file, line = identity(group)
+                name, file, line = group.function
                 function = self._label((name, file, str(line)))
-                counts = group.created, group.ended, group.left_over or 0
-                before = self._last.get((*process, group.group), (0,) * len(counts))
+                counts = tuple(group.figure(name) or 0 for name in ("created", "ended", "left_over"))
+                key = (*process, group.figure("group"))
+                before = self._last.get(key, (0,) * len(counts))
                 for counter, now, then in zip(self.counters.values(), counts, before, strict=True):
                     counter[function] += max(0, now - then)
-                last[(*process, group.group)] = counts
-                self.gauges["tasks"][function] += group.live if lane.on else 0
-                self.gauges["leaks"][function] += group.leak and lane.on
+                last[key] = counts
+                self.gauges["tasks"][function] += group.figure("live") if lane.on else 0
+                self.gauges["leaks"][function] += group.figure("leak") and lane.on
         self._last, self._ended = last, ended
 
     def _label(self, function: Function) -> Function:

@@ -3,9 +3,10 @@
 import math
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
-from concwatch.monitor.group_status import GroupStatus
-from concwatch.monitor.growth import KEPT, WINDOW, GrowthMeter, trend
+from concwatch.monitor.group_status import Function, GroupStatus
+from concwatch.monitor.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
 from concwatch.monitor.rates import Trailing
 from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place
@@ -64,11 +65,39 @@ class GroupMemory:
         return slope[0] * live
 
 
-class Group:
-    """The figures of one group over time, which is on the agent's clock, in seconds."""
+REPORTED = frozenset(GroupReport.__struct_fields__) - {"live_peak", "oldest"}
+"""The figures of a group that are as the agent reports them."""
 
-    def __init__(self, report: GroupReport, time: float, began: float | None = None) -> None:
+COMPUTED = frozenset(
+    ("live_peak", "created_per_second", "ended_per_second", "mean_life", "oldest", "growth", "rss", "leak")
+)
+"""Those that can be computed one by one."""
+
+
+class AgentClock:
+    """The clock of one agent."""
+
+    def __init__(self) -> None:
+        self.now = -math.inf
+        """Its seconds in the last report."""
+
+
+class Group:
+    """The figures of one group over time, which is on the agent's clock, in seconds.
+
+    Args:
+        report: its first report.
+        time: when that scan started.
+        clock: the clock of the agent.
+        began: when the agent started; None if that is not known.
+    """
+
+    def __init__(
+        self, report: GroupReport, time: float, clock: AgentClock, began: float | None = None
+    ) -> None:
         self.report = report
+        self.function: Function = (report.name, report.file, report.line)
+        """Its function."""
         self.waits: tuple[WaitPlace, ...] | None = None
         """Where its tasks waited when the agent was last asked; None before."""
         self._waits_time = time
@@ -80,13 +109,13 @@ class Group:
         """Whether it has answered that."""
         self._timer: float | None = None
         self._withdrawn = False
-        self.live_peak = 0
+        self.highest = 0
+        """The most live tasks of all scans."""
         self.meter, self.retained_meter = GrowthMeter(), GrowthMeter(RETAINED_SPAN)
         """The growth of live tasks, and of done tasks that something still references."""
         self._memory = GroupMemory()
         self._created, self._ended = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
-        self.now = time
-        """The agent's clock when it was last heard."""
+        self._clock = clock
         self._reported = time
         self._time = time
         self._began = time if began is None else began
@@ -103,8 +132,7 @@ class Group:
         if report is not self.report:
             self._reported = time
         self.report, self._time = report, time
-        self.now = max(self.now, time)
-        self.live_peak = max(self.live_peak, report.live, report.live_peak or 0)
+        self.highest = max(self.highest, report.live, report.live_peak or 0)
         self._created.add(time, report.created)
         self._ended.add(time, report.ended)
         self.meter.add(time, report.live, report.created)
@@ -112,6 +140,49 @@ class Group:
             self._memory.add(time, report.live, rss)
         if report.retained or (report.retained is not None and self.retained_meter.is_measuring):
             self.retained_meter.add(time, report.retained, 0)
+
+    def figure(self, name: str) -> Any:
+        """Return one field of its status, which takes ten times as long."""
+        if name in REPORTED:
+            return getattr(self.report, name)
+        return getattr(self if name in COMPUTED else self.status, name)
+
+    @property
+    def live_peak(self) -> int | None:
+        """The most live tasks of all scans; None if no scan has found one."""
+        return self.highest or (None if self.report.created or self.report.ended else 0)
+
+    @property
+    def created_per_second(self) -> float | None:
+        """Tasks created a second."""
+        return finite_rate(self._created)
+
+    @property
+    def ended_per_second(self) -> float | None:
+        """Tasks that ended a second."""
+        return finite_rate(self._ended)
+
+    @property
+    def mean_life(self) -> float | None:
+        """The mean life of its tasks, in seconds; at most the time for which it was observed."""
+        return self._mean_life()[0]
+
+    @property
+    def oldest(self) -> float | None:
+        """The age of its oldest known task."""
+        # It has aged since it was reported, unless it has ended, which would have been reported.
+        age = self.report.oldest
+        return None if age is None else age + max(0.0, self._clock.now - self._reported)
+
+    @property
+    def growth(self) -> Growth | None:
+        """The growth of its live tasks."""
+        return self.meter.growth
+
+    @property
+    def rss(self) -> float | None:
+        """Bytes of RSS that grow and shrink with its live tasks; None if uncertain."""
+        return self._memory.at(self.report.live)
 
     def _mean_life(self) -> tuple[float | None, bool]:
         """Return the mean life, and whether it is only known to be longer than the time it was observed."""
@@ -135,22 +206,21 @@ class Group:
             line=report.line,
             own=report.own,
             live=report.live,
-            live_peak=self.live_peak or (None if report.created or report.ended else 0),
+            live_peak=self.live_peak,
             created=report.created,
             ended=report.ended,
             since=report.since,
-            created_per_second=finite_rate(self._created),
-            ended_per_second=finite_rate(self._ended),
+            created_per_second=self.created_per_second,
+            ended_per_second=self.ended_per_second,
             failed=report.failed,
             retained=report.retained,
             left_over=report.left_over,
             destroyed=report.destroyed,
             left_lines=report.left_lines,
             mean_life=mean_life,
-            # It has aged since, unless it has ended, which would have been reported.
-            oldest=None if report.oldest is None else report.oldest + max(0.0, self.now - self._reported),
-            growth=self.meter.growth,
-            rss=self._memory.at(report.live),
+            oldest=self.oldest,
+            growth=self.growth,
+            rss=self.rss,
             leak=self.leak,
             waits=self.waits or (),
             waits_known=self.waits is not None,
@@ -162,7 +232,7 @@ class Group:
         """The figures that may be higher, since scans may have missed some tasks."""
         if self.report.direct:
             return MISSED
-        return ("live_peak",) if self.live_peak < self.report.created + self.report.since else ()
+        return ("live_peak",) if self.highest < self.report.created + self.report.since else ()
 
     @property
     def grows(self) -> bool:
@@ -172,20 +242,20 @@ class Group:
 
     def add_waits(self, waits: Waits) -> None:
         """Record where its tasks wait, and until when."""
-        self.waits, self.answered, self._waits_time = waits.waits, True, self.now
+        self.waits, self.answered, self._waits_time = waits.waits, True, self._clock.now
         self._timer = waits.until if waits.looked and waits.timed >= TIMED * waits.looked else None
 
     @property
     def waits_age(self) -> float | None:
         """Seconds since the agent was last asked where its tasks wait; None if it was not."""
-        return None if self.waits is None else self.now - self._waits_time
+        return None if self.waits is None else self._clock.now - self._waits_time
 
     @property
     def too_early(self) -> bool:
         """Whether timers will end its tasks, and none is much older than these timers."""
         if self._timer is None or self._timer >= FOR_EVER or self.retained_meter.leaks:
             return False
-        age = self.status.oldest or 0.0
+        age = self.oldest or 0.0
         return age < max(LEAST_AGE, LIFETIMES * self._timer)
 
     def withdraw(self) -> bool:

@@ -1,11 +1,33 @@
 """The figures of the tasks of one coroutine function in a watched process, as a snapshot has them."""
 
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from concwatch.monitor.growth import Growth
 from concwatch.protocol.agent_messages import LineCount, WaitPlace
+
+Function = tuple[str, str, int]
+"""The name, file and line of a function."""
+
+
+class GroupFigures(Protocol):
+    """The figures of a group, which may be computed when they are read."""
+
+    @property
+    def function(self) -> Function:
+        """The function of its tasks, which identifies the group across processes."""
+        ...
+
+    @property
+    def status(self) -> "GroupStatus":
+        """All figures."""
+        ...
+
+    def figure(self, name: str) -> Any:
+        """Return one field of ``status``, without computing the others."""
+        ...
 
 
 class GroupStatus(Struct, frozen=True, omit_defaults=True):
@@ -45,7 +67,22 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     waits_known: bool = False
     """Whether the agent has answered where its tasks wait."""
 
+    @property
+    def function(self) -> Function:
+        """The function of its tasks."""
+        return self.name, self.file, self.line
 
-def largest(groups: Iterable[GroupStatus], count: int) -> tuple[GroupStatus, ...]:
+    @property
+    def status(self) -> "GroupStatus":
+        """All figures."""
+        return self
+
+    def figure(self, name: str) -> Any:
+        """Return one field."""
+        return getattr(self, name)
+
+
+def largest(groups: Iterable[GroupFigures], count: int) -> tuple[GroupStatus, ...]:
     """Return the ``count`` groups with most live tasks, the largest first."""
-    return tuple(sorted(groups, key=lambda group: group.live, reverse=True)[:count])
+    found = sorted(groups, key=lambda group: -group.figure("live"))
+    return tuple(group.status for group in found[:count])

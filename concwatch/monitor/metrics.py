@@ -22,7 +22,7 @@ from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SW
 from concwatch.protocol.messages import BurstDone, TracedLines
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
-    from concwatch.monitor.group_status import GroupStatus
+    from concwatch.monitor.group_status import GroupFigures
     from concwatch.monitor.resource_status import ResourceStatus
     from concwatch.protocol.agent_messages import AgentTick
 
@@ -548,8 +548,8 @@ class LaneSnapshot(Struct, frozen=True):
     sample: Sample
     cheapest: float | None = None
     """The fewest bytes per task of all lanes at that moment."""
-    groups: "tuple[GroupStatus, ...]" = ()
-    """The tasks of a watched process by function."""
+    groups: "tuple[GroupFigures, ...]" = ()
+    """The tasks of a watched process by function. Those of one that runs are computed when they are read."""
     tick: "AgentTick | None" = None
     """The last report of the agent of a watched process."""
     resources: "tuple[ResourceStatus, ...]" = ()

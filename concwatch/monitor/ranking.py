@@ -1,84 +1,53 @@
 """Groups of watched processes: merged by function, filtered and sorted."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 from msgspec import structs
 
-from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.group_status import Function, GroupFigures, GroupStatus
 from concwatch.monitor.growth import Growth
-from concwatch.protocol.agent_messages import GroupReport, LineCount, WaitPlace
-
-Function = tuple[str, str, int]
-"""The name, file and line of a function."""
+from concwatch.protocol.agent_messages import LineCount, WaitPlace
 
 REST = "other coroutines"
 """The name of the row for the groups beyond the limit, after their number."""
 
+Groups = Sequence[GroupFigures]
 
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+
+def _known(groups: Groups, name: str) -> list[Any]:
+    return [value for group in groups if (value := group.figure(name)) is not None]
+
+
+def _sum(groups: Groups, name: str) -> float | None:
+    known = _known(groups, name)
     return sum(known) if known else None
 
 
-def merged(groups: Sequence[GroupStatus]) -> GroupStatus:
-    """Return one group with the sums of several, such as those of the same function in several processes."""
-    first = groups[0]
-    if len(groups) == 1:
-        return first
-    ended, live = sum(group.ended for group in groups), sum(group.live for group in groups)
-    growths = [group.growth for group in groups if group.growth]
-    lives = [
-        (group.mean_life, group.ended) for group in groups if group.mean_life is not None and group.ended
-    ]
-    ages = [group.oldest for group in groups if group.oldest is not None]
-    waits: dict[tuple[str, str, str], int] = {}
-    for group in groups:
-        for place in group.waits:
-            key = place.where, place.in_, place.on
-            waits[key] = waits.get(key, 0) + place.tasks
-    places = sorted(waits.items(), key=lambda item: -item[1])
-    return structs.replace(
-        first,
-        live=live,
-        live_peak=_whole(_sum(group.live_peak for group in groups)),
-        created=sum(group.created for group in groups),
-        ended=ended,
-        since=sum(group.since for group in groups),
-        created_per_second=_sum(group.created_per_second for group in groups),
-        ended_per_second=_sum(group.ended_per_second for group in groups),
-        failed=_whole(_sum(group.failed for group in groups)),
-        retained=_whole(_sum(group.retained for group in groups)),
-        left_over=_whole(_sum(group.left_over for group in groups)),
-        destroyed=_whole(_sum(group.destroyed for group in groups)),
-        left_lines=_lines(groups),
-        mean_life=sum(life * count for life, count in lives) / sum(count for _, count in lives)
-        if lives
-        else None,
-        oldest=max(ages, default=None),
-        growth=_total_growth(growths),
-        rss=_sum(group.rss for group in groups),
-        leak=any(group.leak for group in groups),
-        waits=tuple(WaitPlace(where, tasks, in_, on) for (where, in_, on), tasks in places),
-        waits_known=all(group.waits_known for group in groups),
-        at_least=tuple(sorted({name for group in groups for name in group.at_least})),
-    )
+def _max(groups: Groups, name: str) -> float | None:
+    return max(_known(groups, name), default=None)
 
 
-def _lines(groups: Iterable[GroupStatus]) -> tuple[LineCount, ...]:
-    """Return the lines that created the left-over tasks of several groups, the most frequent first."""
-    lines: Counter[str] = Counter()
-    for group in groups:
-        lines.update({line.line: line.tasks for line in group.left_lines})
-    return tuple(LineCount(line, tasks) for line, tasks in lines.most_common())
+def _any(groups: Groups, name: str) -> bool:
+    return any(_known(groups, name))
 
 
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
+def _all(groups: Groups, name: str) -> bool:
+    return all(_known(groups, name))
 
 
-def _total_growth(growths: Sequence[Growth]) -> Growth | None:
+def _mean_life(groups: Groups, name: str) -> float | None:
+    """Return the mean over all tasks that have ended."""
+    lives = [(life, group.figure("ended")) for group in groups if (life := group.figure(name)) is not None]
+    ended = sum(count for _, count in lives)
+    return sum(life * count for life, count in lives) / ended if ended else None
+
+
+def _total_growth(groups: Groups, name: str) -> Growth | None:
     """Return the growth of the sum of independent counts, whose errors add up in quadrature."""
+    growths: Sequence[Growth] = _known(groups, name)
     if not growths:
         return None
     slope = sum(growth.per_minute for growth in growths)
@@ -86,37 +55,109 @@ def _total_growth(growths: Sequence[Growth]) -> Growth | None:
     return Growth(slope, slope - width, slope + width)
 
 
-def identity(group: GroupStatus | GroupReport) -> Function:
-    """Return the function of a group, which identifies it across processes."""
-    return group.name, group.file, group.line
-
-
-def merge_groups(groups: Iterable[GroupStatus]) -> list[GroupStatus]:
-    """Return the groups of several processes with one group per function."""
-    by_function: dict[Function, list[GroupStatus]] = {}
+def _lines(groups: Groups, name: str) -> tuple[LineCount, ...]:
+    """Return the lines of all with how many tasks they created, the most frequent first."""
+    lines: Counter[str] = Counter()
     for group in groups:
-        by_function.setdefault(identity(group), []).append(group)
-    return [merged(same) for same in by_function.values()]
+        lines.update({line.line: line.tasks for line in group.figure(name)})
+    return tuple(LineCount(line, tasks) for line, tasks in lines.most_common())
+
+
+def _places(groups: Groups, name: str) -> tuple[WaitPlace, ...]:
+    """Return the places of all with how many tasks wait there, the most frequent first."""
+    tasks: Counter[tuple[str, str, str]] = Counter()
+    for group in groups:
+        for place in group.figure(name):
+            tasks[place.where, place.in_, place.on] += place.tasks
+    return tuple(WaitPlace(where, count, in_, on) for (where, in_, on), count in tasks.most_common())
+
+
+def _names(groups: Groups, name: str) -> tuple[str, ...]:
+    return tuple(sorted({each for group in groups for each in group.figure(name)}))
+
+
+COMBINED: Mapping[str, Callable[[Groups, str], Any]] = {
+    **dict.fromkeys(("live", "live_peak", "created", "ended", "since", "failed", "retained"), _sum),
+    **dict.fromkeys(("left_over", "destroyed", "created_per_second", "ended_per_second", "rss"), _sum),
+    "left_lines": _lines,
+    "mean_life": _mean_life,
+    "oldest": _max,
+    "growth": _total_growth,
+    "leak": _any,
+    "waits": _places,
+    "waits_known": _all,
+    "at_least": _names,
+}
+"""How the figures of several groups become one, by name; the first group's count for the others."""
+
+
+class MergedGroup:
+    """Several groups as one, such as those of the same function in several processes.
+
+    Args:
+        groups: the groups, at least one.
+        unknown: the names of figures that are not known any more.
+        rest: how many functions they are, if they are not one function's.
+    """
+
+    def __init__(self, groups: Groups, unknown: Collection[str] = (), rest: int = 0) -> None:
+        self.groups = groups
+        self.unknown = unknown
+        """The names of figures that are not known any more."""
+        self._rest = rest
+
+    @property
+    def function(self) -> Function:
+        """The function of its tasks; for several only a text in place of its name."""
+        return (f"{self._rest} {REST}", "", 0) if self._rest else self.groups[0].function
+
+    def figure(self, name: str) -> Any:
+        """Return one figure, without computing the others."""
+        if name in self.unknown:
+            return None
+        return COMBINED[name](self.groups, name) if len(self.groups) > 1 else self.groups[0].figure(name)
+
+    @cached_property
+    def status(self) -> GroupStatus:
+        """All figures."""
+        found = [group.status for group in self.groups]
+        changed: dict[str, Any] = dict.fromkeys(self.unknown)
+        if len(found) > 1:
+            changed = {name: combine(found, name) for name, combine in COMBINED.items()} | changed
+        if self._rest:
+            name, file, line = self.function
+            changed |= {"name": name, "file": file, "line": line, "leak": False, "own": False, "waits": ()}
+        return structs.replace(found[0], **changed)
+
+
+def merge_groups(groups: Iterable[GroupFigures], unknown: Collection[str] = ()) -> list[MergedGroup]:
+    """Return the groups of several processes with one group per function.
+
+    Args:
+        groups: the groups of all.
+        unknown: the names of figures that are not known any more.
+    """
+    by_function: dict[Function, list[GroupFigures]] = {}
+    for group in groups:
+        by_function.setdefault(group.function, []).append(group)
+    return [MergedGroup(same, unknown) for same in by_function.values()]
 
 
 def ranked(
-    groups: Iterable[GroupStatus], value: Callable[[GroupStatus], float | None], pattern: str, most: int
-) -> list[GroupStatus]:
+    groups: Iterable[MergedGroup], value: Callable[[MergedGroup], float | None], pattern: str, most: int
+) -> list[MergedGroup]:
     """Return the groups whose name or file contains ``pattern``, ignoring case, highest ``value`` first.
 
     If there are more than ``most``, the last one has the sums of the rest.
     """
     pattern = pattern.casefold()
-    found = [group for group in groups if pattern in f"{group.name} {group.file}:{group.line}".casefold()]
-    found.sort(key=lambda group: (-_or_least(value(group)), group.name, group.line))
+    found = [group for group in groups if pattern in "{} {}:{}".format(*group.function).casefold()]
+    found.sort(key=lambda group: (-_or_least(value(group)), group.function[0], group.function[2]))
     if len(found) <= most:
         return found
-    rest = merged(found[most - 1 :])
-    count = len(found) - most + 1
-    return [
-        *found[: most - 1],
-        structs.replace(rest, name=f"{count} {REST}", file="", line=0, leak=False, own=False, waits=()),
-    ]
+    rest = found[most - 1 :]
+    members = [member for group in rest for member in group.groups]
+    return [*found[: most - 1], MergedGroup(members, rest[0].unknown, len(rest))]
 
 
 def _or_least(value: float | None) -> float:

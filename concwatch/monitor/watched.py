@@ -7,8 +7,7 @@ from concwatch.links.agent_link import AgentLink
 from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
-from concwatch.monitor.group import Group, finite_rate
-from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.group import AgentClock, Group, finite_rate
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metrics import (
@@ -32,6 +31,7 @@ from concwatch.protocol.agent_messages import (
     AgentTick,
     AgentWaiting,
     Block,
+    GroupReport,
     Groups,
     ThreadWaits,
     Waits,
@@ -41,12 +41,6 @@ from concwatch.system.process import Reading
 
 STALL = 1.0
 """Seconds without a report after which a process is stalled; its agent has a thread of its own."""
-
-GROUPS_INTERVAL = 0.2
-"""Seconds after which the figures of groups that have not changed are computed anew: their tasks age."""
-
-STATUSES_PER_SECOND = 200
-"""Groups of a process whose figures are computed in a second, at most; those of all at once."""
 
 UNCHANGED = 0.75
 """Seconds after which groups without a new report have not changed; agents report twice a second."""
@@ -113,11 +107,10 @@ class WatchedProcess:
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._tick_at = now
+        self._clock = AgentClock()
+        self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
         self._groups_time = -math.inf
         self._lost_at = math.inf
-        self._statuses: tuple[GroupStatus, ...] = ()
-        self._statuses_next = -math.inf
-        self._statuses_due = -math.inf
         try:
             self._reader: ProcessReader | None = host.reader(pid)
         except LookupError:
@@ -183,7 +176,6 @@ class WatchedProcess:
             return
         self.step(now)
         self.exited_normally |= self.waiting
-        self._statuses_due = -math.inf  # they are the last ones
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
         self._disconnect()
         self._reader = None
@@ -215,9 +207,10 @@ class WatchedProcess:
                 case AgentTick():
                     self._handle_tick(arrival, now)
                 case Groups():
-                    self._update_groups(arrival)
+                    self._changed.update({report.group: report for report in arrival.groups})
+                    if not arrival.more:
+                        self._update_groups(arrival.time)
                 case Waits():
-                    self._statuses_due = -math.inf
                     if arrival.group in self.groups:
                         self.groups[arrival.group].add_waits(arrival)
                 case ThreadWaits():
@@ -246,17 +239,15 @@ class WatchedProcess:
         if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
             self._lost_at = math.inf
             self.tick, self.groups, self.resources = None, {}, Resources()
-            self._statuses_due = -math.inf
         self._agent_log.summarize(now)
         self._add_sample(now)
 
     def _handle_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
-        for group in self.groups.values():
-            group.now = tick.time
+        self._clock.now = tick.time
         # Groups that have not changed are not reported again: their rates and their growth go on to today.
         if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
-            self._update_groups(Groups(tick.scan_time, ()))
+            self._update_groups(tick.scan_time)
         self.resources.update(tick)
         if tick.queued is not None:
             self.queued_peak = max(self.queued_peak or 0, tick.queued)
@@ -269,16 +260,18 @@ class WatchedProcess:
         if tick.lag is not None:
             self.lags.add((tick.lag,))
 
-    def _update_groups(self, groups: Groups) -> None:
-        self._statuses_due = min(self._statuses_due, self._statuses_next)
-        self._groups_time = groups.time
-        reports = {report.group: report for report in groups.groups}
+    def _update_groups(self, time: float) -> None:
+        """Update all groups as of a scan at ``time``; those that it has not reported have not changed."""
+        self._groups_time = time
+        self._clock.now = max(self._clock.now, time)
+        reports, self._changed = self._changed, {}
         rss = self.reading.rss if self.reading else None
         for number, report in reports.items():
             if number not in self.groups:
-                self.groups[number] = Group(report, groups.time, self.ready.started if self.ready else None)
+                began = self.ready.started if self.ready else None
+                self.groups[number] = Group(report, time, self._clock, began)
         for number, group in self.groups.items():
-            group.update(reports.get(number, group.report), groups.time, rss)
+            group.update(reports.get(number, group.report), time, rss)
             text = group.left_text()
             if text:
                 self._log_event(text, "warning", "left_over")
@@ -327,7 +320,6 @@ class WatchedProcess:
 
     def detect_leaks(self, now: float) -> None:
         """Mark the groups that leak, once the agent has answered where their tasks wait."""
-        self._statuses_due = min(self._statuses_due, self._statuses_next)
         leaks = sum(group.leak for group in self.groups.values())
         for number, group in self.groups.items():
             if group.withdraw():
@@ -391,15 +383,11 @@ class WatchedProcess:
 
     def snapshot(self, now: float) -> LaneSnapshot:
         """Return the lane at ``now``."""
-        if now >= self._statuses_due:
-            self._statuses_next = now + len(self.groups) / STATUSES_PER_SECOND
-            self._statuses_due = max(now + GROUPS_INTERVAL, self._statuses_next) if self.alive else math.inf
-            self._statuses = tuple(group.status for group in self.groups.values())
         return LaneSnapshot(
             self.facts,
             self.status,
             self.sample,
-            groups=self._statuses,
+            groups=tuple(self.groups.values()),
             tick=self.tick,
             resources=self.resources.statuses(),
             lines=self.lines,

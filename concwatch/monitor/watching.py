@@ -7,9 +7,9 @@ from concwatch.links.agent_link import AgentLink
 from concwatch.links.link import Ended
 from concwatch.links.program import StartedProgram
 from concwatch.monitor.group import Group
+from concwatch.monitor.group_status import Function
 from concwatch.monitor.host_lanes import INTERVAL, MachineMeter
 from concwatch.monitor.observable import Observable
-from concwatch.monitor.ranking import Function, identity
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.watched import WatchedProcess
@@ -245,7 +245,7 @@ class Watching(Observable):
         """Ask each agent where the tasks of one function wait."""
         for lane in self.alive:
             for number, group in lane.groups.items():
-                if identity(group.report) == function:
+                if group.function == function:
                     lane.send("waits", group=number)
 
     def request_lines(self) -> Sequence[int]:

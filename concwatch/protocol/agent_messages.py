@@ -22,7 +22,7 @@ MAX_STACK = 20
 """Frames of the stack of a block."""
 
 MAX_GROUPS = 200
-"""Groups that a report has in detail; those that were among them in the report before come on top."""
+"""Groups of one report."""
 
 
 class AgentReady(Struct, tag="ready", frozen=True):
@@ -142,25 +142,13 @@ class GroupReport(Struct, frozen=True):
     left_lines: tuple[LineCount, ...] = ()
 
 
-class Rest(Struct, frozen=True):
-    """The sums over the groups that are not listed."""
-
-    groups: Count = 0
-    created: Count = 0
-    live: Count = 0
-    ended: Count = 0
-    since: Count = 0
-    retained: Count | None = None
-    left_over: Count | None = None
-    destroyed: Count | None = None
-
-
 class Groups(Struct, tag="groups", frozen=True):
     """The groups that have changed since their last report."""
 
     time: Clock
-    groups: Annotated[tuple[GroupReport, ...], Meta(max_length=2 * MAX_GROUPS)]
-    rest: Rest | None = None
+    groups: Annotated[tuple[GroupReport, ...], Meta(max_length=MAX_GROUPS)]
+    more: bool = False
+    """Whether another report has further groups of the same scan."""
 
 
 class WaitPlace(Struct, frozen=True, rename={"in_": "in"}):

@@ -259,7 +259,7 @@ def test_invalid_commands_are_answered_and_tracing_can_be_switched(monitor):
     process.tick(lambda tick: "traced" not in tick)
 
 
-def test_over_a_thousand_groups_are_limited_in_reports_and_in_number(monitor):
+def test_over_a_thousand_groups_are_limited_in_number_and_reported_in_parts(monitor):
     monitor.start(
         "import asyncio\n"
         "async def main():\n"
@@ -273,35 +273,12 @@ def test_over_a_thousand_groups_are_limited_in_reports_and_in_number(monitor):
     )
     process = monitor.process()
     process.tick(lambda tick: tick.get("live") == 1051)
-    report = process.wait("groups", lambda report: report.get("rest", {}).get("live", 0) > 700)
-    assert len(report["groups"]) <= 400
-    first = sorted((group["live"] for group in process.groups.values()), reverse=True)[:200]
-    assert sum(first) + report["rest"]["live"] <= 1051
-    assert process.last_report("other coroutines")["live"] > 50
-
-
-def test_a_group_that_leaves_the_first_200_is_reported_once_more(monitor):
-    program = monitor.start(
-        "import asyncio\n"
-        "async def large(): await asyncio.sleep(600)\n"
-        "async def main():\n"
-        "    tasks = [asyncio.create_task(large()) for _ in range(5)]\n"
-        "    for number in range(210):\n"
-        "        space = {'asyncio': asyncio}\n"
-        "        exec(f'async def job{number}(): await asyncio.sleep(600)', space)\n"
-        "        tasks.append(asyncio.create_task(space[f'job{number}']()))\n"
-        "    await asyncio.get_running_loop().run_in_executor(None, input)\n"
-        "    for task in tasks[:5]:\n"
-        "        task.cancel()\n"
-        "    await asyncio.sleep(600)\n"
-        "asyncio.run(main())\n"
-    )
-    process = monitor.process()
-    process.group("large", live=5)
-    process.wait("groups", lambda report: report.get("rest", {}).get("groups") == 12)
-    program.stdin.write("\n")
-    program.stdin.flush()
-    process.group("large", live=0, ended=5)
+    assert process.group("other coroutines", live=51)["ended"] == 0
+    assert sum(group["live"] for group in process.groups.values()) == 1051
+    reports = process.all("groups")
+    assert max(len(report["groups"]) for report in reports) == 200
+    assert any(report["more"] for report in reports)
+    assert not reports[-1]["more"]
 
 
 DIRECT = """

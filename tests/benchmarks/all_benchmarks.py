@@ -11,6 +11,7 @@ from tests.benchmarks import (  # noqa: F401, I001
     truth,
     agent,
     services,
+    watched_screen,
     agent_truth,
     hosts,
 )

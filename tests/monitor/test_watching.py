@@ -9,7 +9,7 @@ from concwatch.measure.watch_report import WatchRecord, parse_watch_expectation
 from concwatch.monitor import watched_host as host
 from concwatch.monitor.group import GroupMemory
 from concwatch.monitor.growth import WINDOW
-from concwatch.monitor.ranking import merge_groups, ranked
+from concwatch.monitor.ranking import COMBINED, merge_groups, ranked
 from concwatch.monitor.state import State
 from concwatch.protocol.agent_messages import (
     AgentEnd,
@@ -113,15 +113,17 @@ def test_groups_of_all_processes_are_merged_by_function_and_ranked():
         first.report_groups(float(at), fetch_page=(5, 10), parse=1)
         second.report_groups(float(at), fetch_page=(7, 20), parse=1)
         bench.advance()
-    groups = [group.status for lane in bench.watching.lanes for group in lane.groups.values()]
-    rows = ranked(merge_groups(groups), lambda group: group.live, "", 50)
-    assert [(row.name, row.live, row.created, row.ended) for row in rows] == [
+    groups = [group for lane in bench.watching.lanes for group in lane.groups.values()]
+    rows = ranked(merge_groups(groups), lambda group: group.figure("live"), "", 50)
+    statuses = [row.status for row in rows]
+    assert [(row.name, row.live, row.created, row.ended) for row in statuses] == [
         ("fetch_page", 12, 30, 18),
         ("parse", 2, 2, 0),
     ]
-    assert [row.name for row in ranked(rows, lambda group: group.live, "PARSE", 50)] == ["parse"]
-    (rest,) = ranked(rows, lambda group: group.live, "", 1)
-    assert (rest.name, rest.live) == ("2 other coroutines", 14)
+    assert all(row.figure(name) == getattr(row.status, name) for row in rows for name in COMBINED)
+    assert [row.function[0] for row in ranked(rows, lambda group: 0, "PARSE", 50)] == ["parse"]
+    (rest,) = ranked(rows, lambda group: group.figure("live"), "", 1)
+    assert (rest.status.name, rest.status.live) == ("2 other coroutines", 14)
 
 
 def test_the_report_has_the_last_figures_of_each_process():

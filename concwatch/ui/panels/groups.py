@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import structs
 from textual.widget import Widget
 
-from concwatch.monitor.group_status import GroupStatus
-from concwatch.monitor.ranking import Function, identity, merge_groups, ranked
+from concwatch.monitor.group_status import Function
+from concwatch.monitor.ranking import MergedGroup, merge_groups, ranked
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.text import plain
 from concwatch.protocol.units import format_count
@@ -40,7 +39,7 @@ class GroupPanel(Panel):
         """
         self._processes, self._request = processes, request_waits
         self._table = GroupTable(self.select, self.sort_by)
-        self._groups: Sequence[GroupStatus] = ()
+        self._groups: Sequence[MergedGroup] = ()
         self._row = 0
         self._selected: Function | None = None  # the first until one is selected
         self._sorted_by = COLUMNS[0].title
@@ -65,12 +64,10 @@ class GroupPanel(Panel):
         process = self._processes.selected
         lanes = [lane for lane in snapshot.lanes if lane.on] if process == ALL else [snapshot.lanes[process]]
         value = next(column.value for column in COLUMNS if column.title == self._sorted_by)
-        groups = merge_groups(group for lane in lanes for group in lane.groups)
         ended = process != ALL and not snapshot.lanes[process].on
-        if ended:
-            groups = [structs.replace(group, **dict.fromkeys(OF_NOW)) for group in groups]
+        groups = merge_groups((group for lane in lanes for group in lane.groups), OF_NOW if ended else ())
         self._groups = ranked(groups, value, self._filter, MOST)
-        rows_of = {identity(group): row for row, group in enumerate(self._groups)}
+        rows_of = {group.function: row for row, group in enumerate(self._groups)}
         self._row = rows_of.get(self._selected, 0) if self._selected else 0
         rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
         note = f'filter "{plain(self._filter)}"' if self._filter else ""
@@ -81,7 +78,7 @@ class GroupPanel(Panel):
     def select(self, row: int) -> None:
         """Select the group in a row of the table; it stays selected when the order changes."""
         if 0 <= row < len(self._groups):
-            self._row, self._selected = row, identity(self._groups[row])
+            self._row, self._selected = row, self._groups[row].function
         self._request_waits()
 
     def select_next(self, step: int) -> None:
@@ -105,7 +102,7 @@ class GroupPanel(Panel):
     def _request_waits(self) -> None:
         """Request where the tasks of the selected group wait, if that is shown."""
         if self._waits_shown and self._request is not None and 0 <= self._row < len(self._groups):
-            self._request(identity(self._groups[self._row]))
+            self._request(self._groups[self._row].function)
 
     def ask_filter(self) -> None:
         """Ask for a text, and show only groups whose name or file contains it."""

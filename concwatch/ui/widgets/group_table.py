@@ -1,12 +1,12 @@
 """The table of a watched process's groups: one line for each coroutine function."""
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 
 from textual.content import Content
 
 from concwatch.monitor.group_status import GroupStatus
 from concwatch.monitor.growth import Growth
+from concwatch.monitor.ranking import MergedGroup
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import (
     UNKNOWN,
@@ -45,28 +45,26 @@ def _column(
     form: Callable[[float], str],
     leaves: int = 0,
     optional: bool = False,
-) -> Column[GroupStatus]:
-    value = attrgetter(name)
+) -> Column[MergedGroup]:
+    def text(group: MergedGroup) -> str:
+        found = getattr(group.status, name)
+        return UNKNOWN if found is None else ("≥" if name in group.status.at_least else "") + form(found)
 
-    def text(group: GroupStatus) -> str:
-        found = value(group)
-        return UNKNOWN if found is None else ("≥" if name in group.at_least else "") + form(found)
-
-    return Column(title, cells, text, value, leaves, optional)
+    return Column(title, cells, text, lambda group: group.figure(name), leaves, optional)
 
 
-COLUMNS: tuple[Column[GroupStatus], ...] = (
+def _per_minute(group: MergedGroup) -> float | None:
+    growth: Growth | None = group.figure("growth")
+    return growth.per_minute if growth else None
+
+
+COLUMNS: tuple[Column[MergedGroup], ...] = (
     _column("live", 9, "live", format_count),
     _column("created/s", 10, "created_per_second", format_rate, 1),
     _column("ended/s", 10, "ended_per_second", format_rate, 2),
     _column("mean life", 9, "mean_life", format_seconds, 3),
     _column("oldest", 8, "oldest", format_seconds, 6),
-    Column(
-        "growth/min",
-        14,
-        lambda group: _growth_text(group.growth),
-        lambda group: group.growth.per_minute if group.growth else None,
-    ),
+    Column("growth/min", 14, lambda group: _growth_text(group.status.growth), _per_minute),
     _column("RSS with it", 11, "rss", format_bytes, 5),
     _column("created", 10, "created", format_short, 7),
     _column("peak", 8, "live_peak", format_short, 9),
@@ -88,7 +86,7 @@ class GroupTable(Table):
 
     BORDER_TITLE = TITLE
 
-    _shown: tuple[Sequence[GroupStatus], str, int, int, bool] | None = None
+    _shown: tuple[Sequence[MergedGroup], str, int, int, bool] | None = None
 
     def __init__(self, select: Callable[[int], object], sort_by: Callable[[str], object]) -> None:
         """Create the table.
@@ -102,7 +100,7 @@ class GroupTable(Table):
 
     def show(
         self,
-        groups: Sequence[GroupStatus],
+        groups: Sequence[MergedGroup],
         sorted_by: str,
         chosen: int,
         rows: int,
@@ -144,7 +142,8 @@ class GroupTable(Table):
             ]
         ]
         first = max(0, min(chosen - rows // 2, len(groups) - rows))
-        for place, group in enumerate(groups[first : first + rows], first):
+        for place, merged in enumerate(groups[first : first + rows], first):
+            group = merged.status
             style = "bold $warning" if group.leak else "bold" if group.own else ""
             mark = "▌" if place == chosen else " "
             where = f"{short_place(group.file)}:{group.line}" if group.file else ""
@@ -154,7 +153,7 @@ class GroupTable(Table):
                 Cell(room - name_room, Content.styled(where, "$dim")),
             ]
             for column in columns:
-                text = Content.styled(column.text(group), style if column.title == sorted_by else "")
+                text = Content.styled(column.text(merged), style if column.title == sorted_by else "")
                 line.append(Cell(column.width, text, right=True))
             lines.append(line)
             if opened and place == chosen:

@@ -11,7 +11,8 @@ from textual.widget import Widget
 from concwatch.charts.plot import Line, Plot
 from concwatch.demos.screen_strips import screen_strips
 from concwatch.monitor.unit import BYTES, RATE
-from concwatch.ui.widgets.chart import Chart, PictureRow
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.kept_lines import KeptStrip
 from tests.screen import pilot_of, showing
 
 MIB = 1024**2
@@ -29,8 +30,8 @@ def screen_text(app):
     return "\n".join(strip.text for strip in screen_strips(app) or ())
 
 
-def test_a_divided_picture_row_creates_no_reference_cycle():
-    row = PictureRow([Segment("abc"), Segment("def")], 6)
+def test_a_divided_line_creates_no_reference_cycle():
+    row = KeptStrip([Segment("abc"), Segment("def")], 6)
     parts = row.divide([2, 6])
     assert [part.text for part in parts] == ["ab", "cdef"]
     assert all(part is row for part in row.divide([6]))

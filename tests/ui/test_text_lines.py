@@ -1,14 +1,18 @@
 """Widgets that draw lines: text, tables, the event log."""
 
+from functools import partial
 from operator import itemgetter
 
 import pytest
 from textual.content import Content
 from textual.style import Style
+from textual.widget import Widget
 
+from concwatch.demos.screen_strips import screen_strips
 from concwatch.monitor.events import Event
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import EventLines, EventView
+from concwatch.ui.widgets.kept_lines import KeptLines
 from concwatch.ui.widgets.table import Column, columns_for, headings
 from concwatch.ui.widgets.text_lines import LineWriter, TextLines
 from tests.screen import pilot_of, showing, stage
@@ -173,3 +177,34 @@ async def test_an_event_view_pads_and_trims_to_its_number_of_rows():
             newest = newest or ["events appear here"]
             visible = newest + [""] * (4 - len(newest))
             assert rows == [""] * (9 - len(visible)) + visible
+
+
+# Kept lines.
+
+
+async def test_kept_lines_are_those_that_textual_draws_whatever_changes():
+    async with stage((120, 40)) as s:
+        await s.switch_on("asyncio", "threads", tasks=2_000)
+        drawn = 0
+        for change in (
+            lambda: s.run(0.7),
+            lambda: s.press("3", "plus"),
+            lambda: s.run(1.3),
+            lambda: s.press("left_square_bracket", "l", "tab"),
+            lambda: s.run(0.4),
+            lambda: s.pilot.resize_terminal(160, 45),
+            lambda: s.run(0.6),
+        ):
+            await change()
+            await s.settle()
+            for widget in s.monitor.query(KeptLines):
+                if widget.is_on_screen and not isinstance(widget, EventView):
+                    whole = widget.outer_size.region
+                    kept, fresh = (
+                        [list(strip.simplify()) for strip in draw(whole)]
+                        for draw in (widget.render_lines, partial(Widget.render_lines, widget))
+                    )
+                    assert kept == fresh, widget
+                    drawn += 1
+        assert drawn > 7 * 15
+        assert {strip.cell_length for strip in screen_strips(s.app)} == {s.app.size.width}

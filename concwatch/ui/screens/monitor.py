@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseScrollUp, Resize
 from textual.geometry import Size
 
@@ -20,6 +19,7 @@ from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
 from concwatch.ui.screens.base import PrestyledScreen, is_exiting
 from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.kept_lines import KeptLines, Transparent
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.status_bar import StatusBar
@@ -61,7 +61,7 @@ class Help(NamedTuple):
     """What the mouse does."""
 
 
-class MonitorScreen(PrestyledScreen[None]):
+class MonitorScreen(PrestyledScreen[None], KeptLines):
     """Shows a lab, a watched program, or a recording of either. Its panels decide what it offers."""
 
     HORIZONTAL_BREAKPOINTS = [
@@ -116,7 +116,7 @@ class MonitorScreen(PrestyledScreen[None]):
         self._choose_colors()
         parts = self._parts
         yield parts.status
-        with Horizontal(id="body"):
+        with Transparent(id="body"):
             yield from parts.side.widgets()
             yield from parts.charts.widgets()
         for panel in parts.below:

@@ -1,6 +1,6 @@
 """A chart widget: lines over time, with each line's current value at its right end."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.color import Color
@@ -10,11 +10,9 @@ from textual.app import RenderResult
 from textual.binding import Binding
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from concwatch.charts.captions import title
 from concwatch.charts.picture import LABEL_WIDTH, Picture, compose
@@ -23,6 +21,7 @@ from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.terminal import Painter
 from concwatch.charts.ticks import column_of, time_of
 from concwatch.charts.vector import Vectors
+from concwatch.ui.widgets.kept_lines import KeptLines
 
 TITLE_MARGIN = 4
 """The cells of the content width that a border leaves free around its title."""
@@ -38,20 +37,7 @@ def _color_text(color: Color | None) -> str | None:
     return color.triplet.hex if color.triplet else color.name
 
 
-class PictureRow(Strip):
-    """A row of a picture, as wide as its widget.
-
-    A strip caches its parts. If the only part is the strip itself, that is a reference cycle, and only the
-    garbage collector frees it: with ten pictures a second, a pause of 40 ms every few seconds.
-    """
-
-    def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
-        """Return the parts of the row that end at the cells ``cuts``."""
-        cuts = list(cuts)
-        return [self] if cuts == [self.cell_length] else super().divide(cuts)
-
-
-class Chart(Widget, can_focus=True):
+class Chart(KeptLines, can_focus=True):
     """A line chart that repaints only the rows in which a cell changes."""
 
     symbols: reactive[Symbols] = reactive(BRAILLE)
@@ -91,9 +77,6 @@ class Chart(Widget, can_focus=True):
         self.hint = hint
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
-        self._framed: list[Strip] = []
-        self._end: Strip | None = None
-        self._stale: set[int] = set()
         self._painter = Painter()
         self._colors: Colors = ("", "", None)
         self._styled: DOMNode | None = None
@@ -124,7 +107,6 @@ class Chart(Widget, can_focus=True):
         """Replace the rows of the picture, and refresh those that differ."""
         before, self._rows = self._rows, rows
         if len(before) != len(rows):
-            self._end = None
             self.refresh()
             return
         changed = [
@@ -132,10 +114,8 @@ class Chart(Widget, can_focus=True):
             for at, (old, new) in enumerate(zip(before, rows, strict=True))
             if old is not new and old != new
         ]
-        self._stale.update(changed)
         if changed:
-            width = self.content_size.width
-            self.refresh(*(Region(0, at, width, 1) for at in changed))
+            self.redraw_rows(changed)
 
     def on_mount(self) -> None:
         """Draw with the symbols that the app has chosen."""
@@ -176,16 +156,18 @@ class Chart(Widget, can_focus=True):
     @contextmanager
     def as_vectors(self, character: str) -> Iterator[Vectors | None]:
         """Render the cells of the plot as ``character`` meanwhile; yield what is to be drawn over them."""
-        picture, rows, framed = self.picture, self._rows, self._framed
+        picture, rows = self.picture, self._rows
         if picture is None or not rows:
             yield None
             return
         axis, grid, background = colors = self._axis_colors()
-        self._rows, self._end = Painter().paint(picture, *colors, vector=character), None
+        self._rows = Painter().paint(picture, *colors, vector=character)
+        self.redraw_rows(range(len(rows)))
         try:
             yield Vectors(self.plot, picture, axis, grid, background)
         finally:
-            self._rows, self._framed, self._end = rows, framed, None
+            self._rows = rows
+            self.redraw_rows(range(len(rows)))
 
     _on_resize = _update
 
@@ -207,39 +189,6 @@ class Chart(Widget, can_focus=True):
         if y < len(self._rows):
             return Strip(self._rows[y])
         return Strip.blank(self.size.width, self.rich_style)
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the rows of ``crop``, including the border.
-
-        Textual draws the top row and the two bottom rows. All other rows have the same left and right edges
-        and are assembled here, which takes a fraction of the time.
-        """
-        width, height = self.outer_size
-        picture = self.picture
-        if not picture or (picture.width, picture.height) != (width - 2, height - 2):
-            return super().render_lines(crop)
-        ends = super().render_lines(Region(0, height - 2, width, 2))
-        stale: Iterable[int] = self._stale
-        if ends[0] is not self._end:  # Textual returns the same strip until something changes
-            self._end, stale = ends[0], range(height - 3)
-            top = super().render_lines(Region(0, 0, width, 1))
-            framed = [*top, *ends[:1] * (height - 3), *ends]
-            self._framed = [PictureRow(row, width) for row in framed]
-        if stale:
-            left, *_, right = ends[0]
-            _, background = self.background_colors
-            filters = self.get_line_filters()
-            for at in stale:
-                if at < height - 3:
-                    row = self._rows[at]
-                    for each in filters:
-                        row = each.apply(row, background)
-                    self._framed[at + 1] = PictureRow([left, *row, right], width)
-            self._stale = set()
-        lines = self._framed[crop.y : crop.bottom]
-        if crop.column_span != (0, width):
-            lines = [line.crop(*crop.column_span) for line in lines]
-        return lines
 
 
 class CursorChart(Chart):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
@@ -18,6 +17,7 @@ from concwatch.charts.table import BY_METRIC, COST, FEW, MANY, MOST, ON_SCREEN, 
 from concwatch.protocol.units import format_clock
 from concwatch.ui.layout import CHART
 from concwatch.ui.widgets.chart import Chart, CursorChart
+from concwatch.ui.widgets.kept_lines import Transparent
 
 LEAST_WIDTH = 48
 """The minimum width in cells of two charts side by side in a single row."""
@@ -39,7 +39,7 @@ def _clock(time: float, span: float) -> Sequence[str]:
     return (format_clock(time),)
 
 
-class ChartGrid(Container):
+class ChartGrid(Transparent):
     """The charts: two by two, up to five by two if there is room, or a single one."""
 
     DEFAULT_CSS = """

@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from concwatch.monitor.events import Event, Severity
 from concwatch.protocol.units import format_clock
+from concwatch.ui.widgets.kept_lines import KeptLines
 from concwatch.ui.widgets.text_lines import TextLines
 
 SHOWN = 200
@@ -116,7 +117,7 @@ class EventLines(TextLines):
         return strip.apply_offsets(first, line)
 
 
-class EventView(VerticalScroll):
+class EventView(VerticalScroll, KeptLines):
     """Shows events, one line each, or several for a traceback."""
 
     DEFAULT_CSS = """

@@ -8,12 +8,13 @@ from textual.geometry import Region
 
 from concwatch.protocol.units import format_short
 from concwatch.ui.scale import StopScale
+from concwatch.ui.widgets.kept_lines import KeptLines
 
 PADDING = 1
 """The cells before a lane's slider."""
 
 
-class Sidebar(VerticalScroll, can_focus=False):
+class Sidebar(VerticalScroll, KeptLines, can_focus=False):
     """Scrolls the lanes. A new subtitle redraws only the last row of the border."""
 
     TITLE = "lanes"

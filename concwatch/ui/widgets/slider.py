@@ -10,14 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 from textual.style import Style
-from textual.widget import Widget
 
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.ui.renderables.slider_bar import FINISHED, KNOB, SliderBar
 from concwatch.ui.scale import StopScale
+from concwatch.ui.widgets.kept_lines import KeptLines
 
 
-class Slider(Widget, can_focus=True):
+class Slider(KeptLines, can_focus=True):
     """A logarithmic slider from 0 to ``maximum`` tasks, for mouse, wheel and keys.
 
     A drag posts `Dragged` for each new value, and at its end `Changed` or `Cancelled`.

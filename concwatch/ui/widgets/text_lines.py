@@ -13,7 +13,8 @@ from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
-from textual.widget import Widget
+
+from concwatch.ui.widgets.kept_lines import KeptLines
 
 
 class LineWriter:
@@ -71,7 +72,7 @@ def _parse(style: str | Style) -> Style:
     return Style.parse(style) if isinstance(style, str) else style
 
 
-class TextLines(Widget):
+class TextLines(KeptLines):
     """Shows lines of text, and redraws only those that have changed.
 
     The lines are passed to `set_lines`; a subclass whose lines depend on the width overrides `rows`.
@@ -102,7 +103,7 @@ class TextLines(Widget):
     @property
     def _cells(self) -> int:
         """The width in cells, computed here: Textual would lay out the screen for a widget out of sight."""
-        return max(0, self.outer_size.width - self.styles.gutter.width)
+        return max(0, self.outer_size.width - self.spacing.width)
 
     def _current_rows(self) -> Sequence[Content]:
         if (width := self._cells) != self._width:
@@ -142,11 +143,16 @@ class TextLines(Widget):
         width, before, stale = self._cells, self._drawn, self._width < 0
         rows = self.rows(width)
         if width == self._width and len(rows) == len(before):
-            for y, (old, new) in enumerate(zip(before, rows, strict=True)):
+            changed = [
+                y
+                for y, (old, new) in enumerate(zip(before, rows, strict=True))
                 # Content's own comparison ignores styles.
-                if old.plain != new.plain or old.spans != new.spans:
-                    self._strips.pop(y, None)
-                    self.refresh(Region(0, y, width, 1))
+                if old is not new and (old.plain != new.plain or old.spans != new.spans)
+            ]
+            for y in changed:
+                self._strips.pop(y, None)
+            if changed:
+                self.redraw_rows(changed)
         else:
             if not stale or len(rows) != len(before):
                 height = self.styles.height

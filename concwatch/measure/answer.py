@@ -41,11 +41,6 @@ def noun(engine: str) -> str:
     return f"{NOUNS.get(own, f'{own} task')}{at}{version}"
 
 
-def _own_name(lane: LaneSnapshot) -> str:
-    """Return the name of a lane's engine, without its host or the number of hosts."""
-    return lane.name.split(" ")[0]
-
-
 class Answer:
     """The sentence for the lanes of one screen. A metric stays until it has changed by `CHANGED`."""
 
@@ -58,7 +53,7 @@ class Answer:
         if view.time < self._time:  # a replay that has gone back
             self.clear()
         self._time = view.time
-        firsts = {_own_name(lane): known for lane in reversed(view.lanes) if (known := _known(lane))}
+        firsts = {lane.own_name: known for lane in reversed(view.lanes) if (known := _known(lane))}
         for name, now in firsts.items():
             if _differs(now, self._known.get(name)):
                 self._known[name] = now
@@ -78,7 +73,7 @@ def _known(lane: LaneSnapshot) -> Known | None:
     resolution = COST.coarse_resolution(lane)
     if resolution is not None and resolution > value:
         return None
-    here = not lane.engine.host and _own_name(lane) == lane.name  # not folded over several hosts
+    here = not lane.engine.host and lane.own_name == lane.name  # not folded over several hosts
     fits = lane.status.fits if lane.status.fits_wall else 0
     return value, fits, COST.marks(lane), FITS.marks(lane), here
 

@@ -76,6 +76,11 @@ class Fleet:
         """Return the host that a lane runs on."""
         return next(lanes for lanes in self.hosts if lane.engine.host == lanes.host)
 
+    @property
+    def is_cluster(self) -> bool:
+        """Whether hosts may join and leave."""
+        return self._cluster is not None
+
     def update_members(self) -> None:
         """Add lanes for hosts that have joined the cluster, and record which hosts have left."""
         if self._cluster is None:

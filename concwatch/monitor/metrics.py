@@ -573,6 +573,11 @@ class LaneSnapshot(Struct, frozen=True):
         return self.engine.name
 
     @property
+    def own_name(self) -> str:
+        """The name of its engine, without its host or the number of hosts."""
+        return self.name.split(" ")[0]
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Its names in events and marks."""
         return self.combines or (self.name,)

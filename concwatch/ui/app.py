@@ -101,7 +101,7 @@ class ConcwatchApp(LanesApp):
         self.lab = self._make_lab()
         self.recording.attach(self.lab)
         source, log_event = LabSource(self.lab), partial(self.lab.log, "")
-        lanes = LanePanel()
+        lanes = LanePanel(hosts_join=self.lab.fleet.is_cluster)
         charts = ChartPanel(lanes, log_event)
         costs = CostPanel(lanes, log_event)
         feed = LiveFeed(self.lab, source.by_row)

@@ -4,6 +4,10 @@ The lanes stand beside the charts, or above them if the terminal is too small fo
 `CARDS` say what goes first if there is too little room: events, gaps and frames, the row of the answer, the
 row of what limits the lanes; then the table folds into the lanes' own lines, so that the cost of a task is
 always in sight; last goes the chart.
+
+Charts and the header of the table keep their places when rows of several hosts are unfolded: there is room
+for more lanes from the start, their lines in the table take rows of the events, and cards beside the charts
+are smaller only if all are in sight then; else they scroll.
 """
 
 from collections.abc import Iterator
@@ -29,6 +33,9 @@ SHOWN = 12
 
 TABLE = 5
 """The fewest lanes in the table if there are more than `SHOWN`; the others are counted below them."""
+
+SPARE_BESIDE, SPARE_ABOVE = 7, 2
+"""The lanes for which rows are kept free beside and above the charts, if rows of hosts can be unfolded."""
 
 CARDS = ((4, 6), (3, 6), (3, 3), (2, 6), (2, 3), (1, 6), (1, 3))
 """The rows of a card and of the settings beside the charts, the best first."""
@@ -80,13 +87,13 @@ class Layout(NamedTuple):
     side: int
     """Columns of the lanes, with their frame."""
     lanes: int
-    """How many lanes are in sight; others scroll."""
+    """For how many lanes there is room; others scroll."""
     card: int
     """Rows of a lane: 4 with a gap, 3, 2, or 1."""
     settings: int
     """Rows of the settings."""
     listed: int
-    """Rows of the table for lanes."""
+    """Rows of the table for lanes; others are counted."""
     below: Below
     events: int
     """Rows of events, without their frame."""
@@ -103,39 +110,62 @@ class Layout(NamedTuple):
         """Columns of a card."""
         return self.side - 2 * self.beside - 1  # a scrollbar
 
+    def unfolded(self, lanes: int) -> "Layout":
+        """Return the layout for ``lanes``, which may be more than without unfolded rows."""
+        found = self
+        if self.beside and lanes > self.lanes:
+            fitting = [each for each in CARDS if lanes * each[0] + each[1] + FRAME <= self.chart]
+            card, settings = fitting[0] if fitting else (self.card, self.settings)
+            found = self._replace(lanes=lanes, card=card, settings=settings)
+        more = min(lanes - self.listed, self.events - 1) if self.below.table else 0
+        if more > 0:
+            found = found._replace(listed=self.listed + more, events=self.events - more)
+        return found
+
 
 def table_rows(below: Below, lanes: int) -> int:
     """Return the rows of the cost table, with those of the answer and the limits, and its frame."""
     return (1 + lanes) * below.table + below.answer + below.limits + FRAME * below.framed
 
 
-def layout(width: int, height: int, lanes: int, bars: int = 2) -> Layout:
-    """Return the layout of ``lanes`` in a terminal of a size, of which ``bars`` rows are used otherwise."""
-    rows = height - bars
-    return next(_beside(width, rows, lanes, height >= ROOMY), None) or next(_above(width, rows, lanes))
+def layout(width: int, height: int, lanes: int, bars: int = 2, most: int = 0) -> Layout:
+    """Return the layout of lanes in a terminal.
+
+    Args:
+        width: the columns of the terminal.
+        height: its rows.
+        lanes: the number of lanes if no row is unfolded.
+        bars: the rows that are used otherwise.
+        most: the number of lanes if all rows are unfolded.
+    """
+    rows, most = height - bars, max(lanes, most)
+    return next(_beside(width, rows, lanes, most), None) or next(_above(width, rows, lanes, most))
 
 
-def _beside(width: int, rows: int, lanes: int, roomy: bool) -> Iterator[Layout]:
+def _beside(width: int, rows: int, lanes: int, most: int) -> Iterator[Layout]:
     """Yield the layouts with the lanes beside the charts that fit, the best first."""
     side = WIDE_SIDE if width >= WIDE else SIDE
     if width < BESIDE_WIDTH or rows < BESIDE_HEIGHT - 2:
         return
     for shown in range(lanes, min(lanes, SHOWN) - 1, -1):
-        more = [BESIDE[0]._replace(events=8)] if roomy else []
+        held = max(shown, min(most, lanes + SPARE_BESIDE, SHOWN))
+        more = [BESIDE[0]._replace(events=8)] if rows >= ROOMY - 2 else []
         for below in (*more, *BESIDE):
             for listed in range(shown, min(shown, SHOWN if lanes <= SHOWN else TABLE) - 1, -1):
                 rest = rows - table_rows(below, listed) - below.events - FRAME * below.framed
                 for card, settings in CARDS:
-                    if rest >= below.chart and rest >= shown * card + settings + FRAME:
-                        yield Layout(True, side, shown, card, settings, listed, below, below.events, rest)
+                    if rest >= below.chart and rest >= held * card + settings + FRAME:
+                        yield Layout(True, side, held, card, settings, listed, below, below.events, rest)
 
 
-def _above(width: int, rows: int, lanes: int) -> Iterator[Layout]:
+def _above(width: int, rows: int, lanes: int, most: int) -> Iterator[Layout]:
     """Yield the layouts with the lanes above the charts that fit, the best first; there is always one."""
     rows -= 1  # the settings
     for below in ABOVE:
         shown = min(lanes, SHOWN if below.chart else rows)
         rest = rows - shown - table_rows(below, shown) - below.events
         if rest >= below.chart:
+            spare = max(0, min(most - shown, SPARE_ABOVE, rest - CHART if below.chart else rest - 1))
+            rest -= spare
             events, chart = (below.events, rest) if below.chart else (rest, 0)
-            yield Layout(False, width, shown, 1, 1, shown, below, events, chart)
+            yield Layout(False, width, shown + spare, 1, 1, shown, below, events, chart)

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from concwatch.links.fake import COSTS
-from concwatch.monitor.catalog import CATALOG
+from concwatch.monitor.catalog import CATALOG, SHOWN
 from concwatch.monitor.settings import ON_SCREEN, Settings
 from concwatch.ui import keys
 from concwatch.ui.layout import CHART, FRAME, layout
@@ -39,6 +39,17 @@ def test_a_layout_uses_the_rows_of_the_terminal_and_has_a_chart_of_five_rows_or_
         assert found.chart == 0 or found.chart >= CHART
         assert found.chart or height < 24, "a chart goes only on the smallest terminals"
         assert found.lanes == lanes or lanes > 11
+        unfolded = layout(width, height, lanes, most=lanes + 7)
+        assert (unfolded.beside, unfolded.side, unfolded.below.table) == (
+            found.beside,
+            found.side,
+            found.below.table,
+        )
+        more = unfolded.unfolded(lanes + 7)
+        assert more.chart == unfolded.chart
+        assert more.card == unfolded.card or lanes > 4, "cards are smaller"
+        assert more.table + more.events == unfolded.table + unfolded.events
+        assert more.events or not unfolded.events
         assert found.below.table or not found.beside, "no cost of a task"
 
 
@@ -92,22 +103,32 @@ async def test_a_log_of_one_row_shows_the_beginning_of_the_last_event():
 def places(s: Stage) -> dict[str, object]:
     """Return the regions of everything on the screen, and the columns of the table's headings."""
     lines = s.monitor.query_one(CostTable).render().plain.splitlines()
-    header = next(line for line in lines if COLUMNS[0].title in line and "/task" in line)
+    header = next((line for line in lines if COLUMNS[0].title in line and "/task" in line), "")
     charts = [chart.region for chart in s.monitor.query(Chart) if chart.display and chart.size]
     return {
         **{card.id: (card.region, card.slider.region) for card in s.monitor.query(LaneCard)},
         **{f"chart {number}": region for number, region in enumerate(charts, 1)},
         **{kind.__name__: s.monitor.query_one(kind).region for kind in (CommonPanel, EventView, KeyBar)},
         **{column.title: header.find(column.title) for column in COLUMNS},
-        "header": (s.monitor.query_one(CostTable).region, lines.index(header)),
+        "header": (s.monitor.query_one(CostTable).region.offset, lines.index(header) if header else None),
     }
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
-async def test_nothing_moves_whatever_key_is_pressed_or_lane_switched_on(size):
-    async with stage(size, settings=Settings(workload=ON_SCREEN)) as s:
+ALL_SIZES = pytest.mark.parametrize(
+    "size", [(60, 14), (80, 24), (120, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format
+)
+
+
+@ALL_SIZES
+@pytest.mark.parametrize("count", [0, 2, 8], ids="{} hosts".format)
+async def test_nothing_moves_whatever_key_is_pressed_or_lane_switched_on(size, count):
+    """If a row is unfolded, its lanes take its place; what is neither a card nor an event stays."""
+    engines = [ENGINES_BY_NAME[name].on(host) for name in ("asyncio", "go") for host in hosts(count)]
+    workers = HostWorkers() if engines else None
+    settings = Settings(workload=ON_SCREEN)
+    async with stage(size, settings=settings, engines=engines or SHOWN, workers=workers) as s:
         before = places(s)
-        lanes = [str(number) for number in range(1, len(s.lab.lanes) + 1)]
+        lanes = [str(number) for number in range(1, len(s.monitor.query(LaneCard)) + 1)]
         pressed = [key for row in keys.MONITOR for key in row.keys.split(",") if key]
         for key in [*(key for lane in lanes for key in (lane, "plus")), *pressed]:
             if key in LEFT_OUT:
@@ -116,7 +137,19 @@ async def test_nothing_moves_whatever_key_is_pressed_or_lane_switched_on(size):
             if s.app.screen is not s.monitor:
                 await s.press("escape")
             await s.run(1)
-            assert places(s) == before, key
+            after = places(s)
+            if len(s.monitor.query(LaneCard)) > len(lanes):
+                assert key == "h"
+                assert after["lane-1"] == before["lane-1"], "a card that others follow"
+                cards = {name for name in after if name.startswith("lane-")}
+                for shown in (before, after):
+                    for name in (*cards, "EventView"):
+                        shown.pop(name, None)
+                assert after == before, key
+                await s.press("h")
+                before = places(s)
+            else:
+                assert after == before, key
         for number in range(30):
             s.lab.log("", f"event {number}")
         await s.run(1)
@@ -124,27 +157,26 @@ async def test_nothing_moves_whatever_key_is_pressed_or_lane_switched_on(size):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids="{0[0]}x{0[1]}".format)
-async def test_unfolding_hosts_moves_only_what_more_lanes_need_and_folding_moves_it_back(size):
-    """A lane that is added needs a row in the list and in the table, which the charts have until then."""
+async def test_hosts_that_join_and_rows_that_are_unfolded_move_nothing(size):
+    """The lanes that are added take rows that were free, and in the table rows of the events."""
     members = [structs.replace(host, opener=print) for host in hosts(4)]
-    present = members[:2]
+    present = members[:1]
     engines = [ENGINES_BY_NAME["asyncio"].on(host) for host in present]
     async with stage(size, engines=engines, workers=HostWorkers(), cluster=lambda: present) as s:
         await s.press("1", "plus")
         await s.run(3)
         before = places(s)
-        present.extend(members[2:])
+        present.extend(members[1:])
         await s.run(2)
         await s.sees("asyncio × 4")
+        assert len(s.monitor.query(LaneCard)) == 1
         assert places(s) == before, "hosts that join an engine's row"
         await s.press("h")
         await s.run(1)
         after = places(s)
-        kept = [name for name in before if name.startswith("chart ")]
-        assert [(before[name].x, before[name].width) for name in kept] == [
-            (after[name].x, after[name].width) for name in kept
-        ]
-        assert after["KeyBar"] == before["KeyBar"]
+        assert len([name for name in after if name.startswith("lane-")]) == 4
+        changed = {name for name in before if after[name] != before[name]}
+        assert changed <= {"EventView"}
         await s.press("h")
         await s.run(1)
         assert places(s) == before

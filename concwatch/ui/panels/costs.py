@@ -37,7 +37,7 @@ class CostPanel(Panel):
 
     def place(self, found: Layout) -> None:
         """Set the rows of the table."""
-        self._table.place(found.table, found.below)
+        self._table.place(found.table, found.below, self._lanes.name_width() + 1)
 
     def show(self, snapshot: Snapshot) -> None:
         """Update the table."""

@@ -16,17 +16,21 @@ from concwatch.ui.widgets.slider import Slider
 NAME_CELLS = 8
 """Minimum width of the column of lane names, in cells."""
 
+HOSTS = 4
+"""The hosts for which there is room in a cluster, so that nothing moves when the first ones join."""
+
 
 class LanePanel(SidePanel):
     """Shows a card for each lane, of which one is selected, and the common settings."""
 
-    def __init__(self, refuse: Callable[[], object] | None = None) -> None:
+    def __init__(self, refuse: Callable[[], object] | None = None, hosts_join: bool = False) -> None:
         """Create the panel.
 
         Args:
             refuse: notifies that nothing can be changed; None if `controls` will be set.
+            hosts_join: whether hosts may join, as in a cluster.
         """
-        self._refuse = refuse
+        self._refuse, self._hosts_join = refuse, hosts_join
         self.controls: LaneControls | None = None
         """What changes the lanes; None if nothing does."""
         self._side = Sidebar(id="side")
@@ -48,7 +52,7 @@ class LanePanel(SidePanel):
 
     def _new_cards(self) -> list[LaneCard]:
         lanes, colors = self.screen.snapshot.lanes, self.screen.lane_colors
-        name_width = max([NAME_CELLS, *(len(lane.name) + 1 + (len(lanes) > 9) for lane in lanes)])
+        name_width = max(NAME_CELLS, self.name_width() + 1 + (max(self.rows(self.screen.snapshot)) > 9))
         cards = []
         for index, (lane, color) in enumerate(zip(lanes, colors, strict=True)):
             rest = (index, lane.name, name_width, lane.slider_end, color, index == self._selected)
@@ -98,9 +102,16 @@ class LanePanel(SidePanel):
         if isinstance(widget, Slider) and widget in sliders:
             self._mark(sliders.index(widget))
 
-    def rows(self, snapshot: Snapshot) -> int:
-        """Return the number of lanes."""
-        return len(snapshot.lanes)
+    def rows(self, snapshot: Snapshot) -> tuple[int, int]:
+        """Return the number of lanes with no row unfolded, and with all; more if hosts may join."""
+        folded = len({lane.own_name for lane in snapshot.lanes})
+        unfolded = sum(len(lane.names) for lane in snapshot.lanes)
+        return folded, max(unfolded, folded * HOSTS if self._hosts_join else 0)
+
+    def name_width(self) -> int:
+        """Return the cells of the longest name of a row, unfolded or not."""
+        lanes = self.screen.snapshot.lanes
+        return max((len(name) for lane in lanes for name in (lane.name, *lane.names)), default=0)
 
     def number(self, lane: int) -> int:
         """Return the number on a lane's card, which is its key if it has only one digit."""
@@ -119,9 +130,12 @@ class LanePanel(SidePanel):
         """Set the rows of the lanes and settings."""
         self._side.styles.width = found.side
         self._side.styles.height = "1fr" if found.beside else found.lanes * found.card + found.settings
+        unlisted = not found.below.table or found.listed < len(self._cards)
         for card in self._cards:
-            card.place(found.card, found.card_width, found.beside, not found.below.table)
+            card.place(found.card, found.card_width, found.beside, unlisted)
+        gap = max(0, found.lanes - len(self._cards)) * found.card if found.beside else 0
         self._settings.styles.height = found.settings
+        self._settings.styles.margin = (gap, 0, 0, 0)
 
     def show(self, snapshot: Snapshot) -> None:
         """Update the cards, the settings, and the total memory."""

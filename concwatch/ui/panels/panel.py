@@ -50,9 +50,9 @@ class Panel:
 class SidePanel(Panel):
     """The panel on the left, from which a lane is selected."""
 
-    def rows(self, snapshot: Snapshot) -> int:
-        """Return the number of lanes for which the layout needs room."""
-        return 1
+    def rows(self, snapshot: Snapshot) -> tuple[int, int]:
+        """Return for how many lanes the layout needs room: with no row unfolded, and with all."""
+        return 1, 1
 
     def charted(self, snapshot: Snapshot) -> Iterable[int]:
         """Return the indexes of the lanes that the charts draw."""

@@ -147,7 +147,9 @@ class MonitorScreen(PrestyledScreen[None], KeptLines):
     # --- layout and colors ----------------------------------------------------------------------------------
 
     def _layout_of(self, size: Size) -> Layout:
-        return layout(size.width, size.height, self.side.rows(self.snapshot), BARS + self._parts.feed.rows)
+        folded, unfolded = self.side.rows(self.snapshot)
+        found = layout(size.width, size.height, folded, BARS + self._parts.feed.rows, unfolded)
+        return found.unfolded(len(self.snapshot.lanes))
 
     def _place_widgets(self, size: Size) -> None:
         """Place every widget in a terminal of ``size``."""

@@ -131,11 +131,12 @@ class CostTable(Table):
         super().__init__(sort_by)
         self._answer = Answer()
         self._below = Below(True, False, True, 0, True, 0)
+        self._name_width = NAME_WIDTH
         self.border_title = UNKNOWN_ANSWER
 
-    def place(self, rows: int, below: Below) -> None:
-        """Use ``rows`` rows, with the parts in ``below``."""
-        self._below = below
+    def place(self, rows: int, below: Below, name_width: int) -> None:
+        """Use ``rows`` rows with the parts in ``below``, and ``name_width`` cells for the engines' names."""
+        self._below, self._name_width = below, max(NAME_WIDTH, name_width)
         self.display = bool(rows)
         self.styles.height = rows
         self._show_title()
@@ -197,7 +198,7 @@ class CostTable(Table):
         self, view: Snapshot, colors: list[str], baseline: Snapshot | None, width: int
     ) -> Iterator[Sequence[Cell]]:
         """Yield the header, and the line of each lane with the columns that fit."""
-        room = self._names(view)
+        room = self._name_width
         columns = columns_for(COLUMNS, width - room)
         since = f"Δ {format_clock(baseline.elapsed)}" if baseline else "engine"
         yield [
@@ -210,7 +211,7 @@ class CostTable(Table):
             if column.title == self.sorted_by:
                 rows.sort(key=lambda row: -(column.value(row[0]) or 0.0))
         most = self._rows_for_lanes
-        shown = rows if len(rows) <= most else rows[: most - 1]
+        shown = rows if len(rows) <= most else rows[: max(1, most - 1)]
         for lane, color, old in shown:
             known = lane.on or lane.sample.rss_per_task is not None
             cells = [
@@ -220,7 +221,7 @@ class CostTable(Table):
             ]
             name = Cell(room, Content.styled(lane.name, f"bold {color}" if known else "$dim"))
             yield [name, Cell(width - room, Content("").join(cells))]
-        if len(rows) > len(shown):
+        if len(rows) > len(shown) and most > 1:
             more = f"and {len(rows) - len(shown)} more: < > sort by another column"
             yield [Cell(width, Content.styled(more, "$dim"))]
 
@@ -232,9 +233,8 @@ class CostTable(Table):
 
     def sort(self, by: int) -> None:
         """Sort by the next column (``by`` 1) or the previous one (-1)."""
-        view = self._shown[0] if self._shown else None
         room = self.outer_size.width - self.gutter.width
-        shown = columns_for(COLUMNS, room - self._names(view)) if view else []
+        shown = columns_for(COLUMNS, room - self._name_width)
         titles = ["", *(column.title for column in shown)]
         at = titles.index(self.sorted_by) if self.sorted_by in titles else 0
         self.sorted_by = titles[(at + by) % len(titles)]
@@ -262,10 +262,6 @@ class CostTable(Table):
                 break
             line = "   ".join((*notes[:kept], f"+{len(notes) - kept} more"))
         return line
-
-    @staticmethod
-    def _names(view: Snapshot) -> int:
-        return max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
 
     def _legend(self, baseline: Snapshot | None, width: int) -> str:
         """Return the meaning of the marks in the table, or a short form if that is too long."""

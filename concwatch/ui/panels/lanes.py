@@ -104,6 +104,8 @@ class LanePanel(SidePanel):
 
     def rows(self, snapshot: Snapshot) -> tuple[int, int]:
         """Return the number of lanes with no row unfolded, and with all; more if hosts may join."""
+        if self._refuse is not None:  # in a recording, each lane has its row
+            return len(snapshot.lanes), len(snapshot.lanes)
         folded = len({lane.own_name for lane in snapshot.lanes})
         unfolded = sum(len(lane.names) for lane in snapshot.lanes)
         return folded, max(unfolded, folded * HOSTS if self._hosts_join else 0)

@@ -14,6 +14,14 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__))
 SITECUSTOMIZE = os.path.join("site", "sitecustomize.py")
 """The file, in the package, that every Python process imports at its start."""
 
+MARK = "concwatch: "
+"""What the lines begin with that `gdb_command` prints, among gdb's own: `BEGUN`, then `DONE` or a problem."""
+
+BEGUN = "begun"
+"""From now on functions of the process are called, and gdb must not be killed."""
+
+DONE = "done"
+
 _SCRIPT = """\
 import sys
 if sys.version_info >= (3, 9):
@@ -42,22 +50,34 @@ def script(address: str, package: str = PACKAGE) -> str:
     return f"try: exec(compile({inner!a}, '<concwatch>', 'exec'), {{}})\nexcept Exception: pass\n"
 
 
-def gdb_command(pid: int, file: str) -> List[str]:
-    """Return the command that makes gdb execute `script`, written to ``file``, in a process; for development.
+def gdb_command(pid: int, file: str, package: str = PACKAGE) -> List[str]:
+    """Return the command that makes gdb execute `script`, written to ``file``, in a process.
 
-    It stops the process for about 0.3 s; other threads run while gdb waits for the interpreter's lock. It may
-    stop where no Python code may run: one of 19 busy programs (CPython 3.12.1) crashed.
+    It stops the process for 0.2 to 0.6 s while gdb reads symbols; `concwatch.agent.inside_gdb` tells what it
+    does then. In the process's main thread only another thread is started, which executes the script.
+
+    Args:
+        pid: the process.
+        file: the script.
+        package: the folder of the agent.
     """
-    call = f"(lambda file: (exec(file.read(), {{}}), file.close()))(open({file!a}))"
-    text = call.replace("\\", "\\\\").replace('"', '\\"')
-    steps = [
-        "set pagination off",
+    read = f"try:\n with open({file!r}) as file: exec(file.read(), {{}})\nexcept Exception: pass"
+    # `start_new`, the older name, is the system's thread also if gevent has replaced `start_new_thread`.
+    text = f"try: __import__('_thread').start_new(exec, ({read!a}, {{}}))\nexcept BaseException: pass\n"
+    before = ["set debuginfod enabled off", "set auto-load off"]  # nothing from the network, or the program
+    after = [
         "set scheduler-locking off",
-        "set $state = (int) PyGILState_Ensure()",
-        f'call (int) PyRun_SimpleString("{text}")',
-        "call (void) PyGILState_Release($state)",
+        "handle all nostop noprint pass",
+        "handle SIGINT nostop noprint pass",
+        f"source {os.path.join(package, 'inside_gdb.py')}",
+        f"python main(*{(text, MARK, BEGUN, DONE)!a})",
     ]
-    return ["gdb", "-nx", "-q", "-batch", "-p", str(pid), *[part for step in steps for part in ("-ex", step)]]
+    return [
+        *["gdb", "-nx", "-q", "-batch"],
+        *[part for step in before for part in ("-iex", step)],
+        *["-p", str(pid)],
+        *[part for step in after for part in ("-ex", step)],
+    ]
 
 
 def environment(

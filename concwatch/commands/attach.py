@@ -13,25 +13,30 @@ from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
 from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
+from concwatch.links.injection import process_name
 from concwatch.monitor.remote_host import RemoteHost
-from concwatch.monitor.watched_host import LocalHost, why_not_attachable
+from concwatch.monitor.watched_host import LocalHost, loads_by_gdb, why_not_attachable
 from concwatch.monitor.watching import Watching
 from concwatch.ui.session_recording import SessionRecording
+
+NAMED = 3
+"""Processes that the question names."""
 
 
 @click.command(
     "attach",
     help="Follow the tasks of running processes, by PID. They keep running when concwatch ends.\n\n"
-    "Python 3.14 or newer loads the agent while it runs. An older Python can be followed if the program has "
-    "called concwatch.agent.start(). Any other process is measured from outside only.\n\n"
+    "Python 3.14 or newer loads the agent while it runs. An older one loads it through gdb, which stops the "
+    "process for half a second, and which is asked for with --yes; or the program has called "
+    "concwatch.agent.start(). Any other process is measured from outside only.\n\n"
     f"{EXPECTATIONS}",
 )
 @click.argument("pids", metavar="PID...", nargs=-1, type=PID, required=True)
 @options(OPTIONS)
 @click.option(
-    "--gdb",
+    "--yes",
     is_flag=True,
-    help="For development: inject the agent into an older Python with gdb, which can crash it.",
+    help="Let gdb load the agent into Python before 3.14, unasked. It stops the process for half a second.",
 )
 @click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
 @click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
@@ -39,7 +44,7 @@ from concwatch.ui.session_recording import SessionRecording
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots", "--cells")})
 def command(
     pids: Sequence[int],
-    gdb: bool,
+    yes: bool,
     outcomes: bool,
     trace: bool,
     host: Host | None,
@@ -58,6 +63,7 @@ def command(
             raise click.UsageError(problem)
     if not unattended.asked:
         check_display("concwatch attach --json")
+    gdb = yes or (host is None and _agrees([pid for pid in pids if loads_by_gdb(pid)]))
     target = LocalHost(AgentListener()) if host is None else RemoteHost(host)
     watching = Watching(target, outcomes=outcomes, trace=trace)
     try:
@@ -76,6 +82,18 @@ def command(
     if target.problem:
         raise click.UsageError(target.problem)
     sys.exit(status)
+
+
+def _agrees(pids: Sequence[int]) -> bool:
+    """Ask, once for all processes, whether gdb may load the agent. Return False if nobody can answer."""
+    if not pids or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    names = ", ".join(f"{process_name(pid)} {pid}" for pid in pids[:NAMED]) + (", …" if pids[NAMED:] else "")
+    return click.confirm(
+        f"Python before 3.14 ({names}) loads the agent through gdb, which stops the process for half a "
+        "second; without, memory and CPU are measured from outside. Use gdb (--yes does not ask)?",
+        err=True,
+    )
 
 
 def _on_screen(watching: Watching, recording: SessionRecording, pictures: Path, cells: bool) -> int:

@@ -25,9 +25,9 @@ class JsonEvents:
     """
 
     def __init__(self, watching: Watching) -> None:
-        """Begin with the next event of ``watching``."""
+        """Begin with the first event of ``watching``, such as why a process has no agent."""
         self._watching = watching
-        self._seen = watching.events.count
+        self._seen = 0
         self._began = time.time() - (watching.clock() - watching.began)
 
     def events(self) -> Sequence[tuple[Event, str]]:

@@ -135,7 +135,7 @@ class Watcher:
         file = os.path.join(self._folder, f"attach-{pid}.py")
         with open(file, "w") as text:
             text.write(script(self._address, self._package))
-        return inject(pid, file, gdb) or ""
+        return inject(pid, file, gdb, self._package) or ""
 
     def send_to_agent(self, fields: dict[str, Any]) -> None:
         """Send an agent a command, or close its connection."""

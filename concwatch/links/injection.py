@@ -6,16 +6,19 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+import threading
 
-from concwatch.agent.inject import gdb_command
+from concwatch.agent.inject import BEGUN, DONE, MARK, PACKAGE, gdb_command
 from concwatch.agent.names import printable
 from concwatch.agent.places import ADDRESS
 from concwatch.agent.process import script_name
+from concwatch.system.limits import read_text
 from concwatch.system.processes import command_of, find_process, mapped_files, program_of, variable_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 REMOTE_EXEC = (3, 14)
 """The first version of Python with ``sys.remote_exec``."""
@@ -106,13 +109,27 @@ def python_version(pid: int) -> tuple[int, int] | None:
     return None
 
 
-def inject(pid: int, file: str, gdb: bool) -> str | None:
+def needs_gdb(pid: int) -> bool:
+    """Return whether only gdb can load the agent into a process, and is there."""
+    try:
+        is_python = _is_python(program_of(pid))
+    except OSError:
+        return False
+    return is_python and (python_version(pid) or (0, 0)) < REMOTE_EXEC and shutil.which("gdb") is not None
+
+
+def _is_python(program: str) -> bool:
+    return os.path.basename(program).startswith(("python", "pypy"))
+
+
+def inject(pid: int, file: str, gdb: bool, package: str = PACKAGE) -> str | None:
     """Make a process run a script, by ``sys.remote_exec`` or gdb.
 
     Args:
         pid: the process.
         file: the script.
-        gdb: whether gdb may be used, which pauses the process for a moment.
+        gdb: whether gdb may be used, which stops the process for a moment.
+        package: the folder of the agent.
 
     Returns:
         None on success; else why it failed, and what would help.
@@ -120,31 +137,43 @@ def inject(pid: int, file: str, gdb: bool) -> str | None:
     found = find_process(pid)
     try:
         program = program_of(pid)
-    except OSError as error:
-        return f"no permission to inspect it: {error}"
-    if not re.match(r"(python|pypy)", os.path.basename(program)):
+    except OSError:
+        return f"no permission to inspect it: {CAPABILITY}"
+    if not _is_python(program):
         return f"{printable(os.path.basename(program))} is not Python"
     if found is not None and found.state == "T":
         return "it is stopped: send it SIGCONT, then attach again"
+    if not _can_read(pid, file):
+        return (
+            "it has another file system, as in a container: attach from inside, such as with "
+            "--host 'docker exec -i NAME'"
+        )
     version = python_version(pid)
     if version is not None and version >= REMOTE_EXEC:
-        return _run(
-            [program, "-c", f"import sys; sys.remote_exec({pid}, {file!r})"],
-            lambda words: f"sys.remote_exec was refused: {words}",
-        )
-    if not gdb:
-        known = f"Python {version[0]}.{version[1]}" if version else "its Python"
-        return f"{known} cannot load an agent from outside: {HOW}"
+        return _inject_by_itself(pid, program, file)
+    known = f"Python {version[0]}.{version[1]}" if version else "its Python"
     if shutil.which("gdb") is None:
-        return "gdb is not installed: apt install gdb"
-    return _run(gdb_command(pid, file), lambda words: f"gdb failed: {words}")
+        return f"{known} can only load the agent through gdb: install gdb, or {HOW}"
+    if not gdb:
+        return f"{known} can only load the agent through gdb, which stops it for half a second: add --yes"
+    return _inject_by_gdb(pid, file, package)
 
 
-def _run(command: list[str], problem: Callable[[str], str]) -> str | None:
-    """Run a command. Return None on success, else the problem."""
+def _can_read(pid: int, file: str) -> bool:
+    """Return whether a process has the same file at a path; True if that cannot be known."""
+    try:
+        return os.path.samefile(f"/proc/{pid}/root{file}", file)
+    except FileNotFoundError:
+        return not os.path.exists(f"/proc/{pid}")
+    except OSError:
+        return True
+
+
+def _inject_by_itself(pid: int, program: str, file: str) -> str | None:
+    """Make a process run a script by ``sys.remote_exec`` of its own Python. Return None, or the problem."""
     try:
         done = subprocess.run(
-            command,
+            [program, "-c", f"import sys; sys.remote_exec({pid}, {file!r})"],
             capture_output=True,
             text=True,
             timeout=INJECTION_LIMIT,
@@ -152,25 +181,74 @@ def _run(command: list[str], problem: Callable[[str], str]) -> str | None:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return problem(str(error))
+        return f"sys.remote_exec failed: {error}"
     words = done.stderr.strip().splitlines()
-    refused = next((line for line in words if "not permitted" in line), "")  # gdb's own status is 0 then
-    if refused:
-        return problem(f"{refused.strip().rstrip('.')}: {_how_to_permit()}")
-    if done.returncode:
-        return problem(words[-1] if words else f"exit status {done.returncode}")
-    return None
+    if done.returncode == 0:
+        return None
+    return _refused(pid, done.stderr) or f"sys.remote_exec failed: {words[-1] if words else done.returncode}"
 
 
-def _how_to_permit() -> str:
-    """Return what lets this user trace a process."""
-    try:
-        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
-            scope = int(file.read())
-    except (OSError, ValueError):
-        scope = 0
-    if scope == 3:
-        return "kernel.yama.ptrace_scope is 3, which only a restart of the system changes"
-    if scope:
-        return "sudo sysctl kernel.yama.ptrace_scope=0 permits it to processes of the same user"
-    return "it needs the capability SYS_PTRACE, such as docker run --cap-add SYS_PTRACE, or the same user"
+def _inject_by_gdb(pid: int, file: str, package: str) -> str | None:
+    """Make a process run a script through gdb. Return None, or the problem.
+
+    gdb is not killed while it calls functions of the process, which would crash: neither by Ctrl-C, nor after
+    the limit. What it prints goes to a file, which does not end with this process, as a pipe would.
+    """
+    with tempfile.TemporaryFile() as output:
+        try:
+            gdb = subprocess.Popen(
+                gdb_command(pid, file, package),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"gdb failed: {error.strerror}"
+        try:
+            gdb.wait(INJECTION_LIMIT)
+        except subprocess.TimeoutExpired:
+            pass
+        output.seek(0)
+        lines = output.read().decode(errors="replace").splitlines()
+        said = [line[len(MARK) :] for line in lines if line.startswith(MARK)]
+        if gdb.poll() is None and BEGUN not in said:
+            gdb.kill()
+            gdb.wait()
+            return f"gdb has not read the symbols in {INJECTION_LIMIT:.0f} s"
+    if gdb.returncode is None:
+        threading.Thread(target=gdb.wait, daemon=True).start()
+        return None  # it waits for the interpreter's lock
+    if DONE in said:
+        return None
+    text = "\n".join(lines)
+    if "No symbol" in text:
+        return f"its Python has no symbols for gdb, as a static build that was stripped: {HOW}"
+    if "Python scripting is not supported" in text:
+        return "this gdb has no Python: expected the complete package of gdb"
+    why = said[-1] if said and said[-1] != BEGUN else lines[-1].strip() if lines else "no output"
+    return _refused(pid, text) or f"gdb failed: {printable(why)}"
+
+
+CAPABILITY = "it needs sudo, or in a container the capability SYS_PTRACE (docker run --cap-add SYS_PTRACE)"
+
+
+def _refused(pid: int, text: str) -> str | None:
+    """Return why a process may not be traced, and the setting that would change it; None if it may be."""
+    if "not permitted" not in text:
+        return None
+    tracer = next(
+        (line.split()[1] for line in read_text(f"/proc/{pid}/status").splitlines() if "TracerPid" in line),
+        "0",
+    )
+    if tracer != "0":
+        return f"it may not be traced: process {tracer}, such as a debugger or strace, traces it already"
+    scope = read_text("/proc/sys/kernel/yama/ptrace_scope").strip()
+    if scope == "3":
+        return "it may not be traced: kernel.yama.ptrace_scope is 3 until the system is restarted"
+    if scope in ("1", "2"):
+        return (
+            f"it may not be traced: kernel.yama.ptrace_scope is {scope}: use sudo, or "
+            "sudo sysctl kernel.yama.ptrace_scope=0, which permits it to processes of the same user"
+        )
+    return f"it may not be traced: {CAPABILITY}"

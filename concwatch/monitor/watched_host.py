@@ -8,7 +8,7 @@ from typing import Protocol
 from concwatch.agent.inject import script
 from concwatch.agent.places import socket_paths
 from concwatch.links.agent_link import AgentLink, AgentListener, SocketTransport, peer_credentials
-from concwatch.links.injection import inject, process_name, why_no_agent
+from concwatch.links.injection import inject, needs_gdb, process_name, why_no_agent
 from concwatch.links.program import Program
 from concwatch.monitor.snapshot import HostStatus
 from concwatch.system.machine import Load, load_now
@@ -54,7 +54,7 @@ class WatchedHost(Protocol):
         ...
 
     def attach(self, pid: int, gdb: bool) -> None:
-        """Load the agent into a running process, if possible. ``gdb``: whether gdb may be used."""
+        """Load the agent into a running process, if possible. ``gdb``: whether gdb may stop it for that."""
         ...
 
     def why_no_agent(self, pid: int) -> str:
@@ -179,6 +179,13 @@ def connect_to_listening(pid: int) -> AgentLink | None:
             pass
         connection.close()
     return None
+
+
+def loads_by_gdb(pid: int) -> bool:
+    """Return whether only gdb, which stops a process for a moment, can load the agent into it."""
+    process = find_process(pid)
+    listens = process is not None and any(map(os.path.exists, socket_paths(pid, process.user)))
+    return not listens and needs_gdb(pid)
 
 
 def why_not_attachable(pid: int) -> str | None:

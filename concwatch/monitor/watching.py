@@ -25,6 +25,9 @@ SEARCH_INTERVAL = 0.5
 AGENT_TIMEOUT = 2.0
 """Seconds that an agent may take to connect, from when its process was found."""
 
+ASLEEP = "waits for its main thread to run Python"
+"""Why a process has no agent yet."""
+
 LEAK_INTERVAL = 1.0
 """Seconds between two checks for leaks."""
 
@@ -190,8 +193,10 @@ class Watching(Observable):
             reason = self.host.why_no_agent(pid) if late or pid in self._attached else ""
             if reason:
                 lane.observe_from_outside(reason)
-            elif late:
-                lane.explain("waits for the program to wake up")
+            elif late and lane.reason != ASLEEP:
+                lane.explain(ASLEEP)
+                if pid in self._attached:
+                    self.log(lane.name, f"no agent yet: it {ASLEEP}", kind="agent")
         for lane in self.alive:
             # Another host's processes are reported later than they announce themselves.
             young = self.host.name and now < lane.began + AGENT_TIMEOUT and not lane.exited_normally

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from concwatch.agent import places
-from concwatch.agent.inject import gdb_command, script
+from concwatch.agent.inject import script
+from concwatch.links.injection import inject
 from tests.agent_driver import EVERY, Monitor, Process, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
@@ -280,24 +281,60 @@ def test_the_script_attaches_a_running_program_repeatedly(monitor, python):
     assert len(monitor.processes) == 2
 
 
+BUSY = {
+    "waits in its loop": RUN,
+    "waits for a thread": (
+        SERVICE + "import threading\n"
+        "thread = threading.Thread(target=lambda: asyncio.run(main()))\nthread.start()\nthread.join()\n"
+    ),
+    "collects garbage": SERVICE
+    + (
+        "class Node:\n"
+        "    def __del__(self): self.more = [bytearray(60) for _ in range(20)]\n"
+        "def collect():\n"
+        "    node = Node()\n"
+        "    node.node = node\n"
+        "    asyncio.get_running_loop().call_soon(collect)\n"
+        "async def busy():\n"
+        "    gc.set_threshold(20)\n"
+        "    collect()\n"
+        "    await main()\n"
+        "asyncio.run(busy())\n"
+    ),
+    "allocates in threads": SERVICE
+    + (
+        "import threading, zlib\n"
+        "def work():\n"
+        "    while True: zlib.compress(bytes(20_000))\n"
+        "for _ in range(2): threading.Thread(target=work, daemon=True).start()\n"
+        "asyncio.run(main())\n"
+    ),
+}
+"""Programs by what their main threads do while gdb stops them."""
+
+OLD = [
+    python for minor, python in sorted((int(name.split(".")[1]), EVERY[name]) for name in EVERY) if minor < 14
+]
+"""Interpreters without ``sys.remote_exec``, oldest first."""
+
+
 @pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
-def test_gdb_attaches_a_running_program(monitor, tmp_path):
-    program = monitor.start(RUN, watched=False)
-    assert hooks(program) == 0
+@pytest.mark.parametrize("program", BUSY.values(), ids=[name.replace(" ", "_") for name in BUSY])
+@pytest.mark.parametrize("python", [OLD[0], OLD[-1]] if OLD else [])
+def test_gdb_attaches_a_running_program(monitor, tmp_path, python, program):
+    started = monitor.start(program, watched=False, python=python)
+    assert hooks(started) == 0
     (tmp_path / "script.py").write_text(script(monitor.address))
-    done = subprocess.run(
-        gdb_command(program.pid, str(tmp_path / "script.py")),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if "ptrace" in done.stderr.lower():
-        pytest.skip("gdb has no permission to attach")
-    monitor.process().group("stays", since=5, live=5)
-    assert hooks(program) == 3
-    finish(program)
+    problem = inject(started.pid, str(tmp_path / "script.py"), gdb=True)
+    if problem and "may not be traced" in problem:
+        pytest.skip(problem)
+    assert problem is None
+    process = monitor.process()
+    process.group("stays", since=5, live=5)
+    assert hooks(started) == 3
+    process.disconnect()
+    wait_for_no_hooks(started)
+    finish(started)
 
 
 def test_a_gevent_program_reports_ticks_and_its_flag(monitor):

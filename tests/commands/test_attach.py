@@ -75,7 +75,7 @@ def assert_exits(program):
     [
         (
             (sys.executable, "-I", "-c", WAITS),
-            "cannot load an agent from outside: start it with concwatch watch",
+            "can only load the agent through gdb",
         ),
         (("cat",), "cat is not Python"),
     ],
@@ -125,7 +125,7 @@ def test_an_idle_program_has_a_reason_for_the_missing_agent(monkeypatch):
         until_status(program.pid, psutil.STATUS_SLEEPING)
         with attached(program.pid) as (watching, lane):
             until(lambda: lane.reason, watching)
-            assert (lane.how, lane.reason) == ("starting", "waits for the program to wake up")
+            assert (lane.how, lane.reason) == ("starting", "waits for its main thread to run Python")
 
 
 def test_attaching_leaves_a_stopped_process_stopped():

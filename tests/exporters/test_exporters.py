@@ -16,6 +16,7 @@ import pytest
 from concwatch.exporters.event_command import MOST_WAITING, EventCommand
 from concwatch.exporters.event_lines import EventFile
 from concwatch.exporters.openmetrics import MOST_FUNCTIONS, MetricsServer
+from concwatch.monitor.events import EventLog
 from concwatch.protocol.agent_messages import AgentEnd, AgentTick
 from concwatch.system.child import concwatch_command
 from tests.command_line import refused
@@ -25,9 +26,10 @@ from tests.watch_driver import WatchBench
 
 @pytest.fixture
 def bench():
-    """Return a program with one process, whose agent has connected."""
+    """Return a program with one process, whose agent has connected; that is no event any more."""
     bench = WatchBench()
     bench.first = bench.agent(40)
+    bench.watching.events = EventLog()
     return bench
 
 
@@ -45,9 +47,9 @@ def step_until(bench, condition, what):
 
 
 def test_each_event_is_a_json_line_when_it_happens(bench, tmp_path):
+    bench.watching.log("app.py 40", "it leaks", "warning", "leak")  # before it is observed
     log = EventFile(str(tmp_path / "events"))
     log.observe(bench.watching)
-    bench.watching.log("app.py 40", "it leaks", "warning", "leak")
     bench.advance()
     (line,) = lines_of(tmp_path / "events")
     assert line.pop("time").endswith("+00:00")

@@ -5,6 +5,7 @@ import re
 import select
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,6 +171,8 @@ class Display:
         """The symbols of charts to start with, one of `CHOICES`; empty for the best."""
         self.picture_cells = False
         """Whether pictures show the cells of charts, not vectors."""
+        self.end: Callable[[int], object] = os._exit
+        """Exits with a status once the terminal is gone; called in a thread."""
         self._size = None
         answer = ""
         if self.is_page:
@@ -179,7 +182,7 @@ class Display:
             terminal = take_terminal()
             if os.environ.get("TERM", "").startswith(ASKED):
                 answer = ask_terminal(*terminal)
-            exit_with_terminal(*terminal)
+            exit_with_terminal(*terminal, end=lambda status: self.end(status))
         self._best = BRAILLE if self.is_page else best_symbols(answer, os.environ)
 
     @property

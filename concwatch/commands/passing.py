@@ -1,15 +1,23 @@
 """Passing on signals to a watched program, which gets each of them once."""
 
 import contextlib
+import os
+import re
 import signal
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 
 PASSED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 """The signals that are passed on; all others are left to the system."""
 
 FROM_KERNEL = 0x80
 """The ``si_code`` of a signal that the kernel has sent: a terminal, to all of its foreground processes."""
+
+GROUP_TIME = 0.02
+"""Seconds after which a signal that was sent to a whole process group has reached each process of it."""
 
 
 @contextlib.contextmanager
@@ -36,13 +44,63 @@ def _numbers() -> set[int]:
     return numbers - {number for number in numbers if signal.getsignal(number) is signal.SIG_IGN}
 
 
+class _GroupProbe:
+    """A process of this process group that leaves signals pending, which shows what the whole group gets.
+
+    Nothing else tells a signal that was sent to the group, as by ``timeout`` or a shell that has lost its
+    terminal, from one that was sent to this process alone. It ends with this process.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._start()
+
+    def _start(self) -> None:
+        with contextlib.suppress(OSError):  # it inherits that the signals are blocked
+            self._process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+    def _has(self, number: int) -> bool:
+        """Return whether a signal is pending there."""
+        try:
+            status = Path(f"/proc/{self._process.pid}/status").read_text() if self._process else ""
+        except OSError:
+            return False
+        pending = re.search(r"^ShdPnd:\s*(\w+)$", status, re.MULTILINE)
+        return pending is not None and bool(int(pending[1], 16) >> (number - 1) & 1)
+
+    def got(self, signal_info: signal.struct_siginfo) -> bool:
+        """Return whether a signal that this process has got was sent to its whole group."""
+        if signal_info.si_code == FROM_KERNEL:
+            # Of a terminal that is closed, only the process that leads the session gets SIGHUP.
+            return signal_info.si_signo != signal.SIGHUP or os.getsid(0) != os.getpid()
+        deadline = time.monotonic() + GROUP_TIME
+        while not self._has(signal_info.si_signo):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(GROUP_TIME / 10)
+        self.close()
+        self._start()
+        return True
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
 @contextlib.contextmanager
-def signals_passed_on(pass_on: Callable[[int], object]) -> Iterator[None]:
+def signals_passed_on(pass_on: Callable[[int], object], *, in_group: bool = True) -> Iterator[None]:
     """Call ``pass_on`` with the number of each signal that this process gets, and survive it.
 
-    One that a terminal has sent is not passed on: the program, in the same process group, got it too. Signals
-    that were ignored when concwatch started, as under ``nohup``, stay ignored. Processes that are started
-    within this context have these signals blocked.
+    Signals that were ignored when concwatch started, as under ``nohup``, stay ignored. Processes that are
+    started within this context have these signals blocked.
+
+    Args:
+        pass_on: called in a thread.
+        in_group: whether the program is in this process group. What the whole group gets, as from a terminal,
+            is not passed on then: the program got it too.
     """
     if not hasattr(signal, "sigwaitinfo"):
         yield
@@ -50,11 +108,12 @@ def signals_passed_on(pass_on: Callable[[int], object]) -> Iterator[None]:
     numbers = _numbers()
     stop = threading.Event()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    probe = _GroupProbe() if in_group else None
 
     def wait() -> None:
         while not stop.is_set():
             found = signal.sigtimedwait(numbers, 0.2)
-            if found is not None and found.si_code != FROM_KERNEL:
+            if found is not None and not (probe and probe.got(found)):
                 pass_on(found.si_signo)
 
     waiting = threading.Thread(target=wait, name="signals", daemon=True)
@@ -64,4 +123,6 @@ def signals_passed_on(pass_on: Callable[[int], object]) -> Iterator[None]:
     finally:
         stop.set()
         waiting.join()
+        if probe:
+            probe.close()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

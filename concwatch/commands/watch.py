@@ -1,25 +1,32 @@
 """``concwatch watch``: run a program and follow its tasks."""
 
+import os
+import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from concwatch.commands.console import discard_output
 from concwatch.commands.display import Display, check_display
+from concwatch.commands.hangup import GRACE
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.passing import signals_held, signals_passed_on
 from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
 from concwatch.commands.values import HOST, SECONDS
-from concwatch.commands.watch_session import asked_for_input, wait_for_end, watched, watched_in_background
+from concwatch.commands.watch_session import DRAIN, asked_for_input, watched, watched_in_background
 from concwatch.hosts.host import Host
-from concwatch.links.program import Program
+from concwatch.links.program import StartedProgram
 from concwatch.ui.session_recording import SessionRecording
+from concwatch.web.in_page import in_page
 
-SIGNALLED = 128
-"""The exit status of a screen that a signal has ended is this and the signal's number."""
+if TYPE_CHECKING:
+    from concwatch.ui.watch_app import WatchApp
 
 
 @click.command(
@@ -95,17 +102,18 @@ def _on_screen(
     **how: Any,
 ) -> int:
     """Watch a program on the screen. Return the exit status."""
-    display = Display()  # before the program starts, which must not inherit the variables of a page
-    display.picture_cells = cells
-    from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
+    here = host is None and not in_page()
+    with signals_held() if here else nullcontext(()) as held:  # before there are threads that would get them
+        display = Display()  # before the program starts, which must not inherit the variables of a page
+        display.picture_cells = cells
+        from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
 
-    with watched_in_background(command, host=host, **how) as (watching, program, output):
-        status = display.run(WatchApp(watching, output, pictures, recording, display.theme))
-        if status > SIGNALLED and isinstance(program, Program) and not display.is_page:
-            with signals_passed_on(program.send_signal):
-                program.send_signal(status - SIGNALLED)
-                wait_for_end(watching, program)
-            status = 0
+        with watched_in_background(command, host=host, unblock=held, **how) as (watching, program, output):
+            app = WatchApp(watching, output, pictures, recording, display.theme)
+            if here:
+                display.end = partial(_exit_with_program, app, program)
+            with signals_passed_on(app.pass_on, in_group=False) if here else nullcontext():
+                status = display.run(app)
     if not display.is_page:
         printed = output.stat().st_size > 0
         where = f"its output is in {output}" if printed else "it printed nothing"
@@ -117,3 +125,18 @@ def _on_screen(
         elif asked_for_input(output):
             click.echo("breakpoint() has no input behind the screen; --json FILE leaves it the terminal")
     return status or program.exit_status
+
+
+def _exit_with_program(app: "WatchApp", program: StartedProgram, status: int) -> None:
+    """Exit when the program has ended: the terminal is gone, which is SIGHUP for it, too. Called in a thread.
+
+    The app then ends by itself, unless it is stuck in a write to the terminal.
+    """
+    for descriptor in (1, 2):
+        discard_output(descriptor)
+    if signal.SIGHUP not in app.passed:
+        app.pass_on(signal.SIGHUP)
+    while program.status is None:
+        time.sleep(GRACE)
+    time.sleep(DRAIN + 2 * GRACE)
+    os._exit(program.exit_status)

@@ -1,6 +1,5 @@
 """The life of a watched program: start, follow, terminate."""
 
-import math
 import os
 import signal
 import time
@@ -127,11 +126,6 @@ def terminate(watching: Watching, program: Program) -> None:
     _step_until(watching, lambda: not watching.alive, DRAIN)
     watching.leave_daemons()
     watching.close()
-
-
-def wait_for_end(watching: Watching, program: Program) -> None:
-    """Watch a program until it has ended, however long that takes."""
-    _step_until(watching, lambda: program.status is not None, math.inf)
 
 
 def _step_until(watching: Watching, condition: Callable[[], bool], timeout: float) -> None:

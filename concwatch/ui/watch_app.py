@@ -70,6 +70,9 @@ class WatchApp(LanesApp):
         """The watched program."""
         self._output = output
         self._asked = 0
+        self.passed: list[int] = []
+        """The numbers of the signals that were passed on to the program."""
+        self._logged = 0
         self._stopping = ""
 
     def make_screen(self) -> MonitorScreen:
@@ -102,10 +105,18 @@ class WatchApp(LanesApp):
             return
         number, following = STOPS[min(self._asked, len(STOPS) - 1)]
         self._asked += 1
-        program.send_signal(number)
+        # A terminal sends Ctrl-C to all processes in the foreground.
+        (program.signal_group if number == signal.SIGINT else program.send_signal)(number)
         again = f": q again sends {following.name}" if following else ""
         self._stopping = f"{number.name} sent, waits for the program{again}"
         self._watching.log("", self._stopping)
+
+    def pass_on(self, number: int) -> None:
+        """Pass a signal to concwatch on to the program, after whose end the screen is left. Thread-safe."""
+        program = self._watching.program
+        if isinstance(program, Program):
+            program.send_signal(number)
+        self.passed.append(number)
 
     def action_suspend_process(self) -> None:
         """Suspend concwatch and the program that it has started, until ``fg`` continues concwatch."""
@@ -119,7 +130,14 @@ class WatchApp(LanesApp):
 
     async def _step(self) -> None:
         self._watching.step()
-        if self._asked and self._watching.program and self._watching.program.status is not None:
+        for number in self.passed[self._logged :]:
+            self._logged += 1
+            self._watching.log("", f"{signal.Signals(number).name} passed on to the program")
+        if (
+            (self._asked or self.passed)
+            and self._watching.program
+            and self._watching.program.status is not None
+        ):
             await super().action_quit()
 
     def recorded(self) -> "tuple[Observable, Sequence[Engine]]":

@@ -179,6 +179,18 @@ def test_a_signal_is_passed_on_once_and_the_status_is_the_programs(name, handled
     assert json.loads(out.read_text())["exit"] == (128 - status if status < 0 else status)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pending signals are read in /proc")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_to_the_whole_process_group_is_not_sent_again(name, app, tmp_path):
+    program = [sys.executable, app(textwrap.dedent(CLEANS_UP)), name]
+    command = concwatch_command("watch", "--json", str(tmp_path / "out.json"), "--", *program)
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, start_new_session=True) as watched:
+        assert watched.stdout.readline() == "ready\n"
+        os.killpg(watched.pid, getattr(signal, name))  # as by ``timeout``, or a shell without its terminal
+        assert watched.communicate(timeout=LIMIT)[0] == f"{name}\ncleaned up\n"
+        assert watched.returncode == 5
+
+
 @pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="the system does not tell who sent a signal")
 def test_ctrl_c_in_a_terminal_reaches_the_program_once(app, tmp_path):
     program = [sys.executable, app(textwrap.dedent(CLEANS_UP)), "SIGINT", "SIGTERM"]
@@ -245,13 +257,21 @@ def test_q_on_the_screen_asks_the_program_to_stop_and_waits_until_it_has(keys, a
     assert screen.output() == [*["SIGINT", "SIGTERM"][: len(keys)], "cleaned up", ""]
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1"])
 def test_a_signal_to_the_screen_is_passed_on_and_the_status_is_the_programs(name, app, tmp_path):
     screen = OnScreen(app, tmp_path, ("SIGINT", name))
     screen.read_until(b"app.py", screen.ready.exists)
     os.kill(screen.pid, getattr(signal, name))
     assert screen.status() == 5
     assert screen.output() == [name, "cleaned up", ""]
+
+
+def test_a_terminal_that_is_closed_is_a_hangup_for_the_program(app, tmp_path):
+    screen = OnScreen(app, tmp_path, ("SIGHUP", "SIGTERM"))
+    screen.read_until(b"app.py", screen.ready.exists)
+    os.close(screen.terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(screen.pid, 0)[1]) == 5
+    assert screen.output() == ["SIGHUP", "cleaned up", ""]
 
 
 def test_ctrl_z_on_the_screen_stops_both_and_both_go_on(app, tmp_path):

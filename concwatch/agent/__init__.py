@@ -144,7 +144,8 @@ group is the tasks of one coroutine function; there are at most 1,001. In one re
     ``name``       the requested name
     ``waits``      as in ``waits``, without ``on``
 
-``block``: what has blocked an event loop for 0.1 s or longer, or for as long as the option says. A block that
+``block``: what has blocked an event loop for 0.1 s or longer, or for as long as the option says
+(``blocked-after:SECONDS``, ``inf`` for never). A block that
 goes on is reported each second, under one number.
     ``block``      integer, the number of the block in this process
     ``loop``       the name of the loop, as in ``tick``
@@ -191,7 +192,8 @@ counts and passes everything on; no task factory is set. For left-over tasks ``s
 ``run_forever``. A call of ``os._exit``, or of ``os.kill`` or ``signal.raise_signal`` with a signal that ends
 the process, is preceded by the last report, which takes at most 0.4 s. One thread reports; ``threading`` does
 not list it, and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms.
-``gc.callbacks`` gets an entry. trio gets an instrument. A number of ``sys.monitoring`` that no kind of tool
+``gc.callbacks`` gets an entry. trio gets two instruments, a running loop of asyncio or
+uvloop a timer that it calls each 30 ms. A number of ``sys.monitoring`` that no kind of tool
 uses (4 or 3) is taken for functions whose tasks are created by ``asyncio.Task(coro)``. The agent never raises
 into the program.
 """

@@ -39,6 +39,8 @@ class Connection:
         self._in = bytearray()
         self.timeout = 0.0
         """Seconds that sending may block."""
+        self.behind = False
+        """Whether the monitor reads too slowly: reports that can be skipped should be."""
 
     def _read_identity(self) -> Tuple[int, int]:
         try:
@@ -53,20 +55,13 @@ class Connection:
             raise Lost(by_program=True)
 
     def send(self, type_: str, **fields: Any) -> None:
-        """Send a report as soon as the monitor reads. It is dropped if too much is unsent; raises `Lost`."""
+        """Append a report to those that `flush` sends. It is dropped if too much is unsent."""
         line = encode(type_, **fields)
-        if len(line) > LONGEST_LINE or len(self._out) > MAX_UNSENT:
-            return
-        self._out += line
-        self.flush()
-
-    @property
-    def behind(self) -> bool:
-        """Whether the monitor reads too slowly: reports that can be skipped should be."""
-        return len(self._out) > BEHIND
+        if len(line) <= LONGEST_LINE and len(self._out) <= MAX_UNSENT:
+            self._out += line
 
     def flush(self) -> None:
-        """Send as much of the unsent bytes as the socket takes.
+        """Send as many of the unsent bytes as the socket takes.
 
         Raises:
             Lost: the connection has ended.
@@ -78,12 +73,13 @@ class Connection:
                 sent = self._sock.send(self._out)
             except BlockingIOError:
                 if monotonic() >= deadline:
-                    return
+                    break
                 sleep(0.002)
                 continue
             except OSError:
                 raise Lost from None
             del self._out[:sent]
+        self.behind = len(self._out) > BEHIND
 
     def commands(self) -> List[Tuple[Optional[Dict[str, Any]], str]]:
         """Return the commands received since the last call: their fields, or None and an error message.

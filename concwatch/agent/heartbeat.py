@@ -1,10 +1,13 @@
-"""A callback that is requested of an event loop again and again, to see how late it is called."""
+"""How late event loops run, told by themselves: a timer in asyncio's and uvloop's, an instrument in trio's.
+
+Neither wakes the agent's thread, which has to take the interpreter's lock from the loop for each look at it.
+"""
 
 from __future__ import annotations
 
 import sys
 from _thread import get_ident
-from time import monotonic, thread_time
+from time import monotonic, process_time, thread_time
 
 from .names import printable
 from .primitives import get_native_id
@@ -13,96 +16,222 @@ from .stacks import depth, take_sample, usage_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any, List, Optional
+    from typing import Any, Callable, Dict, List, Optional
 
     from .stacks import StackSample, Usage
 
 MAX_SAMPLES = 1_000
-"""Samples of one block: a longer one is judged by its first 20 s."""
+"""Samples of one delay: a longer one is judged by its first 20 s."""
 
-PROGRESS_INTERVAL = 1.0
-"""Seconds between two reports of a block that goes on."""
+MAX_DELAYS = 100
+"""Delays that are kept until the agent's thread reads them."""
+
+OTHER_CLOCK = 60.0
+"""Seconds between the clock of a loop and the system's beyond which a loop simulates time."""
+
+
+class Delay:
+    """A time in which a loop did not run on.
+
+    Args:
+        began: when it began, by the system's monotonic clock.
+        ended: when it ended.
+        collected: the seconds of it that were spent in garbage collection.
+        share: the share of the process's CPU time that the loop's thread has used.
+    """
+
+    __slots__ = ("began", "collected", "ended", "share")
+
+    def __init__(self, began: float, ended: float, collected: float, share: float) -> None:
+        self.began, self.ended, self.collected, self.share = began, ended, collected, share
 
 
 class Heartbeat:
-    """Requests one callback of a loop after another, and measures how late each is called."""
+    """When a loop last ran on, and its delays. The loop's thread writes, the agent's thread reads.
 
-    def __init__(self, number: int, loop: Any, now: float) -> None:
-        self.name = f"loop {number}"
-        self.kind = printable(f"{type(loop).__module__.partition('.')[0]}.{type(loop).__name__}")
-        self.pending = False
-        """Whether a callback has been requested and not been called yet."""
-        self.requested = self.called = 0.0
-        """When one was requested last, and called last."""
-        self.used = 0.0
-        """The CPU seconds of the loop's thread between the last two calls."""
-        self.seen = now
-        """When the loop was last seen to wait for something to do."""
-        self.began = 0.0
-        """Since when the loop has been running something, when a callback was requested last."""
-        self.collected = 0.0
-        """Seconds of garbage collection then."""
-        self.process = 0.0
-        """The CPU seconds of the process until then, if the interpreter's lock was held for long."""
+    Args:
+        name: the name of the loop.
+        kind: its module and class.
+        collecting: returns the seconds spent in garbage collection so far.
+        after: the seconds from which on a delay is kept.
+    """
+
+    def __init__(self, name: str, kind: str, collecting: Callable[[], float], after: float) -> None:
+        self.name, self.kind = name, printable(kind)
+        self.collecting, self.after = collecting, after
+        self.due = self.began = monotonic()
+        """When the loop should have run on, and when it has begun what keeps it from that, at the latest."""
+        self.waiting = False
+        """Whether the loop is known to wait for something to do."""
+        self.stopped = False
+        self.delays: List[Delay] = []
+        """Those that have ended, and have not been read yet."""
         self.samples: List[StackSample] = []
-        """The samples since."""
-        self.judged = True
-        """Whether it is known if the loop was blocked meanwhile."""
+        """Of what the loop has been running since it was overdue."""
         self.thread = 0
-        """The thread of the loop, once a callback has been called."""
+        """The thread of the loop, once it has run on."""
         self.number: Optional[int] = None
-        """The number of the block that is reported while it goes on."""
-        self.progress_due = 0.0
-        self._worst = self._thread_time = 0.0
+        """The number of the block that was reported while it goes on."""
+        self.reported = 0.0
+        """When that was reported last."""
+        self._collected = collecting()
+        self._used = self._process = self._worst = 0.0
         self._native_id = self._depth = 0
 
-    def request(self, loop: Any, since: float) -> None:
-        """Request a callback.
+    def _begin(self, now: float, due: float, frame: Optional[FrameType]) -> None:
+        """Begin a time in which the loop runs something, in its thread.
 
         Args:
-            loop: the loop.
-            since: the current time; earlier if it could not be requested when it was due.
+            now: the current time.
+            due: when it should run on.
+            frame: the innermost frame of the loop itself.
         """
-        self.number, self.judged = None, False
-        self.began = (min(since, max(self.called, self.seen)) + since) / 2
-        self.requested, self.progress_due, self.pending = since, since + PROGRESS_INTERVAL, True
-        try:
-            loop.call_soon_threadsafe(self._call)
-        except Exception:  # it was closed just now
-            self.pending = False
-
-    def _call(self) -> None:
-        """Be called in the loop's own thread. Never raises."""
-        if not self.pending:
-            return
-        self.called = monotonic()
-        self._worst = max(self._worst, self.called - self.requested)
-        used = thread_time()
-        self.used, self._thread_time = used - self._thread_time, used
-        self._depth = depth(sys._getframe(1))
         if self.thread != get_ident():
-            self.thread, self._native_id = get_ident(), get_native_id()
-        self.pending = False
+            self.thread, self._native_id, self._depth = get_ident(), get_native_id(), depth(frame)
+        self._used, self._process, self._collected = thread_time(), process_time(), self.collecting()
+        self.began, self.due, self.waiting = (now + due) / 2, due, False
+
+    def _end(self, now: float) -> None:
+        """End it."""
+        late = now - self.due
+        if late > self._worst:
+            self._worst = late
+        if now - self.began >= self.after and len(self.delays) < MAX_DELAYS:
+            used, process = thread_time() - self._used, process_time() - self._process
+            collected = self.collecting() - self._collected
+            self.delays.append(Delay(self.began, now, collected, used / process if process else 0.0))
 
     def lag(self, now: float) -> float:
-        """Return the longest delay of a callback since the last call, in seconds, including one overdue."""
+        """Return the longest delay since the last call, in seconds, including one that goes on."""
         worst, self._worst = self._worst, 0.0
-        return max(worst, now - self.requested) if self.pending else worst
+        return max(0.0, worst, self.overdue(now))
 
-    def is_running(self, frame: Optional[FrameType]) -> bool:
-        """Return whether the loop runs something, given the stack of its thread; True if unknown."""
-        return frame is None or depth(frame) > self._depth
+    def overdue(self, now: float) -> float:
+        """Return the seconds by which the loop is late, less than 0 if it is not."""
+        return 0.0 if self.waiting else now - self.due
 
-    def sample(self, frame: FrameType, loop: Any, now: float, late: float) -> StackSample:
-        """Return a sample of the loop's thread."""
-        return take_sample(frame, self._depth, loop, now, late)
+    def collected(self) -> float:
+        """Return the seconds of garbage collection in the delay that goes on."""
+        return self.collecting() - self._collected
 
-    def add(self, sample: StackSample) -> None:
-        """Add a sample, and the usage of the thread at that time."""
+    def task(self) -> int:
+        """Return a number that is another one for each task that runs; 0 if none is known to run."""
+        return 0
+
+    def sample(self, frame: FrameType, now: float, late: float) -> None:
+        """Add a sample of the loop's thread."""
         if len(self.samples) < MAX_SAMPLES:
-            sample.usage = self.usage()
-            self.samples.append(sample)
+            self.samples.append(take_sample(frame, self._depth, self.task(), now, late))
+
+    def add_usage(self) -> None:
+        """Add the usage of the loop's thread to the last sample, if that is the first of what runs."""
+        if self.samples and len({sample.key for sample in self.samples[-2:]}) == len(self.samples[-2:]):
+            self.samples[-1].usage = self.usage()
 
     def usage(self) -> Optional[Usage]:
         """Return the usage of the loop's thread so far."""
         return usage_of(self._native_id)
+
+    def stop(self) -> None:
+        """End the heartbeat: it is never late from now on."""
+        self.stopped = self.waiting = True
+
+
+class TrioHeartbeat(Heartbeat):
+    """An instrument of a run of trio: the loop runs on whenever it looks for I/O."""
+
+    def __init__(self) -> None:
+        super().__init__("trio", "trio", float, float("inf"))
+        self.waiting = True
+        self._steps = 0
+
+    def before_run(self) -> None:
+        """Make the run known."""
+        TRIO[id(self)] = self
+
+    def after_run(self) -> None:
+        """Forget the run."""
+        TRIO.pop(id(self), None)
+
+    def after_io_wait(self, timeout: float) -> None:
+        """Begin to run tasks. Never raises."""
+        if not self.stopped:
+            now = monotonic()
+            self._begin(now, now, sys._getframe(2))
+
+    def before_io_wait(self, timeout: float) -> None:
+        """End to run tasks. Never raises."""
+        try:
+            if self.stopped:
+                sys.modules["trio"].lowlevel.remove_instrument(self)
+            elif not self.waiting:
+                self._end(monotonic())
+        except Exception:  # the agent never raises into the program
+            pass
+        self.waiting = True
+
+    def before_task_step(self, task: Any) -> None:
+        """Count a step."""
+        self._steps += 1
+
+    def task(self) -> int:
+        """Return the number of the step that runs."""
+        return self._steps
+
+
+TRIO: Dict[int, TrioHeartbeat] = {}
+"""The runs of trio, by ``id`` of the heartbeat."""
+
+
+class TimerHeartbeat(Heartbeat):
+    """A timer that a loop of asyncio or uvloop calls again and again: it is late if the loop is.
+
+    Args:
+        name: the name of the loop.
+        loop: a weak reference to the loop, which runs.
+        interval: the seconds between two calls.
+        collecting: returns the seconds spent in garbage collection so far.
+        after: the seconds from which on a delay is kept.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        loop: Callable[[], Any],
+        interval: float,
+        collecting: Callable[[], float],
+        after: float,
+    ) -> None:
+        kind = type(loop())
+        super().__init__(name, f"{kind.__module__.partition('.')[0]}.{kind.__name__}", collecting, after)
+        self._loop, self._interval = loop, interval
+
+    def start(self) -> None:
+        """Request the first call."""
+        try:
+            self._loop().call_soon_threadsafe(self._call)
+        except Exception:  # it was closed just now
+            self.stop()
+
+    def _call(self) -> None:
+        """Be called in the loop's own thread. Never raises."""
+        if self.stopped:
+            return
+        now = monotonic()
+        self._end(now)
+        try:
+            loop = self._loop()
+            if not self.thread and abs(loop.time() - now) > OTHER_CLOCK:
+                self.stop()  # its timers are no measure
+                return
+            loop.call_later(self._interval, self._call)
+            self._begin(now, now + self._interval, sys._getframe(1))
+        except Exception:  # it was closed just now
+            self.stop()
+
+    def task(self) -> int:
+        """Return the id of the task that the loop runs; 0 if it runs none."""
+        try:
+            return id(sys.modules["asyncio.tasks"].current_task(self._loop()) or 0)
+        except Exception:  # not one of asyncio's loops
+            return 0

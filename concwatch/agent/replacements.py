@@ -6,6 +6,7 @@ import sys
 from time import monotonic
 
 from .counting import COUNTS, LINES_PER_GROUP
+from .heartbeat import TrioHeartbeat
 from .names import FILE
 
 TYPE_CHECKING = False
@@ -111,7 +112,7 @@ def counting_trio(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def setup_runner(clock: Any, instruments: Any, *args: Any, **kw: Any) -> Any:
         try:
-            instruments = [*instruments, _Instrument()]
+            instruments = [*instruments, _Instrument(), TrioHeartbeat()]
         except Exception:  # the agent never raises into the program
             pass
         return original(clock, instruments, *args, **kw)

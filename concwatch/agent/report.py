@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic, thread_time
+from time import monotonic
 
 from .counting import COUNTS
 from .scan import task_objects
@@ -56,7 +56,7 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
         fields["missed"] = missed
     if outcomes:
         fields.update(_sums(COUNTS.groups.values(), OUTCOMES))
-    fields.update(figures.read(), agent_cpu=round(thread_time(), 6))
+    fields.update(figures.read())
     return fields
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from time import monotonic, thread_time
 
-from .blocks import Blocks
+from .blocks import BLOCKED_AFTER, Blocks
 from .connection import Lost
 from .counting import COUNTS
 from .figures import Figures
@@ -54,7 +54,7 @@ COMMAND_INTERVAL = 0.1
 MAX_UNSENT = 1_000
 """Reports of blocks that are kept for a monitor that reads too slowly."""
 
-LOOK_EARLY = 0.01
+LOOK_EARLY = 0.015
 """Seconds by which the loops are looked at early, while the thread is awake for something else."""
 
 FOR_EVER = float("inf")
@@ -68,7 +68,7 @@ class AgentSession:
 
     Args:
         options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``,
-            ``"blocked-after:SECONDS"``.
+            ``"blocked-after:SECONDS"`` (``inf``: what blocks the loops is not looked for).
     """
 
     def __init__(self, options: Collection[str] = ()) -> None:
@@ -91,7 +91,7 @@ class AgentSession:
         self._interval = 1 / MAX_HZ
         self._number = 0
         self._blocks_due = monotonic() if self._blocks.looks else FOR_EVER
-        self._due = self._tick_due = self._scan_due = self._slice_due = monotonic()
+        self._due = self._commands_due = self._tick_due = self._scan_due = self._slice_due = monotonic()
         self._tick_cost = 0.0
         self._jitter = 0.0
         self._pause_reported = False
@@ -119,6 +119,7 @@ class AgentSession:
             can=list(self._commands),
             workloads=[],
         )
+        connection.flush()
 
     def _flags(self) -> List[str]:
         return [*flags(), "blocks"] if self._blocks.looks else flags()
@@ -136,8 +137,14 @@ class AgentSession:
         return max(0.0005, min(self._due, self._blocks_due) - monotonic())
 
     def _count_and_report(self) -> float:
-        """Handle commands, scan, and send what is due; return the seconds until the next time."""
-        self._handle_commands()  # which take time that is not the scans': a snapshot of all traced memory
+        """Handle commands, scan, and send what is due; return the seconds until the next time.
+
+        Each call of the system lets the interpreter's lock go, and interrupts a busy program to get it back:
+        so commands are read once a tick, and all reports are sent at once.
+        """
+        if monotonic() >= self._commands_due:
+            self._commands_due = monotonic() + min(COMMAND_INTERVAL, self._interval)
+            self._handle_commands()  # which take time that is not the scans': a snapshot of all traced memory
         began, now = thread_time(), monotonic()
         if now >= self._slice_due or self._urgent:
             self._run_slice(now)
@@ -199,6 +206,7 @@ class AgentSession:
         began = thread_time()
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
+        fields["agent_cpu"] = round(thread_time(), 6)
         current = {"name": name(), "flags": self._flags()}
         fields.update({key: value for key, value in current.items() if self._reported[key] != value})
         self._reported = current
@@ -285,6 +293,7 @@ class AgentSession:
         HOOKS.remove()
         STARTS.remove()
         self._figures.collector.remove()
+        self._blocks.stop()
         try:
             self._tracing.set(False)
         except Exception:  # the agent never raises into the program
@@ -299,13 +308,13 @@ def _is_exhausted(slices: Iterator[None]) -> bool:
     return True
 
 
-def _after(options: Collection[str]) -> Optional[float]:
-    """Return the seconds after which a loop counts as blocked; None if blocks are not looked for."""
+def _after(options: Collection[str]) -> float:
+    """Return the seconds after which a loop counts as blocked."""
     for option in options:
         name, _, value = option.partition(":")
         if name == "blocked-after":
             return float(value)
-    return None
+    return BLOCKED_AFTER
 
 
 def _flag(fields: Dict[str, Any], key: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from os import O_RDONLY, close, read
 from os import open as open_file
 
@@ -73,9 +72,17 @@ def depth(frame: Optional[FrameType]) -> int:
 
 
 def take_sample(
-    frame: Optional[FrameType], outer: int, loop: Any, now: float, late: float = 0.0
+    frame: Optional[FrameType], outer: int, task: int, now: float, late: float = 0.0
 ) -> StackSample:
-    """Return a sample of a stack, without the ``outer`` frames of the loop itself."""
+    """Return a sample of a stack, without the ``outer`` frames of the loop itself.
+
+    Args:
+        frame: the innermost frame.
+        outer: how many frames are the loop's.
+        task: the id of the task that runs; 0 if it is none.
+        now: the current time.
+        late: the seconds by which the sample is taken later than it was due.
+    """
     frames: List[FrameType] = []
     while frame is not None and len(frames) < MAX_FRAMES + outer:
         frames.append(frame)
@@ -92,16 +99,8 @@ def take_sample(
             stack.append((name_of(code), printable(f"{code.co_filename}:{one.f_lineno or 0}")))
         if code.co_flags & COROUTINE and id(code) in COUNTS.groups:
             group = COUNTS.groups[id(code)].number
-    key = (_current_task(loop) or id(frames[-1].f_code)) if frames else 0
+    key = (task or id(frames[-1].f_code)) if frames else 0
     return StackSample(now, key, stack, own, group, late)
-
-
-def _current_task(loop: Any) -> int:
-    """Return the id of the task that a loop runs; 0 if it runs none."""
-    try:
-        return id(sys.modules["asyncio.tasks"].current_task(loop) or 0)
-    except Exception:  # not one of asyncio's loops
-        return 0
 
 
 def usage_of(native_id: int) -> Optional[Usage]:

@@ -141,6 +141,11 @@ def _counts(text: str) -> tuple[int, ...]:
     return counts
 
 
+def _blocked(text: str) -> float:
+    expected = "not a time: expected seconds from 0.05 to 3,600, or off"
+    return math.inf if text == "off" else float(number_parser(0.05, 3_600, expected)(text))
+
+
 def _threads(text: str) -> int:
     count = parse_count(text, 100_000)
     if not count:
@@ -260,6 +265,7 @@ HOST = Parsed(
 )
 SIZE = Parsed("size", _budget)
 ADDRESS = Parsed("address", _address)
+BLOCKED = Parsed("s", _blocked, lambda: ["off"])
 SECONDS = Parsed("seconds", number_parser(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
 RATE = Parsed("hz", number_parser(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed("n[,n...]", _counts)

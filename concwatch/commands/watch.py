@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from concwatch.agent.blocks import BLOCKED_AFTER
 from concwatch.commands.console import discard_output
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.hangup import GRACE
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.passing import signals_held, signals_passed_on
 from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, Unattended
-from concwatch.commands.values import HOST, SECONDS
+from concwatch.commands.values import BLOCKED, HOST
 from concwatch.commands.watch_session import DRAIN, asked_for_input, watched, watched_in_background
 from concwatch.hosts.host import Host
 from concwatch.links.program import StartedProgram
@@ -43,10 +44,11 @@ if TYPE_CHECKING:
 @click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
 @click.option(
     "--blocked-after",
-    type=SECONDS,
-    metavar="S",
-    help="Report what blocks an event loop for longer than S seconds, such as 0.1. Costs up to 6 % of the "
-    "requests of a busy service.",
+    type=BLOCKED,
+    default=str(BLOCKED_AFTER),
+    show_default=True,
+    metavar="S|off",
+    help="Report what blocks an event loop for longer than S seconds.",
 )
 @click.option("--keep", is_flag=True, help="Keep COMMAND running if concwatch is killed.")
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
@@ -55,7 +57,7 @@ def command(
     arguments: Sequence[str],
     outcomes: bool,
     trace: bool,
-    blocked_after: float | None,
+    blocked_after: float,
     keep: bool,
     host: Host | None,
     record: str | None,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from concwatch.agent.blocks import BLOCKED_AFTER
 from concwatch.agent.inject import environment
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
@@ -37,7 +38,7 @@ def watched(
     keep: bool = False,
     outcomes: bool = False,
     trace: bool = False,
-    blocked_after: float | None = None,
+    blocked_after: float = BLOCKED_AFTER,
     unblock: Collection[int] = (),
 ) -> Iterator[tuple[Watching, StartedProgram]]:
     """Run a program and watch it; it has ended when the context exits.
@@ -53,15 +54,14 @@ def watched(
         keep: whether the program continues when concwatch is killed; not on a remote host.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
-        blocked_after: the seconds after which an loop counts as blocked; None: blocks are not looked for.
+        blocked_after: the seconds after which a loop counts as blocked; infinity: blocks are not looked for.
         unblock: signals that are blocked here, and are not to be in the program; not on a remote host.
 
     Raises:
         ValueError: it could not be started; the message is one line.
     """
     options = [name for name, on in (("outcomes", outcomes), ("trace", trace)) if on]
-    if blocked_after is not None:
-        options.append(f"blocked-after:{blocked_after:g}")
+    options.append(f"blocked-after:{blocked_after:g}")
     if host is not None:
         remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()), options)
         assert remote.program is not None

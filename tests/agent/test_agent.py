@@ -433,7 +433,7 @@ async def main():
 
 @pytest.mark.parametrize("run", ["asyncio.run(main())", "import uvloop; uvloop.run(main())"])
 def test_what_blocks_a_loop_is_named(monitor, run):
-    program = monitor.start(BLOCKS + run, options=["blocked-after:0.1"])
+    program = monitor.start(BLOCKS + run)
     process = monitor.process()
     process.wait("block", lambda block: "count" in str(block.get("stack")) or block["cause"] == "stopped")
     blocks = [block for block in process.all("block") if block["ended"] and block["cause"] == "code"]
@@ -450,9 +450,50 @@ def test_what_blocks_a_loop_is_named(monitor, run):
 
 @oldest_and_newest
 def test_a_blocked_loop_is_told_on_every_python(monitor, python):
-    program = monitor.start(BLOCKS + "asyncio.run(main())", python=python, options=["blocked-after:0.1"])
+    program = monitor.start(BLOCKS + "asyncio.run(main())", python=python)
     process = monitor.process()
     process.wait("block", lambda block: block["cause"] in ("code", "stopped") and block["seconds"] >= 0.25)
+    finish(program)
+
+
+TRIO_BLOCKS = """
+import sys, time, trio
+def crunch(seconds):
+    time.sleep(seconds)
+async def handler():
+    crunch(0.3)
+async def short():
+    time.sleep(0.002)
+async def main():
+    async with trio.open_nursery() as nursery:
+        for _ in range(100):
+            nursery.start_soon(short)  # many short ones are no block
+    await trio.sleep(0.1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(handler)
+    await trio.to_thread.run_sync(sys.stdin.read)
+trio.run(main)
+"""
+
+
+def test_what_blocks_trio_is_named(monitor):
+    program = monitor.start(TRIO_BLOCKS)
+    process = monitor.process()
+    process.wait("block", lambda block: block["ended"] and block["seconds"] >= 0.29)
+    blocks = [block for block in process.all("block") if block["cause"] == "code"]
+    assert {block["stack"][0]["where"].rpartition("/")[2] for block in blocks} <= {"program.py:4"}
+    assert all(block["stack"][1]["in"] == "handler" for block in blocks)
+    process.tick(lambda tick: tick["loops"][0]["kind"] == "trio")
+    finish(program)
+
+
+def test_blocks_are_not_looked_for_if_that_is_off(monitor):
+    program = monitor.start(BLOCKS + "asyncio.run(main())", options=["blocked-after:inf"])
+    process = monitor.process()
+    assert program.stdout.readline() == "done\n"
+    process.tick(lambda tick: tick["number"] > 3 and tick["lag"] > 0)
+    assert "blocks" not in process.wait("ready")["flags"]
+    assert not process.all("block")
     finish(program)
 
 

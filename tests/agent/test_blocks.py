@@ -1,8 +1,5 @@
 """What blocks a loop: the longest run of samples, and the blocks of a process by place."""
 
-import time
-
-from concwatch.agent.blocks import CROWDED_AFTER, MAX_CROWDED, Blocks
 from concwatch.agent.stacks import StackSample, longest_run
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.protocol.agent_messages import Block, StackFrame
@@ -82,12 +79,3 @@ def test_a_process_that_did_not_run_is_not_blocked_by_its_code():
     text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None), "")
     assert text == "loop 1 blocked for 4 s while its process was stopped, or waited for a processor"
     assert places.longest == 0
-
-
-def test_the_lock_is_left_to_others_once_every_step_has_waited_for_it_for_some_seconds():
-    blocks, began = Blocks(lambda: 0.0, [].append, 0.1), time.monotonic()
-    assert blocks.pause(began + CROWDED_AFTER / 2, 0.01) == 0
-    assert blocks.pause(began + 2 * CROWDED_AFTER, 0.01) == 0.3
-    assert blocks.pause(began + 3 * CROWDED_AFTER, 10.0) == MAX_CROWDED
-    assert blocks.pause(began + 4 * CROWDED_AFTER, 0.0) == 0
-    assert blocks.pause(began + 4 * CROWDED_AFTER + 1, 0.01) == 0

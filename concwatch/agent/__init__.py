@@ -98,8 +98,9 @@ absent.
     ``traced``, ``tracer``  bytes; as in `concwatch.protocol.wire`, while ``tracemalloc`` traces
     ``flags``, ``name``  as in ``ready``, when they have changed
 
-``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent. A
-group is the tasks of one coroutine function; there are at most 1,001. In one report there are at most 200.
+``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent; once
+a second if there are 200 or more. A group is the tasks of one coroutine function; there are at most 1,001. In
+one report there are at most 200.
     ``time``       the ``scan_time`` of the tick that these figures belong to
     ``more``       whether another report has further groups of the same scan
     ``groups``     list of objects:

@@ -20,8 +20,8 @@ MAX_GROUPS = 200
 
 MAX_STARTS = 5
 
-GROUPS_INTERVAL = 0.5
-"""Minimum seconds between two reports of groups."""
+GROUPS_INTERVAL, MOST_PER_SECOND, LONGEST_INTERVAL = 0.5, 200, 1.0
+"""Minimum seconds between two reports of groups; up to a second if more groups change in a second."""
 
 LEAST_FOUND = 3
 """Scans that must have found a task of a group before the life of its tasks is known."""
@@ -72,7 +72,6 @@ class ChangedGroups:
         """Return the fields of the reports; none if nothing has changed or the last were too recent."""
         if not last and now < self._due:
             return []
-        self._due = now + GROUPS_INTERVAL
         groups = list(COUNTS.groups.values())
         names = FIGURES + LEFT + (OUTCOMES if outcomes else ())
         changed: List[Dict[str, Any]] = []
@@ -88,6 +87,7 @@ class ChangedGroups:
                 changed.append(_group_fields(group, figures))
                 group.reported = figures
         COUNTS.sample_next(groups)
+        self._due = now + min(LONGEST_INTERVAL, max(GROUPS_INTERVAL, len(changed) / MOST_PER_SECOND))
         return [
             {
                 "time": scan.began,

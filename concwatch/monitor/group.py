@@ -7,7 +7,7 @@ from typing import Any
 
 from concwatch.monitor.group_status import Function, GroupStatus
 from concwatch.monitor.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
-from concwatch.monitor.rates import Trailing
+from concwatch.monitor.rates import Trailing, rate_at
 from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
@@ -114,7 +114,8 @@ class Group:
         self.meter, self.retained_meter = GrowthMeter(), GrowthMeter(RETAINED_SPAN)
         """The growth of live tasks, and of done tasks that something still references."""
         self._memory = GroupMemory()
-        self._created, self._ended = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
+        self._recent: deque[tuple[float, int, int]] = deque()
+        """Time, created and ended tasks of the reports within `RATE_SECONDS`, and of one before."""
         self._clock = clock
         self._reported = time
         self._time = time
@@ -133,8 +134,10 @@ class Group:
             self._reported = time
         self.report, self._time = report, time
         self.highest = max(self.highest, report.live, report.live_peak or 0)
-        self._created.add(time, report.created)
-        self._ended.add(time, report.ended)
+        recent = self._recent
+        recent.append((time, report.created, report.ended))
+        while len(recent) > 1 and recent[1][0] <= time - RATE_SECONDS:
+            recent.popleft()
         self.meter.add(time, report.live, report.created)
         if rss is not None:
             self._memory.add(time, report.live, rss)
@@ -155,12 +158,12 @@ class Group:
     @property
     def created_per_second(self) -> float | None:
         """Tasks created a second."""
-        return finite_rate(self._created)
+        return _finite(rate_at(self._recent, RATE_SECONDS, 1))
 
     @property
     def ended_per_second(self) -> float | None:
         """Tasks that ended a second."""
-        return finite_rate(self._ended)
+        return _finite(rate_at(self._recent, RATE_SECONDS, 2))
 
     @property
     def mean_life(self) -> float | None:
@@ -292,7 +295,11 @@ class Group:
 
 def finite_rate(counter: Trailing) -> float | None:
     """Return the rate of a counter per second; None while it is not known."""
-    return counter.rate if math.isfinite(counter.rate) else None
+    return _finite(counter.rate)
+
+
+def _finite(rate: float) -> float | None:
+    return rate if math.isfinite(rate) else None
 
 
 def with_place(name: str, file: str, line: int) -> str:

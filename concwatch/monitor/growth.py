@@ -256,10 +256,10 @@ class GrowthMeter:
     @property
     def rises_evenly(self) -> bool:
         """Whether the low-water mark has risen evenly for `PLAIN` windows."""
-        windows = list(self._windows)[-PLAIN - 1 :]
-        if len(windows) <= PLAIN:
+        windows = self._windows
+        if len(windows) <= PLAIN or windows[-1].fewest <= windows[-2].fewest:  # most groups: found at once
             return False
-        steps = [after.fewest - before.fewest for before, after in pairwise(windows)]
+        steps = [after.fewest - before.fewest for before, after in pairwise(list(windows)[-PLAIN - 1 :])]
         half = PLAIN // 2
         steady = sum(steps[-half:]) >= STEADY * sum(steps[:half])
         return min(steps) > 0 and sum(steps) >= LEAST_RISE and steady
@@ -283,13 +283,18 @@ class GrowthMeter:
         return newest >= LEAST_RISE and newest - min(each.fewest for each in self._windows) >= LEAST_RISE
 
     def _rises(self, merged: int) -> bool:
-        marks = self._marks(merged)
-        if len(marks) < LEAST_POINTS or marks[-1].time - marks[0].time < self._least_span:
+        points = list(self._windows)[self._warm_up :]
+        points = points[len(points) % merged :]
+        fewest = [each.fewest for each in points]
+        lows = [min(fewest[at : at + merged]) for at in range(0, len(fewest), merged)]
+        if len(lows) < LEAST_POINTS:
             return False
-        lows = [each.fewest for each in marks]
-        third, half = len(marks) // 3, len(marks) // 2
+        third, half = len(lows) // 3, len(lows) // 2
         rise = min(lows[-third:]) - max(lows[:third])
         if rise < max(LEAST_RISE, LEAST_SHARE * max(lows), LEAST_DEVIATIONS * math.sqrt(max(lows))):
+            return False  # most groups: before what takes longer
+        marks = self._marks(points, lows, merged)
+        if marks[-1].time - marks[0].time < self._least_span:
             return False
         times = [each.time - marks[0].time for each in marks]
         early, late = (_slope(times[part], lows[part]) for part in (slice(half), slice(half, None)))
@@ -310,18 +315,18 @@ class GrowthMeter:
         student = student_t(T999, len(marks) - len(rows[0]))
         return slope > student * error and slope * times[-1] >= max(LEAST_RISE, UNEXPLAINED * rise)
 
-    def _marks(self, merged: int) -> list[Window]:
-        """Return the low-water marks of so many windows merged, aligned to the newest."""
-        points = list(self._windows)[self._warm_up :]
-        points = points[len(points) % merged :]
+    @staticmethod
+    def _marks(points: Sequence[Window], lows: Sequence[int], merged: int) -> list[Window]:
+        """Return ``points`` with so many of them merged to one, whose low-water marks are ``lows``."""
+        parts = (points[at : at + merged] for at in range(0, len(points), merged))
         return [
             Window(
                 part[-1].time,
-                min(each.fewest for each in part),
+                low,
                 sum(each.live for each in part) / merged,
                 sum(each.created for each in part),
             )
-            for part in (points[at : at + merged] for at in range(0, len(points), merged))
+            for part, low in zip(parts, lows, strict=True)
         ]
 
     @staticmethod

@@ -3,8 +3,29 @@
 import math
 from bisect import insort
 from collections import deque
+from collections.abc import Sequence
 
 from concwatch.protocol.messages import Reached, Tick
+
+
+def rate_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1) -> float:
+    """Return the growth a second of a counter over the last ``seconds``; NaN before the second reading.
+
+    Where that begins between two readings, growth between them is assumed to be even.
+
+    Args:
+        recent: readings, each a time in seconds and counters; one of them is as old as ``seconds``.
+        seconds: the window.
+        column: the index of the counter in a reading.
+    """
+    if not recent or recent[-1][0] == recent[0][0]:
+        return math.nan
+    (first, low), (second, high), last = (
+        (each[0], each[column]) for each in (recent[0], recent[1], recent[-1])
+    )
+    start = max(first, last[0] - seconds)
+    before = low + (high - low) * (start - first) / (second - first) if second > first else low
+    return (last[1] - before) / max(seconds, last[0] - start)
 
 
 class Trailing:
@@ -39,17 +60,8 @@ class Trailing:
 
     @property
     def rate(self) -> float:
-        """Growth a second over the window; NaN before the second reading.
-
-        Where the window begins between two readings, growth between them is assumed to be even.
-        """
-        recent = self._recent
-        if not self.span:
-            return math.nan
-        (first, low), (second, high), last = recent[0], recent[1], recent[-1]
-        start = max(first, last[0] - self._seconds)
-        before = low + (high - low) * (start - first) / (second - first) if second > first else low
-        return (last[1] - before) / max(self._seconds, last[0] - start)
+        """Growth a second over the window; NaN before the second reading."""
+        return rate_at(self._recent, self._seconds)
 
 
 class BestSecond:

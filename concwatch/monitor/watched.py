@@ -42,8 +42,8 @@ from concwatch.system.process import Reading
 STALL = 1.0
 """Seconds without a report after which a process is stalled; its agent has a thread of its own."""
 
-UNCHANGED = 0.75
-"""Seconds after which groups without a new report have not changed; agents report twice a second."""
+UNCHANGED = 1.25
+"""Seconds after which groups without a new report have not changed; agents report once or twice a second."""
 
 LOST_TIMEOUT = 2.0
 """Seconds after which the figures of a process without its agent are unknown; if it ends before, its last."""
@@ -88,6 +88,8 @@ class WatchedProcess:
         self.live_peak: int | None = None
         self.lines: TracedLines | None = None
         self.reading: Reading | None = None
+        self.reading_interval = 0.0
+        """Seconds between two readings of the system's figures, at least."""
         self.rss_first: int | None = None
         self.reported_leaks: set[int] = set()
         """The numbers of the groups that `new_leaks` has returned."""
@@ -106,7 +108,7 @@ class WatchedProcess:
         )
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
-        self._tick_at = now
+        self._tick_at = self._reading_due = now
         self._clock = AgentClock()
         self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
         self._groups_time = -math.inf
@@ -277,12 +279,16 @@ class WatchedProcess:
                 self._log_event(text, "warning", "left_over")
 
     def _add_sample(self, now: float) -> None:
-        reading = self._reader.read() if self._reader else None
-        if reading is None or not reading.rss:  # it has ended, and waits to be reaped
-            return
-        self.reading = reading
-        self.rss_first = self.rss_first or reading.rss
-        self._cpu.add(now, reading.cpu_seconds)
+        reading = self.reading
+        if reading is None or now >= self._reading_due:
+            self._reading_due = now + self.reading_interval
+            reading = self._reader.read() if self._reader else None
+            if reading is None or not reading.rss:  # it has ended, and waits to be reaped
+                self._reading_due = now
+                return
+            self.reading = reading
+            self.rss_first = self.rss_first or reading.rss
+            self._cpu.add(now, reading.cpu_seconds)
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING

@@ -31,6 +31,12 @@ ASLEEP = "waits for its main thread to run Python"
 LEAK_INTERVAL = 1.0
 """Seconds between two checks for leaks."""
 
+READINGS_PER_SECOND = 100
+"""The system's figures are read so often at most, of all processes together: of many, each less often."""
+
+SLACK = 5
+"""Processes for which that is more than is needed: half a step, which is no reason to wait for the next."""
+
 MAX_LANES = 1_000
 """Lanes: further processes get those of processes that have ended."""
 
@@ -134,7 +140,9 @@ class Watching(Observable):
         if now >= self._search_due:
             self._search_due = now + SEARCH_INTERVAL
             self._search(now)
-        for lane in self.lanes:
+        alive = self.alive
+        for lane in alive:
+            lane.reading_interval = (len(alive) - SLACK) / READINGS_PER_SECOND
             lane.step(now)
         if now >= self._leaks_due:
             self._leaks_due = now + LEAK_INTERVAL

@@ -21,6 +21,9 @@ ROWS, FEW_ROWS = 8, 4
 TABLE_HEIGHT = 19
 """The fewest rows of a terminal with a table of groups."""
 
+UPDATE_INTERVAL = 0.5
+"""Seconds between two updates of the table, if the user does nothing: agents report as often."""
+
 WAITS_INTERVAL = 2.0
 """Seconds between two requests for where the tasks of a group wait, while that is shown."""
 
@@ -45,6 +48,7 @@ class GroupPanel(Panel):
         self._sorted_by = COLUMNS[0].title
         self._filter = ""
         self._waits_shown = False
+        self._shown: object = None
 
     def widgets(self) -> Iterable[Widget]:
         """Return the table."""
@@ -64,12 +68,18 @@ class GroupPanel(Panel):
         process = self._processes.selected
         lanes = [lane for lane in snapshot.lanes if lane.on] if process == ALL else [snapshot.lanes[process]]
         value = next(column.value for column in COLUMNS if column.title == self._sorted_by)
+        rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
+        chosen = self._sorted_by, self._filter, self._selected, rows, process
+        lanes_shown = [(lane.on, lane.name, len(lane.groups)) for lane in lanes]
+        shown = chosen, lanes_shown, snapshot.time // UPDATE_INTERVAL
+        if shown == self._shown and not self._waits_shown:  # which are shown as soon as they have arrived
+            return
+        self._shown = shown
         ended = process != ALL and not snapshot.lanes[process].on
         groups = merge_groups((group for lane in lanes for group in lane.groups), OF_NOW if ended else ())
         self._groups = ranked(groups, value, self._filter, MOST)
         rows_of = {group.function: row for row, group in enumerate(self._groups)}
         self._row = rows_of.get(self._selected, 0) if self._selected else 0
-        rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
         note = f'filter "{plain(self._filter)}"' if self._filter else ""
         if len(self._groups) > rows:
             note = f"{note + ' · ' if note else ''}{format_count(self._row + 1)} of {len(self._groups)}"

@@ -129,15 +129,23 @@ one report there are at most 200.
                        frequent first. They are read of the first 100 tasks of a group between two reports,
                        400 in all
 
-``waits``: the answer to the command: where the tasks of a group wait, at most 50 places.
+``waits``: the answer to the command: where the tasks of a group wait, at most 50 places. A *place* in a list
+is an object ``where`` (``"/app/crawl.py:52"``), ``in`` (its function), ``tasks`` (how many are there); lists
+of places within another have at most 5, the most frequent first.
     ``group``      the requested number
-    ``looked``     tasks examined, at most 20,000 of a group
+    ``looked``     tasks of the group that were examined, at most 20,000
     ``live``       tasks of the group that were live at the last scan
     ``timed``, ``until``  how many of them wait for something that a timer ends, or a deadline of trio or
                    AnyIO, and the seconds until the last of these; absent without one
-    ``waits``      list of objects, the most frequent first: ``where``: ``"/app/crawl.py:52"``, the innermost
-                   line in the program's own code, or in any code if there is none; ``in``: the function of
-                   that line; ``on``: the innermost awaited coroutine, or what it awaits; ``tasks``: how many
+    ``waits``      list of places, the most frequent first: the innermost line in the program's own code, or
+                   in any code if there is none. Also ``on``: what that line awaits, by its own name:
+                   ``"Semaphore"``, ``"BoundedSemaphore(5)"``, ``"Queue.get"``, ``"gather"``, ``"executor
+                   NAME, in its queue"``, the function of a task; ``for``: places of the tasks that it waits
+                   for; ``inside``: where those wait that have entered the lock or semaphore by ``async
+                   with``: who has called ``acquire`` by itself is not known. The last two are absent if
+                   empty, and for trio; the first 2,000 awaited tasks are examined
+    ``created``    list of places: the lines that created its tasks, as in ``starts``
+    ``awaited_by``  list of places: where tasks wait that await tasks of this group
     ``oldest``     object ``age`` (seconds), ``where``, ``start`` (the line that created it, or null) of the
                    oldest sampled task, or null
 

@@ -10,7 +10,7 @@ from sys import intern
 from time import monotonic
 
 from .names import FILE, printable
-from .wrappers import MAX_DEPTH, code_of, is_wrapper, running_code, wrapped_by
+from .wrappers import MAX_DEPTH, code_of, is_wrapper, running_code, stands_for, wrapped_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ _AGENT = (os.path.dirname(__file__) + os.sep, FILE)
 
 _own_files: Dict[str, bool] = {}
 
+LINE_FUNCTIONS: Dict[str, str] = {}
+"""The functions of lines that create tasks, of the first `MAX_LINES`."""
+
 
 def is_own(file: str) -> bool:
     """Return whether a file is the program's own: neither the standard library's nor a package's."""
@@ -77,7 +80,10 @@ def creating_line(depth: int) -> str:
         file = frame.f_code.co_filename
         line = f"{file}:{frame.f_lineno}"
         if is_own(file):
-            return printable(line)
+            line = printable(line)
+            if line not in LINE_FUNCTIONS and len(LINE_FUNCTIONS) < MAX_LINES:
+                LINE_FUNCTIONS[line] = name_of(frame.f_code)
+            return line
         if not nearest and "asyncio" not in file and not file.startswith(_AGENT):
             nearest = printable(line)
         frame = frame.f_back
@@ -113,7 +119,7 @@ class CountedGroup:
         self.number = number
         self.kind = kind
         code: Any = key if hasattr(key, "co_firstlineno") else None
-        self.name = name_of(code) if code else printable(key)
+        self.name = name_of(code) if code else printable(getattr(key, "__qualname__", key))
         self.file = printable(code.co_filename) if code else ""
         self.line = max(0, code.co_firstlineno) if code else 0
         self.own = bool(code) and is_own(self.file)
@@ -333,6 +339,10 @@ class Counts:
         """
         for _ in range(MAX_DEPTH):
             code = code_of(coro)
+            inner = stands_for(coro) if code is None else None
+            if inner is not None:
+                coro = inner
+                continue
             key = type(coro) if code is None else code
             if (
                 code is not None

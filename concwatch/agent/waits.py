@@ -1,20 +1,19 @@
-"""The lines at which the tasks of a group wait, found on request."""
+"""Where the tasks of a group wait, for what and for whom, and who waits for them; found on request."""
 
 from __future__ import annotations
 
-import gc
 import sys
 from time import monotonic, perf_counter
 
-from .counting import COUNTS, is_own, name_of
-from .names import printable
+from .awaits import Pools, Wait, function_of, is_task, referents
+from .counting import COUNTS, LINE_FUNCTIONS, is_own
 from .scan import TIME_SLICE, Tasks
-from .wrappers import INLINE_FRAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+    from .awaits import Place
     from .counting import CountedGroup
 
 MAX_TASKS = 20_000
@@ -26,45 +25,11 @@ MAX_PLACES = 50
 MAX_DISTINCT = 2_000
 """Places that are counted separately."""
 
-MAX_DEPTH = 100
-"""Coroutines that are followed from one to the one it awaits."""
+MAX_NESTED = 5
+"""Places that are reported of what is awaited, of who holds a lock, of what created a group and awaits it."""
 
-_KINDS = (
-    ("cr_code", "cr_await", "cr_frame"),
-    ("gi_code", "gi_yieldfrom", "gi_frame"),
-    ("ag_code", "ag_await", "ag_frame"),
-)
-"""The attributes of coroutines, generators and asynchronous generators: code, awaited object, frame."""
-
-
-def place(coro: Any) -> Tuple[str, str, str]:
-    """Return where a coroutine waits: the line, its function, and the innermost awaited object.
-
-    The line is the innermost in the program's own code, or in any code if there is none.
-    """
-    code, waiting, frame_name = None, None, ""
-    awaited, on, found_own = coro, "", False
-    for depth in range(MAX_DEPTH):
-        kind = next((kind for kind in _KINDS if getattr(awaited, kind[0], None) is not None), None)
-        if kind is None:
-            kind_name = type(awaited).__name__
-            if kind_name not in ("FutureIter", "NoneType"):
-                on = printable(kind_name)
-            elif kind_name == "FutureIter" and depth == 1:  # else what awaits the future says more
-                on = "Future"
-            break
-        current = getattr(awaited, kind[0])
-        on, own = name_of(current), is_own(current.co_filename)
-        if own or not found_own:
-            code, waiting, frame_name, found_own = current, awaited, kind[2], own
-        awaited = getattr(awaited, kind[1])
-    if code is None:
-        return "", "", on
-    # Reading the frame creates an object that lives as long as the coroutine: only one per task.
-    frame = getattr(waiting, frame_name)
-    line = frame.f_lineno if frame is not None else code.co_firstlineno
-    return printable(f"{code.co_filename}:{line}"), name_of(code), on
-
+MAX_AWAITED = 2_000
+"""Awaited tasks whose own place is looked up for one report."""
 
 TIMERS = ("TimerHandle", "Timeout", "CancelScope")
 """The classes of variables that say when a wait ends: of asyncio, uvloop, trio, AnyIO and async-timeout."""
@@ -75,34 +40,31 @@ WAIT_FOR_CREATES = sys.version_info < (3, 12)
 """Whether ``asyncio.wait_for`` creates a task for what it waits for."""
 
 
-def timer(coro: Any, now: float) -> Optional[float]:
-    """Return the seconds until a timer ends what a coroutine waits for; None if there is none.
+def timer(wait: Wait, now: float) -> Optional[float]:
+    """Return the seconds until a timer ends what a task waits for; None if there is none.
 
     Args:
-        coro: the coroutine.
+        wait: what it waits for.
         now: the time, on the clock of its event loop.
     """
     found: Optional[float] = None
-    for _ in range(MAX_DEPTH):
-        if getattr(coro, "cr_code", None) is None:
-            break
-        for value in _variables(coro, coro.cr_frame):
+    for _, awaitable, frame_name in wait.frames:
+        for value in _variables(awaitable, frame_name):
             when = _deadline(value)
             if when is not None and when < MAX_SECONDS + now:
                 left = max(0.0, when - now)
                 found = left if found is None else min(found, left)
-        coro = coro.cr_await
     return found
 
 
-def _variables(coro: Any, frame: Any) -> List[Any]:
+def _variables(awaitable: Any, frame_name: str) -> List[Any]:
     """Return the variables of a coroutine or generator, and the context managers that it has entered."""
     found = []
-    for value in gc.get_referents(coro if INLINE_FRAMES else frame):
+    for value in referents(awaitable, frame_name):
         if type(value).__name__ == "method":  # the ``__exit__`` or ``__aexit__`` of a context manager
             value = value.__self__
         if type(value).__name__ == "_GeneratorContextManager":  # such as ``trio.fail_after``
-            found += _variables(value.gen, value.gen.gi_frame)
+            found += _variables(value.gen, "gi_frame")
         else:
             found.append(value)
     return found
@@ -119,58 +81,153 @@ def _deadline(value: Any) -> Optional[float]:
         return None
 
 
-def _sampled(group: CountedGroup) -> Iterator[Any]:
-    """Yield the coroutines of the sampled tasks of trio, which has no list of all."""
-    for reference, _, _ in list(group.samples):
-        task = reference()
-        if task is not None and getattr(task.coro, "cr_frame", None) is not None:
-            yield task.coro
+def trio_tasks() -> List[Any]:
+    """Return trio's tasks: all that have the same root as a sampled one."""
+    roots: Dict[int, Any] = {}
+    for group in list(COUNTS.groups.values()) if "trio" in sys.modules else ():
+        for reference, _, _ in list(group.samples) if group.kind == "trio" else ():
+            task = reference()
+            while task is not None and task.parent_nursery is not None:
+                task = task.parent_nursery.parent_task
+            if task is not None:
+                roots[id(task)] = task
+    found = list(roots.values())
+    for task in found:
+        for nursery in list(task.child_nurseries):
+            found += nursery.child_tasks
+        if len(found) > MAX_TASKS:
+            break
+    return found
+
+
+class _WaitPlace:
+    """The tasks that wait at one place."""
+
+    __slots__ = ("awaited", "owners", "tasks")
+
+    def __init__(self) -> None:
+        self.tasks = 0
+        self.awaited: Dict[Place, int] = {}
+        """Where the tasks that they wait for wait themselves."""
+        self.owners: Dict[int, Any] = {}
+        """By ``id``: the locks and semaphores that they wait for."""
 
 
 class _Waits:
-    """Counts where tasks wait, and until when."""
+    """Counts where the tasks of a group wait, for what, until when, and who waits for them."""
 
-    def __init__(self) -> None:
-        self.places: Dict[Tuple[str, str, str], int] = {}
+    def __init__(self, group: CountedGroup) -> None:
+        self._group = group
+        self.places: Dict[Tuple[str, str, str], _WaitPlace] = {}
         self.examined = self.timed = 0
         self.until = 0.0
+        self.awaited_by: Dict[Place, int] = {}
+        self._pools = Pools()
+        self._holders: Dict[int, Dict[Place, int]] = {}
+        """By ``id`` of a context manager: where those wait that have entered it."""
+        self._others = self._awaited = 0
         self._untimed: Set[int] = set()
         self._limits: Dict[int, float] = {}
 
-    def add(self, coro: Any, now: float, task: Any = None) -> None:
-        """Add a task by its coroutine; ``now`` is the time on the clock of its event loop."""
-        self.examined += 1
-        key = place(coro)
-        left = timer(coro, now)
-        if left is None:
-            self._untimed.add(id(task))
-        self._add_timer(left)
-        if key in self.places or len(self.places) < MAX_DISTINCT:
-            self.places[key] = self.places.get(key, 0) + 1
+    def _is_ours(self, coro: Any) -> bool:
+        return id(COUNTS.key_of(coro)) == self._group.key
 
-    def _add_timer(self, left: Optional[float]) -> None:
-        if left is not None:
+    def add(self, coro: Any, now: float, task: Any = None) -> None:
+        """Add a task of any group by its coroutine; ``now`` is the time on the clock of its event loop."""
+        ours = self._is_ours(coro)
+        if not ours:
+            if WAIT_FOR_CREATES:
+                self._add_limit(coro, now)
+            self._others += 1
+            if self._others > MAX_TASKS:
+                return
+        wait = Wait(coro, task)
+        place = wait.place()
+        for manager, at in wait.held():
+            held = self._holders.setdefault(id(manager), {})
+            _count(held, wait.place(at) if is_own(wait.frames[at][0].co_filename) else place)
+        awaited = wait.tasks() if task is not None else []
+        if any(self._is_ours(one.get_coro()) for one in awaited):
+            _count(self.awaited_by, place)
+        if ours:
+            self._add_place(wait, place, awaited)
+            self._add_timer(id(task), timer(wait, now))
+
+    def _add_place(self, wait: Wait, place: Place, awaited: List[Any]) -> None:
+        self.examined += 1
+        on, owner = wait.on(self._pools)
+        key = (*place, on)
+        if key not in self.places and len(self.places) >= MAX_DISTINCT:
+            return
+        found = self.places.setdefault(key, _WaitPlace())
+        found.tasks += 1
+        if owner is not None and hasattr(type(owner), "release") and len(found.owners) < MAX_NESTED:
+            found.owners[id(owner)] = owner
+        for one in awaited:
+            self._awaited += 1
+            if self._awaited > MAX_AWAITED:
+                return
+            _count(found.awaited, (Wait(one.get_coro(), one).place()[0], function_of(one)))
+
+    def _add_timer(self, task: int, left: Optional[float]) -> None:
+        if left is None:
+            self._untimed.add(task)
+        else:
             self.timed, self.until = self.timed + 1, max(self.until, left)
 
-    def add_limit(self, coro: Any, now: float) -> None:
+    def _add_limit(self, coro: Any, now: float) -> None:
         """Add the task that ``coro`` waits for in ``wait_for``, which up to Python 3.11 creates one."""
         function = getattr(sys.modules.get("asyncio.tasks"), "wait_for", None)
-        for _ in range(MAX_DEPTH):
-            code = getattr(coro, "cr_code", None)
-            if code is None:
-                break
+        wait = Wait(coro)
+        for code, awaitable, frame_name in wait.frames:
             if code is getattr(function, "__code__", None):
-                left = timer(coro, now)
+                left = timer(wait, now)
                 if left is not None:
-                    found = [value for value in _variables(coro, coro.cr_frame) if hasattr(value, "get_coro")]
+                    found = [one for one in _variables(awaitable, frame_name) if is_task(one)]
                     self._limits.update(dict.fromkeys(map(id, found), left))
                 break
-            coro = coro.cr_await
 
-    def apply_limits(self) -> None:
-        """Set the timers of tasks that ``wait_for`` has created: those of the tasks that wait for them."""
-        for number in self._untimed:
-            self._add_timer(self._limits.get(number))
+    def report(self) -> Dict[str, Any]:
+        """Return the fields of the report."""
+        for number in self._untimed & set(self._limits):
+            self._add_timer(number, self._limits[number])
+        ranked = sorted(self.places.items(), key=lambda item: -item[1].tasks)[:MAX_PLACES]
+        starts = [((line, LINE_FUNCTIONS.get(line, "")), count) for line, count in self._group.starts.items()]
+        return {
+            "group": self._group.number,
+            "looked": self.examined,
+            "live": self._group.live,
+            **({"timed": self.timed, "until": round(self.until, 3)} if self.timed else {}),
+            "waits": [
+                {"where": where, "in": inside, "on": on, **self._details(place)}
+                for (where, inside, on), place in ranked
+            ],
+            "created": _ranked(dict(starts)),
+            "awaited_by": _ranked(self.awaited_by),
+            "oldest": _oldest(self._group),
+        }
+
+    def _details(self, place: _WaitPlace) -> Dict[str, Any]:
+        holders: Dict[Place, int] = {}
+        for number in place.owners:
+            for held, tasks in self._holders.get(number, {}).items():
+                _count(holders, held, tasks)
+        details: Dict[str, Any] = {"tasks": place.tasks}
+        if place.awaited:
+            details["for"] = _ranked(place.awaited)
+        if holders:
+            details["inside"] = _ranked(holders)
+        return details
+
+
+def _count(counts: Dict[Place, int], place: Place, tasks: int = 1) -> None:
+    if place in counts or len(counts) < MAX_DISTINCT:
+        counts[place] = counts.get(place, 0) + tasks
+
+
+def _ranked(counts: Dict[Place, int]) -> List[Dict[str, Any]]:
+    ranked = sorted(counts.items(), key=lambda item: -item[1])[:MAX_NESTED]
+    return [{"where": where, "in": inside, "tasks": tasks} for (where, inside), tasks in ranked]
 
 
 def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
@@ -178,41 +235,23 @@ def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> I
 
     A generator: one time slice per step.
     """
-    found = _Waits()
+    found = _Waits(group)
     slice_ends = perf_counter() + TIME_SLICE
-    for coro in _sampled(group) if group.kind == "trio" else ():
-        found.add(coro, monotonic() + group.clock_ahead)
+    for task in trio_tasks() if group.kind == "trio" else ():
+        found.add(task.coro, monotonic() + group.clock_ahead)
     tasks = Tasks()
     while tasks and group.kind != "trio" and found.examined < MAX_TASKS:
         for task in tasks.pop_chunk():
             try:
-                coro = task.get_coro()
-                now = task.get_loop().time()
-                if id(COUNTS.key_of(coro)) == group.key and not task.done():
-                    found.add(coro, now, task)
-                elif WAIT_FOR_CREATES:
-                    found.add_limit(coro, now)
+                if not task.done():
+                    found.add(task.get_coro(), task.get_loop().time(), task)
             except Exception:  # it has just ended
                 continue
-        task = coro = None
-        if perf_counter() >= slice_ends:
-            yield
-            slice_ends = perf_counter() + TIME_SLICE
-    found.apply_limits()
-    ranked = sorted(found.places.items(), key=lambda item: -item[1])[:MAX_PLACES]
-    send(
-        {
-            "group": group.number,
-            "looked": found.examined,
-            "live": group.live,
-            **({"timed": found.timed, "until": round(found.until, 3)} if found.timed else {}),
-            "waits": [
-                {"where": where, "in": inside, "on": on, "tasks": count}
-                for (where, inside, on), count in ranked
-            ],
-            "oldest": _oldest(group),
-        }
-    )
+            if perf_counter() >= slice_ends:
+                yield
+                slice_ends = perf_counter() + TIME_SLICE
+        task = None
+    send(found.report())
 
 
 def _oldest(group: CountedGroup) -> Any:
@@ -221,7 +260,7 @@ def _oldest(group: CountedGroup) -> Any:
         return None
     task, created, start = oldest
     try:
-        where = place(task.get_coro() if hasattr(task, "get_coro") else task.coro)[0]
+        where = Wait(task.get_coro() if hasattr(task, "get_coro") else task.coro).place()[0]
     except Exception:  # it has just ended
         where = ""
     return {"age": round(monotonic() - created, 3), "where": where, "start": start or None}

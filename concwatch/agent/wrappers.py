@@ -14,7 +14,7 @@ from opcode import opname
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Any, Callable, List, Optional
+    from typing import Any, Callable, List, Optional, Tuple
 
 ANYIO = ("_run_coro", "_run_wrapped_task")
 """AnyIO's coroutine functions that run each task's own coroutine."""
@@ -44,6 +44,31 @@ def code_of(coro: object) -> Optional[CodeType]:
         code = getattr(coro, name, None)
         if code is not None and hasattr(code, "co_firstlineno"):
             return code  # type: ignore[no-any-return]
+    return None
+
+
+KINDS = (
+    ("cr_code", "cr_await", "cr_frame"),
+    ("gi_code", "gi_yieldfrom", "gi_frame"),
+    ("ag_code", "ag_await", "ag_frame"),
+)
+"""The attributes of coroutines, generators and asynchronous generators: code, awaited object, frame."""
+
+
+def kind_of(awaitable: Any) -> Optional[Tuple[str, str, str]]:
+    """Return the names of its attributes, by its type; None for an awaitable of another kind."""
+    return next((kind for kind in KINDS if hasattr(type(awaitable), kind[0])), None)
+
+
+def stands_for(awaitable: Any) -> Any:
+    """Return the coroutine or generator that an awaitable of another kind refers to; None without one.
+
+    Such as ``aclose()`` of a generator, or the request of an HTTP client.
+    """
+    for one in gc.get_referents(awaitable):
+        for value in list(one.values()) if type(one) is dict else (one,):
+            if kind_of(value) is not None:
+                return value
     return None
 
 

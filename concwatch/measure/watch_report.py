@@ -13,6 +13,7 @@ from concwatch.monitor.group import Group
 from concwatch.monitor.resources import as_json
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.unit import BYTES, COUNT, SECONDS, Unit
+from concwatch.monitor.waits import place_json, waits_json
 from concwatch.monitor.watched import WatchedProcess
 from concwatch.monitor.watching import Watching
 
@@ -182,7 +183,9 @@ def _group(group: Group, lane: WatchedProcess) -> dict[str, Any]:
         **{name: getattr(status, name) for name in ("ended", "failed", "mean_life", "retained")},
         "growth": structs.asdict(status.growth) if status.growth else None,
         "rss": None if status.rss is None else round(status.rss),
-        "waits": [{"where": place.where, "tasks": place.tasks} for place in status.waits],
+        "waits": [waits_json(place) for place in status.waits],
+        "created_at": [place_json(place) for place in status.created_at],
+        "awaited_by": [place_json(place) for place in status.awaited_by],
         "waits_age": None if group.waits_age is None else round(group.waits_age, 3),
         "at_least": list(status.at_least),
         "leak": status.leak,

@@ -98,7 +98,7 @@ class Group:
         self.report = report
         self.function: Function = (report.name, report.file, report.line)
         """Its function."""
-        self.waits: tuple[WaitPlace, ...] | None = None
+        self.waits: Waits | None = None
         """Where its tasks waited when the agent was last asked; None before."""
         self._waits_time = time
         self.leak = False
@@ -225,8 +225,10 @@ class Group:
             growth=self.growth,
             rss=self.rss,
             leak=self.leak,
-            waits=self.waits or (),
+            waits=self.waits.waits if self.waits else (),
             waits_known=self.waits is not None,
+            created_at=self.waits.created if self.waits else (),
+            awaited_by=self.waits.awaited_by if self.waits else (),
             at_least=(("mean_life",) if longer else ()) + self._missed,
         )
 
@@ -245,7 +247,7 @@ class Group:
 
     def add_waits(self, waits: Waits) -> None:
         """Record where its tasks wait, and until when."""
-        self.waits, self.answered, self._waits_time = waits.waits, True, self._clock.now
+        self.waits, self.answered, self._waits_time = waits, True, self._clock.now
         self._timer = waits.until if waits.looked and waits.timed >= TIMED * waits.looked else None
 
     @property
@@ -290,7 +292,7 @@ class Group:
         growth = (self.meter if live_grows else self.retained_meter).growth
         what = "grows" if live_grows else "has finished tasks that are still referenced: grows"
         rate = growth.text(format_count) if growth else ""
-        return f"{self._name} {what}{rate}{most_wait_at(self.waits or ())}"
+        return f"{self._name} {what}{rate}{most_wait_at(self.waits.waits if self.waits else ())}"
 
 
 def finite_rate(counter: Trailing) -> float | None:
@@ -309,4 +311,8 @@ def with_place(name: str, file: str, line: int) -> str:
 
 def most_wait_at(waits: Sequence[WaitPlace]) -> str:
     """Return where most of them wait, to be added to a sentence; empty if that is not known."""
-    return f"; {format_count(waits[0].tasks)} wait at {short_place(waits[0].where)}" if waits else ""
+    if not waits:
+        return ""
+    most = waits[0]
+    text = f"; {format_count(most.tasks)} wait at {short_place(most.where)}"
+    return f"{text} for {most.on}" if most.on else text

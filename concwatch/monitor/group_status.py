@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from concwatch.monitor.growth import Growth
-from concwatch.protocol.agent_messages import LineCount, WaitPlace
+from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 
 Function = tuple[str, str, int]
 """The name, file and line of a function."""
@@ -66,6 +66,10 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     """The figures that may be higher, since some tasks were missed or have not ended."""
     waits_known: bool = False
     """Whether the agent has answered where its tasks wait."""
+    created_at: tuple[TaskPlace, ...] = ()
+    """The lines that created its sampled tasks, as of that answer."""
+    awaited_by: tuple[TaskPlace, ...] = ()
+    """Where the tasks wait that await its tasks, as of that answer."""
 
     @property
     def function(self) -> Function:

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from concwatch.monitor.group_status import Function, GroupFigures, GroupStatus
 from concwatch.monitor.growth import Growth
-from concwatch.protocol.agent_messages import LineCount, WaitPlace
+from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 
 REST = "other coroutines"
 """The name of the row for the groups beyond the limit, after their number."""
@@ -63,13 +63,36 @@ def _lines(groups: Groups, name: str) -> tuple[LineCount, ...]:
     return tuple(LineCount(line, tasks) for line, tasks in lines.most_common())
 
 
-def _places(groups: Groups, name: str) -> tuple[WaitPlace, ...]:
+def _waits(groups: Groups, name: str) -> tuple[WaitPlace, ...]:
     """Return the places of all with how many tasks wait there, the most frequent first."""
-    tasks: Counter[tuple[str, str, str]] = Counter()
+    same: dict[tuple[str, str, str], list[WaitPlace]] = {}
     for group in groups:
         for place in group.figure(name):
-            tasks[place.where, place.in_, place.on] += place.tasks
-    return tuple(WaitPlace(where, count, in_, on) for (where, in_, on), count in tasks.most_common())
+            same.setdefault((place.where, place.in_, place.on), []).append(place)
+    found = [
+        WaitPlace(
+            where,
+            sum(place.tasks for place in places),
+            in_,
+            on,
+            _sums(one for place in places for one in place.for_),
+            _sums(one for place in places for one in place.inside),
+        )
+        for (where, in_, on), places in same.items()
+    ]
+    return tuple(sorted(found, key=lambda place: -place.tasks))
+
+
+def _places(groups: Groups, name: str) -> tuple[TaskPlace, ...]:
+    return _sums(place for group in groups for place in group.figure(name))
+
+
+def _sums(places: Iterable[TaskPlace]) -> tuple[TaskPlace, ...]:
+    """Return the sums by line and function, the most frequent first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for place in places:
+        counts[place.where, place.in_] += place.tasks
+    return tuple(TaskPlace(where, tasks, in_) for (where, in_), tasks in counts.most_common())
 
 
 def _names(groups: Groups, name: str) -> tuple[str, ...]:
@@ -84,7 +107,9 @@ COMBINED: Mapping[str, Callable[[Groups, str], Any]] = {
     "oldest": _max,
     "growth": _total_growth,
     "leak": _any,
-    "waits": _places,
+    "waits": _waits,
+    "created_at": _places,
+    "awaited_by": _places,
     "waits_known": _all,
     "at_least": _names,
 }
@@ -126,7 +151,8 @@ class MergedGroup:
             changed = {name: combine(found, name) for name, combine in COMBINED.items()} | changed
         if self._rest:
             name, file, line = self.function
-            changed |= {"name": name, "file": file, "line": line, "leak": False, "own": False, "waits": ()}
+            changed |= {"name": name, "file": file, "line": line, "leak": False, "own": False}
+            changed |= dict.fromkeys(("waits", "created_at", "awaited_by"), ())
         return structs.replace(found[0], **changed)
 
 

@@ -151,13 +151,23 @@ class Groups(Struct, tag="groups", frozen=True):
     """Whether another report has further groups of the same scan."""
 
 
-class WaitPlace(Struct, frozen=True, rename={"in_": "in"}):
-    """A line at which tasks of a group wait, and how many."""
+class TaskPlace(Struct, frozen=True, rename={"in_": "in"}):
+    """A line and its function, and how many tasks are there."""
 
     where: ShortText
     tasks: Count
     in_: ShortText = ""
+
+
+class WaitPlace(TaskPlace, frozen=True, rename={"for_": "for"}, omit_defaults=True):
+    """A line at which tasks of a group wait, and how many."""
+
     on: ShortText = ""
+    """What they wait for, by its own name."""
+    for_: tuple[TaskPlace, ...] = ()
+    """Where the tasks that they wait for wait themselves."""
+    inside: tuple[TaskPlace, ...] = ()
+    """Where those wait that hold the lock or semaphore."""
 
 
 class OldestTask(Struct, frozen=True):
@@ -178,6 +188,10 @@ class Waits(Struct, tag="waits", frozen=True):
     oldest: OldestTask | None = None
     timed: Count = 0
     until: Seconds | None = None
+    created: tuple[TaskPlace, ...] = ()
+    """The lines that created its sampled tasks."""
+    awaited_by: tuple[TaskPlace, ...] = ()
+    """Where the tasks wait that await tasks of the group."""
 
 
 class ThreadWaits(Struct, tag="thread_waits", frozen=True):

@@ -400,8 +400,7 @@ def test_the_deadlines_of_anyio_and_trio_are_timers(monitor, backend):
         number = process.group(name, live=3)["group"]
         process.send("waits", group=number)
         waits = process.wait("waits", lambda report, number=number: report["group"] == number)
-        looked = 3 if backend == "asyncio" else 1  # trio has no list of all tasks, and these began at once
-        assert (waits["looked"], waits.get("timed", 0)) == (looked, looked if longest else 0)
+        assert (waits["looked"], waits.get("timed", 0)) == (3, 3 if longest else 0)
         if longest:
             assert longest - 40 < waits["until"] <= longest
     finish(program)

@@ -7,6 +7,7 @@ from textual.content import Content
 from concwatch.monitor.group_status import GroupStatus
 from concwatch.monitor.growth import Growth
 from concwatch.monitor.ranking import MergedGroup
+from concwatch.monitor.waits import places_text, waiting_text
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import (
     UNKNOWN,
@@ -176,13 +177,19 @@ class GroupTable(Table):
             known = "not known where its tasks wait" if group.live else "no tasks wait"
             text = known if group.waits_known or not group.live else "reading where its tasks wait …"
             return left or [Content.styled(f"   ↳ {text}", "$dim")]
-        return left + [
+        waits = [
             Content.assemble(
-                ("   ↳ ", "$dim"),
-                (f"{format_count(place.tasks):>9}", "bold"),
-                f" wait at {short_place(place.where)}",
-                (f"  {place.in_}" if place.in_ else "", "$dim"),
-                (f"  on {place.on}" if place.on else "", "$dim"),
+                ("   ↳ ", "$dim"), (f"{format_count(place.tasks):>9}", "bold"), f" {waiting_text(place)}"
             )
             for place in group.waits[:WAIT_LINES]
+        ]
+        around = (("created", group.created_at), ("awaited", group.awaited_by))
+        return [
+            *left,
+            *waits,
+            *(
+                Content.assemble(("   ↳ ", "$dim"), (f"{what:>9}", "$dim"), f" by {places_text(places)}")
+                for what, places in around
+                if places
+            ),
         ]

@@ -1,0 +1,30 @@
+"""Where tasks wait, in words."""
+
+import pytest
+
+from concwatch.monitor.waits import waiting_text
+from concwatch.protocol.agent_messages import TaskPlace, WaitPlace
+
+DB = "/srv/app/db.py"
+
+SENTENCES = {
+    "list_orders wait at app/db.py:52": WaitPlace(f"{DB}:52", 3, "list_orders"),
+    "wait at app/db.py:52 for sleep": WaitPlace(f"{DB}:52", 3, "", "sleep"),
+    "list_orders wait at app/db.py:52 for Lock, 5 inside: 4 list_orders at :58, 1 report at a/x.py:9": (
+        WaitPlace(
+            f"{DB}:52",
+            223,
+            "list_orders",
+            "Lock",
+            inside=(TaskPlace(f"{DB}:58", 4, "list_orders"), TaskPlace("/srv/a/x.py:9", 1, "report")),
+        )
+    ),
+    "main wait at app/db.py:52 for gather: 3 leaf at :30": WaitPlace(
+        f"{DB}:52", 1, "main", "gather", (TaskPlace(f"{DB}:30", 3, "leaf"),)
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_place_says_for_what_and_for_whom_its_tasks_wait(sentence):
+    assert waiting_text(SENTENCES[sentence]) == sentence

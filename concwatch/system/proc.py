@@ -42,18 +42,44 @@ class Process(NamedTuple):
     """Start time on any clock; it tells processes apart that had the same pid."""
 
 
+class ProcFile:
+    """A small file of ``/proc`` that stays open: reading it again takes a quarter of the time of opening it.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY)
+
+    def text(self) -> str:
+        """Return its text now; empty if it cannot be read, as that of a process that has ended."""
+        try:
+            return os.pread(self._descriptor, 1 << 14, 0).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def __del__(self) -> None:
+        """Close it."""
+        if hasattr(self, "_descriptor"):
+            os.close(self._descriptor)
+
+
 def process_figures(pid: int) -> Optional[Dict[str, float]]:
     """Return the figures of a process; None if it has ended or access is denied. Takes about 0.05 ms.
 
     ``rss``, ``virtual`` and ``peak_rss`` are in bytes; ``cpu_seconds`` is the CPU time used so far.
     """
-    figures, used = memory_figures(pid), cpu_seconds(pid)
+    figures = memory_figures(read_text(f"/proc/{pid}/status"))
+    used = cpu_seconds(read_text(f"/proc/{pid}/stat"))
     return None if figures is None or used is None else {**figures, "cpu_seconds": used}
 
 
-def memory_figures(pid: int) -> Optional[Dict[str, int]]:
-    """Return ``rss``, ``virtual`` and ``peak_rss`` in bytes, and ``threads``; None like `process_figures`."""
-    status = read_text(f"/proc/{pid}/status")
+def memory_figures(status: str) -> Optional[Dict[str, int]]:
+    """Return ``rss``, ``virtual`` and ``peak_rss`` in bytes, and ``threads``; None for an empty text.
+
+    ``status`` is the text of ``/proc/PID/status``.
+    """
     if not status:
         return None
     rss = _status_number(status, "VmRSS") * 1024
@@ -68,16 +94,16 @@ def memory_figures(pid: int) -> Optional[Dict[str, int]]:
 def _status_number(status: str, name: str) -> int:
     """Return a number of a process's status; 0 for a zombie, which has no memory."""
     start = status.find(f"\n{name}:")
-    return int(status[start + len(name) + 2 :].split(None, 1)[0]) if start >= 0 else 0
+    return int(status[start + len(name) + 2 : status.find("\n", start + 1)].split()[0]) if start >= 0 else 0
 
 
-def cpu_seconds(pid: int) -> Optional[float]:
-    """Return the CPU seconds that a process has used; None like `process_figures`.
+def cpu_seconds(stat: str) -> Optional[float]:
+    """Return the CPU seconds that a process has used, from the text of ``/proc/PID/stat``; None if empty.
 
     The kernel adds up those of all threads: 0.5 ms for 10,000.
     """
-    stat = read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return (int(stat[11]) + int(stat[12])) / CLOCK if len(stat) > 12 else None
+    fields = stat.rpartition(")")[2].split(None, 13)
+    return (int(fields[11]) + int(fields[12])) / CLOCK if len(fields) > 12 else None
 
 
 def available_memory(total: int, available: int) -> Tuple[int, int, Optional[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from concwatch.system.proc import CLOCK, LINUX, cpu_seconds, memory_figures
+from concwatch.system.proc import CLOCK, LINUX, ProcFile, cpu_seconds, memory_figures
 
 _TICK = 1 / CLOCK
 """The system's unit of CPU time, in seconds."""
@@ -53,7 +53,7 @@ class CpuShare:
 
 
 class Sampler:
-    """Takes readings of one process, each in about 0.05 ms.
+    """Takes readings of one process, each in about 0.02 ms.
 
     Args:
         pid: the process; None for this one.
@@ -66,6 +66,8 @@ class Sampler:
         self._pid = pid or os.getpid()
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
+        if LINUX:
+            self._status, self._stat = (ProcFile(f"/proc/{self._pid}/{name}") for name in ("status", "stat"))
         figures = self._figures(now := time.monotonic())
         if figures is None:
             raise ProcessLookupError(f"process {self._pid} has gone")
@@ -84,7 +86,7 @@ class Sampler:
 
     def _figures(self, now: float) -> "dict[str, Any] | None":
         if LINUX:
-            figures = memory_figures(self._pid)
+            figures = memory_figures(self._status.text())
             used = self._cpu_seconds(now, figures["threads"]) if figures else None
             return None if figures is None or used is None else {**figures, "cpu_seconds": used}
         from concwatch.system import psutil_fallback  # psutil takes 3 ms to load
@@ -98,7 +100,7 @@ class Sampler:
         if now - read_at < threads * _THREAD_INTERVAL and abs(threads - counted) <= threads / 100:
             found = read + self._cpu_share * (now - read_at)
         else:
-            found = cpu_seconds(self._pid)
+            found = cpu_seconds(self._stat.text())
             if found is None:
                 return None
             self._cpu_share = (found - read) / max(_TICK, now - read_at)

@@ -369,14 +369,14 @@ def test_process_figures_match_psutil():
 def test_cpu_time_of_many_threads_is_read_at_intervals_and_never_falls(monkeypatch):
     now, threads, used, reads = 0.0, 10_000, 5.0, 0
 
-    def cpu_seconds(pid):
+    def cpu_seconds(stat):
         nonlocal reads
         reads += 1
         return used
 
     figures = {"rss": 1, "virtual": 1, "peak_rss": 1}
     monkeypatch.setattr(process.time, "monotonic", lambda: now)
-    monkeypatch.setattr(process, "memory_figures", lambda pid: {**figures, "threads": threads})
+    monkeypatch.setattr(process, "memory_figures", lambda status: {**figures, "threads": threads})
     monkeypatch.setattr(process, "cpu_seconds", cpu_seconds)
     sampler = Sampler()
     now, used = 1.0, 5.5

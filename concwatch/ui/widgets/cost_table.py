@@ -23,7 +23,7 @@ from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import UNKNOWN, format_clock, format_count, format_short
 from concwatch.ui.layout import FRAME, Below
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
-from concwatch.ui.widgets.text_lines import Cell
+from concwatch.ui.widgets.text_lines import Cell, assemble
 
 FITS = BY_NAME["fits"]
 
@@ -187,11 +187,12 @@ class CostTable(Table):
         view, colors, selected, baseline = self._shown
         lines: list[Sequence[Cell]] = []
         if self._below.answer:
-            lines.append([Cell(width, Content.styled(self._sentence(width), "bold"))])
+            lines.append([Cell(width, assemble((self._sentence(width), "bold")))])
         if self._below.table:
             lines += self._lane_rows(view, colors, baseline, width)
         if self._below.limits:
-            lines.append([Cell(width, Content.styled(self._limit_line(view, selected, width), "$warning"))])
+            limits = self._limit_line(view, selected, width)
+            lines.append([Cell(width, assemble((limits, "$warning")))])
         return lines
 
     def _lane_rows(
@@ -202,7 +203,7 @@ class CostTable(Table):
         columns = columns_for(COLUMNS, width - room)
         since = f"Δ {format_clock(baseline.elapsed)}" if baseline else "engine"
         yield [
-            Cell(room, Content.styled(since, "bold $dim")),
+            Cell(room, assemble((since, "bold $dim"))),
             *headings(columns, self.sorted_by, self.sort_by),
         ]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
@@ -215,15 +216,15 @@ class CostTable(Table):
         for lane, color, old in shown:
             known = lane.on or lane.sample.rss_per_task is not None
             cells = [
-                Content.styled(f"{text:>{column.width}}", "$accent" if changed else "" if lane.on else "$dim")
+                (f"{text:>{column.width}}", "$accent" if changed else "" if lane.on else "$dim")
                 for column in columns
                 for text, changed in [_metric(column, lane, old)]
             ]
-            name = Cell(room, Content.styled(lane.name, f"bold {color}" if known else "$dim"))
-            yield [name, Cell(width - room, Content("").join(cells))]
+            name = Cell(room, assemble((lane.name, f"bold {color}" if known else "$dim")))
+            yield [name, Cell(width - room, assemble(*cells))]
         if len(rows) > len(shown) and most > 1:
             more = f"and {len(rows) - len(shown)} more: < > sort by another column"
-            yield [Cell(width, Content.styled(more, "$dim"))]
+            yield [Cell(width, assemble((more, "$dim")))]
 
     @property
     def _rows_for_lanes(self) -> int:
@@ -265,12 +266,12 @@ class CostTable(Table):
 
     def _legend(self, baseline: Snapshot | None, width: int) -> str:
         """Return the meaning of the marks in the table, or a short form if that is too long."""
-        marks = {letter for line in self._drawn for letter in line.plain}
+        drawn = "".join(line.plain for line in self._drawn)
         notes: list[tuple[str, str]] = []
         if baseline:
             notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)
         for caveat in CAVEATS:
-            if caveat.mark in marks:
+            if caveat.mark in drawn:
                 advice = f": {self.ADVICE[caveat.mark]}" if caveat.mark in self.ADVICE else ""
                 notes.append((f"{caveat.mark} {caveat.note}{advice}", f"{caveat.mark} {caveat.brief}"))
         for brief in range(len(notes) + 1):  # the last ones are shortened first

@@ -18,7 +18,7 @@ from concwatch.protocol.units import (
     format_short,
 )
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
-from concwatch.ui.widgets.text_lines import Cell, call
+from concwatch.ui.widgets.text_lines import Cell, assemble, call
 
 MOST = 50
 """The maximum number of groups with a line of their own."""
@@ -137,8 +137,8 @@ class GroupTable(Table):
         name_room = min(max(NAME, room // 2), room)
         lines: list[Sequence[Cell]] = [
             [
-                Cell(name_room, Content.styled("group", "bold $dim")),
-                Cell(room - name_room, Content.styled("defined in", "bold $dim")),
+                Cell(name_room, assemble(("group", "bold $dim"))),
+                Cell(room - name_room, assemble(("defined in", "bold $dim"))),
                 *headings(columns, sorted_by, self.sort_by),
             ]
         ]
@@ -148,25 +148,25 @@ class GroupTable(Table):
             style = "bold $warning" if group.leak else "bold" if group.own else ""
             mark = "▌" if place == chosen else " "
             where = f"{short_place(group.file)}:{group.line}" if group.file else ""
-            name = Content.assemble((mark, "$accent"), (group.name, style))
+            name = assemble((mark, "$accent"), (group.name, style))
             line = [
                 Cell(name_room, name, call(self._select, place)),
-                Cell(room - name_room, Content.styled(where, "$dim")),
+                Cell(room - name_room, assemble((where, "$dim"))),
             ]
             for column in columns:
-                text = Content.styled(column.text(merged), style if column.title == sorted_by else "")
+                text = assemble((column.text(merged), style if column.title == sorted_by else ""))
                 line.append(Cell(column.width, text, right=True))
             lines.append(line)
             if opened and place == chosen:
                 lines += [(Cell(width, text),) for text in self._waits(group)]
         if not groups:
-            lines.append((Cell(width, Content.styled("no tasks yet", "$dim")),))
+            lines.append((Cell(width, assemble(("no tasks yet", "$dim"))),))
         return lines
 
     @staticmethod
     def _waits(group: GroupStatus) -> Sequence[Content]:
         left = [
-            Content.assemble(
+            assemble(
                 ("   ↳ ", "$dim"),
                 (f"{format_count(line.tasks):>9}", "bold $warning"),
                 f" left over, created at {short_place(line.line)}" if line.line else " left over",
@@ -176,9 +176,9 @@ class GroupTable(Table):
         if not group.waits:
             known = "not known where its tasks wait" if group.live else "no tasks wait"
             text = known if group.waits_known or not group.live else "reading where its tasks wait …"
-            return left or [Content.styled(f"   ↳ {text}", "$dim")]
+            return left or [assemble((f"   ↳ {text}", "$dim"))]
         waits = [
-            Content.assemble(
+            assemble(
                 ("   ↳ ", "$dim"), (f"{format_count(place.tasks):>9}", "bold"), f" {waiting_text(place)}"
             )
             for place in group.waits[:WAIT_LINES]

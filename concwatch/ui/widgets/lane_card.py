@@ -17,7 +17,7 @@ from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
 from concwatch.monitor.state import ACTIVE, State
 from concwatch.protocol.units import format_bytes, format_count, format_seconds, format_short
 from concwatch.ui.widgets.slider import Slider
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
 FORECAST_SHOWN = 1.5
 """Seconds for which the forecast of a new target is shown."""
@@ -82,11 +82,11 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
     """
     status, sample = view.status, view.sample
     if status.missing and not view.on:
-        return Content.styled(_reason(status.missing, width), "$dim")
+        return assemble((_reason(status.missing, width), "$dim"))
     if status.state.broken:
-        return Content.styled(_reason(status.reason, width), "$error")
+        return assemble((_reason(status.reason, width), "$error"))
     if not view.on:
-        return Content.styled(hint, "$dim")
+        return assemble((hint, "$dim"))
     live, more, style = f"{format_count(view.live)} live ", "", "$dim"
     room = width - len(live)
     if view.failed:
@@ -102,7 +102,7 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
         more = _changing(sample.queued or 0, " queued", room)
     elif sample.completed_mean is not None:
         more = _changing(sample.completed_mean, "/s ended", room)
-    return Content.assemble((live, "bold"), (more, style) if style else more)
+    return assemble((live, "bold"), (more, style) if style else more)
 
 
 def _changing(number: float, unit: str, room: int) -> str:
@@ -115,7 +115,7 @@ def switch_text(view: LaneSnapshot) -> Content:
     text, style = CANNOT_RUN if view.status.missing and not view.on else MARKS[view.status.state]
     if view.on and view.sample.stalled:
         text = f"{text} {format_seconds(view.sample.stalled)}"
-    return Content.styled(text, style)
+    return assemble((text, style))
 
 
 class LaneControls(Protocol):
@@ -249,9 +249,9 @@ class LaneCard(ClickableLines):
         room = SUMMARY if self._rows == 1 else width if whole else max(0, width - STEPS)
         line = summary(view, self.HINT, room, self._cost)
         if forecasting:
-            line = Content.styled(self._forecast if held is None else forecast(view, held), "bold $accent")
+            line = assemble((self._forecast if held is None else forecast(view, held), "bold $accent"))
         heading, state = self._heading(view), switch_text(view)
-        live = Content(format_short(view.live) if view.on else "")
+        live = assemble(format_short(view.live) if view.on else "")
         if self._rows == 1:
             cells = self._before - self._name_cells
             return (
@@ -283,7 +283,7 @@ class LaneCard(ClickableLines):
         last = [Cell(room, line, call(self._ask))]
         if not whole:
             for sign, by in (("−", -STEP), ("+", STEP)):
-                step = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
+                step = assemble((f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim"))
                 last += [Cell(1), Cell(4, step, call(self._change, by))]
         return (
             (Cell(max(0, width - 20), heading), Cell(20, state, call(self._switch), right=True)),
@@ -298,7 +298,7 @@ class LaneCard(ClickableLines):
     def _heading(self, view: LaneSnapshot) -> Content:
         style = f"bold {self.color}" if view.on else self.color if not view.status.missing else "$dim"
         mark = "▌" if self.selected else " "
-        return Content.assemble((mark, self.color), (f"{self._lane + 1} ", "$dim"), (self._engine, style))
+        return assemble((mark, self.color), (f"{self._lane + 1} ", "$dim"), (self._engine, style))
 
     def watch_selected(self) -> None:
         """Mark or unmark the card."""

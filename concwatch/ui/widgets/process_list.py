@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from textual.content import Content
-
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import counted, format_bytes, format_count, format_seconds, format_short
 from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
 ALL = -1
 """The number that selects all processes together."""
@@ -110,11 +108,11 @@ class ProcessList(ClickableLines):
             return (
                 Cell(
                     max(0, width - LIVE - RSS),
-                    Content.assemble(mark, *name),
+                    assemble(mark, *name),
                     call(self._select, number),
                 ),
-                Cell(LIVE, Content(live), right=True),
-                Cell(RSS, Content(rss), right=True),
+                Cell(LIVE, assemble(live), right=True),
+                Cell(RSS, assemble(rss), right=True),
             )
 
         running = [lane for lane in view.lanes if lane.on]
@@ -130,10 +128,10 @@ class ProcessList(ClickableLines):
             lines.append(line(number, colors[number], tasks, memory, (f"{state[0]} ", style), name))
             if not low and (number == chosen or len(view.lanes) == 1):
                 lines += [
-                    (Cell(width, Content.assemble((f"    {label[:10]:11}", "$dim"), text)),)
+                    (Cell(width, assemble((f"    {label[:10]:11}", "$dim"), text)),)
                     for label, text in details(lane)
                 ]
         hidden = len(view.lanes) - MOST
         if hidden > 0:
-            lines.append((Cell(width, Content.styled(f"  and {format_count(hidden)} more", "$dim")),))
+            lines.append((Cell(width, assemble((f"  and {format_count(hidden)} more", "$dim"))),))
         return lines

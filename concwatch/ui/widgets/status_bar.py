@@ -8,7 +8,7 @@ from textual.content import Content
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import format_bytes, format_clock, format_percent
 from concwatch.system.machine import cores
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.widgets.text_lines import TextLines, assemble
 
 MACHINE = f"{platform.python_implementation()} {platform.python_version()} · {cores()} cores"
 
@@ -37,7 +37,7 @@ class StatusBar(TextLines):
 
     def fit(self, width: int, view: Snapshot, paused: bool, notice: str) -> Content:
         """Return the parts that fit into ``width`` cells."""
-        left = Content.assemble(
+        left = assemble(
             ("● ", "$success" if any(lane.on for lane in view.lanes) else "$dim"),
             ("concwatch", "bold"),
             ("  ‖ charts paused", "bold $warning") if paused else "",
@@ -51,7 +51,7 @@ class StatusBar(TextLines):
         busy = "" if machine.busy is None else f" · {format_percent(machine.busy)} busy"
         where = next((text for text in (where + busy, where) if len(text + own) < room), "")
         gap = " " * max(1, room - len(where + own))
-        return Content.assemble(left, (f"{where}{gap}{own}{clock}", "$dim"))
+        return left + assemble((f"{where}{gap}{own}{clock}", "$dim"))
 
 
 class ReplayBar(StatusBar):

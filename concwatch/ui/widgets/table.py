@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
-from textual.content import Content
 
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, call
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
 GAP = 2
 """The cells before a column."""
@@ -61,7 +60,7 @@ def headings(columns: Sequence[Column[Row]], sorted_by: str, sort_by: Callable[[
         text = text if column.left else f"{text}{'':{column.marks}}"
         style = "bold $accent" if chosen else "bold $dim"
         action = call(sort_by, column.title)
-        cells.append(Cell(column.width, Content.styled(text, style), action, right=not column.left))
+        cells.append(Cell(column.width, assemble((text, style)), action, right=not column.left))
     return cells
 
 

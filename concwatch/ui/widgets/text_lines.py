@@ -1,6 +1,7 @@
 """Widgets that draw lines of text themselves, and redraw only the lines that have changed."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Self, TypeVarTuple, Unpack
 
 from msgspec import Struct
@@ -15,6 +16,15 @@ from textual.strip import Strip
 from textual.style import Style
 
 from concwatch.ui.widgets.kept_lines import KeptLines
+
+
+@lru_cache(maxsize=2048)
+def assemble(*parts: str | tuple[str, str]) -> Content:
+    """Return text of ``parts``, each with its style or without one; the same object for the same parts.
+
+    A line whose cells have the same objects as before has not changed, and is not assembled again.
+    """
+    return Content.assemble(*parts)
 
 
 class LineWriter:
@@ -243,9 +253,25 @@ class Cell(NamedTuple):
         return text.stylize("on $foreground 12%") if hovered else text
 
 
+def _look_the_same(cells: Sequence[Cell], others: Sequence[Cell]) -> bool:
+    """Return whether the cells of two lines show the same texts, which are the same objects then."""
+    return len(cells) == len(others) and all(
+        one.content is other.content and one.width == other.width and one.right == other.right
+        for one, other in zip(cells, others, strict=True)
+    )
+
+
+def _joined(cells: Sequence[Cell], width: int, hovered: Call | None) -> Content:
+    """Return a line of ``width`` cells; the one with the action ``hovered``, if any, is highlighted."""
+    drawn = (cell.draw(cell.action is not None and cell.action == hovered) for cell in cells)
+    return Content.assemble(*drawn).truncate(width)
+
+
 class ClickableLines(TextLines):
     """Lines of cells, some of which can be clicked. A widget for each would delay the first frame."""
 
+    _assembled: tuple[int, Sequence[tuple[Sequence[Cell], Content]]] = (-1, ())
+    """A width, and the cells of each line for it with the line made of them, none of them highlighted."""
     _mouse: Offset | None = None
     """The mouse position on the screen while the mouse is over this widget."""
     _pressed: Call | None = None
@@ -263,13 +289,15 @@ class ClickableLines(TextLines):
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the lines, with the cell under the mouse highlighted if it can be clicked."""
-        hovered = self._hovered
-        return [
-            Content.assemble(
-                *(cell.draw(cell.action is not None and cell.action == hovered) for cell in line)
-            ).truncate(width)
-            for line in self.cell_rows(width)
-        ]
+        hovered, (last_width, before) = self._hovered, self._assembled
+        if hovered is not None or width != last_width:
+            before = ()
+        found = []
+        for y, cells in enumerate(self.cell_rows(width)):
+            same = y < len(before) and _look_the_same(cells, before[y][0])
+            found.append((cells, before[y][1] if same else _joined(cells, width, hovered)))
+        self._assembled = (width, found) if hovered is None else (-1, ())
+        return [line for _, line in found]
 
     @property
     def _hovered(self) -> Call | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from concwatch.charts.symbols import Symbols
 
@@ -134,38 +135,48 @@ def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) 
     }
 
 
+NARROW = 4
+"""The cells that a notch or a spike of a filled area must have, else the area is drawn without it."""
+
 Fill = tuple[Dots, tuple[frozenset[int], ...]]
 """The dots of a line that is thickened where it must be, and the filled columns of each row of cells."""
 
 
 @lru_cache(maxsize=16)
 def fill(dots: Dots, rows: int, symbols: Symbols) -> Fill:
-    """Return the area from a line down to the row of the axis, which is in the middle of it.
+    """Return the area from a line down to the axis, which is in the middle of the bottom row.
 
-    A cell has two colours, but one that the line crosses would need three: above, on and below the line. It
-    is filled if the line leaves little room above, else the line is thickened down to the filled cell below.
+    A cell has two colours, but one that the line crosses would need three: above, on and below the line. So
+    the area ends at the edge of a cell that is nearest to the line: a quarter of a cell above it at most, or
+    below it, where the line is thickened by one dot. Where a line jumps up and down, the area has no notches.
     """
-    each = symbols.rows
-    full, axis = (1 << each) - 1, (1 << each // 2) - 1
-    thick, areas = list(dots), [set[int]() for _ in range(rows)]
-    for column in range(len(dots) // 2):
-        pair = dots[2 * column], dots[2 * column + 1]
-        under = [((line & -line) - 1) & ~axis if line else 0 for line in pair]
-        solid = min(((line & -line).bit_length() - 1) // each for line in pair) if all(pair) else 0
-        for row in range(solid):
-            areas[row].add(column)
-        top = max(under).bit_length() // each
-        for row in range(solid, min(top + 1, rows)):
-            low = row * each
-            parts = [line >> low & full for line in under]
-            notch = sum(part.bit_count() for part in parts)
-            above = 2 * each - notch - sum((line >> low & full).bit_count() for line in pair)
-            if row and notch > above:
-                areas[row].add(column)
-            else:
-                for side, part in enumerate(parts):
-                    thick[2 * column + side] |= part << low
+    each, half = symbols.rows, symbols.rows // 2
+    heights = []
+    for left, right in zip(dots[::2], dots[1::2], strict=True):
+        low = min((left & -left).bit_length(), (right & -right).bit_length()) - 1
+        heights.append(-1 if low < 0 else (low + half) // each if low >= each else 0)
+    thick, areas, column = list(dots), [set[int]() for _ in range(rows)], 0
+    for known, part in groupby(heights, key=(-1).__lt__):
+        for height in _smooth([*part]):
+            for area in areas[: max(0, height)]:
+                area.add(column)
+            for at in (2 * column, 2 * column + 1):
+                if known and height and dots[at] & -dots[at] == 2 << each * height:
+                    thick[at] |= 1 << each * height
+            column += 1
     return tuple(thick), tuple(map(frozenset, areas))
+
+
+def _smooth(heights: Sequence[int]) -> list[int]:
+    """Return heights without notches, then without spikes, that are narrower than `NARROW`."""
+    found = list(heights)
+    for outer, inner, beyond in ((min, max, -1), (max, min, MOST_ROWS)):
+        # The closing of mathematical morphology, then the opening: a rise is left as it is.
+        ends = [beyond] * (NARROW - 1)
+        padded = [*ends, *found, *ends]
+        windows = list(map(inner, *(padded[at : len(padded) - NARROW + 1 + at] for at in range(NARROW))))
+        found = list(map(outer, *(windows[at : at + len(found)] for at in range(NARROW))))
+    return found
 
 
 @lru_cache(maxsize=16)

@@ -210,8 +210,8 @@ class _RowPainter:
             or height in self._marks
             or height in self._special
         ):
-            row = self._cells(height)
-            segments = _segments(margin, [cell or blank for cell in row], background, self._shades[height])
+            row, shades = self._cells(height), self._shades[height] if height else {}
+            segments = _segments(margin, [cell or blank for cell in row], background, shades)
         else:
             segments = [*_blank_row(margin, *blank, picture.columns, background)]
         if picture.margin:
@@ -239,8 +239,14 @@ class _RowPainter:
             draw_markers(row, picture.markers, bottom=bottom, top=top, lines=not vector)
         if not vector:
             draw_cursor(row, picture.cursor, axis_color)
-            if bottom:
+            if bottom:  # a filled area ends where the axis is, in the middle of the cell
                 row = [
-                    cell or ("┴" if at in self._across else "─", axis_color) for at, cell in enumerate(row)
+                    cell
+                    or (
+                        ("▀", area)
+                        if (area := self._shades[0].get(at))
+                        else ("┴" if at in self._across else "─", axis_color)
+                    )
+                    for at, cell in enumerate(row)
                 ]
         return row

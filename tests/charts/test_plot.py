@@ -276,7 +276,10 @@ def test_the_area_below_a_single_line_is_shaded_except_in_gaps():
     _, texts = draw(plot(line(GAP, name="")))
     at = next(number for number, row in enumerate(texts) if "100M" in row)
     assert not any(map(any, rows[:at]))
-    assert all(row[1] and row[-2] and not row[len(row) // 2] for row in rows[at + 1 :])
+    assert all(row[1] and row[-2] and not row[len(row) // 2] for row in rows[at + 1 : -1])
+    painted = paint(compose(plot(line(GAP, name="")), 44, 12), "#888888", "#333333", "#000000")[-2]
+    axis = "".join(part.text for part in painted)[LABEL_WIDTH + 1 :]
+    assert (axis[1], axis[-2], axis[len(axis) // 2]) == ("▀", "▀", "─"), "to the middle of its row"
     two = line(GAP), line(LEVEL, "#00ff00")
     assert not any(map(any, shades(plot(*two))))
     assert any(map(any, shades(plot(two[0], structs.replace(two[1], top=True)))))

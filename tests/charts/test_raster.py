@@ -122,17 +122,39 @@ def test_a_line_that_touches_the_one_on_top_does_not_make_it_thicker():
     }
 
 
-def test_the_area_below_a_line_reaches_the_axis_and_leaves_no_gap():
-    for row in range(2, 16):
-        dots = level(row)
-        thick, areas = fill(dots, 4, OCTANTS)
-        cell, inside = divmod(row, OCTANTS.rows)
-        assert [len(area) for area in areas[:cell]] == [4] * cell
-        assert not any(areas[cell + 1 :])
-        # The crossed cell is filled if the line is in its upper half; else the line is thickened.
-        filled = bool(areas[cell])
-        assert filled is (inside >= 2 and cell > 0)
-        assert thick[0].bit_count() == (1 if filled or not inside else 1 + inside - (2 if not cell else 0))
+def test_the_area_below_a_line_ends_within_a_quarter_of_a_cell_of_it():
+    for symbols in (OCTANTS, BLOCKS):
+        for row in range(symbols.rows // 2, 4 * symbols.rows):
+            dots = rasterize(((0, row), (7, row)), 8)
+            thick, areas = fill(dots, 4, symbols)
+            filled = [len(area) for area in areas]
+            height = sum(map(bool, filled))
+            assert filled == [4] * height + [0] * (4 - height)
+            if row < symbols.rows:
+                assert height == 0, "nothing to fill above the axis"
+                assert thick == dots
+            else:
+                lowest = (thick[0] & -thick[0]).bit_length() - 1
+                assert lowest - symbols.rows * height in (-2, -1, 0)[symbols.rows == BLOCKS.rows :]
+                assert thick[0].bit_count() <= 2
+
+
+def test_the_area_below_a_line_that_jumps_up_and_down_has_no_notches():
+    jumps = [6, 7, 8, 9, 11, 8, 6, 9, 5, 8, 10, 7, 9, 6, 8, 11]
+    dots = rasterize(tuple(enumerate(jumps)), len(jumps))
+    _, areas = fill(dots, 4, OCTANTS)
+    assert [len(area) for area in areas] == [8, 8, 0, 0]
+    spike = [5] * 10 + [14] + [5] * 9
+    assert fill(rasterize(tuple(enumerate(spike)), 20), 4, OCTANTS)[1] == fill(level(5, 10), 4, OCTANTS)[1]
+    rise = rasterize(tuple(enumerate([4] * 6 + [5, 7, 10, 13, 14, 15] + [15] * 6)), 18)
+    areas = fill(rise, 4, OCTANTS)[1]
+    assert [len(area) for area in areas] == [9, 5, 4, 4], "never above the line while it rises"
+
+
+def test_a_gap_of_a_line_is_not_filled():
+    dots = (*level(9, 3), *[0] * 6, *level(9, 3))
+    _, areas = fill(dots, 4, OCTANTS)
+    assert areas[0] == areas[1] == {0, 1, 2, 6, 7, 8}
 
 
 def test_a_band_fills_the_cells_between_its_edges_except_the_bottom_row():

@@ -41,7 +41,7 @@ async def test_a_picture_has_the_text_of_the_screen_and_its_charts_as_lines():
         assert svg == screen_svg(s.app, "concwatch"), "the same, byte by byte"
         assert s.lines() == before, "the screen is as it was"
         assert not [letter for letter in svg if ord(letter) in PLACEHOLDERS]
-        in_plots = re.compile(r"[⠀-⣿┈─┴┊▴●×]")
+        in_plots = re.compile(r"[⠀-⣿┈─┴┊▴●×▀]")
         assert [in_plots.sub(" ", line).split() for line in svg_lines(svg, 120, 40)] == [
             in_plots.sub(" ", line).split() for line in before
         ]

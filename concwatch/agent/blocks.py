@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Tuple
 
-    from .heartbeat import Heartbeat
-    from .stacks import Run, Usage
+    from .heartbeat import Delay, Heartbeat
+    from .stacks import Run
 
 BLOCKED_AFTER = 0.1
 """Seconds after which a loop counts as blocked, unless another time is asked for."""
@@ -48,6 +48,9 @@ MAX_LATE = 200
 
 WAITING_CPU = 0.2
 """The share of the time below which the CPU time of a thread is that of one that waits for something."""
+
+WANTS_CPU = 0.8
+"""The share of the time above which a thread that runs, or waits for a processor, does nothing else."""
 
 HOLDER_CPU = 0.8
 """The share of the CPU time of a process that a thread uses at least which holds the interpreter's lock."""
@@ -155,40 +158,36 @@ class Blocks:
         """Report the blocks of a loop that have ended, and one that goes on."""
         began = beat.began  # first: the loop's thread changes it when it has added a delay
         while beat.delays:
-            delay = beat.delays.pop(0)
-            self._judge(beat, delay.began, delay.ended, delay.collected, delay.share)
+            self._judge(beat, beat.delays.pop(0), True)
             beat.number = None
         beat.samples = [sample for sample in beat.samples if sample.time >= began]
         if beat.overdue(now) > 0 and now - max(began, beat.reported) >= PROGRESS_INTERVAL:
             beat.reported = now
-            self._judge(beat, began, now, beat.collected(), None)
+            self._judge(beat, beat.delay(now), False)
 
-    def _judge(
-        self, beat: Heartbeat, began: float, end: float, collected: float, share: Optional[float]
-    ) -> None:
+    def _judge(self, beat: Heartbeat, delay: Delay, ended: bool) -> None:
         """Report the block of a loop that was late, if it is one.
 
         Args:
             beat: the loop's heartbeat.
-            began: when the delay began.
-            end: when it ended, or until when it is judged.
-            collected: the seconds of garbage collection meanwhile.
-            share: the share of the process's CPU time that the loop's thread has used; None if it goes on.
+            delay: the time in which it was late.
+            ended: whether it has ended.
         """
+        began, end = delay.began, delay.ended
         if end - began < self.after:
             return
         usage = beat.usage()
         samples = [sample for sample in beat.samples if began <= sample.time <= end]
         run = longest_run(samples, began, end, usage)
         seconds = end - began
-        cause = "gc" if collected > seconds / 2 else self._cause(run, began, end, usage)
+        cause = "gc" if delay.collected > seconds / 2 else self._cause(run, delay)
         sample = None
         if cause == "code":
             if run is None or run.seconds < self.after:
                 return  # many short callbacks, or the loop's own code
             began, seconds, sample = run.began, run.seconds, run.typical()
             exact = sample.late <= seconds / 2
-            holds = share is not None and share > HOLDER_CPU and bool(sample.own)
+            holds = ended and delay.used > HOLDER_CPU * delay.process and bool(sample.own)
             if self._waited_for_lock(run) if exact else not holds:
                 return
         if beat.number is None:
@@ -199,7 +198,7 @@ class Blocks:
             "loop": beat.name,
             "time": began,
             "seconds": round(seconds, 4),
-            "ended": share is not None,
+            "ended": ended,
             "cause": cause,
         }
         if sample is not None:
@@ -211,12 +210,17 @@ class Blocks:
             )
         self._send(report)
 
-    def _cause(self, run: Optional[Run], began: float, end: float, usage: Optional[Usage]) -> str:
+    def _cause(self, run: Optional[Run], delay: Delay) -> str:
         """Return ``"stopped"`` if the process, or the loop's thread, did not run; else ``"code"``."""
-        seconds = end - began
-        used = run.used() if run is not None else None
-        lost = max(used[1] if used is not None else 0.0, self._late_within(began, end)[1])
-        return "stopped" if lost > seconds / 2 and seconds - lost < self.after else "code"
+        seconds = delay.ended - delay.began
+        cpu, waited, _ = (run.used() if run is not None else None) or (0.0, 0.0, 0)
+        lost = max(waited, self._late_within(delay.began, delay.ended)[1])
+        if lost > seconds / 2 and seconds - lost < self.after:
+            return "stopped"
+        # A thread that has run, or waited for a processor, ever since it was first seen was never blocked by
+        # anything else before: then it is its CPU time that counts.
+        runs = run is not None and cpu + waited > WANTS_CPU * (run.ended - run.samples[0].time)
+        return "stopped" if runs and waited > cpu and delay.used < self.after else "code"
 
     def _late_within(self, began: float, end: float) -> Tuple[float, float]:
         """Return the seconds that this thread was late between two times, and those without CPU time."""

@@ -37,13 +37,15 @@ class Delay:
         began: when it began, by the system's monotonic clock.
         ended: when it ended.
         collected: the seconds of it that were spent in garbage collection.
-        share: the share of the process's CPU time that the loop's thread has used.
+        used: the CPU seconds that the loop's thread has used.
+        process: those that the process has used.
     """
 
-    __slots__ = ("began", "collected", "ended", "share")
+    __slots__ = ("began", "collected", "ended", "process", "used")
 
-    def __init__(self, began: float, ended: float, collected: float, share: float) -> None:
-        self.began, self.ended, self.collected, self.share = began, ended, collected, share
+    def __init__(self, began: float, ended: float, collected: float, used: float, process: float) -> None:
+        self.began, self.ended = began, ended
+        self.collected, self.used, self.process = collected, used, process
 
 
 class Heartbeat:
@@ -99,7 +101,7 @@ class Heartbeat:
         if now - self.began >= self.after and len(self.delays) < MAX_DELAYS:
             used, process = thread_time() - self._used, process_time() - self._process
             collected = self.collecting() - self._collected
-            self.delays.append(Delay(self.began, now, collected, used / process if process else 0.0))
+            self.delays.append(Delay(self.began, now, collected, used, process))
 
     def lag(self, now: float) -> float:
         """Return the longest delay since the last call, in seconds, including one that goes on."""
@@ -110,9 +112,9 @@ class Heartbeat:
         """Return the seconds by which the loop is late, less than 0 if it is not."""
         return 0.0 if self.waiting else now - self.due
 
-    def collected(self) -> float:
-        """Return the seconds of garbage collection in the delay that goes on."""
-        return self.collecting() - self._collected
+    def delay(self, now: float) -> Delay:
+        """Return the delay that goes on; the loop's thread may have used all the time."""
+        return Delay(self.began, now, self.collecting() - self._collected, now - self.began, 0.0)
 
     def task(self) -> int:
         """Return a number that is another one for each task that runs; 0 if none is known to run."""

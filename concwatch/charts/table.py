@@ -64,6 +64,13 @@ BY_METRIC = {spec.metric: spec for spec in CHARTS}
 
 ON_SCREEN = tuple(sorted((spec for spec in CHARTS if spec.position), key=lambda spec: spec.position))
 
+LAG, ENDED = "lag", "completed_per_second"
+
+_SWAPPED = {LAG: ENDED, ENDED: LAG}
+
+WATCHED = tuple(BY_METRIC[_SWAPPED.get(spec.metric, spec.metric)] for spec in ON_SCREEN)
+"""Those of a watched program: the lag stands beside the tasks created, since as many end in the long run."""
+
 IN_TEXT = tuple(spec for spec in CHARTS if spec.text_position)
 
 DRAWN = tuple(

@@ -1,6 +1,8 @@
 """What has blocked the event loops of a watched process, by place."""
 
-from msgspec import Struct
+from collections.abc import Iterable
+
+from msgspec import Struct, structs
 
 from concwatch.protocol.agent_messages import Block, StackFrame
 from concwatch.protocol.text import short_place
@@ -19,7 +21,7 @@ DECADES = (1, 10, 100, 1_000, 10_000)
 """The counts at which the blocks of a place are logged."""
 
 
-class BlockedPlace(Struct):
+class BlockedPlace(Struct, frozen=True, omit_defaults=True):
     """The blocks at one line, or of one cause without a line."""
 
     cause: str
@@ -39,13 +41,18 @@ class BlockedPlace(Struct):
     stack: tuple[StackFrame, ...] = ()
     """That of the longest block, innermost first."""
 
+    @property
+    def place(self) -> str:
+        """What has blocked the loop: a function with its line, or a cause."""
+        if self.cause != "code":
+            return CAUSES.get(self.cause, self.cause)
+        return f"{'in' if self.exact else 'at or before'} {self.function} ({short_place(self.where)})"
+
     def text(self) -> str:
         """Return one sentence for a person."""
-        place = CAUSES.get(self.cause, self.cause)
-        if self.cause == "code":
-            place = f"{'in' if self.exact else 'at or before'} {self.function} ({short_place(self.where)})"
-            if self.caller is not None:
-                place += f", called by {self.caller.in_} ({short_place(self.caller.where)})"
+        place = self.place
+        if self.caller is not None:
+            place += f", called by {self.caller.in_} ({short_place(self.caller.where)})"
         times = (
             f"; {counted(self.count, 'time')}, {format_seconds(self.seconds)} in all"
             if self.count > 1
@@ -69,13 +76,24 @@ class BlockedPlace(Struct):
         }
 
 
+class NewBlock(Struct, frozen=True):
+    """A block that was reported for the first time, or that has ended."""
+
+    seconds: float
+    text: str
+    """How long it lasted, and where."""
+
+
 class BlockedPlaces:
     """The blocks of one process."""
 
     def __init__(self) -> None:
+        self.ended: list[NewBlock] = []
+        """The blocks that have ended; whoever reads them empties the list."""
         self._places: dict[tuple[str, str, str], BlockedPlace] = {}
-        self._going: dict[int, tuple[BlockedPlace, float]] = {}
-        """By number, of the blocks that go on: the place, and the seconds that are counted already."""
+        self._going: dict[int, tuple[tuple[str, str, str], float]] = {}
+        """By number, of the blocks that go on: the key, and the seconds that are counted already."""
+        self._ranked: tuple[BlockedPlace, ...] | None = ()
 
     def add(self, block: Block, group: str) -> str:
         """Add a report; return the text of an event, or an empty string.
@@ -85,43 +103,63 @@ class BlockedPlaces:
             group: the name of its group; empty if it is not known.
         """
         going = self._going.pop(block.block, None)
-        place, before = going or (self._place(block, group), 0.0)
-        if place is None:
+        key, before = going or (self._key(block, group), 0.0)
+        if key is None:
             return ""
-        place.count += going is None
-        place.seconds += block.seconds - before
-        if block.seconds >= place.longest:
-            place.longest, place.stack = block.seconds, block.stack
+        place = self._places[key]
+        longest = block.seconds >= place.longest
+        self._places[key] = place = structs.replace(
+            place,
+            count=place.count + (going is None),
+            seconds=place.seconds + block.seconds - before,
+            longest=block.seconds if longest else place.longest,
+            stack=block.stack if longest else place.stack,
+        )
+        self._ranked = None
         if not block.ended:
-            self._going[block.block] = place, block.seconds
-        return place.text() if block.ended and place.count in DECADES else ""
+            self._going[block.block] = key, block.seconds
+            return ""
+        if len(self.ended) < MAX_PLACES:
+            self.ended.append(NewBlock(block.seconds, f"{format_seconds(block.seconds)} {place.place}"))
+        return place.text() if place.count in DECADES else ""
 
-    def _place(self, block: Block, group: str) -> BlockedPlace | None:
+    def _key(self, block: Block, group: str) -> tuple[str, str, str] | None:
+        """Return the key of the place of a block, which is added if it is new; None beyond `MAX_PLACES`."""
         at = block.own[0] if block.own else 0
         inner = block.stack[at] if at < len(block.stack) else StackFrame("", "")
         key = block.cause, inner.in_, inner.where
-        if key not in self._places and len(self._places) >= MAX_PLACES:
-            return None
-        callers = [block.stack[index] for index in block.own[1:2] if index < len(block.stack)]
-        return self._places.setdefault(
-            key,
-            BlockedPlace(
-                block.cause,
-                block.loop,
-                inner.in_,
-                inner.where,
-                callers[0] if callers else None,
-                group,
-                block.exact,
-            ),
-        )
+        if key not in self._places:
+            if len(self._places) >= MAX_PLACES:
+                return None
+            caller = next((block.stack[index] for index in block.own[1:2] if index < len(block.stack)), None)
+            self._places[key] = BlockedPlace(
+                block.cause, block.loop, inner.in_, inner.where, caller, group, block.exact
+            )
+        return key
 
-    def ranked(self) -> list[BlockedPlace]:
+    def ranked(self) -> tuple[BlockedPlace, ...]:
         """Return the places, the most blocked first."""
-        return sorted(self._places.values(), key=lambda place: -place.seconds)
+        if self._ranked is None:
+            self._ranked = tuple(sorted(self._places.values(), key=lambda place: -place.seconds))
+        return self._ranked
 
     @property
     def longest(self) -> float:
         """The longest block in seconds that the program's own doing caused; 0 without one."""
         own = (place.longest for place in self._places.values() if place.cause != "stopped")
         return max(own, default=0.0)
+
+
+def merge_places(places: Iterable[BlockedPlace]) -> list[BlockedPlace]:
+    """Return the places of several processes, those at the same line as one, the most blocked first."""
+    merged: dict[tuple[str, str, str], BlockedPlace] = {}
+    for place in places:
+        key = place.cause, place.function, place.where
+        first = merged.get(key)
+        if first is not None:
+            longest = max(first, place, key=lambda one: one.longest)
+            place = structs.replace(
+                longest, count=first.count + place.count, seconds=first.seconds + place.seconds
+            )
+        merged[key] = place
+    return sorted(merged.values(), key=lambda place: -place.seconds)

@@ -60,8 +60,8 @@ class LaneEventSink(Protocol):
         ...
 
 
-NOTE = "note"
-"""The kind of a mark that is a note of the user; any other kind is a command."""
+NOTE, BLOCK = "note", "block"
+"""The kinds of a mark that is a note of the user, and of a block of an event loop; any other is a command."""
 
 Entry = TypeVar("Entry")
 
@@ -127,7 +127,7 @@ class Mark(Struct, frozen=True):
     lane: str
     """The lane, or an empty string for all lanes."""
     kind: str
-    """`NOTE`, or the command: switch, target, workload, refill, trace, gc, threads, trim."""
+    """`NOTE`, `BLOCK`, or the command: switch, target, workload, refill, trace, gc, threads, trim."""
     text: str
     """The note, or the argument of the command."""
 
@@ -144,4 +144,6 @@ def mark_text(mark: Mark) -> str:
     """Return a mark as a short text."""
     if mark.kind == NOTE:
         return mark.text
+    if mark.kind == BLOCK:
+        return f"blocked for {mark.text}"
     return " ".join(part for part in (mark.lane, mark.kind, mark.text) if part)

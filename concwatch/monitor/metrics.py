@@ -22,6 +22,7 @@ from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SW
 from concwatch.protocol.messages import BurstDone, TracedLines
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
+    from concwatch.monitor.blocks import BlockedPlace
     from concwatch.monitor.group_status import GroupFigures
     from concwatch.monitor.resource_status import ResourceStatus
     from concwatch.protocol.agent_messages import AgentTick
@@ -319,7 +320,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )]
     lag: Annotated[float | None, Metric(
         "lag", SECONDS, "How late a sleeper wakes now, at worst.", DERIVED, MAX, SAMPLED, NOW, 0, 15,
-        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag"), column=CostColumn(9, 7, 8), decimals=6, openmetrics="event_loop_lag",
+        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag", fallbacks=("completed_per_second",)), column=CostColumn(9, 7, 8), decimals=6, openmetrics="event_loop_lag",
     )]
     """The longest delay since the tick before; or how much the next tick is overdue, if that is more."""
     cpu: Annotated[float | None, Metric(
@@ -554,6 +555,8 @@ class LaneSnapshot(Struct, frozen=True):
     """The last report of the agent of a watched process."""
     resources: "tuple[ResourceStatus, ...]" = ()
     """What a watched process holds besides its tasks."""
+    blocks: "tuple[BlockedPlace, ...]" = ()
+    """What has blocked the event loops of a watched process, the most blocked place first."""
     lines: TracedLines | None = None
     """The lines of a watched process that hold traced memory; None until its agent has answered."""
     combines: tuple[str, ...] = ()

@@ -66,6 +66,8 @@ class Snapshot(Struct, frozen=True):
     """The samples of each lane so far, in the order of the lanes."""
     events: Log[Event] = Log()
     marks: Log[Mark] = Log()
+    blocks: Log[Mark] = Log()
+    """The blocks of event loops, when each began."""
 
     @property
     def began(self) -> float:

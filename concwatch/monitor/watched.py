@@ -396,5 +396,6 @@ class WatchedProcess:
             groups=tuple(self.groups.values()),
             tick=self.tick,
             resources=self.resources.statuses(),
+            blocks=self.blocks.ranked(),
             lines=self.lines,
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concwatch.links.agent_link import AgentLink
 from concwatch.links.link import Ended
 from concwatch.links.program import StartedProgram
+from concwatch.monitor.events import BLOCK, MarkLog
 from concwatch.monitor.group import Group
 from concwatch.monitor.group_status import Function
 from concwatch.monitor.host_lanes import INTERVAL, MachineMeter
@@ -71,6 +72,7 @@ class Watching(Observable):
         self.lanes: list[WatchedProcess] = []
         self.settings = Settings()
         self.machine = MachineMeter(host.load)
+        self.blocks = MarkLog()
         self.left_out = 0
         """Processes that have ended, and whose lanes are now those of others."""
         self._options = {"outcomes": outcomes, "trace": trace}
@@ -144,6 +146,9 @@ class Watching(Observable):
         for lane in alive:
             lane.reading_interval = (len(alive) - SLACK) / READINGS_PER_SECOND
             lane.step(now)
+            for block in lane.blocks.ended:
+                self.blocks.add(now - block.seconds - self.began, lane.name, BLOCK, block.text)
+            lane.blocks.ended.clear()
         if now >= self._leaks_due:
             self._leaks_due = now + LEAK_INTERVAL
             self._log_leaks(now)
@@ -245,6 +250,7 @@ class Watching(Observable):
             series=tuple(lane.series for lane in self.lanes),
             events=self.events,
             marks=self.marks,
+            blocks=self.blocks,
         )
 
     def request_waits(self, count: int) -> None:

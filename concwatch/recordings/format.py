@@ -80,6 +80,14 @@ changes; the last one holds for the whole recording.
                    ``waits``: where they wait; ``waits_known``: whether they were asked for; ``at_least``: the
                    names of the metrics that may be higher
 
+``blocks``: what has blocked the event loops of a watched process, at most once a second. Valid until the
+next.
+    ``time``, ``lane``
+    ``blocks``     list of objects, the most blocked place first, at most 20. A key that is left out is 0,
+                   null or empty; ``exact`` is true then: ``cause``, ``loop``, ``function``, ``where`` (file
+                   and line), ``caller``, ``group``, ``exact`` as the agent reports them; ``count``,
+                   ``seconds``, ``longest``; ``stack`` of the longest, innermost first, at most 10 frames
+
 ``lane``: when its lab begins, and after each change of one of these. A key that is left out has the value of
 a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_per_task``.
     ``time``, ``lane``
@@ -109,11 +117,11 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``kind``            what it is about: ``agent``, ``ended``, ``leak``, ``leak_withdrawn``, ``left_over``,
                         ``block``, ``memory``, ``memory_withdrawn``, ``export``, or an empty string
 
-``mark``: a request of the user, or a note.
+``mark``: a request of the user, a note, or a block of an event loop.
     ``time``, ``lane``  as in an event
-    ``kind``            ``note``, or the command: ``switch``, ``target``, ``workload``, ``refill``, ``trace``,
-                        ``gc``, ``threads``, ``trim``
-    ``text``            the note, or what was requested
+    ``kind``            ``note``, ``block``, or the command: ``switch``, ``target``, ``workload``,
+                        ``refill``, ``trace``, ``gc``, ``threads``, ``trim``
+    ``text``            the note, how long the block was and where, or what was requested
 
 ``end``: the last line of a recording that was stopped properly.
     ``time``, ``why``   when, and why in a few words
@@ -125,6 +133,7 @@ from typing import Any
 
 from msgspec import Struct, json, structs
 
+from concwatch.monitor.blocks import BlockedPlace
 from concwatch.monitor.events import Kind, Severity
 from concwatch.monitor.group_status import GroupStatus
 from concwatch.monitor.metrics import COLUMNS, SAMPLED_METRICS, Count, EngineFacts, LaneStatus, Sample, Time
@@ -173,6 +182,14 @@ class GroupsLine(Struct, tag="groups", frozen=True):
     groups: tuple[GroupStatus, ...]
 
 
+class BlocksLine(Struct, tag="blocks", frozen=True):
+    """What has blocked the event loops of a watched process."""
+
+    time: Time
+    lane: Count
+    blocks: tuple[BlockedPlace, ...]
+
+
 class LaneLine(LaneStatus, tag="lane", frozen=True, kw_only=True, omit_defaults=True):
     """The status of a lane."""
 
@@ -219,7 +236,18 @@ class EndLine(Struct, tag="end", frozen=True):
     samples: Count
 
 
-Line = LabLine | JoinLine | GroupsLine | LaneLine | SettingsLine | OwnLine | EventLine | MarkLine | EndLine
+Line = (
+    LabLine
+    | JoinLine
+    | GroupsLine
+    | BlocksLine
+    | LaneLine
+    | SettingsLine
+    | OwnLine
+    | EventLine
+    | MarkLine
+    | EndLine
+)
 
 _encoder = json.Encoder()
 

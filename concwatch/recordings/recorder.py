@@ -31,6 +31,9 @@ from concwatch.system.machine import describe_machine, program_version
 MAX_GROUPS = 50
 """Groups of a process that are recorded: the largest."""
 
+MAX_BLOCKS, MAX_FRAMES = 20, 10
+"""Places of a process that are recorded which blocked loops the most, and frames of each."""
+
 CHECK_INTERVAL = GROUPS_INTERVAL = 1.0
 """Seconds between two checks of the file, and between two writes of groups."""
 
@@ -69,7 +72,7 @@ class Recorder:
         self._lab: Observable | None = None
         self._last: dict[object, object] = {}
         """The value last written of each part of a snapshot."""
-        self._events = self._marks = 0
+        self._events = self._marks = self._blocks = 0
         self._check_due = self._groups_due = 0.0
 
     @property
@@ -88,6 +91,7 @@ class Recorder:
         self._events, self._marks = lab.events.count, lab.marks.count
         lab.observers.append(self._record)
         snapshot = lab.snapshot(now)
+        self._blocks = snapshot.blocks.count
         places = tuple(self._places[lane.name] for lane in snapshot.lanes if lane.name in self._places)
         with self._failing():
             if self._began is None:
@@ -158,6 +162,10 @@ class Recorder:
                 groups = largest(lane.groups, MAX_GROUPS) if lane.on else ()
                 if groups and self._is_new((index, "groups"), groups):
                     yield lines.GroupsLine(time, self._joined[index], groups)
+                blocks = lane.blocks[:MAX_BLOCKS]
+                if blocks and self._is_new((index, "blocks"), blocks):
+                    shorter = [structs.replace(one, stack=one.stack[:MAX_FRAMES]) for one in blocks]
+                    yield lines.BlocksLine(time, self._joined[index], tuple(shorter))
         since = snapshot.time - snapshot.elapsed - began  # the start of the lab, in the recording
         for event in snapshot.events.since(self._events):
             moment = truncate_time(max(0.0, event.time + since))
@@ -166,7 +174,11 @@ class Recorder:
             moment = truncate_time(mark.time + since)
             if moment >= 0:  # a note may be on a moment before the recording
                 yield lines.MarkLine(moment, mark.lane, mark.kind, mark.text)
+        for block in snapshot.blocks.since(self._blocks):
+            moment = truncate_time(max(0.0, block.time + since))
+            yield lines.MarkLine(moment, block.lane, block.kind, block.text)
         self._events, self._marks = snapshot.events.count, snapshot.marks.count
+        self._blocks = snapshot.blocks.count
 
     def _is_new(self, key: object, value: object) -> bool:
         if self._last.get(key) == value:

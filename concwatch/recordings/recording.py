@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import starmap
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import astuple, replace
 
-from concwatch.monitor.events import Event, Log, Mark
+from concwatch.monitor.blocks import BlockedPlace
+from concwatch.monitor.events import BLOCK, Event, Log, Mark
 from concwatch.monitor.group_status import GroupStatus
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
 from concwatch.monitor.series import BACKFILLED
@@ -19,6 +21,7 @@ from concwatch.monitor.settings import slider_end
 from concwatch.monitor.snapshot import Snapshot, with_cheapest
 from concwatch.protocol.text import flat, plain
 from concwatch.recordings.format import (
+    BlocksLine,
     EndLine,
     EventLine,
     GroupsLine,
@@ -102,6 +105,17 @@ class RecordedLane:
         return starmap(self._sample, enumerate(self._lines))
 
 
+Of = TypeVar("Of", GroupsLine, BlocksLine)
+
+
+def _by_lane(lines: Iterable[Of]) -> dict[int, Timeline[Of]]:
+    """Return the lines of each lane."""
+    found: defaultdict[int, list[Of]] = defaultdict(list)
+    for line in lines:
+        found[line.lane].append(line)
+    return {lane: Timeline(own) for lane, own in found.items()}
+
+
 class Recording:
     """The content of a file. Times are in seconds since the recording began."""
 
@@ -121,13 +135,14 @@ class Recording:
         self.end = next(iter(of(EndLine).entries), None)
         """The last line, or None if the recording was not stopped properly."""
         self._labs, self._settings, self._own = of(LabLine), of(SettingsLine), of(OwnLine)
-        self._events, self._marks = of(EventLine), of(MarkLine)
+        self._events, marks = of(EventLine), of(MarkLine).entries
+        self._marks = Timeline(line for line in marks if line.kind != BLOCK)
+        self._blocks = Timeline(line for line in marks if line.kind == BLOCK)
         self._all_events = [Event(n, *astuple(line)) for n, line in enumerate(self._events.entries, 1)]
         self._all_marks = [Mark(n, *astuple(line)) for n, line in enumerate(self._marks.entries, 1)]
-        by_lane: defaultdict[int, list[GroupsLine]] = defaultdict(list)
-        for line in of(GroupsLine).entries:
-            by_lane[line.lane].append(line)
-        self._groups = {lane: Timeline(found) for lane, found in by_lane.items()}
+        self._all_blocks = [Mark(n, *astuple(line)) for n, line in enumerate(self._blocks.entries, 1)]
+        self._groups = _by_lane(of(GroupsLine).entries)
+        self._blocked = _by_lane(of(BlocksLine).entries)
         last = (line.time for line in lines)
         self.duration = max([0.0, *last, *(lane.times[-1] for lane in lanes if len(lane))])
         """Seconds from the beginning to the last line."""
@@ -147,6 +162,7 @@ class Recording:
                 lane.state(at),
                 lane.sample(at) or none,
                 groups=self.groups(number, at),
+                blocks=self.blocked(number, at),
                 recorded_end=lane.slider_end,
             )
             for number, lane in enumerate(self.lanes)
@@ -162,6 +178,7 @@ class Recording:
             series=tuple(lane.series.until(at) for lane in self.lanes),
             events=self.events(at),
             marks=self.marks(at),
+            blocks=HistoryLog(self._all_blocks, self._blocks.count(at)),
         )
 
     @property
@@ -173,6 +190,11 @@ class Recording:
         """Return the groups of a lane at ``at``."""
         found = self._groups[lane].at(at) if lane in self._groups else None
         return found.groups if found else ()
+
+    def blocked(self, lane: int, at: float) -> tuple[BlockedPlace, ...]:
+        """Return what had blocked the loops of a lane at ``at``."""
+        found = self._blocked[lane].at(at) if lane in self._blocked else None
+        return found.blocks if found else ()
 
     def events(self, at: float) -> Log[Event]:
         """Return the event log at ``at``; numbers count from the beginning of the recording."""

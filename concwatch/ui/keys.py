@@ -468,13 +468,18 @@ _GROUP: tuple[Row[HasGroups], ...] = (
 _FILTER: Row[HasGroups] = Row(
     "slash", lambda on: on.groups.ask_filter(), "filter the groups by text", "filter", 4, "Filter groups",
 )  # fmt: skip
+_BLOCKS: Row[HasGroups] = Row(
+    "B", lambda on: on.groups.toggle_blocks(), "what blocks the event loops, by line; the groups again",
+    "blocks", 7, "What blocks the loops",
+)  # fmt: skip
 
 WATCH: tuple[Row[WatchKeys], ...] = (
     *_GROUP,
     Row(
-        "enter", lambda on: on.groups.toggle_waits(), "show where the group's tasks wait", "where they wait",
-        2, "Where tasks wait",
+        "enter", lambda on: on.groups.toggle_details(), "show where the group's tasks wait; a block's stack",
+        "where they wait", 2, "Where tasks wait",
     ),
+    _BLOCKS,
     Row("less_than_sign", lambda on: on.groups.sort(-1), "sort by the previous or next column"),
     Row("greater_than_sign", lambda on: on.groups.sort(1), SAME, "sort", 3, bar_sign="< >"),
     _FILTER,
@@ -508,9 +513,10 @@ WATCH_REPLAY: tuple[Row[WatchReplayKeys], ...] = (
     *_VIEW,
     *_GROUP,
     Row(
-        "enter", lambda on: on.groups.toggle_waits(),
-        "show where the group's tasks waited, if that was recorded",
+        "enter", lambda on: on.groups.toggle_details(),
+        "show where the group's tasks waited, if that was recorded; a block's stack",
     ),
+    _BLOCKS,
     Row("o", lambda on: on.groups.sort(1), "sort the groups by the next column", "sort", 58),
     _FILTER._replace(rank=59),
     Row("x", lambda on: on.processes.select_next(1), "select the next process", "process", 60),

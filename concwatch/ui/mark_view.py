@@ -43,10 +43,21 @@ def annotations(
     ]
 
 
+def block_annotations(snapshot: Snapshot, seconds: float, color: str) -> list[Annotation]:
+    """Return a mark at each block of an event loop in the last ``seconds``."""
+    began, start = snapshot.time - snapshot.elapsed, snapshot.elapsed - seconds
+    return [Annotation(began + mark.time, color) for mark in _blocks(snapshot) if mark.time >= start]
+
+
+def _blocks(snapshot: Snapshot) -> Sequence[Mark]:
+    return snapshot.blocks.since(snapshot.blocks.count - KEPT)
+
+
 def describe(snapshot: Snapshot, time: float, span: float) -> Sequence[str]:
     """Return the cursor's time, and the marks of the ``span`` seconds before it."""
     moment = time - (snapshot.time - snapshot.elapsed)
-    texts = [mark_text(mark) for mark in _recent(snapshot) if moment - span <= mark.time <= moment]
+    marks = [*_blocks(snapshot), *_recent(snapshot)]
+    texts = [mark_text(mark) for mark in marks if moment - span <= mark.time <= moment]
     texts.reverse()  # notes before commands, the newest first
     more = [f"+{len(texts) - DESCRIBED}"] if len(texts) > DESCRIBED else []
     ago = f"−{format_seconds(snapshot.time - time)}" if snapshot.time - time >= 0.05 else "now"

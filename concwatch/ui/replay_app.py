@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from concwatch.charts.table import shortest_span
+from concwatch.charts.table import WATCHED, shortest_span
 from concwatch.charts.traces import recorded_conditions
 from concwatch.protocol.text import plain
 from concwatch.recordings.recording import Recording
@@ -68,7 +68,7 @@ class ReplayApp(LanesApp):
         events = EventPanel(EVENTS, EVENT_ROWS)
         if recording.watched:
             processes = ProcessPanel()
-            groups, charts = GroupPanel(processes), ChartPanel(processes)
+            groups, charts = GroupPanel(processes), ChartPanel(processes, specs=WATCHED)
             parts = Parts(bar, processes, charts, [groups], events, head)
             screen = MonitorScreen(source.snapshot, parts, self.size, Help("a recording of a program"))
             screen.keyboard = keys.Keyboard(

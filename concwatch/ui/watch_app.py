@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
+from concwatch.charts.table import WATCHED
 from concwatch.links.program import Program
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.watching import HZ, Watching
@@ -80,7 +81,7 @@ class WatchApp(LanesApp):
         self.recording.attach(self._watching)
         watching = self._watching
         processes = ProcessPanel()
-        charts = ChartPanel(processes, partial(watching.log, ""))
+        charts = ChartPanel(processes, partial(watching.log, ""), WATCHED)
         groups = GroupPanel(processes, watching.request_waits_of)
         parts = Parts(StatusBar(), processes, charts, [groups], EventPanel(), LiveFeed(watching))
         screen = MonitorScreen(watching.snapshot, parts, self.size, HELP, self._status_text)

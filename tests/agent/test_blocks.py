@@ -1,7 +1,7 @@
 """What blocks a loop: the longest run of samples, and the blocks of a process by place."""
 
 from concwatch.agent.stacks import StackSample, longest_run
-from concwatch.monitor.blocks import BlockedPlaces
+from concwatch.monitor.blocks import BlockedPlaces, merge_places
 from concwatch.protocol.agent_messages import Block, StackFrame
 
 STACK = (
@@ -63,6 +63,20 @@ def test_a_place_is_told_once_and_then_counted():
         "longest": 0.5,
         "stack": None,
     }
+
+
+def test_the_places_of_several_processes_are_one_list():
+    first, second = BlockedPlaces(), BlockedPlaces()
+    first.add(block(), "")
+    second.add(block(1, 0.5), "")
+    second.add(block(2, 0.1, cause="gc"), "")
+    one, other = merge_places([*first.ranked(), *second.ranked()])
+    assert (one.function, one.count, one.seconds, one.longest) == ("hash_password", 2, 0.8, 0.5)
+    assert other.cause == "gc"
+    assert [ended.text for ended in second.ended] == [
+        "500 ms in hash_password (app/auth.py:34)",
+        "100 ms by the garbage collector",
+    ]
 
 
 def test_a_block_that_goes_on_is_counted_once():

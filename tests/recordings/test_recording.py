@@ -87,7 +87,7 @@ def near(live, read, digits=5):
     )
 
 
-NOT_RECORDED = {"lane", "recorded_end", "series", "events", "marks", "target", "refused", "idle"}
+NOT_RECORDED = {"lane", "recorded_end", "series", "events", "marks", "blocks", "target", "refused", "idle"}
 """What differs from a live snapshot: recordings number lanes anew, and have later samples and no process."""
 
 

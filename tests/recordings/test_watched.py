@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.protocol.agent_messages import WaitPlace, Waits
+from concwatch.protocol.agent_messages import Block, StackFrame, WaitPlace, Waits
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
@@ -31,6 +31,9 @@ def recorded(tmp_path_factory):
             bench.running.discard(41)
         if at == 5:
             first.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
+            first.report(Block(1, "loop 1", 0.3, stack=(StackFrame("hash", "/srv/app.py:3"),), own=(0,)))
+        if at == 7:
+            first.report(Block(2, "loop 1", 0.2, cause="gc"))
         bench.advance(1.0)
     recorder.stop("done")
     return load(path)
@@ -45,6 +48,18 @@ def test_lanes_groups_and_waits_appear_at_the_time_they_were_reported(recorded):
     assert (group.name, group.live) == ("fetch_page", 7)
     assert recorded.groups(0, 4.0)[0].waits == ()
     assert recorded.groups(0, 8.0)[0].waits[0].where == "/srv/app.py:12"
+
+
+def test_blocks_appear_at_the_time_they_were_reported(recorded):
+    assert recorded.snapshot(5.0).lanes[0].blocks == ()
+    (place,) = recorded.snapshot(7.0).lanes[0].blocks
+    assert (place.function, place.count, place.longest) == ("hash", 1, 0.3)
+    assert place.stack == (StackFrame("hash", "/srv/app.py:3"),)
+    assert [one.cause for one in recorded.snapshot(9.0).lanes[0].blocks] == ["code", "gc"]
+    first, second = recorded.snapshot(9.0).blocks.since(0)
+    assert (first.lane, first.text) == ("app.py 40", "300 ms in hash (srv/app.py:3)")
+    assert first.time < second.time
+    assert recorded.snapshot(9.0).marks.count == 0
 
 
 async def test_the_replay_shows_the_processes_and_the_filtered_table_of_groups(recorded, tmp_path):

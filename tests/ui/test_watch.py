@@ -3,9 +3,11 @@
 from contextlib import asynccontextmanager
 
 from concwatch.commands.watch_session import asked_for_input
-from concwatch.protocol.agent_messages import AgentTick, WaitPlace, Waits
+from concwatch.protocol.agent_messages import AgentTick, Block, StackFrame, WaitPlace, Waits
 from concwatch.protocol.messages import TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
+from concwatch.ui.widgets.block_table import BlockTable
+from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
 from tests.screen import Stage, Workers, running
@@ -96,6 +98,40 @@ async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
             ("trace", {"on": True}),
         ]
         assert s.bench.texts()[-2:] == [": outcomes on", ": trace on"]
+
+
+async def test_what_blocks_the_loops_stands_in_place_of_the_groups_with_a_mark_on_the_lag(tmp_path):
+    async with stage(tmp_path) as s:
+        frames = StackFrame("hash_password", "/srv/app.py:34"), StackFrame("login", "/srv/app.py:12")
+        s.first.report(Block(1, "loop 1", 0.3, stack=frames, own=(0, 1)))
+        s.second.report(Block(1, "loop 1", 0.1, stack=frames, own=(0, 1)))
+        s.second.report(Block(2, "loop 1", 0.1, cause="gc"))
+        await s.advance()
+        height = s.app.screen.query_one(GroupTable).size.height
+        await s.press("B")
+        table = s.app.screen.query_one(BlockTable)
+        assert table.display
+        assert not s.app.screen.query_one(GroupTable).display
+        await s.pilot.pause()
+        assert table.size.height == height
+        rows = [line.plain.split() for line in table.rows(112)]
+        assert rows[1][:5] == ["▌hash_password", "srv/app.py:34", "400", "ms", "80"]
+        assert rows[2][:2] == ["garbage", "collection"]
+        await s.press("enter")
+        assert table.rows(112)[2].plain.split() == ["↳", "hash_password", "srv/app.py:34"]
+        await s.press("down", "greater_than_sign")
+        assert "▾ share" in table.rows(112)[0].plain
+        assert table.rows(112)[2].plain.startswith("▌garbage")
+        assert next(mark.text for mark in s.bench.watching.blocks.since(0)) == (
+            "300 ms in hash_password (srv/app.py:34)"
+        )
+        charts = {chart.id: chart for chart in s.app.screen.query(Chart)}
+        assert charts["chart-lag"].display
+        assert not charts["chart-completed_per_second"].display
+        assert len(charts["chart-lag"].plot.annotations) == 3
+        assert not charts["chart-rss"].plot.annotations
+        await s.press("B")
+        assert s.app.screen.query_one(GroupTable).display
 
 
 async def test_the_programs_output_is_shown_without_control_sequences(tmp_path):

@@ -1,6 +1,6 @@
 """The charts, and the commands for them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from textual.widget import Widget
@@ -8,28 +8,34 @@ from textual.widget import Widget
 from concwatch.charts.cost import CostCurves
 from concwatch.charts.decimation import Memo
 from concwatch.charts.plot import LaneSeries
-from concwatch.charts.table import ON_SCREEN, WINDOWS, shortest_span
+from concwatch.charts.table import ON_SCREEN, WINDOWS, ChartSpec, shortest_span
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import format_seconds
 from concwatch.ui.layout import Layout
-from concwatch.ui.mark_view import annotations, describe
+from concwatch.ui.mark_view import annotations, block_annotations, describe
 from concwatch.ui.panels.panel import Panel, SidePanel, log_nothing
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import METRICS, ChartGrid
+from concwatch.ui.widgets.chart_grid import ChartGrid
 
 
 class ChartPanel(Panel):
     """Draws the series of the lanes, with the user's choice of time window, axes, pause and size."""
 
-    def __init__(self, side: SidePanel, log_event: Callable[[str], None] = log_nothing) -> None:
+    def __init__(
+        self,
+        side: SidePanel,
+        log_event: Callable[[str], None] = log_nothing,
+        specs: Sequence[ChartSpec] = ON_SCREEN,
+    ) -> None:
         """Create the panel.
 
         Args:
             side: the panel in which lanes are selected.
             log_event: logs what the user did.
+            specs: the charts, in their order.
         """
         self._side, self._log_event = side, log_event
-        self._grid = ChartGrid()
+        self._grid = ChartGrid(specs)
         self._curves = CostCurves()
         self._memos: dict[str, dict[str, Memo]] = {}
         self._live: list[int] = []
@@ -66,9 +72,10 @@ class ChartPanel(Panel):
         shown = self._lane_series(snapshot)
         theme, colors = self.screen.app.theme_variables, self.screen.colors_of(snapshot)
         marks = annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
+        blocks = block_annotations(snapshot, seconds, theme["warning"])
         live = [lane.live for lane in snapshot.lanes]
         unchanged, self._live = live == self._live, live
-        self._grid.show(shown, snapshot.time, seconds, marks, partial(describe, snapshot), unchanged)
+        self._grid.show(shown, snapshot.time, seconds, marks, blocks, partial(describe, snapshot), unchanged)
 
     def show_ghost(self) -> None:
         """Show on the chart of the cost where a lane would be whose slider is being dragged."""
@@ -137,12 +144,12 @@ class ChartPanel(Panel):
 
     def show_chart(self, metric: str) -> None:
         """Show one chart alone."""
-        self._grid.current = METRICS.index(metric)
+        self._grid.current = self._grid.metrics.index(metric)
         self._grid.single = True
         self._grid.call_after_refresh(self.screen.show_snapshot)
 
     def _from(self, wanted: int) -> int:
         """Return the first chart with data from ``wanted`` on, or of all; ``wanted`` if none has any."""
-        wanted %= len(ON_SCREEN)
+        wanted %= len(self._grid.specs)
         filled = self._grid.charts_with_lines()
         return next((at for at in filled if at >= wanted), filled[0] if filled else wanted)

@@ -10,6 +10,7 @@ from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.text import plain
 from concwatch.protocol.units import format_count
 from concwatch.ui.layout import BESIDE_HEIGHT, Layout
+from concwatch.ui.panels.blocks import BlockPanel
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
 from concwatch.ui.widgets.group_table import COLUMNS, MOST, OF_NOW, GroupTable
@@ -41,6 +42,8 @@ class GroupPanel(Panel):
             request_waits: requests where the tasks of a function wait; None for a recording.
         """
         self._processes, self._request = processes, request_waits
+        self._blocks = BlockPanel(processes)
+        self._blocks_shown = False
         self._table = GroupTable(self.select, self.sort_by)
         self._groups: Sequence[MergedGroup] = ()
         self._row = 0
@@ -52,7 +55,7 @@ class GroupPanel(Panel):
 
     def widgets(self) -> Iterable[Widget]:
         """Return the table."""
-        return [self._table]
+        return [self._table, *self._blocks.widgets()]
 
     def start(self) -> None:
         """Start to request again and again where tasks wait, while that is shown."""
@@ -60,15 +63,28 @@ class GroupPanel(Panel):
             self.screen.set_interval(WAITS_INTERVAL, self._request_waits)
 
     def place(self, found: Layout) -> None:
-        """Leave the table as high as its groups, and leave it out on the smallest terminals."""
-        self._table.display = self.screen.app.size.height >= TABLE_HEIGHT
+        """Leave the table as high as its rows, and leave it out on the smallest terminals."""
+        self._choose_table()
+
+    def _choose_table(self) -> None:
+        """Show the table of groups, that of blocks, or none."""
+        room = self.screen.app.size.height >= TABLE_HEIGHT
+        self._table.display = room and not self._blocks_shown
+        self._blocks.display(room and self._blocks_shown)
 
     def show(self, snapshot: Snapshot) -> None:
-        """Update the table."""
+        """Update the table that is shown."""
+        rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
+        if self._blocks_shown:
+            # As high as the table of groups, so that nothing moves.
+            self._blocks.show_rows(snapshot, rows, min(rows, max(1, len(self._groups))))
+        else:
+            self._show_groups(snapshot, rows)
+
+    def _show_groups(self, snapshot: Snapshot, rows: int) -> None:
         process = self._processes.selected
         lanes = [lane for lane in snapshot.lanes if lane.on] if process == ALL else [snapshot.lanes[process]]
         value = next(column.value for column in COLUMNS if column.title == self._sorted_by)
-        rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
         chosen = self._sorted_by, self._filter, self._selected, rows, process
         lanes_shown = [(lane.on, lane.name, len(lane.groups)) for lane in lanes]
         shown = chosen, lanes_shown, snapshot.time // UPDATE_INTERVAL
@@ -92,7 +108,10 @@ class GroupPanel(Panel):
         self._request_waits()
 
     def select_next(self, step: int) -> None:
-        """Select the next (1) or previous (-1) group of the table."""
+        """Select the next (1) or previous (-1) row of the table that is shown."""
+        if self._blocks_shown:
+            self._blocks.select_next(step)
+            return
         self.select(min(max(0, len(self._groups) - 1), max(0, self._row + step)))
 
     def sort_by(self, title: str) -> None:
@@ -101,11 +120,22 @@ class GroupPanel(Panel):
 
     def sort(self, by: int) -> None:
         """Sort by the next (1) or previous (-1) column."""
+        if self._blocks_shown:
+            self._blocks.sort(by)
+            return
         titles = [column.title for column in COLUMNS]
         self.sort_by(titles[(titles.index(self._sorted_by) + by) % len(titles)])
 
-    def toggle_waits(self) -> None:
-        """Show or hide where the tasks of the selected group wait."""
+    def toggle_blocks(self) -> None:
+        """Switch between the groups and what has blocked the event loops."""
+        self._blocks_shown = not self._blocks_shown
+        self._choose_table()
+
+    def toggle_details(self) -> None:
+        """Show or hide where the tasks of the selected group wait, or the stack of the selected block."""
+        if self._blocks_shown:
+            self._blocks.toggle_stack()
+            return
         self._waits_shown = not self._waits_shown
         self._request_waits()
 

@@ -13,7 +13,19 @@ from textual.widgets import Static
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import value_text
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
-from concwatch.charts.table import BY_METRIC, COST, FEW, MANY, MOST, ON_SCREEN, PAIR, SHARED, TRACED
+from concwatch.charts.table import (
+    BY_METRIC,
+    COST,
+    FEW,
+    LAG,
+    MANY,
+    MOST,
+    ON_SCREEN,
+    PAIR,
+    SHARED,
+    TRACED,
+    ChartSpec,
+)
 from concwatch.protocol.units import format_clock
 from concwatch.ui.layout import CHART
 from concwatch.ui.widgets.chart import Chart, CursorChart
@@ -27,9 +39,6 @@ FRAMES_A_WINDOW = 300
 
 LEAST_FRAME, CALM_FRAME = 0.25, 0.5
 """The minimum seconds between two updates; and while the number of tasks does not change."""
-
-METRICS = [spec.metric for spec in ON_SCREEN]
-"""The metrics of the charts, in their order."""
 
 Describe = Callable[[float, float], Sequence[str]]
 """Returns the moment of a cursor and its marks, given its time and the seconds that its column shows."""
@@ -76,8 +85,11 @@ class ChartGrid(Transparent):
     cursor: reactive[float | None] = reactive[float | None](None)
     """The time at which all charts show their values, in seconds on the lab's clock; None for now."""
 
-    def __init__(self) -> None:
+    def __init__(self, specs: Sequence[ChartSpec] = ON_SCREEN) -> None:
+        """Create the grid of these charts, in their order."""
         super().__init__(classes="-untraced")
+        self.specs = specs
+        self.metrics = [spec.metric for spec in specs]
         self.window = 0.0
         """The time window in seconds."""
         self._due = 0.0
@@ -92,7 +104,7 @@ class ChartGrid(Transparent):
     def compose(self) -> ComposeResult:
         """Create a chart for each row of the table."""
         place = -1
-        for index, spec in enumerate(ON_SCREEN):
+        for index, spec in enumerate(self.specs):
             place += spec.metric != SHARED[-1]  # the charts that share a place follow each other
             firsts = (("later", PAIR), ("extra", FEW), ("more", MANY), ("most", MOST))
             places = [name for name, first in firsts if place >= first]
@@ -117,7 +129,7 @@ class ChartGrid(Transparent):
     @property
     def second(self) -> int:
         """The index of the chart in the second place."""
-        return METRICS.index(COST if self.has_class("-untraced") else TRACED)
+        return self.metrics.index(COST if self.has_class("-untraced") else TRACED)
 
     def watch_single(self) -> None:
         """Show a single chart, one row of charts, or the grid."""
@@ -171,7 +183,7 @@ class ChartGrid(Transparent):
 
     def charts_with_lines(self) -> list[int]:
         """Return the indexes of the charts that have lines to show."""
-        plots = (make_plot(spec, self._lanes, self._now, self.window) for spec in ON_SCREEN)
+        plots = (make_plot(spec, self._lanes, self._now, self.window) for spec in self.specs)
         return [at for at, plot in enumerate(plots) if plot.lines]
 
     def is_due(self, now: float, window: float) -> bool:
@@ -184,6 +196,7 @@ class ChartGrid(Transparent):
         now: float,
         window: float,
         annotations: Sequence[Annotation] = (),
+        blocks: Sequence[Annotation] = (),
         describe: Describe = _clock,
         calm: bool = False,
     ) -> None:
@@ -194,6 +207,7 @@ class ChartGrid(Transparent):
             now: the time at the right edge, in seconds on the lab's clock.
             window: the time window in seconds.
             annotations: the marks on the time axis.
+            blocks: further ones for the chart of the lag.
             describe: returns the caption of the cursor.
             calm: whether the number of tasks has not changed since the last update.
         """
@@ -203,7 +217,7 @@ class ChartGrid(Transparent):
             self.cursor = None  # it is outside the window now
         self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._update_caption()
-        every = dict(zip(METRICS, self.query(Chart), strict=True))
+        every = dict(zip(self.metrics, self.query(Chart), strict=True))
         self._choose_second()
         charts = {metric: chart for metric, chart in every.items() if chart.display}
         for metric, chart in charts.items():
@@ -213,7 +227,8 @@ class ChartGrid(Transparent):
                 fallback = make_plot(BY_METRIC[fallbacks[0]], lanes, now, window)
                 plot = fallback if fallback.lines else plot
             if plot.over_time:
-                plot = structs.replace(plot, annotations=annotations)
+                marks = [*blocks, *annotations] if metric == LAG else annotations
+                plot = structs.replace(plot, annotations=marks)
             chart.show(self._adjusted(plot))
 
     def show_cost(self, lanes: Sequence[LaneSeries]) -> None:

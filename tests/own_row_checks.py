@@ -1,4 +1,4 @@
-"""Checks of each place that should have the metric of `tests.own_row`. `test_one_meaning` runs them."""
+"""Checks of each place that should have the metrics of `tests.own_row`. `test_one_meaning` runs them."""
 
 import csv
 import io
@@ -8,12 +8,21 @@ import pytest
 
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC
+from concwatch.exporters.openmetrics import FunctionTotals
+from concwatch.measure.comparing.watched import read_watch, read_watch_recording
+from concwatch.measure.watch_report import parse_watch_expectation, watch_report
+from concwatch.monitor.ranking import merge_groups
+from concwatch.protocol.agent_messages import AgentTick, GroupReport, Groups
 from concwatch.recordings.load import load
+from concwatch.recordings.recorder import Recorder
+from concwatch.recordings.writers import FileWriter
 from concwatch.ui.lane_row import combined_sample
+from concwatch.ui.widgets.group_table import COLUMNS as GROUP_COLUMNS
 from tests.command_line import invoke
 from tests.lab_driver import Bench
-from tests.own_row import FIELD, NAME, TITLE
+from tests.own_row import FIELD, GROUP_NAME, GROUP_TITLE, NAME, TITLE
 from tests.screen import stage
+from tests.watch_driver import WatchBench
 
 MIB = 1 << 20
 
@@ -85,3 +94,47 @@ def test_recordings_exports_and_comparisons_have_it(run, tmp_path):
 def test_the_help_lists_it():
     assert NAME in invoke("figures").stdout
     assert NAME in invoke("run", "--help").stdout
+    assert GROUP_NAME in invoke("figures").stdout
+
+
+# The metric of groups.
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """Return a program whose group had three cancelled tasks, and a recording of it."""
+    bench, path = WatchBench(), tmp_path / "watched.jsonl"
+    recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
+    recorder.observe(bench.watching)
+    agent = bench.agent(40)
+    counts = {"created": 10, "live": 2, "ended": 8}
+    for at in (1.0, 2.0):
+        group = GroupReport(1, "fetch", "/srv/app.py", 10, live_peak=2, cancelled=3, **counts)
+        agent.report(AgentTick(at, scan_time=at, **counts), Groups(at, (group,)))
+        bench.advance(1.0)
+    recorder.stop("done")
+    return bench, load(path)
+
+
+def test_it_is_in_a_snapshot_a_table_and_prometheus_for_each_group(watched):
+    (lane,) = watched[0].watching.snapshot().lanes
+    (merged,) = merge_groups([*lane.groups, *lane.groups])
+    assert (lane.groups[0].figure("cancelled"), merged.figure("cancelled")) == (3, 6)
+    (column,) = [column for column in GROUP_COLUMNS if column.title == GROUP_TITLE]
+    assert (column.text(merged), column.value(merged)) == ("6", 6)
+    totals = FunctionTotals()
+    totals.update([lane])
+    assert [*totals.values[GROUP_NAME].values()] == [3]
+
+
+def test_it_is_in_the_report_of_a_program_and_can_be_expected_and_compared(watched):
+    bench, recording = watched
+    report = watch_report(bench.watching, ["app.py"], 0, 2.0)
+    assert report["processes"][0]["groups"][0][GROUP_NAME] == 3
+    verdict = parse_watch_expectation(f"fetch.{GROUP_NAME} < 3").judge(report)
+    assert (verdict.holds, verdict.measured) == (False, 3)
+    assert recording.groups(0, 2.0)[0].cancelled == 3
+    sides = (read_watch(json.dumps(report).encode(), "a"), read_watch_recording(recording, "b"))
+    for side in sides:
+        found = {subject.key: measured.median for subject, measured in side.metrics.items()}
+        assert found[f"fetch: {GROUP_NAME}"] == 3

@@ -20,10 +20,13 @@ from concwatch.measure.comparing.side import COMPARED
 from concwatch.measure.expect import EXPECTABLE
 from concwatch.measure.experiments.cell import ExperimentCell, run_once
 from concwatch.measure.run import EngineResult, RunSession
+from concwatch.monitor.group_status import GROUP_METRICS
 from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.metrics import BY_NAME, CAVEATS, LISTED, METRICS, MetricSource, Sample
+from concwatch.monitor.process_status import PROCESS_METRICS
 from concwatch.monitor.settings import Settings
+from concwatch.protocol.agent_messages import AgentTick, GroupReport
 from concwatch.protocol.messages import Tick
 from concwatch.recordings.format import truncate_time
 from concwatch.recordings.load import load
@@ -45,16 +48,23 @@ KEYS = {
 
 def test_each_figure_is_listed_once_with_its_meaning():
     listed_figures = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
-    assert [each["name"] for each in listed_figures] == [metric.name for metric in LISTED] == list(BY_NAME)
+    of_lanes = [each["name"] for each in listed_figures if each["of"] == "lanes"]
+    assert of_lanes == [metric.name for metric in LISTED] == list(BY_NAME)
+    assert len({(each["of"], each["name"]) for each in listed_figures}) == len(listed_figures)
     for each in listed_figures:
         assert each["meaning"].endswith(".")
         assert each["unit"]
     listed = CliRunner().invoke(main, ["figures"]).stdout.splitlines()
-    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(BY_NAME)
+    names = [line.split()[0] for line in listed if line and not line.startswith(" ")]
+    assert names == [each["name"] for each in listed_figures]
 
 
 def test_each_row_of_the_table_says_where_its_values_come_from_and_where_they_are_shown():
     assert len({metric.name for metric in METRICS}) == len(METRICS)
+    for metric in (*PROCESS_METRICS, *GROUP_METRICS):
+        report = GroupReport if metric in GROUP_METRICS else AgentTick
+        assert metric.meaning.endswith("."), metric.name
+        assert metric.source is not MetricSource.TICK or metric.field in report.__struct_fields__, metric.name
     for metric in METRICS:
         assert metric.meaning.endswith("."), metric.name
         assert metric.name in BY_NAME or not (metric.column or metric.run or metric.compared), metric.name

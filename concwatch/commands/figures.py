@@ -1,14 +1,23 @@
 """``concwatch figures``: list every metric, what it means and what makes it uncertain."""
 
 import textwrap
+from collections.abc import Mapping, Sequence
 
 import click
 
 from concwatch.commands.console import print_json
+from concwatch.monitor.group_status import GROUP_METRICS
 from concwatch.monitor.metrics import COARSE, LISTED, Metric
+from concwatch.monitor.process_status import PROCESS_METRICS
 
 WIDTH = 100
 """Cells of a line."""
+
+TABLES: Mapping[str, Sequence[Metric]] = {
+    "lanes": LISTED,
+    "watched processes": PROCESS_METRICS,
+    "groups of tasks in watched processes": GROUP_METRICS,
+}
 
 
 @click.command("figures")
@@ -16,12 +25,14 @@ WIDTH = 100
 def command(json: bool) -> None:
     """List every metric: its name, its unit, what it means, and what makes it uncertain.
 
-    run --json, --expect, experiments, compare and export use these names. Needs no terminal.
+    run --json, --expect, experiments, compare and export use these names; those of watched programs are for
+    watch --json and its --expect. Needs no terminal.
     """
     if json:
         print_json(
             [
                 {
+                    "of": of,
                     "name": metric.name,
                     "title": metric.title,
                     "unit": metric.unit.name,
@@ -29,15 +40,20 @@ def command(json: bool) -> None:
                     "uncertain": _uncertain(metric),
                     "worse": {1: "more", -1: "less"}.get(metric.worse),
                 }
-                for metric in LISTED
+                for of, metrics in TABLES.items()
+                for metric in metrics
             ]
         )
         return
-    width = max(len(metric.name) for metric in LISTED)
-    for metric in LISTED:
-        click.echo(f"{click.style(f'{metric.name:{width}}', bold=True)}  {metric.title} ({metric.unit.name})")
-        for line in (metric.meaning, *_uncertain(metric)):
-            click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
+    width = max(len(metric.name) for metrics in TABLES.values() for metric in metrics)
+    for of, metrics in TABLES.items():
+        if metrics is not LISTED:
+            click.echo(f"\n  Of {of}:\n")
+        for metric in metrics:
+            name = click.style(f"{metric.name:{width}}", bold=True)
+            click.echo(f"{name}  {metric.title} ({metric.unit.name})")
+            for line in (metric.meaning, *_uncertain(metric)):
+                click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
 
 
 def _uncertain(metric: Metric) -> list[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from concwatch.exporters.event_lines import EventFile
 from concwatch.exporters.exporter import Exporter
 from concwatch.links.program import Program, StartedProgram
 from concwatch.measure.expect import COMPARISONS
-from concwatch.measure.watch_report import METRICS, WatchExpectation, WatchRecord, parse_watch_expectation
+from concwatch.measure.watch_report import METRICS, WatchExpectation, parse_watch_expectation, watch_report
 from concwatch.monitor.watching import HZ, Watching
 from concwatch.system.files import why_not_writable, write_atomically
 
@@ -44,7 +45,7 @@ EXPECTATIONS = (
     "\b\nExpectations:\n"
     f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"
     "  coroutine function, and FIGURE is one of:\n"
-    f"    {', '.join(list(METRICS)[:9])},\n    {', '.join(list(METRICS)[9:])}\n"
+    f"{textwrap.fill(', '.join(METRICS), 100, initial_indent='    ', subsequent_indent='    ')}\n"
     "  events.KIND OP VALUE, such as events.leak <= 0: how many events of a kind there were"
 )
 
@@ -141,14 +142,13 @@ class Unattended(Struct, frozen=True):
         Raises:
             ValueError: the host cannot be reached; the message is one line.
         """
-        record = WatchRecord(watching)
         if recorder is not None:
             recorder.observe(watching)
         command = program.command if program else ()
 
         def report() -> dict[str, Any]:
             status = program.exit_status if program and program.status is not None else None
-            return record.as_json(command, status, watching.clock() - watching.began)
+            return watch_report(watching, command, status, watching.clock() - watching.began)
 
         def save() -> None:
             """Write the report so far, of which little is lost if concwatch is killed."""

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from concwatch.monitor.events import Event
-from concwatch.monitor.metrics import EXPORTED, LaneSnapshot
+from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.process_status import PROCESS_EXPORTED
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.watching import Watching
 from concwatch.protocol.text import flat
@@ -20,7 +21,7 @@ class JsonEvents:
     """What happens in a watched program, as JSON objects of one line each.
 
     An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity`` and ``text``; a sample has
-    ``time``, ``process``, ``pid``, its ``state`` and the metrics that are `EXPORTED`, by name, in bytes and
+    ``time``, ``process``, ``pid``, its ``state`` and the metrics of `PROCESS_EXPORTED`, by name, in bytes and
     seconds.
     """
 
@@ -47,7 +48,7 @@ class JsonEvents:
         return [self._sample(lane, snapshot.elapsed) for lane in snapshot.lanes if lane.on]
 
     def _sample(self, lane: LaneSnapshot, elapsed: float) -> str:
-        metrics = {row.field: row.value(lane) for row in EXPORTED}
+        metrics = {row.field: row.value(lane) for row in PROCESS_EXPORTED}
         return self._line(
             elapsed,
             {"process": lane.name, "pid": lane.status.pid, "state": lane.status.state.value, **metrics},

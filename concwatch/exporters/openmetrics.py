@@ -1,14 +1,16 @@
 """The figures of a watched program as OpenMetrics, which Prometheus scrapes."""
 
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from concwatch.monitor.metrics import EXPORTED, Known, LaneSnapshot
+from concwatch.monitor.group_status import GROUP_METRICS
+from concwatch.monitor.metrics import Known, LaneSnapshot
+from concwatch.monitor.process_status import PROCESS_EXPORTED
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.unit import BYTES, SECONDS
 from concwatch.monitor.watching import Watching
@@ -32,26 +34,20 @@ UNITS = {BYTES: "bytes", SECONDS: "seconds"}
 Function = tuple[str, str, str]
 """A coroutine function: its name, its file and its line."""
 
-COUNTERS: Mapping[str, str] = {
-    "tasks_created": "Tasks created of a coroutine function.",
-    "tasks_ended": "Tasks of a coroutine function that have ended.",
-    "tasks_left_over": "Tasks that were pending when their main coroutine was done.",
-}
-"""What a function's counters are, by name."""
+Totals = defaultdict[Function, float]
 
-GAUGES: Mapping[str, str] = {
-    "tasks": "Live tasks of a coroutine function.",
-    "leaks": "Leaks of a coroutine function, one a process.",
-}
+EXPORTED = tuple(row for row in GROUP_METRICS if row.openmetrics)
+COUNTERS = tuple(row for row in EXPORTED if row.known is Known.AT_END)
+"""The metrics of a function, and those that are totals."""
 
 
 class FunctionTotals:
     """Sums over all processes by function. The counters never fall, whatever ends."""
 
     def __init__(self) -> None:
-        self.counters: dict[str, Counter[Function]] = {name: Counter() for name in COUNTERS}
-        self.gauges: dict[str, Counter[Function]] = {}
-        self._last: dict[tuple[int, float, int], tuple[int, ...]] = {}
+        self.values: dict[str, Totals] = {row.name: Totals(float) for row in EXPORTED}
+        """The sums of each metric."""
+        self._last: dict[tuple[int, float, int], tuple[float, ...]] = {}
         """The counts of each group at the last update, by its process and its number."""
         self._ended: set[tuple[int, float]] = set()
         """The ended processes whose last counts are included."""
@@ -59,8 +55,8 @@ class FunctionTotals:
 
     def update(self, lanes: Iterable[LaneSnapshot]) -> None:
         """Add what has been counted since the last update, and sum up what is live."""
-        self.gauges = {name: Counter() for name in GAUGES}
-        last: dict[tuple[int, float, int], tuple[int, ...]] = {}
+        self.values |= {row.name: Totals(float) for row in EXPORTED if row not in COUNTERS}
+        last: dict[tuple[int, float, int], tuple[float, ...]] = {}
         ended = set()
         for lane in lanes:
             process = lane.status.pid or 0, lane.status.born
@@ -71,14 +67,14 @@ class FunctionTotals:
             for group in lane.groups:
                 name, file, line = group.function
                 function = self._label((name, file, str(line)))
-                counts = tuple(group.figure(name) or 0 for name in ("created", "ended", "left_over"))
                 key = (*process, group.figure("group"))
-                before = self._last.get(key, (0,) * len(counts))
-                for counter, now, then in zip(self.counters.values(), counts, before, strict=True):
-                    counter[function] += max(0, now - then)
-                last[key] = counts
-                self.gauges["tasks"][function] += group.figure("live") if lane.on else 0
-                self.gauges["leaks"][function] += group.figure("leak") and lane.on
+                last[key] = tuple(row.value(group) or 0 for row in COUNTERS)
+                before = self._last.get(key, (0,) * len(COUNTERS))
+                for row, now, then in zip(COUNTERS, last[key], before, strict=True):
+                    self.values[row.name][function] += max(0, now - then)
+                for row in EXPORTED:
+                    if row not in COUNTERS:
+                        self.values[row.name][function] += (row.value(group) or 0) if lane.on else 0
         self._last, self._ended = last, ended
 
     def _label(self, function: Function) -> Function:
@@ -152,7 +148,7 @@ class MetricsServer(Collector):
             info,
             GaugeMetricFamily("concwatch_processes", "Processes that run.", len(running)),
         ]
-        for row in EXPORTED:
+        for row in PROCESS_EXPORTED:
             name, unit = f"process_{row.openmetrics}", UNITS.get(row.unit, "")
             family = _family(name, unit, row.meaning, row.known is Known.AT_END, PROCESS_LABELS)
             for lane in running:
@@ -162,12 +158,12 @@ class MetricsServer(Collector):
                     family.add_metric((lane.name.removesuffix(f" {pid}"), pid), value)
             found.append(family)
         self._totals.update(snapshot.lanes)
-        for meanings, totals in ((COUNTERS, self._totals.counters), (GAUGES, self._totals.gauges)):
-            for name, meaning in meanings.items():
-                family = _family(f"function_{name}", "", meaning, meanings is COUNTERS, FUNCTION_LABELS)
-                for function, value in totals[name].items():
-                    family.add_metric(function, value)
-                found.append(family)
+        for row in EXPORTED:
+            name, unit = f"function_{row.openmetrics}", UNITS.get(row.unit, "")
+            family = _family(name, unit, row.meaning, row in COUNTERS, FUNCTION_LABELS)
+            for function, value in self._totals.values[row.name].items():
+                family.add_metric(function, value)
+            found.append(family)
         events = CounterMetricFamily("concwatch_events", "Events by kind.", labels=("kind",))
         kinds: Counter[str] = Counter(self._watching.events.kinds)
         for kind, count in sorted(kinds.items()):

@@ -7,6 +7,7 @@ from typing import Any
 
 from concwatch.monitor.group_status import Function, GroupStatus
 from concwatch.monitor.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
+from concwatch.monitor.metrics import MetricSource, fields_from
 from concwatch.monitor.rates import Trailing, rate_at
 from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place
@@ -65,7 +66,9 @@ class GroupMemory:
         return slope[0] * live
 
 
-REPORTED = frozenset(GroupReport.__struct_fields__) - {"live_peak", "oldest"}
+FACTS = ("group", "name", "file", "line", "own", "since", "left_lines")
+
+REPORTED = frozenset((*FACTS, *fields_from(GroupStatus, MetricSource.TICK)))
 """The figures of a group that are as the agent reports them."""
 
 COMPUTED = frozenset(
@@ -203,23 +206,10 @@ class Group:
         report = self.report
         mean_life, longer = self._mean_life()
         return GroupStatus(
-            group=report.group,
-            name=report.name,
-            file=report.file,
-            line=report.line,
-            own=report.own,
-            live=report.live,
+            **{name: getattr(report, name) for name in REPORTED},
             live_peak=self.live_peak,
-            created=report.created,
-            ended=report.ended,
-            since=report.since,
             created_per_second=self.created_per_second,
             ended_per_second=self.ended_per_second,
-            failed=report.failed,
-            retained=report.retained,
-            left_over=report.left_over,
-            destroyed=report.destroyed,
-            left_lines=report.left_lines,
             mean_life=mean_life,
             oldest=self.oldest,
             growth=self.growth,

@@ -1,12 +1,34 @@
 """The figures of the tasks of one coroutine function in a watched process, as a snapshot has them."""
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from operator import methodcaller
+from typing import Annotated, Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch.monitor.growth import Growth
+from concwatch.monitor.metrics import (
+    ALL,
+    ANY,
+    AS_OF,
+    AT_END,
+    DERIVED,
+    MAX,
+    MEAN,
+    NONE,
+    PEAK,
+    SAMPLED,
+    SUM,
+    TICK,
+    UP,
+    GroupColumn,
+    Metric,
+    PerSecond,
+    rows_of,
+)
+from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS
 from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
+from concwatch.protocol.units import UNKNOWN, format_short
 
 Function = tuple[str, str, int]
 """The name, file and line of a function."""
@@ -30,46 +52,81 @@ class GroupFigures(Protocol):
         ...
 
 
+# fmt: off
+
+
 class GroupStatus(Struct, frozen=True, omit_defaults=True):
-    """The figures of a group at one moment; rates are in tasks per second, times in seconds."""
+    """The figures of a group at one moment. Those with `MetricSource.TICK` are as the agent reports them."""
 
     group: int
     name: str
     file: str
     line: int
     own: bool
-    live: int
-    live_peak: int | None
-    """The most live tasks of all scans; None if no scan has found one."""
-    created: int
-    ended: int
-    since: int
-    created_per_second: float | None = None
-    ended_per_second: float | None = None
-    failed: int | None = None
-    retained: int | None = None
-    left_over: int | None = None
-    """Tasks that were pending when the main coroutine of their loop was done, or when it was closed."""
-    destroyed: int | None = None
-    """Tasks that were destroyed while they were pending."""
+    live: Annotated[int, Metric(
+        "live", COUNT, "Live tasks of a coroutine function.", TICK, SUM, openmetrics="tasks",
+        group_column=GroupColumn(1, 9, exact=True),
+    )]
+    live_peak: Annotated[int | None, Metric(
+        "peak live", COUNT, "The most live tasks of all scans; unknown if no scan has found one.", DERIVED, SUM, PEAK, worse=UP,
+        compared=True, group_column=GroupColumn(9, 8, 9, "peak"),
+    )]
+    created: Annotated[int, Metric(
+        "created", COUNT, "Tasks created of a coroutine function.", TICK, SUM, AT_END, openmetrics="tasks_created",
+        compared=True, per_second=PerSecond("created_per_second", "created", RATE), group_column=GroupColumn(8, 10, 7),
+    )]
+    ended: Annotated[int, Metric(
+        "ended", COUNT, "Tasks of a coroutine function that have ended.", TICK, SUM, AT_END, openmetrics="tasks_ended",
+    )]
+    since: Annotated[int, SUM]
+    """Tasks created since the last scan began."""
+    created_per_second: Annotated[float | None, Metric(
+        "created/s", RATE, "Tasks created a second, over the last five seconds.", DERIVED, SUM, AS_OF, group_column=GroupColumn(2, 10, 1),
+    )] = None
+    ended_per_second: Annotated[float | None, Metric(
+        "ended/s", RATE, "Tasks that ended a second, over the last five seconds.", DERIVED, SUM, AS_OF, group_column=GroupColumn(3, 10, 2),
+    )] = None
+    failed: Annotated[int | None, Metric(
+        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, group_column=GroupColumn(10, 8, 8),
+    )] = None
+    retained: Annotated[int | None, Metric(
+        "retained", COUNT, "Ended tasks that something still references.", TICK, SUM, worse=UP, compared=True, group_column=GroupColumn(11, 8, 4),
+    )] = None
+    left_over: Annotated[int | None, Metric(
+        "left over", COUNT, "Tasks that were pending when their main coroutine was done.", TICK, SUM, AT_END, worse=UP,
+        openmetrics="tasks_left_over", compared=True, group_column=GroupColumn(12, 9, 2, optional=True),
+    )] = None
+    destroyed: Annotated[int | None, Metric(
+        "destroyed", COUNT, "Tasks that were destroyed while they were pending.", TICK, SUM, AT_END, worse=UP,
+        compared=True, group_column=GroupColumn(13, 9, 2, optional=True),
+    )] = None
     left_lines: tuple[LineCount, ...] = ()
     """The lines that created the left-over tasks."""
-    mean_life: float | None = None
-    """By Little's law: live tasks divided by tasks that end per second, over the whole time; at most that."""
-    oldest: float | None = None
+    mean_life: Annotated[float | None, Metric(
+        "mean life", SECONDS, "By Little's law: live tasks divided by those that end a second, over the whole time; at most that.",
+        DERIVED, MEAN, SAMPLED, worse=UP, compared=True, group_column=GroupColumn(4, 9, 3),
+    )] = None
+    oldest: Annotated[float | None, Metric(
+        "oldest", SECONDS, "The age of the oldest known live task.", DERIVED, MAX, AS_OF, group_column=GroupColumn(5, 8, 6),
+    )] = None
     growth: Growth | None = None
-    rss: float | None = None
-    """Bytes of RSS that grow and shrink with its live tasks, at their current number; None if uncertain."""
-    leak: bool = False
+    rss: Annotated[float | None, Metric(
+        "RSS with it", BYTES, "RSS that grows and shrinks with the live tasks, at their current number; unknown if that is uncertain.",
+        DERIVED, SUM, AS_OF, decimals=0, group_column=GroupColumn(7, 11, 5),
+    )] = None
+    leak: Annotated[bool, ANY] = False
     waits: tuple[WaitPlace, ...] = ()
     at_least: tuple[str, ...] = ()
     """The figures that may be higher, since some tasks were missed or have not ended."""
-    waits_known: bool = False
+    waits_known: Annotated[bool, ALL] = False
     """Whether the agent has answered where its tasks wait."""
     created_at: tuple[TaskPlace, ...] = ()
     """The lines that created its sampled tasks, as of that answer."""
     awaited_by: tuple[TaskPlace, ...] = ()
     """Where the tasks wait that await its tasks, as of that answer."""
+    live_at_end: Annotated[int | None, Metric(
+        "live at end", COUNT, "Live tasks when the process reported its exit; unknown if it did not.", DERIVED, SUM, AT_END, worse=UP, compared=True,
+    )] = None
 
     @property
     def function(self) -> Function:
@@ -84,6 +141,40 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     def figure(self, name: str) -> Any:
         """Return one field."""
         return getattr(self, name)
+
+
+def _per_minute(group: GroupFigures) -> float | None:
+    growth: Growth | None = group.figure("growth")
+    return growth.per_minute if growth else None
+
+
+def _growth_text(group: GroupFigures) -> str:
+    growth: Growth | None = group.figure("growth")
+    if growth is None:
+        return UNKNOWN
+    rate = format_short(abs(growth.per_minute))
+    sign = "" if rate == "0" else "+" if growth.per_minute > 0 else "−"
+    return f"{sign}{rate} ±{format_short((growth.high - growth.low) / 2)}"
+
+
+def _figures() -> Iterator[Metric]:
+    for row in rows_of(GroupStatus):
+        yield structs.replace(row, of=methodcaller("figure", row.field))
+
+
+GROUP_METRICS = (
+    *_figures(),
+    Metric("growth a minute", COUNT, "Growth of the live tasks a minute, over the last two minutes.", DERIVED, NONE, AS_OF, (), UP,
+           name="growth_per_minute", field="growth", of=_per_minute, compared=True, group_column=GroupColumn(6, 14, title="growth/min", text=_growth_text)),
+    Metric("leaks", COUNT, "Leaks of a coroutine function, one a process.", DERIVED, SUM, worse=UP,
+           name="leaks", field="leak", of=lambda group: int(group.figure("leak")), openmetrics="leaks"),
+)
+"""The metrics of a group, read from its `GroupFigures`."""
+
+# fmt: on
+
+OF_NOW = tuple(row.field for row in GROUP_METRICS if row.known is AS_OF)
+"""The fields that are unknown once the process has ended."""
 
 
 def largest(groups: Iterable[GroupFigures], count: int) -> tuple[GroupStatus, ...]:

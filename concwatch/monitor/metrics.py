@@ -1,5 +1,7 @@
 """The table of metrics. Each is one row: a `Metric` in the annotation of its field, or in `DERIVED`.
 
+Those of watched programs are rows of the same kind, in `group_status` and `process_status`, which a lab does not load.
+
 A field of `Sample` is sampled about ten times a second and becomes a column of recordings; a field of
 `LaneStatus` rarely changes; a row of `DERIVED` is computed from both. Charts, series, the cost table, ``run``,
 ``--json``, ``--expect``, experiments, recordings, exports, comparisons and the help are made from the rows.
@@ -7,9 +9,10 @@ A field of `Sample` is sampled about ten times a second and becomes a column of 
 Units are bytes, seconds, tasks and tasks a second; shares are between 0 and 1; None means unknown.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from operator import attrgetter
+from functools import cache
+from operator import attrgetter, mul
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from msgspec import Meta, Struct, structs
@@ -24,6 +27,7 @@ from concwatch.protocol.messages import BurstDone, TracedLines
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.monitor.blocks import BlockedPlace
     from concwatch.monitor.group_status import GroupFigures
+    from concwatch.monitor.process_status import ProcessStatus
     from concwatch.monitor.resource_status import ResourceStatus
     from concwatch.protocol.agent_messages import AgentTick
 
@@ -125,6 +129,32 @@ class CostColumn(Struct, frozen=True):
     """The columns with the highest number leave first when the table is too narrow; 0 never leaves."""
 
 
+class GroupColumn(Struct, frozen=True):
+    """The column of a metric in the table of the groups of a watched program."""
+
+    position: int
+    """From the left, from 1."""
+    cells: int
+    leaves: int = 0
+    """The columns with the highest number leave first when the table is too narrow; 0 never leaves."""
+    title: str = ""
+    """Its title, if not that of the metric."""
+    exact: bool = False
+    """Whether its values are written with all digits."""
+    optional: bool = False
+    """Whether it is shown only if a group has a value above 0."""
+    text: Callable[[Any], str] | None = None
+    """Returns the text for a group, if that is more than the value."""
+
+
+class PerSecond(Struct, frozen=True):
+    """What a total is called when it is divided by the seconds, to compare programs that ran for other times."""
+
+    name: str
+    title: str
+    unit: Unit
+
+
 class Metric(Struct, frozen=True):
     """One row of the table."""
 
@@ -145,8 +175,8 @@ class Metric(Struct, frozen=True):
     """Its name in JSON, expectations and experiments; that of its field if empty."""
     field: str = ""
     """The name of its attribute of a sample or a status; set by the table, except for a derived metric."""
-    of: Callable[["LaneSnapshot"], float | None] | None = None
-    """Computes it; None for the value of its field."""
+    of: Callable[[Any], float | None] | None = None
+    """Computes it from the snapshot of a lane, or from a group; None for the value of its field."""
     resolution: Callable[["LaneSnapshot"], float | None] | None = None
     """Returns how far apart two values are that can be told apart, in the metric's own unit."""
     chart: MetricChart | None = None
@@ -157,6 +187,9 @@ class Metric(Struct, frozen=True):
     """Whether that column is left out while all its values are 0."""
     compared: bool = False
     """Whether ``compare`` compares it."""
+    per_second: PerSecond | None = None
+    """As what ``compare`` compares a total of a watched program."""
+    group_column: GroupColumn | None = None
     actions: tuple[str, ...] = ("hold",)
     """The actions of an experiment that it can be read from."""
     needs_tracing: bool = False
@@ -177,10 +210,10 @@ class Metric(Struct, frozen=True):
         """Whether only a burst has it."""
         return self.actions == ("burst",)
 
-    def value(self, lane: "LaneSnapshot") -> float | None:
-        """Return its value in a snapshot of a lane; None if it is unknown."""
+    def value(self, of: "LaneSnapshot | GroupFigures") -> float | None:
+        """Return its value in the snapshot of a lane, or in a group; None if it is unknown."""
         assert self.of is not None, "the table sets it"
-        return self.of(lane)
+        return self.of(of)
 
     def coarse_resolution(self, lane: "LaneSnapshot") -> float | None:
         """Return its resolution in its own unit if that is more than `COARSE` of the value, else None."""
@@ -553,6 +586,8 @@ class LaneSnapshot(Struct, frozen=True):
     """The tasks of a watched process by function. Those of one that runs are computed when they are read."""
     tick: "AgentTick | None" = None
     """The last report of the agent of a watched process."""
+    process: "ProcessStatus | None" = None
+    """The figures of a whole watched process."""
     resources: "tuple[ResourceStatus, ...]" = ()
     """What a watched process holds besides its tasks."""
     blocks: "tuple[BlockedPlace, ...]" = ()
@@ -626,17 +661,17 @@ def _annotations(struct: type[Struct], kind: type[Any]) -> dict[str, Any]:
     }
 
 
-def _rows(struct: type[Struct], attribute: str) -> Iterator[Metric]:
-    """Yield the rows of a struct, which is an ``attribute`` of a snapshot of a lane."""
+def rows_of(struct: type[Struct], attribute: str = "") -> Iterator[Metric]:
+    """Yield the rows of a struct, which is an ``attribute`` of what their values are read from, or that itself."""
     for field, row in _annotations(struct, Metric).items():
-        of = row.of or attrgetter(f"{attribute}.{field}")
+        of = row.of or attrgetter(f"{attribute}.{field}".lstrip("."))
         yield structs.replace(row, name=row.name or field, field=field, of=of)
 
 
-SAMPLED_METRICS = tuple(_rows(Sample, "sample"))
+SAMPLED_METRICS = tuple(rows_of(Sample, "sample"))
 """The metrics with a field of a sample, in the order of a recording's columns."""
 
-METRICS = (*SAMPLED_METRICS, *_rows(LaneStatus, "status"), *DERIVED_METRICS)
+METRICS = (*SAMPLED_METRICS, *rows_of(LaneStatus, "status"), *DERIVED_METRICS)
 """All metrics."""
 
 LISTED = tuple(sorted((row for row in METRICS if row.listed), key=lambda row: row.listed))
@@ -656,18 +691,41 @@ COLUMNS = Sample.__struct_fields__
 WHOLE = tuple(name for name, type_ in get_type_hints(Sample).items() if type_ in (int, int | None))
 """Those whose values are integers."""
 
-COMBINED: Mapping[type[Struct], Mapping[str, Combine]] = {
-    struct: {
-        **_annotations(struct, Combine),
-        **{field: row.combine for field, row in _annotations(struct, Metric).items()},
-    }
-    for struct in (Sample, LaneStatus)
-}
-"""Struct → field → how the values of several lanes become one."""
+_COMBINE: Mapping[Combine, Callable[[Sequence[Any]], Any]] = {
+    Combine.SUM: sum, Combine.MAX: max, Combine.ANY: any, Combine.ALL: all,
+}  # fmt: skip
 
-_COPIED = {
-    source: tuple(row.field for row in SAMPLED_METRICS if row.source is source) for source in (TICK, READING)
-}
+
+@cache
+def combines(struct: type[Struct]) -> Mapping[str, Combine]:
+    """Return how the values of several become one, by field."""
+    rows = _annotations(struct, Metric)
+    return {**_annotations(struct, Combine), **{field: row.combine for field, row in rows.items()}}
+
+
+def combined_value(combine: Combine, values: Sequence[Any], weights: Sequence[float]) -> Any:
+    """Return what several known values, which have weights, become; None if there is none."""
+    if combine is Combine.MEAN:
+        total = sum(weights)
+        return sum(map(mul, values, weights)) / total if total else None
+    return _COMBINE[combine](values) if values else None
+
+
+def combined(parts: Sequence[Struct], weights: Sequence[float]) -> dict[str, Any]:
+    """Return the combined known values of the fields of several structs of one type, which have weights."""
+    found: dict[str, Any] = {}
+    for name, combine in combines(type(parts[0])).items():
+        pairs = [(getattr(part, name), weight) for part, weight in zip(parts, weights, strict=True)]
+        known = [(value, weight) for value, weight in pairs if value is not None]
+        if known and combine is not Combine.NONE:
+            found[name] = combined_value(combine, *zip(*known, strict=True))
+    return found
+
+
+@cache
+def fields_from(struct: type[Struct], source: MetricSource) -> tuple[str, ...]:
+    """Return the fields whose values are those of the same name in a tick, a reading or a report."""
+    return tuple(row.field for row in rows_of(struct) if row.source is source)
 
 
 def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
@@ -678,7 +736,7 @@ def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
 
 def copied(source: MetricSource, report: object) -> dict[str, Any]:
     """Return the fields of a sample that come from a tick or a reading; None for those that it lacks."""
-    return {name: getattr(report, name, None) for name in _COPIED[source]}
+    return {name: getattr(report, name, None) for name in fields_from(Sample, source)}
 
 
 def measured_metrics(burst: bool = False) -> Iterator[Metric]:

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from concwatch.monitor.group_status import Function, GroupFigures, GroupStatus
 from concwatch.monitor.growth import Growth
+from concwatch.monitor.metrics import Combine, combined_value, combines
 from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 
 REST = "other coroutines"
@@ -21,28 +22,15 @@ def _known(groups: Groups, name: str) -> list[Any]:
     return [value for group in groups if (value := group.figure(name)) is not None]
 
 
-def _sum(groups: Groups, name: str) -> float | None:
-    known = _known(groups, name)
-    return sum(known) if known else None
+def _by_row(combine: Combine) -> Callable[[Groups, str], Any]:
+    """Return what combines a figure of several groups; a mean is that of all tasks that have ended."""
 
+    def combined(groups: Groups, name: str) -> Any:
+        known = [group for group in groups if group.figure(name) is not None]
+        weights = [group.figure("ended") if combine is Combine.MEAN else 1 for group in known]
+        return combined_value(combine, [group.figure(name) for group in known], weights)
 
-def _max(groups: Groups, name: str) -> float | None:
-    return max(_known(groups, name), default=None)
-
-
-def _any(groups: Groups, name: str) -> bool:
-    return any(_known(groups, name))
-
-
-def _all(groups: Groups, name: str) -> bool:
-    return all(_known(groups, name))
-
-
-def _mean_life(groups: Groups, name: str) -> float | None:
-    """Return the mean over all tasks that have ended."""
-    lives = [(life, group.figure("ended")) for group in groups if (life := group.figure(name)) is not None]
-    ended = sum(count for _, count in lives)
-    return sum(life * count for life, count in lives) / ended if ended else None
+    return combined
 
 
 def _total_growth(groups: Groups, name: str) -> Growth | None:
@@ -100,17 +88,12 @@ def _names(groups: Groups, name: str) -> tuple[str, ...]:
 
 
 COMBINED: Mapping[str, Callable[[Groups, str], Any]] = {
-    **dict.fromkeys(("live", "live_peak", "created", "ended", "since", "failed", "retained"), _sum),
-    **dict.fromkeys(("left_over", "destroyed", "created_per_second", "ended_per_second", "rss"), _sum),
+    **{name: _by_row(combine) for name, combine in combines(GroupStatus).items()},
     "left_lines": _lines,
-    "mean_life": _mean_life,
-    "oldest": _max,
     "growth": _total_growth,
-    "leak": _any,
     "waits": _waits,
     "created_at": _places,
     "awaited_by": _places,
-    "waits_known": _all,
     "at_least": _names,
 }
 """How the figures of several groups become one, by name; the first group's count for the others."""

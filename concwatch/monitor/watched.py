@@ -3,11 +3,14 @@
 import math
 from typing import Any
 
+from msgspec import structs
+
 from concwatch.links.agent_link import AgentLink
 from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
 from concwatch.monitor.group import AgentClock, Group, finite_rate
+from concwatch.monitor.group_status import GroupStatus
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metrics import (
@@ -18,7 +21,9 @@ from concwatch.monitor.metrics import (
     Sample,
     blank_sample,
     copied,
+    fields_from,
 )
+from concwatch.monitor.process_status import ProcessStatus
 from concwatch.monitor.rates import Trailing
 from concwatch.monitor.resources import Resources
 from concwatch.monitor.series import Series
@@ -91,6 +96,9 @@ class WatchedProcess:
         self.reading_interval = 0.0
         """Seconds between two readings of the system's figures, at least."""
         self.rss_first: int | None = None
+        self.rss_peak: int | None = None
+        self.cpu_seconds = 0.0
+        self.threads_peak = 0
         self.reported_leaks: set[int] = set()
         """The numbers of the groups that `new_leaks` has returned."""
         self.exited_normally = False
@@ -112,6 +120,8 @@ class WatchedProcess:
         self._clock = AgentClock()
         self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
         self._groups_time = -math.inf
+        self._leaks = 0
+        self._direct = False  # whether a group's tasks were not counted at their creation
         self._lost_at = math.inf
         try:
             self._reader: ProcessReader | None = host.reader(pid)
@@ -240,7 +250,7 @@ class WatchedProcess:
                         self._lost_at = now
         if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
             self._lost_at = math.inf
-            self.tick, self.groups, self.resources = None, {}, Resources()
+            self.tick, self.groups, self.resources, self._leaks = None, {}, Resources(), 0
         self._agent_log.summarize(now)
         self._add_sample(now)
 
@@ -267,6 +277,7 @@ class WatchedProcess:
         self._groups_time = time
         self._clock.now = max(self._clock.now, time)
         reports, self._changed = self._changed, {}
+        self._direct = self._direct or any(report.direct for report in reports.values())
         rss = self.reading.rss if self.reading else None
         for number, report in reports.items():
             if number not in self.groups:
@@ -288,6 +299,9 @@ class WatchedProcess:
                 return
             self.reading = reading
             self.rss_first = self.rss_first or reading.rss
+            self.rss_peak = max(self.rss_peak or 0, reading.rss, reading.peak_rss or 0)
+            self.cpu_seconds = max(self.cpu_seconds, reading.cpu_seconds)
+            self.threads_peak = max(self.threads_peak, reading.threads)
             self._cpu.add(now, reading.cpu_seconds)
         stalled = self._stalled_for(now)
         if self.how == "agent":
@@ -345,6 +359,8 @@ class WatchedProcess:
                     group.leak = True
                     leaks += 1
 
+        self._leaks = sum(group.leak for group in self.groups.values())
+
     def detect_growth(self, now: float) -> None:
         """Log which of its threads, queues and files grow without end, and which do not any more."""
         for one in self.resources.all():
@@ -387,6 +403,55 @@ class WatchedProcess:
             tracing=self.tick is not None and self.tick.traced is not None,
         )
 
+    @property
+    def process(self) -> ProcessStatus:
+        """The figures of the whole process."""
+        tick, reported = self.tick, dict[str, Any]()
+        if tick is not None:
+            reported = {name: getattr(tick, name) for name in fields_from(ProcessStatus, MetricSource.TICK)}
+            reported |= {
+                "created": tick.created + tick.missed,
+                "ended": None if tick.ended is None else tick.ended + tick.missed,
+                "live_at_end": tick.live if self.exited_normally else None,
+                "left_over": self._so_far(tick.left_over),
+                "destroyed": self._so_far(tick.destroyed),
+                "gc_seconds": tick.gc,
+            }
+        return ProcessStatus(
+            rss_first=self.rss_first,
+            rss_last=self.reading.rss if self.reading else None,
+            rss_peak=self.rss_peak,
+            cpu_seconds=self.cpu_seconds,
+            threads=self.threads_peak,
+            queued_peak=self.queued_peak,
+            live_peak=self.live_peak or (None if tick and tick.created else self.live_peak),
+            lag_p99=self.lags.quantile(0.99),
+            blocked=self.blocks.longest if self.ready and "blocks" in self.ready.flags else None,
+            leaks=self._leaks + sum(one.grows for one in self.resources.all()),
+            at_least=self._at_least(tick) if tick else (),
+            **reported,
+        )
+
+    def _at_least(self, tick: AgentTick) -> tuple[str, ...]:
+        """Return the figures that may be higher, since scans may have missed some tasks."""
+        if tick.missed or self._direct:
+            return ("created", "ended", "live_peak")
+        return ("live_peak",) if (self.live_peak or 0) < tick.created + (tick.since or 0) else ()
+
+    def _so_far(self, count: int | None) -> int | None:
+        """Return a count that only rises; None for 0 if the process ended without its last report."""
+        return count if count or self.alive or self.exited_normally else None
+
+    def group_status(self, group: Group) -> GroupStatus:
+        """Return the figures of one of its groups, with what is known of them once the process has ended."""
+        status = group.status
+        return structs.replace(
+            status,
+            left_over=self._so_far(status.left_over),
+            destroyed=self._so_far(status.destroyed),
+            live_at_end=status.live if self.exited_normally else None,
+        )
+
     def snapshot(self, now: float) -> LaneSnapshot:
         """Return the lane at ``now``."""
         return LaneSnapshot(
@@ -395,6 +460,7 @@ class WatchedProcess:
             self.sample,
             groups=tuple(self.groups.values()),
             tick=self.tick,
+            process=self.process,
             resources=self.resources.statuses(),
             blocks=self.blocks.ranked(),
             lines=self.lines,

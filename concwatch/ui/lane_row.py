@@ -1,48 +1,28 @@
 """One row of a screen: a lane, or the lanes of one engine on several hosts, combined."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from concwatch.monitor.catalog import ON
 from concwatch.monitor.metrics import (
-    COMBINED,
-    Combine,
     EngineFacts,
     LaneSnapshot,
     LaneStatus,
     Sample,
     blank_sample,
+    combined,
 )
 from concwatch.monitor.series import Samples, Series, Spread
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import PENDING, State
 
-_COMBINE: Mapping[Combine, Callable[[Sequence[Any]], Any]] = {
-    Combine.SUM: sum, Combine.MAX: max, Combine.ANY: any, Combine.ALL: all,
-}  # fmt: skip
-
-
-def _combined(struct: type[Struct], parts: Sequence[Struct], tasks: Sequence[int]) -> dict[str, Any]:
-    """Return the combined known values of the fields of ``parts``, which have so many tasks."""
-    found: dict[str, Any] = {}
-    for name, combine in COMBINED[struct].items():
-        pairs = [(getattr(part, name), weight) for part, weight in zip(parts, tasks, strict=True)]
-        known = [(value, weight) for value, weight in pairs if value is not None]
-        if not known or combine is Combine.NONE:
-            continue
-        if combine is Combine.MEAN:
-            found[name] = sum(value * weight for value, weight in known) / sum(weight for _, weight in known)
-        else:
-            found[name] = _COMBINE[combine]([value for value, _ in known])
-    return found
-
 
 def combined_sample(samples: Sequence[Sample], lane: int) -> Sample:
     """Return the combined sample of several lanes, at the time of the newest."""
     tasks = [sample.measured_live or sample.live or 1 for sample in samples]
-    return blank_sample(lane, max(sample.time for sample in samples), **_combined(Sample, samples, tasks))
+    return blank_sample(lane, max(sample.time for sample in samples), **combined(samples, tasks))
 
 
 def _state(states: Sequence[State]) -> State:
@@ -67,7 +47,7 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
     missing = [part.missing for part in parts if part.missing]
     answered = [part for part in parts if part.fits_wall]
     return LaneStatus(
-        **_combined(LaneStatus, parts, [1] * len(parts)),
+        **combined(parts, [1] * len(parts)),
         state=state,
         reason=next(reasons, ""),
         wall=wall,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.measure.watch_report import WatchRecord
+from concwatch.measure.watch_report import watch_report
 from concwatch.monitor.resources import POOL_WORKER
 from concwatch.protocol.agent_messages import AgentTick, Executor, ThreadCount, ThreadWaits, WaitPlace
 from tests.watch_driver import WatchBench
@@ -47,7 +47,7 @@ def test_threads_that_grow_are_told_within_twenty_seconds_with_the_line_at_which
     (event,) = told(bench)
     assert event.text.startswith("watchdog (app/jobs.py:12): threads grow by 60 a minute, 95 % 59 to 61, to ")
     assert event.text.endswith("; 20 wait at app/jobs.py:14")
-    record = WatchRecord(bench.watching).as_json([], 0, 1.0)["processes"][0]
+    record = watch_report(bench.watching, [], 0, 1.0)["processes"][0]
     assert (record["leaks"], record["thread_targets"][0]["grows"]) == (1, True)
     assert record["thread_targets"][0]["waits"] == [{"where": "/srv/app/jobs.py:14", "threads": 20}]
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from concwatch.links.link import Ended, Garbage
-from concwatch.measure.watch_report import WatchRecord, parse_watch_expectation
+from concwatch.measure.watch_report import parse_watch_expectation, watch_report
 from concwatch.monitor import watched_host as host
 from concwatch.monitor.group import GroupMemory
 from concwatch.monitor.growth import WINDOW
@@ -128,13 +128,12 @@ def test_groups_of_all_processes_are_merged_by_function_and_ranked():
 
 def test_the_report_has_the_last_figures_of_each_process():
     bench = WatchBench()
-    record = WatchRecord(bench.watching)
     agent = bench.agent(40)
     agent.report_groups(1.0, fetch_page=(3, 10))
     agent.report(Waits(1, 5, 5, (WaitPlace("/srv/app.py:12", 5),)))
     agent.report(AgentTick(2.0, created=10, live=3, ended=7, failed=2), AgentEnd())
     bench.advance()
-    report = record.as_json(["python", "app.py"], 0, 1.0)
+    report = watch_report(bench.watching, ["python", "app.py"], 0, 1.0)
     (process,) = report["processes"]
     expected = {"how": "agent", "created": 10, "live_at_end": 3, "failed": 2, "rss_peak": 40 << 20}
     assert expected.items() <= process.items()
@@ -214,16 +213,14 @@ def test_a_mean_life_longer_than_the_time_observed_is_marked():
 def test_tasks_that_no_scan_has_found_have_no_peak_and_no_mean_life():
     bench = WatchBench()
     agent = bench.agent(40)
-    record = WatchRecord(bench.watching)
     report_group(bench, agent, 1.0, created=20, ended=20, live_peak=0)
     assert (only_group(bench).live_peak, only_group(bench).mean_life) == (None, None)
-    (process,) = record.as_json(["app.py"], 0, 1.0)["processes"]
+    (process,) = watch_report(bench.watching, ["app.py"], 0, 1.0)["processes"]
     assert (process["live_peak"], process["at_least"]) == (None, ["live_peak"])
 
 
 def test_figures_of_tasks_that_only_scans_find_are_marked():
     bench = WatchBench()
-    record = WatchRecord(bench.watching)
     agent = bench.agent(40)
     report_group(bench, agent, 1.0, created=60, ended=60, live_peak=10, direct=60)
     agent.report(AgentTick(2.0, created=60, live=0, ended=60, missed=1490, queued=3))
@@ -231,7 +228,7 @@ def test_figures_of_tasks_that_only_scans_find_are_marked():
     agent.report(AgentTick(3.0, created=60, live=0, ended=60, missed=1490, queued=0))
     bench.advance()
     assert only_group(bench).mean_life is None
-    (process,) = record.as_json(["app.py"], 0, 3.0)["processes"]
+    (process,) = watch_report(bench.watching, ["app.py"], 0, 3.0)["processes"]
     assert (process["created"], process["ended"], process["missed"]) == (1550, 1550, 1490)
     assert "created" in process["at_least"]
     assert "created" in process["groups"][0]["at_least"]
@@ -307,18 +304,17 @@ def test_a_burst_of_ten_seconds_is_not_called_a_leak():
 
 def test_an_event_that_was_taken_back_is_not_counted():
     bench = WatchBench()
-    record = WatchRecord(bench.watching)
     expectation = parse_watch_expectation("events.leak <= 0")
 
     def verdict():
-        return expectation.judge(record.as_json([], 0, 1.0))
+        return expectation.judge(watch_report(bench.watching, [], 0, 1.0))
 
     assert verdict().holds
     bench.watching.log("app.py 40", "fetch grows", "warning", "leak")
     assert (verdict().holds, verdict().measured, verdict().culprits) == (False, 1, "fetch grows")
     bench.watching.log("app.py 40", "fetch no longer grows", kind="leak_withdrawn")
     assert verdict().holds
-    assert record.as_json([], 0, 1.0)["event_counts"]["leak_withdrawn"] == 1
+    assert watch_report(bench.watching, [], 0, 1.0)["event_counts"]["leak_withdrawn"] == 1
 
 
 def test_a_process_that_connects_again_at_once_is_announced_once():

@@ -4,40 +4,23 @@ Processes of the same name, such as a service's workers, are grouped: each gives
 by the seconds, since no two programs run for the same time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs
 
 from concwatch.measure.comparing.side import Fact, Side, Subject, format_iso, machine_facts
 from concwatch.measure.measured import Measured
-from concwatch.monitor.metrics import Sample
-from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE, Unit
+from concwatch.monitor.group_status import GROUP_METRICS
+from concwatch.monitor.metrics import COLUMNS, Metric, Sample
+from concwatch.monitor.process_status import PROCESS_METRICS, ProcessStatus
+from concwatch.monitor.unit import COUNT
 from concwatch.protocol.units import format_seconds
 from concwatch.recordings.recording import RecordedLane, Recording
 
 KIND = "a result of concwatch watch"
 RECORDING = "a recording of a watched program"
-
-METRICS: dict[str, tuple[str, Unit, int]] = {
-    "rss_last": ("RSS at the end", BYTES, 1),
-    "rss_peak": ("peak RSS", BYTES, 1),
-    "cpu": ("CPU", SHARE, 1),
-    "lag_p99": ("lag p99", SECONDS, 1),
-    "created_per_second": ("created", RATE, 0),
-    "live_peak": ("peak live", COUNT, 1),
-    "live_at_end": ("live at end", COUNT, 1),
-    "mean_life": ("mean life", SECONDS, 1),
-    "growth_per_minute": ("growth a minute", COUNT, 1),
-    "retained": ("retained", COUNT, 1),
-    "left_over": ("left over", COUNT, 1),
-    "destroyed": ("destroyed", COUNT, 1),
-}
-"""Figure of a process or of a group → its title, its unit, and 1 if more is worse."""
-
-PER_SECOND = ("cpu", "created_per_second")
-"""Figures that are totals in the file, and are compared per second."""
 
 
 class WatchFile(Struct, frozen=True):
@@ -86,21 +69,25 @@ def read_watch_recording(recording: Recording, name: str) -> Side:
 def _recorded(recording: Recording, number: int, lane: RecordedLane) -> dict[str, Any]:
     """Return a recorded process as ``watch --json`` writes it."""
     samples = [sample for sample in lane.samples() if sample.rss is not None]
-    status = lane.state(recording.duration)
+    found = {name: _last(samples, name) for name in ProcessStatus.__struct_fields__ if name in COLUMNS}
     return {
+        **found,
         "name": lane.name.rpartition(" ")[0] or lane.name,
         "rss_last": samples[-1].rss if samples else None,
         "rss_peak": max((sample.rss or 0 for sample in samples), default=None),
-        "cpu_seconds": _maximum(samples, "cpu_seconds"),
-        "created": _maximum(samples, "created"),
-        "live_peak": _maximum(samples, "live"),
-        "lag_p99": status.wake_lag_p99,
-        "groups": [to_builtins(group) for group in recording.groups(number, recording.duration)],
+        "live_peak": max((sample.live for sample in samples if sample.live is not None), default=None),
+        "lag_p99": lane.state(recording.duration).wake_lag_p99,
+        "groups": [
+            {"name": group.name, "leak": group.leak, **{row.name: row.value(group) for row in GROUP_METRICS}}
+            for group in recording.groups(number, recording.duration)
+        ],
     }
 
 
-def _maximum(samples: Iterable[Sample], name: str) -> float | None:
-    return max((value for sample in samples if (value := getattr(sample, name)) is not None), default=None)
+def _last(samples: Sequence[Sample], name: str) -> float | None:
+    """Return the last known value of a field."""
+    known = (value for sample in reversed(samples) if (value := getattr(sample, name)) is not None)
+    return next(known, None)
 
 
 def _metrics(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Subject, Measured]:
@@ -108,23 +95,37 @@ def _metrics(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Sub
     values: dict[Subject, list[float]] = {}
     for process in processes:
         role = str(process.get("name") or "process")
-        rows = [("", {**process, "cpu": process.get("cpu_seconds")})]
+        for row in PROCESS_METRICS:
+            _add(values, row, process.get(row.name), role, "", seconds)
         for group in process.get("groups") or ():
             if group.get("live_peak"):  # else its tasks ended before they could be sampled
-                growth = group.get("growth") or {}
-                rate = growth.get("per_minute")  # shown in whole tasks
-                metrics = {**group, "growth_per_minute": None if rate is None else round(rate)}
-                rows.append((f"{group.get('name')}: ", metrics))
-        for start, metrics in rows:
-            metrics["created_per_second"] = metrics.get("created")
-            for name, (title, unit, worse) in METRICS.items():
-                if metrics.get(name) is None:
-                    continue
-                subject = Subject(role, f"{start}{title}", role, unit, worse, key=f"{start}{name}")
-                over = seconds if name in PER_SECOND else 1.0
-                values.setdefault(subject, []).append(metrics[name] / over)
+                growth = (group.get("growth") or {}).get("per_minute")  # where older files have it
+                for row in GROUP_METRICS:
+                    value = group.get(row.name, growth if row.field == "growth" else None)
+                    _add(values, row, value, role, f"{group.get('name')}: ", seconds)
     found = {subject: Measured.of(metrics) for subject, metrics in values.items()}
     return {subject: measured for subject, measured in found.items() if measured}
+
+
+def _add(
+    values: dict[Subject, list[float]],
+    row: Metric,
+    value: float | None,
+    role: str,
+    group: str,
+    seconds: float,
+) -> None:
+    """Add the value of a metric, if it is compared; a total is divided by the seconds."""
+    if not row.compared or value is None:
+        return
+    name, title, unit, worse = row.name, row.title, row.unit, row.worse
+    if row.per_second is not None:
+        name, title, unit = structs.astuple(row.per_second)
+        value /= seconds
+    elif unit is COUNT:
+        value = round(value)  # as it is shown
+    subject = Subject(role, f"{group}{title}", role, unit, worse, key=f"{group}{name}")
+    values.setdefault(subject, []).append(value)
 
 
 def _leaks(processes: Iterable[Mapping[str, Any]]) -> Iterator[str]:

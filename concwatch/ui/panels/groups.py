@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from textual.widget import Widget
 
-from concwatch.monitor.group_status import Function
+from concwatch.monitor.group_status import OF_NOW, Function
 from concwatch.monitor.ranking import MergedGroup, merge_groups, ranked
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.text import plain
@@ -13,7 +13,7 @@ from concwatch.ui.layout import BESIDE_HEIGHT, Layout
 from concwatch.ui.panels.blocks import BlockPanel
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
-from concwatch.ui.widgets.group_table import COLUMNS, MOST, OF_NOW, GroupTable
+from concwatch.ui.widgets.group_table import COLUMNS, MOST, GroupTable
 from concwatch.ui.widgets.process_list import ALL
 
 ROWS, FEW_ROWS = 8, 4

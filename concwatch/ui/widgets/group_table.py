@@ -4,18 +4,14 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from concwatch.monitor.group_status import GroupStatus
-from concwatch.monitor.growth import Growth
+from concwatch.monitor.group_status import GROUP_METRICS, GroupStatus
+from concwatch.monitor.metrics import GroupColumn, Metric
 from concwatch.monitor.ranking import MergedGroup
 from concwatch.monitor.waits import places_text, waiting_text
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import (
     UNKNOWN,
-    format_bytes,
     format_count,
-    format_rate,
-    format_seconds,
-    format_short,
 )
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
 from concwatch.ui.widgets.text_lines import Cell, assemble, call
@@ -30,56 +26,25 @@ WAIT_LINES = 5
 """The maximum number of places to list where a group's tasks wait."""
 
 
-def _growth_text(growth: Growth | None) -> str:
-    if growth is None:
-        return UNKNOWN
-    half = (growth.high - growth.low) / 2
-    rate = format_short(abs(growth.per_minute))
-    sign = "" if rate == "0" else "+" if growth.per_minute > 0 else "−"
-    return f"{sign}{rate} ±{format_short(half)}"
+def _column(row: Metric, layout: GroupColumn) -> Column[MergedGroup]:
+    form = row.unit.format if layout.exact else row.unit.short
 
-
-def _column(
-    title: str,
-    cells: int,
-    name: str,
-    form: Callable[[float], str],
-    leaves: int = 0,
-    optional: bool = False,
-) -> Column[MergedGroup]:
     def text(group: MergedGroup) -> str:
-        found = getattr(group.status, name)
-        return UNKNOWN if found is None else ("≥" if name in group.status.at_least else "") + form(found)
+        found = row.value(group.status)
+        return UNKNOWN if found is None else ("≥" if row.field in group.status.at_least else "") + form(found)
 
-    return Column(title, cells, text, lambda group: group.figure(name), leaves, optional)
-
-
-def _per_minute(group: MergedGroup) -> float | None:
-    growth: Growth | None = group.figure("growth")
-    return growth.per_minute if growth else None
+    title = layout.title or row.title
+    return Column(title, layout.cells, layout.text or text, row.value, layout.leaves, layout.optional)
 
 
-COLUMNS: tuple[Column[MergedGroup], ...] = (
-    _column("live", 9, "live", format_count),
-    _column("created/s", 10, "created_per_second", format_rate, 1),
-    _column("ended/s", 10, "ended_per_second", format_rate, 2),
-    _column("mean life", 9, "mean_life", format_seconds, 3),
-    _column("oldest", 8, "oldest", format_seconds, 6),
-    Column("growth/min", 14, lambda group: _growth_text(group.status.growth), _per_minute),
-    _column("RSS with it", 11, "rss", format_bytes, 5),
-    _column("created", 10, "created", format_short, 7),
-    _column("peak", 8, "live_peak", format_short, 9),
-    _column("failed", 8, "failed", format_short, 8),
-    _column("retained", 8, "retained", format_short, 4),
-    _column("left over", 9, "left_over", format_short, 2, optional=True),
-    _column("destroyed", 9, "destroyed", format_short, 2, optional=True),
+COLUMNS: tuple[Column[MergedGroup], ...] = tuple(
+    _column(row, row.group_column)
+    for row in sorted(GROUP_METRICS, key=lambda row: row.group_column.position if row.group_column else 0)
+    if row.group_column
 )
 
 
 TITLE, TITLE_AT_END = "tasks by function", "tasks by function, when the process ended"
-
-OF_NOW = ("created_per_second", "ended_per_second", "oldest", "growth", "rss")
-"""The figures of a group that are unknown once its process has ended."""
 
 
 class GroupTable(Table):

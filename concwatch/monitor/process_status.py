@@ -1,0 +1,88 @@
+"""The figures of a whole watched process, as a snapshot and the report on its program have them."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from concwatch.monitor.metrics import (
+    AS_OF,
+    AT_END,
+    DERIVED,
+    EXPORTED,
+    MAX,
+    PEAK,
+    SAMPLED,
+    SUM,
+    TICK,
+    UP,
+    Metric,
+    PerSecond,
+    rows_of,
+)
+from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE
+
+# fmt: off
+
+
+class ProcessStatus(Struct, frozen=True):
+    """The figures of a process at one moment. Those with `MetricSource.TICK` are as its agent reports them."""
+
+    rss_first: Annotated[int | None, Metric("RSS at first", BYTES, "RSS when the process was found.", DERIVED, SUM, AS_OF)] = None
+    rss_last: Annotated[int | None, Metric(
+        "RSS at the end", BYTES, "The last RSS that was read.", DERIVED, SUM, AS_OF, worse=UP, compared=True,
+    )] = None
+    rss_peak: Annotated[int | None, Metric(
+        "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, MAX, PEAK, worse=UP, compared=True,
+    )] = None
+    cpu_seconds: Annotated[float, Metric(
+        "CPU time", SECONDS, "CPU time that the process has used.", DERIVED, SUM, AT_END, worse=UP, decimals=3,
+        compared=True, per_second=PerSecond("cpu", "CPU", SHARE),
+    )] = 0.0
+    threads: Annotated[int, Metric("peak threads", COUNT, "The most threads at once.", DERIVED, SUM, PEAK)] = 0
+    queued: Annotated[int | None, Metric("queued", COUNT, "Jobs that wait for a thread of an executor.", TICK, SUM)] = None
+    queued_peak: Annotated[int | None, Metric(
+        "peak queued", COUNT, "The most jobs that waited for a thread of an executor at once.", DERIVED, SUM, PEAK,
+    )] = None
+    created: Annotated[int | None, Metric(
+        "created", COUNT, "Tasks created.", DERIVED, SUM, AT_END,
+        compared=True, per_second=PerSecond("created_per_second", "created", RATE),
+    )] = None
+    live: Annotated[int | None, Metric("live", COUNT, "Tasks created and not yet ended.", TICK, SUM)] = None
+    live_peak: Annotated[int | None, Metric(
+        "peak live", COUNT, "The most tasks live at once of all scans.", DERIVED, SUM, PEAK, worse=UP, compared=True,
+    )] = None
+    live_at_end: Annotated[int | None, Metric(
+        "live at end", COUNT, "Live tasks when the process reported its exit; unknown if it did not.", DERIVED, SUM, AT_END, worse=UP, compared=True,
+    )] = None
+    left_over: Annotated[int | None, Metric(
+        "left over", COUNT, "Tasks that were pending when the main coroutine of their loop was done, or when it was closed.",
+        DERIVED, SUM, AT_END, worse=UP, compared=True,
+    )] = None
+    destroyed: Annotated[int | None, Metric(
+        "destroyed", COUNT, "Tasks that were destroyed while they were pending.", DERIVED, SUM, AT_END, worse=UP, compared=True,
+    )] = None
+    ended: Annotated[int | None, Metric("ended", COUNT, "Tasks that have ended.", DERIVED, SUM, AT_END)] = None
+    failed: Annotated[int | None, Metric("failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END)] = None
+    retained: Annotated[int | None, Metric(
+        "retained", COUNT, "Ended tasks that something still references.", TICK, SUM, worse=UP, compared=True,
+    )] = None
+    missed: Annotated[int | None, Metric("missed", COUNT, "Tasks, at least, that were created without being counted, and that no scan has found.", TICK, SUM, AT_END)] = None
+    lag_p99: Annotated[float | None, Metric(
+        "lag p99", SECONDS, "In 99 % of the reports, an event loop was no later than this.", DERIVED, MAX, SAMPLED, worse=UP, compared=True,
+    )] = None
+    blocked: Annotated[float | None, Metric(
+        "blocked", SECONDS, "The longest that an event loop was blocked, if that is looked for.", DERIVED, MAX, worse=UP, decimals=3,
+    )] = None
+    gc_seconds: Annotated[float | None, Metric("in GC", SECONDS, "Time spent in garbage collection.", DERIVED, SUM, AT_END, worse=UP)] = None
+    leaks: Annotated[int, Metric("leaks", COUNT, "Groups of tasks, threads, queues and files that grow without end.", DERIVED, SUM, worse=UP)] = 0
+    at_least: tuple[str, ...] = ()
+    """The figures that may be higher, since scans may have missed some tasks."""
+
+
+# fmt: on
+
+PROCESS_METRICS = tuple(rows_of(ProcessStatus, "process"))
+"""The metrics of a whole process, read from the snapshot of its lane."""
+
+PROCESS_EXPORTED = (*EXPORTED, *(row for row in PROCESS_METRICS if row.openmetrics))
+"""Those of a process that Prometheus and logs get."""

@@ -23,7 +23,8 @@ from concwatch.measure.run import EngineResult, RunSession
 from concwatch.monitor.group_status import GROUP_METRICS
 from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.metrics import BY_NAME, CAVEATS, LISTED, METRICS, MetricSource, Sample
+from concwatch.monitor.metric import MetricSource
+from concwatch.monitor.metrics import BY_NAME, CAVEATS, LISTED, METRICS, Sample
 from concwatch.monitor.process_status import PROCESS_METRICS
 from concwatch.monitor.settings import Settings
 from concwatch.protocol.agent_messages import AgentTick, GroupReport

@@ -2,7 +2,8 @@
 
 from msgspec import structs
 
-from concwatch.monitor.metrics import METRICS, MetricChart
+from concwatch.monitor.metric import MetricChart
+from concwatch.monitor.metrics import METRICS
 from concwatch.monitor.unit import BYTES, Unit
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)

@@ -7,7 +7,8 @@ import click
 
 from concwatch.commands.console import print_json
 from concwatch.monitor.group_status import GROUP_METRICS
-from concwatch.monitor.metrics import COARSE, LISTED, Metric
+from concwatch.monitor.metric import COARSE, Metric
+from concwatch.monitor.metrics import LISTED
 from concwatch.monitor.process_status import PROCESS_METRICS
 
 WIDTH = 100

@@ -8,7 +8,8 @@ from concwatch.commands.console import print_columns
 from concwatch.measure.expect import Verdict
 from concwatch.measure.layout import Piece
 from concwatch.measure.run import EngineResult, Total, totals
-from concwatch.monitor.metrics import CAVEATS, RUN_METRICS, Metric
+from concwatch.monitor.metric import Metric
+from concwatch.monitor.metrics import CAVEATS, RUN_METRICS
 from concwatch.monitor.unit import SHARE
 from concwatch.protocol.units import format_count
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from concwatch.exporters.exporter import PROCESS_EXPORTED
 from concwatch.monitor.events import Event
 from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.process_status import PROCESS_EXPORTED
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.watching import Watching
 from concwatch.protocol.text import flat

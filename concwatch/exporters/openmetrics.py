@@ -8,9 +8,10 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from concwatch.exporters.exporter import PROCESS_EXPORTED
 from concwatch.monitor.group_status import GROUP_METRICS
-from concwatch.monitor.metrics import Known, LaneSnapshot
-from concwatch.monitor.process_status import PROCESS_EXPORTED
+from concwatch.monitor.metric import Known
+from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.unit import BYTES, SECONDS
 from concwatch.monitor.watching import Watching

@@ -10,7 +10,8 @@ from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.monitor.catalog import ON, Engine
 from concwatch.monitor.events import Event
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.metrics import RUN_METRICS, Combine, Metric, measured_metrics
+from concwatch.monitor.metric import Combine, Metric
+from concwatch.monitor.metrics import RUN_METRICS, measured_metrics
 from concwatch.system.machine import describe_machine, program_version
 
 OVERRIDDEN_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}

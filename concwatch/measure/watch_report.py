@@ -10,7 +10,8 @@ from concwatch.measure.expect import MetricExpectation
 from concwatch.monitor.events import KINDS, WITHDRAWN
 from concwatch.monitor.group import Group
 from concwatch.monitor.group_status import GROUP_METRICS, GroupStatus
-from concwatch.monitor.metrics import LaneSnapshot, Metric, combined_value
+from concwatch.monitor.metric import Metric, combined_value
+from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.process_status import PROCESS_METRICS
 from concwatch.monitor.resources import as_json
 from concwatch.monitor.unit import COUNT

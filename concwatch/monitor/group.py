@@ -7,7 +7,7 @@ from typing import Any
 
 from concwatch.monitor.group_status import Function, GroupStatus
 from concwatch.monitor.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
-from concwatch.monitor.metrics import MetricSource, fields_from
+from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.rates import Trailing, rate_at
 from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place

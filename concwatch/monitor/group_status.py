@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol
 from msgspec import Struct, structs
 
 from concwatch.monitor.growth import Growth
-from concwatch.monitor.metrics import (
+from concwatch.monitor.metric import (
     ALL,
     ANY,
     AS_OF,

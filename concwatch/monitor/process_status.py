@@ -4,11 +4,10 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from concwatch.monitor.metrics import (
+from concwatch.monitor.metric import (
     AS_OF,
     AT_END,
     DERIVED,
-    EXPORTED,
     MAX,
     PEAK,
     SAMPLED,
@@ -83,6 +82,3 @@ class ProcessStatus(Struct, frozen=True):
 
 PROCESS_METRICS = tuple(rows_of(ProcessStatus, "process"))
 """The metrics of a whole process, read from the snapshot of its lane."""
-
-PROCESS_EXPORTED = (*EXPORTED, *(row for row in PROCESS_METRICS if row.openmetrics))
-"""Those of a process that Prometheus and logs get."""

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from concwatch.monitor.group_status import Function, GroupFigures, GroupStatus
 from concwatch.monitor.growth import Growth
-from concwatch.monitor.metrics import Combine, combined_value, combines
+from concwatch.monitor.metric import Combine, combined_value, combines
 from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 
 REST = "other coroutines"

@@ -13,16 +13,8 @@ from concwatch.monitor.group import AgentClock, Group, finite_rate
 from concwatch.monitor.group_status import GroupStatus
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.memory_leak import MemoryLeakDetector
-from concwatch.monitor.metrics import (
-    EngineFacts,
-    LaneSnapshot,
-    LaneStatus,
-    MetricSource,
-    Sample,
-    blank_sample,
-    copied,
-    fields_from,
-)
+from concwatch.monitor.metric import MetricSource, fields_from
+from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
 from concwatch.monitor.process_status import ProcessStatus
 from concwatch.monitor.rates import Trailing
 from concwatch.monitor.resources import Resources

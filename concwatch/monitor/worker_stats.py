@@ -6,7 +6,8 @@ from typing import Any
 
 from concwatch.monitor.cost import CostMeter, CpuMeter
 from concwatch.monitor.histogram import Histogram
-from concwatch.monitor.metrics import MetricSource, Sample, blank_sample, copied
+from concwatch.monitor.metric import MetricSource
+from concwatch.monitor.metrics import Sample, blank_sample, copied
 from concwatch.monitor.rates import BestSecond, TickRates, Trailing
 from concwatch.protocol.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load

@@ -6,14 +6,8 @@ from typing import Any
 from msgspec import structs
 
 from concwatch.monitor.catalog import ON
-from concwatch.monitor.metrics import (
-    EngineFacts,
-    LaneSnapshot,
-    LaneStatus,
-    Sample,
-    blank_sample,
-    combined,
-)
+from concwatch.monitor.metric import combined
+from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
 from concwatch.monitor.series import Samples, Series, Spread
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import PENDING, State

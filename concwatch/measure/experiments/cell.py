@@ -11,7 +11,8 @@ from concwatch.monitor.catalog import Engine, catalog_row, find_engines
 from concwatch.monitor.cost import NEAR_ALL
 from concwatch.monitor.forecast import forecast, limit_fits, task_demand
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.metrics import LISTED, Metric
+from concwatch.monitor.metric import Metric
+from concwatch.monitor.metrics import LISTED
 from concwatch.monitor.settings import Settings
 from concwatch.protocol.units import format_count
 from concwatch.protocol.workloads import parse

@@ -8,16 +8,8 @@ from textual.content import Content
 
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by
-from concwatch.monitor.metrics import (
-    BY_NAME,
-    CAVEATS,
-    KEPT,
-    METRICS,
-    TRACED,
-    CostColumn,
-    LaneSnapshot,
-    Metric,
-)
+from concwatch.monitor.metric import CostColumn, Metric
+from concwatch.monitor.metrics import BY_NAME, CAVEATS, KEPT, METRICS, TRACED, LaneSnapshot
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import UNKNOWN, format_clock, format_count, format_short

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from textual.content import Content
 
 from concwatch.monitor.group_status import GROUP_METRICS, GroupStatus
-from concwatch.monitor.metrics import GroupColumn, Metric
+from concwatch.monitor.metric import GroupColumn, Metric
 from concwatch.monitor.ranking import MergedGroup
 from concwatch.monitor.waits import places_text, waiting_text
 from concwatch.protocol.text import short_place

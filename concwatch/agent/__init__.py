@@ -94,6 +94,10 @@ absent.
                    together
     ``gc``         seconds spent in garbage collection since the agent started
     ``cpu``        seconds of CPU time of the whole process
+    ``busy``       seconds in which tasks ran on the event loops of asyncio and uvloop, as far as that is
+                   known: estimated from some of their steps while there are many
+    ``looped``, ``covered``  the seconds of all loops over which ``busy`` is known, and those of them in which
+                   each step was timed. Absent without such a loop, and in asyncio's debug mode
     ``agent_cpu``  seconds of CPU time of the agent's own thread
     ``traced``, ``tracer``  bytes; as in `concwatch.protocol.wire`, while ``tracemalloc`` traces
     ``flags``, ``name``  as in ``ready``, when they have changed
@@ -125,6 +129,12 @@ one report there are at most 200.
         ``oldest``     seconds since the oldest live sampled task was created; absent without one. One task
                        per group and half a second is sampled, so that tasks that stay long are among them.
                        Those that ``since`` counts are older, their age is unknown
+        ``busy``       as in ``tick``, of the tasks of this group
+        ``durations``  list of pairs: seconds that a task took that has ended since the last report, from its
+                       first step to its end, and how many tasks it stands for. Some are timed, each chosen
+                       with the same probability; absent without one
+        ``timing``     list of pairs, at most 20: the ages of timed tasks that have not ended, and how many
+                       each stands for; absent without one
         ``starts``     list of strings, at most 5: lines that created tasks, ``"/app/crawl.py:41"``, the most
                        frequent first. They are read of the first 100 tasks of a group between two reports,
                        400 in all
@@ -201,10 +211,11 @@ counts and passes everything on; no task factory is set. For left-over tasks ``s
 ``run_forever``. A call of ``os._exit``, or of ``os.kill`` or ``signal.raise_signal`` with a signal that ends
 the process, is preceded by the last report, which takes at most 0.4 s. One thread reports; ``threading`` does
 not list it, and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms.
-``gc.callbacks`` gets an entry. trio gets two instruments, a running loop of asyncio or
-uvloop a timer that it calls each 30 ms. A number of ``sys.monitoring`` that no kind of tool
-uses (4 or 3) is taken for functions whose tasks are created by ``asyncio.Task(coro)``. The agent never raises
-into the program.
+A timed task gets a done callback, and its loop one callback; the steps of tasks are timed through an
+attribute ``call_soon`` of the loop, by a callback before and one after. ``gc.callbacks`` gets an entry. trio
+gets two instruments, a running loop of asyncio or uvloop a timer that it calls each 30 ms. A number of
+``sys.monitoring`` that no kind of tool uses (4 or 3) is taken for functions whose tasks are created by
+``asyncio.Task(coro)``. The agent never raises into the program.
 """
 
 TYPE_CHECKING = False

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from _weakref import ref
-from itertools import count
+from itertools import count, islice
 from sys import intern
 from time import monotonic
 
+from .durations import Durations, time_task
 from .names import FILE, printable
 from .wrappers import MAX_DEPTH, code_of, is_wrapper, running_code, stands_for, wrapped_by
 
@@ -43,6 +44,8 @@ MAX_NAMED_TASKS = 1_000
 
 DEFAULT_NAME = "Task-"
 """The beginning of the names that asyncio gives to tasks."""
+
+FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
@@ -151,6 +154,9 @@ class CountedGroup:
         self.clock_ahead = 0.0
         """Seconds by which the clock of trio was ahead of `monotonic` when a task was last sampled."""
         self.starts: Dict[str, int] = {}
+        self.durations = Durations()
+        self.busy = 0.0
+        """The seconds in which its tasks ran, estimated."""
         self.reported: object = None
         """The figures that were reported last."""
 
@@ -158,6 +164,12 @@ class CountedGroup:
     def identity(self) -> Tuple[str, str, int]:
         """The name, file and line of its function."""
         return self.name, self.file, self.line
+
+    def count_fast(self) -> Callable[[], int]:
+        """Return a function that counts a task; it raises StopIteration for the next one to be timed."""
+        if FREE_THREADED:  # an iterator that ends is no atomic one
+            return self.counter.__next__
+        return islice(self.counter, max(0, self.durations.due - self.counted())).__next__
 
     def counted(self) -> int:
         """Return how many tasks were counted at creation."""
@@ -268,6 +280,8 @@ class Counts:
         self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
         """Called with each left-over task and its group."""
         self._lines_due = LINES_PER_PERIOD
+        self.timed = 0
+        """Tasks that were timed since the last report."""
         self._numbers = count(1)
         self._wrappers: Set[int] = set()
         self._references: Dict[int, Any] = {}
@@ -284,6 +298,7 @@ class Counts:
         for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
             known.clear()
         self.lines.clear()
+        Durations.all_live = 0
         self._wrappers.clear()
         self.left_over, self.destroyed = count(), count()
         self._numbers = count(1)
@@ -417,8 +432,13 @@ class Counts:
             if made is not coro and made is not None and code_of(made) is not code_of(coro):
                 self._mark_wrapper(made)
             group = self.group_of(coro, task)
-            next(group.counter)
-            if group.key in self.fast:  # inside a wrapper: only the first task is sampled
+            number = next(group.counter)
+            if number >= group.durations.due:
+                self.timed += 1
+                time_task(group.durations, task, number, self.timed)
+                if group.key in self.fast:
+                    self.fast[group.key] = group.count_fast()
+            if group.key in self.fast:  # to be timed, or inside a wrapper: only the first task is sampled
                 return
             line = creating_line(3)
             if group.lines_due == LINES_PER_GROUP:
@@ -431,7 +451,7 @@ class Counts:
                 and group.name != OTHERS
                 and min(group.lines_due, self._lines_due) <= 0
             ):
-                self.fast[group.key] = group.counter.__next__
+                self.fast[group.key] = group.count_fast()
             self._add_line(group, task, line)
             if self.creation_observer is not None:
                 self.creation_observer(task, line)
@@ -508,10 +528,12 @@ class Counts:
 
     def sample_next(self, groups: List[CountedGroup]) -> None:
         """Sample the next tasks that are created in each group, and read their lines."""
-        self._lines_due = LINES_PER_PERIOD
+        self._lines_due, self.timed = LINES_PER_PERIOD, 0
         for group in groups:
             group.lines_due = LINES_PER_GROUP
             self.fast.pop(group.key, None)
+            if group.durations.gap > 1:
+                group.durations.begin_period(group.counted())
 
     def totals(self) -> Dict[str, int]:
         """Return how many tasks were left over, and destroyed while pending, since the agent started."""

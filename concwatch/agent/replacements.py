@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict
 
+    from .durations import Timing
+
 _CREATE_TASK = """
 def create_task(self, coro, {signature}):
     task = {creation}
@@ -87,11 +89,20 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
 class _Instrument:
     """Counts trio's tasks as they start and end; trio calls only the methods that are defined."""
 
+    def __init__(self) -> None:
+        self._timings: Dict[int, Timing] = {}
+        """By ``id`` of the task."""
+
     def task_spawned(self, task: Any) -> None:
         """Count the start of a task."""
         try:
             group = COUNTS.group_of(task.coro, task, "trio")
-            next(group.counter)
+            number, durations = next(group.counter), group.durations
+            if number >= durations.due:
+                COUNTS.timed += 1
+                timing = durations.choose(number, COUNTS.timed)
+                if durations.add(timing):
+                    self._timings[id(task)] = timing
             if group.lines_due == LINES_PER_GROUP:  # the first since the last report
                 group.lines_due -= 1
                 group.add_sample(task, "")
@@ -103,6 +114,9 @@ class _Instrument:
         """Count the end of a task."""
         try:
             next(COUNTS.group_of(task.coro, task, "trio").endings)
+            timing = self._timings.pop(id(task), None)
+            if timing is not None:
+                timing.ended()
         except Exception:  # the agent never raises into the program
             pass
 

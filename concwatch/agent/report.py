@@ -76,7 +76,8 @@ class ChangedGroups:
         names = FIGURES + LEFT + (OUTCOMES if outcomes else ())
         changed: List[Dict[str, Any]] = []
         for group in groups:
-            figures = {name: getattr(group, name) for name in names}
+            figures: Dict[str, float] = {name: getattr(group, name) for name in names}
+            figures["busy"] = round(group.busy, 4)
             if not group.reported and not any(figures.values()):  # a wrapper's, or counted but not found
                 continue
             if group.reported is None and not (figures["live"] or figures["ended"] or last):
@@ -104,7 +105,7 @@ def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:
     return ranked[:MAX_STARTS]
 
 
-def _group_fields(group: CountedGroup, figures: Dict[str, int]) -> Dict[str, Any]:
+def _group_fields(group: CountedGroup, figures: Dict[str, float]) -> Dict[str, Any]:
     fields: Dict[str, Any] = {
         "group": group.number,
         **{name: getattr(group, name) for name in ("name", "file", "line", "kind", "own")},
@@ -118,6 +119,11 @@ def _group_fields(group: CountedGroup, figures: Dict[str, int]) -> Dict[str, Any
     oldest = group.oldest()
     if oldest is not None:
         fields["oldest"] = round(monotonic() - oldest[1], 3)
+    durations = group.durations
+    if durations.unsent:
+        fields["durations"] = durations.take_unsent()
+    if durations.live:
+        fields["timing"] = durations.ages()
     fields["starts"] = [line for line, _ in _most(group.starts)]
     if group.left:
         fields["left_lines"] = [{"line": line, "tasks": tasks} for line, tasks in _most(group.left_lines)]

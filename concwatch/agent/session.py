@@ -6,6 +6,7 @@ from collections import deque
 from time import monotonic, thread_time
 
 from .blocks import BLOCKED_AFTER, Blocks
+from .busy import Busy
 from .connection import Lost
 from .counting import COUNTS
 from .figures import Figures
@@ -82,6 +83,7 @@ class AgentSession:
         """Reports of blocks that have not been sent yet."""
         self._blocks = Blocks(lambda: self._figures.collector.seconds, self._unsent.append, _after(options))
         self._figures, self._tracing = Figures(self._blocks.loops), Tracing()
+        self._busy = Busy()
         if "trace" in options:
             self._tracing.set(True)
         self._figures.collector.install()
@@ -207,6 +209,8 @@ class AgentSession:
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
         fields["agent_cpu"] = round(thread_time(), 6)
+        self._busy.step(now)
+        fields.update(self._busy.read())
         current = {"name": name(), "flags": self._flags()}
         fields.update({key: value for key, value in current.items() if self._reported[key] != value})
         self._reported = current
@@ -283,7 +287,8 @@ class AgentSession:
                 if monotonic() > deadline:
                     break
         self._send_blocks()
-        connection.send("tick", **tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes))
+        last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
+        connection.send("tick", **last, **self._busy.read())
         self._send_groups(monotonic(), last=True)
         connection.send("end")
         connection.flush()
@@ -291,6 +296,7 @@ class AgentSession:
     def close(self) -> None:
         """Remove all hooks and stop tracing."""
         HOOKS.remove()
+        self._busy.close()
         STARTS.remove()
         self._figures.collector.remove()
         self._blocks.stop()

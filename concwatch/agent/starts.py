@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from _weakref import ref
 
-from .counting import COUNTS
+from .counting import COUNTS, FREE_THREADED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ TOOLS = (4, 3)
 """Numbers of tools, for `sys.monitoring`, that no kind of tool is known to use."""
 
 NAME = "concwatch"
-
-FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _monitoring: Any = None if FREE_THREADED else getattr(sys, "monitoring", None)
 

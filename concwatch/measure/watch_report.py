@@ -97,6 +97,7 @@ def _group(group: Group, status: GroupStatus) -> dict[str, Any]:
         **{name: getattr(status, name) for name in ("name", "file", "line")},
         **_figures(GROUP_METRICS, status),
         "left_over_lines": [{"line": line.line or None, "tasks": line.tasks} for line in status.left_lines],
+        "busy_interval": _interval(status.busy, status.busy_half),
         "growth": structs.asdict(status.growth) if status.growth else None,
         "waits": [waits_json(place) for place in status.waits],
         "created_at": [place_json(place) for place in status.created_at],
@@ -105,6 +106,12 @@ def _group(group: Group, status: GroupStatus) -> dict[str, Any]:
         "at_least": list(status.at_least),
         "leak": status.leak,
     }
+
+
+def _interval(value: float | None, half: float | None) -> list[float] | None:
+    if value is None or half is None:
+        return None
+    return [round(max(0.0, value - half), 4), round(value + half, 4)]
 
 
 class WatchExpectation(MetricExpectation):

@@ -5,10 +5,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from concwatch.monitor.group_status import Function, GroupStatus
+from concwatch.monitor.group_status import QUANTILES, Function, GroupStatus
 from concwatch.monitor.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
+from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.rates import Trailing, rate_at
+from concwatch.monitor.student import T95, student_t
 from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
@@ -31,6 +33,12 @@ LIFETIMES = 4.0
 RATE_SECONDS = 5.0
 """Seconds over which tasks created and ended per second are averaged."""
 
+
+BATCH, LEAST_BATCHES = 1.0, 5
+"""Seconds of the loops' time that give one share, and the shares from which an interval is known."""
+
+STILL_LIVE = 0.25
+"""Share of the tasks above a quantile: with more live ones that are older already, it is a lower bound."""
 
 MISSED = ("created", "ended", "live_peak", "created_per_second", "ended_per_second")
 """The figures of a group to which tasks belong that only scans find."""
@@ -72,7 +80,10 @@ REPORTED = frozenset((*FACTS, *fields_from(GroupStatus, MetricSource.TICK)))
 """The figures of a group that are as the agent reports them."""
 
 COMPUTED = frozenset(
-    ("live_peak", "created_per_second", "ended_per_second", "mean_life", "oldest", "growth", "rss", "leak")
+    (
+        *("live_peak", "created_per_second", "ended_per_second", "mean_life", "oldest"),
+        *("growth", "rss", "leak", "busy", "busy_half", *QUANTILES, "timed"),
+    )
 )
 """Those that can be computed one by one."""
 
@@ -83,6 +94,46 @@ class AgentClock:
     def __init__(self) -> None:
         self.now = -math.inf
         """Its seconds in the last report."""
+        self.looped = self.covered = 0.0
+        """The seconds of its loops, and those in which each step of a task was timed."""
+
+
+class BusyMeter:
+    """The share of the time of event loops in which the tasks of a group ran."""
+
+    def __init__(self, clock: AgentClock) -> None:
+        self._clock = clock
+        self._busy = self._batch_busy = 0.0
+        self._began = clock.looped
+        self._count, self._mean, self._squares = 0, 0.0, 0.0
+
+    def add(self, busy: float) -> None:
+        """Record the seconds in which they have run so far."""
+        self._busy = busy
+        seconds = self._clock.looped - self._began
+        if seconds < BATCH:
+            return
+        share = (busy - self._batch_busy) / seconds
+        self._began, self._batch_busy = self._clock.looped, busy
+        self._count += 1
+        before = share - self._mean
+        self._mean += before / self._count
+        self._squares += before * (share - self._mean)
+
+    @property
+    def share(self) -> float | None:
+        """The share; None while that is not known."""
+        return None if self._count < LEAST_BATCHES else self._busy / self._clock.looped
+
+    @property
+    def half(self) -> float | None:
+        """Half of its 95 % interval, from how the seconds differ; None while that is not known."""
+        looped, count = self._clock.looped, self._count
+        if count < LEAST_BATCHES:
+            return None
+        # Nothing is uncertain of the time in which each step was timed.
+        estimated = max(0.0, 1 - self._clock.covered / looped)
+        return student_t(T95, count - 1) * math.sqrt(self._squares / (count - 1) / count * estimated)
 
 
 class Group:
@@ -114,12 +165,16 @@ class Group:
         self._withdrawn = False
         self.highest = 0
         """The most live tasks of all scans."""
+        self.durations = Histogram()
+        """How long its timed tasks took."""
+        self.timed = 0
+        """How many were timed to their end."""
         self.meter, self.retained_meter = GrowthMeter(), GrowthMeter(RETAINED_SPAN)
         """The growth of live tasks, and of done tasks that something still references."""
         self._memory = GroupMemory()
         self._recent: deque[tuple[float, int, int]] = deque()
         """Time, created and ended tasks of the reports within `RATE_SECONDS`, and of one before."""
-        self._clock = clock
+        self._clock, self._busy = clock, BusyMeter(clock)
         self._reported = time
         self._time = time
         self._began = time if began is None else began
@@ -141,11 +196,17 @@ class Group:
         recent.append((time, report.created, report.ended))
         while len(recent) > 1 and recent[1][0] <= time - RATE_SECONDS:
             recent.popleft()
+        self._busy.add(report.busy)
         self.meter.add(time, report.live, report.created)
         if rss is not None:
             self._memory.add(time, report.live, rss)
         if report.retained or (report.retained is not None and self.retained_meter.is_measuring):
             self.retained_meter.add(time, report.retained, 0)
+
+    def add_durations(self, report: GroupReport) -> None:
+        """Add the durations of a new report."""
+        self.durations.add_weighted(report.durations)
+        self.timed += len(report.durations)
 
     def figure(self, name: str) -> Any:
         """Return one field of its status, which takes ten times as long."""
@@ -172,6 +233,35 @@ class Group:
     def mean_life(self) -> float | None:
         """The mean life of its tasks, in seconds; at most the time for which it was observed."""
         return self._mean_life()[0]
+
+    @property
+    def busy(self) -> float | None:
+        """The share of its event loop's time in which its tasks ran."""
+        return self._busy.share
+
+    @property
+    def busy_half(self) -> float | None:
+        """Half of the 95 % interval of ``busy``."""
+        return self._busy.half
+
+    @property
+    def p50(self) -> float | None:
+        """The median of how long its tasks took, in seconds."""
+        return self.durations.quantile(0.5)
+
+    @property
+    def p99(self) -> float | None:
+        """The duration that 99 % of its tasks did not exceed."""
+        return self.durations.quantile(0.99)
+
+    def _may_be_longer(self, share: float) -> bool:
+        """Whether so many timed tasks are older already that a quantile of those that ended is too low."""
+        quantile = self.durations.quantile(share)
+        if quantile is None or not self.report.timing:
+            return False
+        aged = max(0.0, self._clock.now - self._reported)
+        older = sum(tasks for age, tasks in self.report.timing if age + aged > quantile)
+        return older > STILL_LIVE * (1 - share) * self.durations.count
 
     @property
     def oldest(self) -> float | None:
@@ -219,8 +309,17 @@ class Group:
             waits_known=self.waits is not None,
             created_at=self.waits.created if self.waits else (),
             awaited_by=self.waits.awaited_by if self.waits else (),
-            at_least=(("mean_life",) if longer else ()) + self._missed,
+            at_least=(("mean_life",) if longer else ()) + self._missed + self._longer,
+            busy=self.busy,
+            busy_half=self.busy_half,
+            p50=self.p50,
+            p99=self.p99,
+            timed=self.timed,
         )
+
+    @property
+    def _longer(self) -> tuple[str, ...]:
+        return tuple(name for name, share in QUANTILES.items() if self._may_be_longer(share))
 
     @property
     def _missed(self) -> tuple[str, ...]:

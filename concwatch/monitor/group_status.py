@@ -7,6 +7,7 @@ from typing import Annotated, Any, Protocol
 from msgspec import Struct, structs
 
 from concwatch.monitor.growth import Growth
+from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import (
     ALL,
     ANY,
@@ -26,9 +27,15 @@ from concwatch.monitor.metric import (
     PerSecond,
     rows_of,
 )
-from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS
+from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE
 from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 from concwatch.protocol.units import UNKNOWN, format_short
+
+QUANTILES = {"p50": 0.5, "p99": 0.99}
+"""The quantiles of durations, by name."""
+
+LEAST_SHOWN = 0.0005
+"""Half of the interval of a share, from which on it is shown."""
 
 Function = tuple[str, str, int]
 """The name, file and line of a function."""
@@ -45,6 +52,11 @@ class GroupFigures(Protocol):
     @property
     def status(self) -> "GroupStatus":
         """All figures."""
+        ...
+
+    @property
+    def durations(self) -> Histogram | None:
+        """How long its tasks took; None where only the quantiles are kept."""
         ...
 
     def figure(self, name: str) -> Any:
@@ -128,6 +140,29 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         "live at end", COUNT, "Live tasks when the process reported its exit; unknown if it did not.", DERIVED, SUM, AT_END, worse=UP, compared=True,
     )] = None
 
+    p50: Annotated[float | None, Metric(
+        "p50", SECONDS, "Half of the tasks that have ended took no longer, estimated from those that were timed.",
+        DERIVED, NONE, SAMPLED, worse=UP, compared=True, decimals=6, group_column=GroupColumn(4, 8, 6),
+    )] = None
+    p99: Annotated[float | None, Metric(
+        "p99", SECONDS, "99 % of the tasks that have ended took no longer, estimated from those that were timed.",
+        DERIVED, NONE, SAMPLED, worse=UP, compared=True, decimals=6, group_column=GroupColumn(4, 8, 4),
+    )] = None
+    timed: Annotated[int, Metric(
+        "timed", COUNT, "Tasks that were timed to their end, from which p50 and p99 are estimated.", DERIVED, SUM, AT_END,
+    )] = 0
+    busy: Annotated[float | None, Metric(
+        "busy", SHARE, "Share of the time of its event loop in which the tasks of a coroutine function ran, since the agent started.",
+        DERIVED, SUM, SAMPLED, worse=UP, compared=True, decimals=4, group_column=GroupColumn(3, 12, 2, text=lambda group: _busy_text(group)),
+    )] = None
+    busy_half: float | None = None
+    """Half of the 95 % interval of ``busy``."""
+
+    @property
+    def durations(self) -> None:
+        """Only the quantiles are kept."""
+        return None
+
     @property
     def function(self) -> Function:
         """The function of its tasks."""
@@ -141,6 +176,13 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     def figure(self, name: str) -> Any:
         """Return one field."""
         return getattr(self, name)
+
+
+def _busy_text(group: GroupFigures) -> str:
+    share, half = group.figure("busy"), group.figure("busy_half") or 0.0
+    if share is None:
+        return UNKNOWN
+    return f"{100 * share:.1f} %" + (f" ±{100 * half:.1f}" if half >= LEAST_SHOWN else "")
 
 
 def _per_minute(group: GroupFigures) -> float | None:

@@ -37,6 +37,29 @@ class Histogram:
         for share, (last, above) in self._last.items():
             self._last[share] = last, above + sum(map(last.__lt__, buckets))
 
+    def add_weighted(self, seconds: Iterable[tuple[float, int]]) -> None:
+        """Add durations with how many each stands for."""
+        for value, weight in seconds:
+            self._add(0 if value <= LEAST else int(math.log(value) * _LOG + _OFFSET), value, weight)
+
+    def _add(self, bucket: int, first: float, weight: int) -> None:
+        if bucket not in self._firsts:
+            insort(self._order, bucket)
+            self._firsts[bucket] = first
+        self._counts[bucket] += weight
+        self.count += weight
+        for share, (last, above) in self._last.items():
+            self._last[share] = last, above + weight * (bucket > last)
+
+    @classmethod
+    def merged(cls, histograms: "Iterable[Histogram]") -> "Histogram":
+        """Return one with the durations of several."""
+        found = cls()
+        for one in histograms:
+            for bucket, count in one._counts.items():
+                found._add(bucket, one._firsts[bucket], count)
+        return found
+
     def quantile(self, share: float) -> float | None:
         """Return the duration that a ``share`` of all does not exceed; None if there are none.
 

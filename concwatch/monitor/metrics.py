@@ -247,6 +247,10 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         "heap", BYTES, "Memory of live objects, as counted by the runtime itself.", TICK, SUM, EXACT, (), UP, 27,
         chart=MetricChart("runtime heap", text_position=6, short_title="heap"),
     )] = None
+    busy: Annotated[float | None, Metric(
+        "loop busy", SHARE, "Share of the time of its event loops in which a task of a watched process ran, in the last two seconds.",
+        DERIVED, MAX, SAMPLED, (), 0, 0, chart=MetricChart("loop busy", "share of the event loop's time in which tasks ran"), decimals=4, openmetrics="event_loop_busy",
+    )] = None
 
     @property
     def retained(self) -> int | None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec import structs
 
-from concwatch.monitor.group_status import Function, GroupFigures, GroupStatus
+from concwatch.monitor.group_status import QUANTILES, Function, GroupFigures, GroupStatus
 from concwatch.monitor.growth import Growth
+from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import Combine, combined_value, combines
 from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 
@@ -41,6 +42,21 @@ def _total_growth(groups: Groups, name: str) -> Growth | None:
     slope = sum(growth.per_minute for growth in growths)
     width = sum(((growth.high - growth.low) / 2) ** 2 for growth in growths) ** 0.5
     return Growth(slope, slope - width, slope + width)
+
+
+def _quantile(groups: Groups, name: str) -> float | None:
+    """Return a quantile of the durations of all; unknown if they are not kept."""
+    histograms = [group.durations for group in groups]
+    if None not in histograms:
+        return Histogram.merged(one for one in histograms if one is not None).quantile(QUANTILES[name])
+    known: Sequence[float] = _known(groups, name)
+    return known[0] if len(known) == 1 else None
+
+
+def _half(groups: Groups, name: str) -> float | None:
+    """Return half of the interval of the sum of independent shares, whose errors add up in quadrature."""
+    known: Sequence[float] = _known(groups, name)
+    return sum(half**2 for half in known) ** 0.5 if known else None
 
 
 def _lines(groups: Groups, name: str) -> tuple[LineCount, ...]:
@@ -91,6 +107,8 @@ COMBINED: Mapping[str, Callable[[Groups, str], Any]] = {
     **{name: _by_row(combine) for name, combine in combines(GroupStatus).items()},
     "left_lines": _lines,
     "growth": _total_growth,
+    **dict.fromkeys(QUANTILES, _quantile),
+    "busy_half": _half,
     "waits": _waits,
     "created_at": _places,
     "awaited_by": _places,
@@ -115,6 +133,12 @@ class MergedGroup:
         self._rest = rest
 
     @property
+    def durations(self) -> Histogram | None:
+        """How long the tasks of all took; None where only the quantiles are kept."""
+        kept = [one for group in self.groups if (one := group.durations) is not None]
+        return Histogram.merged(kept) if len(kept) == len(self.groups) else None
+
+    @property
     def function(self) -> Function:
         """The function of its tasks; for several only a text in place of its name."""
         return (f"{self._rest} {REST}", "", 0) if self._rest else self.groups[0].function
@@ -132,6 +156,7 @@ class MergedGroup:
         changed: dict[str, Any] = dict.fromkeys(self.unknown)
         if len(found) > 1:
             changed = {name: combine(found, name) for name, combine in COMBINED.items()} | changed
+            changed |= {name: self.figure(name) for name in QUANTILES}
         if self._rest:
             name, file, line = self.function
             changed |= {"name": name, "file": file, "line": line, "leak": False, "own": False}

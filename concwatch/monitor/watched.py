@@ -48,6 +48,9 @@ LOST_TIMEOUT = 2.0
 ANSWER_TIME = 2.0
 """Seconds after which an agent is not expected to answer where the tasks of a group wait."""
 
+BUSY_SECONDS = 2.0
+"""Seconds over which the share of the loops' time is averaged in which tasks run."""
+
 MAX_LEAKS = 20
 """Groups per process whose leak is logged."""
 
@@ -108,6 +111,7 @@ class WatchedProcess:
         )
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
+        self._busy = Trailing(BUSY_SECONDS)
         self._tick_at = self._reading_due = now
         self._clock = AgentClock()
         self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
@@ -252,6 +256,8 @@ class WatchedProcess:
         # Groups that have not changed are not reported again: their rates and their growth go on to today.
         if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
             self._update_groups(tick.scan_time)
+        self._clock.looped, self._clock.covered = tick.looped or 0.0, tick.covered or 0.0
+        self._busy.add(tick.looped or 0.0, tick.busy or 0.0)
         self.resources.update(tick)
         if tick.queued is not None:
             self.queued_peak = max(self.queued_peak or 0, tick.queued)
@@ -275,6 +281,8 @@ class WatchedProcess:
             if number not in self.groups:
                 began = self.ready.started if self.ready else None
                 self.groups[number] = Group(report, time, self._clock, began)
+        for number, report in reports.items():
+            self.groups[number].add_durations(report)
         for number, group in self.groups.items():
             group.update(reports.get(number, group.report), time, rss)
             text = group.left_text()
@@ -316,6 +324,7 @@ class WatchedProcess:
         if tick is not None:
             reported = copied(MetricSource.TICK, tick) | {
                 "lag": tick.lag,
+                "busy": None if not tick.looped else finite_rate(self._busy),
                 "created_per_second": finite_rate(self._created),
                 "completed_per_second": finite_rate(self._ended),
                 "completed": tick.ended if tick.completed is None else tick.completed,

@@ -101,6 +101,12 @@ class AgentTick(Struct, tag="tick", frozen=True):
     gc: Seconds | None = None
     cpu: Seconds | None = None
     agent_cpu: Seconds | None = None
+    busy: Seconds | None = None
+    """The seconds in which tasks ran on the event loops."""
+    looped: Seconds | None = None
+    """The seconds of all loops over which ``busy`` is known."""
+    covered: Seconds | None = None
+    """Those of them in which each step of a task was timed."""
     traced: Count | None = None
     tracer: Count | None = None
     flags: TextList = ()
@@ -136,6 +142,12 @@ class GroupReport(Struct, frozen=True):
     task_seconds: Clock | None = None
     direct: Count = 0
     oldest: Seconds | None = None
+    busy: Seconds = 0.0
+    """The seconds in which its tasks ran."""
+    durations: tuple[tuple[Seconds, Count], ...] = ()
+    """Of timed tasks that have ended since the last report: seconds, and how many tasks each stands for."""
+    timing: tuple[tuple[Seconds, Count], ...] = ()
+    """Of timed tasks that have not ended: their ages, and how many tasks each stands for."""
     starts: TextList = ()
     left_over: Count | None = None
     destroyed: Count | None = None

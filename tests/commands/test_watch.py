@@ -117,7 +117,8 @@ def test_seconds_terminates_the_program_and_the_report_has_where_its_tasks_wait(
     report = json.loads(done.stdout)
     assert (done.returncode, report["exit"]) == (143, 143)
     groups = {group["name"]: group for group in report["processes"][0]["groups"]}
-    assert groups["tick"]["waits"] == [{"where": f"{program}:5", "tasks": 20}]
+    (place,) = groups["tick"]["waits"]
+    assert (place["where"], place["tasks"], place["on"]) == (f"{program}:5", 20, "sleep")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a child with its parent")

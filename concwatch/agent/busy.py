@@ -1,0 +1,175 @@
+"""For how long tasks keep their event loop running, by function: all steps of tasks are timed, or some.
+
+For a while, a loop calls the agent whenever it is asked to run a step of a task, by an attribute of the loop
+itself that hides its method ``call_soon``. The agent has it run one callback before the step and one after.
+A look from another thread would be wrong: it gets the interpreter's lock when the loop lets it go, and sees
+the loop wait, or a task that sends something, but hardly ever a task that only computes.
+
+All steps are timed while there are few. With many, those of short times at random are, each standing for all
+until the next such time.
+"""
+
+from __future__ import annotations
+
+from time import monotonic, perf_counter
+
+from .counting import COUNTS
+from .durations import RANDOM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict
+
+    from .counting import CountedGroup
+
+STEPS_PER_SECOND = 1_000
+"""Steps that are timed on average; each takes about a microsecond more."""
+
+MAX_TOKENS = 10_000
+"""Steps that may be timed at once after a quiet time."""
+
+INTERVAL, SETTLED = 0.5, 0.006
+"""Seconds from one short time to the next, on average; and from when the agent runs until one begins.
+
+The agent runs when the loop lets the lock go. When the time begins must not depend on that: a loop gives the
+lock to another thread after 5 ms at most.
+"""
+
+WINDOW, SHORTEST = 0.1, 0.005
+"""The first length of a short time, and the least, in seconds."""
+
+
+class LoopMeter:
+    """Times the steps of the tasks of one loop.
+
+    Args:
+        loop: the loop, which runs.
+        now: the current time.
+    """
+
+    def __init__(self, loop: Any, now: float) -> None:
+        self.covered = self.elapsed = 0.0
+        """The seconds in which all steps were timed, and all seconds."""
+        self.busy = 0.0
+        """The seconds in which tasks ran."""
+        self._call_soon: Callable[..., Any] = loop.call_soon
+        self._variables: Dict[str, Any] = loop.__dict__
+        self._tokens = float(MAX_TOKENS)
+        self._all = True
+        self._window = WINDOW
+        self._since = self._opens = self._updated = now
+        self._closes = float("inf")
+        self._weight = 1.0
+        self._steps = 0
+        self._began = 0.0
+        self._open()
+
+    def _open(self) -> None:
+        self._variables["call_soon"] = self._called
+
+    def close(self) -> None:
+        """Let the loop do what it does by itself."""
+        self._variables.pop("call_soon", None)
+
+    def _called(self, callback: Any, *args: Any, **kw: Any) -> Any:
+        """Do what ``call_soon`` of the loop does, and time the callback if it is a step of a task."""
+        group = None
+        try:
+            task: Any = getattr(callback, "__self__", None)
+            now = monotonic()
+            if now >= self._closes:
+                self.close()
+            elif now >= self._opens and hasattr(type(task), "get_coro"):
+                coro = task.get_coro()
+                group = COUNTS.groups.get(id(coro.cr_code)) or COUNTS.group_of(coro, task)
+        except Exception:  # a task of another kind, or a wrapper that ends just now
+            pass
+        if group is None:
+            return self._call_soon(callback, *args, **kw)
+        self._steps += 1
+        self._tokens -= 1
+        if self._tokens <= 0 and self._all:
+            self._all = False
+            self._opens = self._closes = self._since = now
+        self._call_soon(self._begin, **kw)
+        handle = self._call_soon(callback, *args, **kw)
+        self._call_soon(self._end, group, self._weight, **kw)
+        return handle
+
+    def _begin(self) -> None:
+        self._began = perf_counter()
+
+    def _end(self, group: CountedGroup, weight: float) -> None:
+        seconds = weight * (perf_counter() - self._began)
+        group.busy += seconds
+        self.busy += seconds
+
+    def step(self, now: float) -> None:
+        """Decide whether steps are timed until the next call, some tenths of a second later."""
+        self._tokens = min(MAX_TOKENS, self._tokens + STEPS_PER_SECOND * (now - self._updated))
+        self.elapsed += now - self._updated
+        if self._all:
+            self.covered += now - self._updated
+        self._updated = now
+        if self._all or now < self._closes:
+            return
+        if self._closes > self._opens:  # a short time has ended
+            seconds = self._closes - self._opens
+            self.covered += seconds
+            rate = self._steps / seconds
+            if rate < STEPS_PER_SECOND / 2:
+                self._all, self._weight, self._closes = True, 1.0, float("inf")
+                self._since = self._opens = now
+                self._open()
+                return
+            self._window = max(SHORTEST, min(WINDOW, INTERVAL * STEPS_PER_SECOND / rate))
+            self._closes = self._opens  # until the next begins
+        if now >= self._since + INTERVAL * (0.5 + RANDOM.next()):
+            self._opens = now + SETTLED * (1 + RANDOM.next())
+            self._closes = self._opens + self._window
+            # It stands for the time since the one before.
+            self._weight = max(1.0, (now - self._since) / self._window)
+            self._since, self._steps = now, 0
+            self._open()
+
+
+class Busy:
+    """The meters of all running loops of this process."""
+
+    def __init__(self) -> None:
+        self._meters: Dict[int, LoopMeter] = {}
+        self._ended = [0.0, 0.0, 0.0]
+
+    def step(self, now: float) -> None:
+        """Look for loops, and decide for each whether steps are timed."""
+        running = {id(loop): loop for loop in COUNTS.open_loops() if loop.is_running()}
+        for key in set(self._meters) - set(running):
+            self._remove(key)
+        for key, loop in running.items():
+            meter = self._meters.get(key)
+            if meter is not None:
+                meter.step(now)
+            elif hasattr(loop, "__dict__") and "call_soon" not in loop.__dict__ and not loop.get_debug():
+                self._meters[key] = LoopMeter(loop, now)
+
+    def _remove(self, key: int) -> None:
+        meter = self._meters.pop(key)
+        meter.close()
+        for number, seconds in enumerate((meter.busy, meter.elapsed, meter.covered)):
+            self._ended[number] += seconds
+
+    def read(self) -> Dict[str, float]:
+        """Return the fields of a tick: empty if no loop was seen."""
+        meters = list(self._meters.values())
+        busy, elapsed, covered = self._ended
+        busy += sum([meter.busy for meter in meters])
+        elapsed += sum([meter.elapsed for meter in meters])
+        covered += sum([meter.covered for meter in meters])
+        if not elapsed:
+            return {}
+        return {"busy": round(busy, 6), "looped": round(elapsed, 6), "covered": round(covered, 6)}
+
+    def close(self) -> None:
+        """Let all loops do what they do by themselves."""
+        for key in list(self._meters):
+            self._remove(key)

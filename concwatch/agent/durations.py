@@ -1,0 +1,163 @@
+"""How long tasks take: of each function some, chosen at random, are timed from their first step to their end.
+
+A timed task gets a callback for its end, and its loop one for its first step: some microseconds, of at most
+about 400 tasks a second. The others pay nothing for it.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from math import log1p
+from time import monotonic, perf_counter_ns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Tuple
+
+    Weighted = Tuple[float, int]
+    """Seconds, and how many tasks they stand for."""
+
+QUOTA, TOTAL_QUOTA = 120, 200
+"""Tasks that are timed between two reports before fewer are: of one function, and of all."""
+
+MAX_TIMED, MAX_ALL_TIMED = 500, 3_000
+"""Live timed tasks: of one function, and of all, which take about a megabyte."""
+
+MAX_UNSENT = 1_000
+"""Durations of a function that are kept for the next report."""
+
+MAX_AGES = 20
+"""Ages of timed tasks in a report."""
+
+_MASK = (1 << 64) - 1
+
+
+class _Random:
+    """Random numbers (xorshift64*): the program's own generator stays untouched."""
+
+    def __init__(self, seed: int) -> None:
+        self._state = (seed & _MASK) or 1
+
+    def next(self) -> float:
+        """Return a number from 0 to less than 1."""
+        state = self._state
+        state ^= state >> 12
+        state ^= (state << 25) & _MASK
+        state ^= state >> 27
+        self._state = state
+        return ((state * 2685821657736338717) & _MASK) / 18446744073709551616
+
+
+RANDOM = _Random(perf_counter_ns() * 2654435761)
+"""Random numbers of the agent."""
+
+_stepped: Dict[int, float] = {}
+"""By thread: when the first step of a timed task ended last."""
+
+
+class Timing:
+    """A task that is timed.
+
+    Args:
+        durations: those of its function.
+        weight: how many tasks it stands for.
+    """
+
+    __slots__ = ("began", "durations", "weight")
+
+    def __init__(self, durations: Durations, weight: int) -> None:
+        self.durations, self.weight, self.began = durations, weight, monotonic()
+
+    def started(self) -> None:
+        """Handle that its first step has just ended, in the thread of its loop."""
+        # A task that was created in a burst waits for its turn: it starts when the one before has stepped.
+        thread = get_ident()
+        self.began = max(self.began, _stepped.get(thread, 0.0))
+        _stepped[thread] = monotonic()
+
+    def ended(self, task: object = None) -> None:
+        """Handle its end."""
+        durations = self.durations
+        if durations.live.pop(id(self), None) is None:
+            return
+        Durations.all_live -= 1
+        if len(durations.unsent) < MAX_UNSENT:
+            durations.unsent.append((monotonic() - self.began, self.weight))
+
+
+class Durations:
+    """Chooses which tasks of a function are timed, by their number, and keeps how long they took."""
+
+    all_live = 0
+    """The live timed tasks of all functions."""
+
+    def __init__(self) -> None:
+        self.due = 0
+        """The number of the next task to be timed."""
+        self.gap = 1
+        """One in so many is timed."""
+        self.live: Dict[int, Timing] = {}
+        """By ``id``: the timed tasks that have not ended."""
+        self.unsent: List[Weighted] = []
+        self._weight = 1
+        self._timed = 0
+
+    def choose(self, number: int, all_timed: int) -> Timing:
+        """Return the timing for the task of this number, and choose the next.
+
+        Args:
+            number: the number of the task.
+            all_timed: how many tasks of all functions were timed since the last report.
+        """
+        timing = Timing(self, self._weight)
+        self._timed += 1
+        if self._timed > QUOTA or all_timed > TOTAL_QUOTA:
+            self.gap *= 2
+            self._timed = 0
+        self._draw(number)
+        return timing
+
+    def add(self, timing: Timing) -> bool:
+        """Keep a timing until its task ends; return False if too many are kept."""
+        if len(self.live) >= MAX_TIMED or Durations.all_live >= MAX_ALL_TIMED:
+            return False
+        Durations.all_live += 1
+        self.live[id(timing)] = timing
+        return True
+
+    def begin_period(self, counted: int) -> None:
+        """Time more tasks again if few were timed; ``counted`` is how many there have been so far."""
+        if self.gap > 1 and self._timed < QUOTA // 3:
+            self.gap //= 2
+            self._draw(counted - 1)
+        self._timed = 0
+
+    def _draw(self, number: int) -> None:
+        """Choose the next one after ``number``, each with the same probability."""
+        self._weight = self.gap
+        waits = int(log1p(-RANDOM.next()) / log1p(-1 / self.gap)) if self.gap > 1 else 0
+        self.due = number + 1 + waits
+
+    def take_unsent(self) -> List[List[float]]:
+        """Return the durations since the last call: seconds, and how many tasks each stands for."""
+        found, self.unsent = self.unsent, []
+        return [[round(seconds, 6), weight] for seconds, weight in found]
+
+    def ages(self) -> List[List[float]]:
+        """Return at most `MAX_AGES` ages of timed tasks that have not ended, and how many each stands for."""
+        now = monotonic()
+        ages = sorted([(now - timing.began, timing.weight) for timing in list(self.live.values())])
+        size = -(-len(ages) // MAX_AGES) or 1
+        parts = [ages[first : first + size] for first in range(0, len(ages), size)]
+        return [[round(part[0][0], 3), sum([weight for _, weight in part])] for part in parts]
+
+
+def time_task(durations: Durations, task: Any, number: int, all_timed: int) -> None:
+    """Time a task of asyncio, unless too many are timed already, or it has ended."""
+    timing = durations.choose(number, all_timed)
+    if task.done() or not durations.add(timing):
+        return
+    loop = task.get_loop()
+    task.add_done_callback(timing.ended)
+    if not loop.get_debug():  # which records where each callback comes from
+        loop.call_soon(timing.started)

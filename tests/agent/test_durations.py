@@ -1,0 +1,176 @@
+"""How long tasks take and keep their loop busy, compared with the programs' own record."""
+
+import json
+
+import pytest
+
+from concwatch.agent.busy import LoopMeter
+from concwatch.agent.durations import MAX_AGES, QUOTA, Durations
+from concwatch.monitor.histogram import Histogram
+from tests.agent_driver import Monitor, finish, oldest_and_newest
+
+
+@pytest.fixture
+def monitor():
+    with Monitor() as monitor:
+        yield monitor
+
+
+def test_more_tasks_are_timed_as_one_in_so_many_and_each_stands_for_these():
+    durations, timed, weight = Durations(), 0, 0
+    for period in range(200):
+        for number in range(2_000 * period, 2_000 * (period + 1)):
+            if number >= durations.due:
+                timed, weight = timed + 1, weight + durations.choose(number, 0).weight
+        durations.begin_period(2_000 * (period + 1))
+    assert timed < 200 * 2 * QUOTA
+    assert 0.95 < weight / (200 * 2_000) < 1.05
+
+
+def test_each_task_is_timed_while_there_are_few_and_again_after_many():
+    durations = Durations()
+    for number in range(100_000):
+        if number >= durations.due:
+            durations.choose(number, 0)
+    assert durations.gap > 100
+    for _ in range(20):
+        durations.begin_period(100_000)
+    assert (durations.gap, durations.due) == (1, 100_000)
+
+
+def test_ages_of_timed_tasks_are_few():
+    durations = Durations()
+    for number in range(100):
+        assert durations.add(durations.choose(number, 0))
+    ages = durations.ages()
+    assert len(ages) <= MAX_AGES
+    assert sum(tasks for _, tasks in ages) == 100
+
+
+def test_weighted_histograms_have_the_quantiles_of_all():
+    one, other, whole = Histogram(), Histogram(), Histogram()
+    one.add_weighted([(0.1, 3), (0.5, 1)])
+    other.add_weighted([(0.2, 2)])
+    whole.add([0.1, 0.1, 0.1, 0.2, 0.2, 0.5])
+    assert one.quantile(0.5) == 0.1
+    one.add_weighted([(0.9, 10)])
+    assert one.quantile(0.5) == 0.9
+    merged = Histogram.merged([other, whole])
+    assert (merged.count, merged.quantile(0.5), merged.quantile(0.99)) == (8, 0.2, 0.5)
+
+
+class FakeLoop:
+    """Runs what ``call_soon`` is given when it is told to."""
+
+    def __init__(self):
+        self.ready = []
+
+    def call_soon(self, callback, *args, **kw):
+        self.ready.append((callback, args))
+
+    def run(self):
+        ready, self.ready = self.ready, []
+        for callback, args in ready:
+            callback(*args)
+        return [callback for callback, _ in ready]
+
+
+def test_a_meter_passes_on_what_is_no_step_of_a_task_and_leaves_nothing_behind():
+    loop = FakeLoop()
+    meter = LoopMeter(loop, 0.0)
+    loop.call_soon(print.__call__)
+    loop.call_soon(len, "four")
+    assert loop.run() == [print.__call__, len]
+    assert meter.busy == 0
+    meter.close()
+    assert set(vars(loop)) == {"ready"}
+
+
+PROGRAM = """
+import asyncio, json, sys, time
+own = {}
+def spin(name, seconds):
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds: pass
+    own[name] = own.get(name, 0) + time.perf_counter() - began
+async def computes():
+    spin("computes", 0.004)
+    await asyncio.sleep(0.05)
+    spin("computes", 0.001)
+async def short(): spin("short", 0.0005)
+async def sleeps(): await asyncio.sleep(0.05)
+async def main():
+    began = time.perf_counter()
+    for _ in range(100):
+        await asyncio.gather(computes(), short(), sleeps(), sleeps())
+    seconds = time.perf_counter() - began
+    print(json.dumps({"seconds": seconds, **own}), flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+if "uvloop" in sys.argv:
+    import uvloop
+    uvloop.run(main())
+else:
+    asyncio.run(main())
+"""
+
+
+def check(process, own):
+    """Compare the agent's figures with the program's own, which includes what the agent itself does."""
+    for name, created in (("computes", 100), ("short", 100), ("sleeps", 200)):
+        process.group(name, created=created, live=0)
+    tick = process.tick(lambda tick: tick["scan_created"] == tick["created"])
+    reports = [group for report in process.all("groups") for group in report["groups"]]
+    for name in ("computes", "short"):
+        busy = max(report["busy"] for report in reports if report["name"] == name)
+        assert (
+            0.95 * own[name] - 0.02 < busy < 1.2 * own[name] + 0.2
+        )  # on a busy machine, steps are interrupted
+    assert tick["covered"] > 0.9 * tick["looped"] - 0.2
+    timed = [each for report in reports if report["name"] == "sleeps" for each in report.get("durations", ())]
+    assert sum(weight for _, weight in timed) > 150
+    assert all(seconds >= 0.045 for seconds, _ in timed)
+
+
+@pytest.mark.real
+@oldest_and_newest
+def test_durations_and_the_time_of_the_loop_are_those_of_the_program(monitor, python):
+    program = monitor.start(PROGRAM, python=python)
+    own = json.loads(program.stdout.readline())
+    check(monitor.process(), own)
+    finish(program)
+
+
+@pytest.mark.real
+def test_durations_and_the_time_of_the_loop_on_uvloop(monitor):
+    program = monitor.start(PROGRAM, "uvloop")
+    own = json.loads(program.stdout.readline())
+    check(monitor.process(), own)
+    finish(program)
+
+
+TRIO = """
+import sys, trio
+async def sleeps(): await trio.sleep(0.05)
+async def main():
+    for _ in range(20):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5): nursery.start_soon(sleeps)
+    await trio.to_thread.run_sync(sys.stdin.read)
+trio.run(main)
+"""
+
+
+@pytest.mark.real
+def test_durations_of_trio(monitor):
+    pytest.importorskip("trio")
+    program = monitor.start(TRIO)
+    process = monitor.process()
+    process.group("sleeps", created=100, live=0)
+    finish(program)
+    process.wait("end")
+    groups = [group for report in process.all("groups") for group in report["groups"]]
+    timed = [
+        each for group in groups if group["name"].endswith("sleeps") for each in group.get("durations", ())
+    ]
+    assert sum(weight for _, weight in timed) == 100
+    assert all(seconds >= 0.045 for seconds, _ in timed)

@@ -39,7 +39,10 @@ Totals = defaultdict[Function, float]
 
 EXPORTED = tuple(row for row in GROUP_METRICS if row.openmetrics)
 COUNTERS = tuple(row for row in EXPORTED if row.known is Known.AT_END)
-"""The metrics of a function, and those that are totals."""
+GAUGES = tuple(row for row in EXPORTED if row.known is not Known.AT_END)
+"""The metrics of a function: those that are totals, and the others."""
+
+NOTHING = (0,) * len(COUNTERS)
 
 
 class FunctionTotals:
@@ -56,12 +59,14 @@ class FunctionTotals:
 
     def update(self, lanes: Iterable[LaneSnapshot]) -> None:
         """Add what has been counted since the last update, and sum up what is live."""
-        self.values |= {row.name: Totals(float) for row in EXPORTED if row not in COUNTERS}
+        gauges = [Totals(float) for _ in GAUGES]
+        self.values |= {row.name: sums for row, sums in zip(GAUGES, gauges, strict=True)}
+        counters = [self.values[row.name] for row in COUNTERS]
         last: dict[tuple[int, float, int], tuple[float, ...]] = {}
         ended = set()
         for lane in lanes:
-            process = lane.status.pid or 0, lane.status.born
-            if not lane.on:
+            process, running = (lane.status.pid or 0, lane.status.born), lane.on
+            if not running:
                 ended.add(process)
                 if process in self._ended:
                     continue
@@ -69,13 +74,14 @@ class FunctionTotals:
                 name, file, line = group.function
                 function = self._label((name, file, str(line)))
                 key = (*process, group.figure("group"))
-                last[key] = tuple(row.value(group) or 0 for row in COUNTERS)
-                before = self._last.get(key, (0,) * len(COUNTERS))
-                for row, now, then in zip(COUNTERS, last[key], before, strict=True):
-                    self.values[row.name][function] += max(0, now - then)
-                for row in EXPORTED:
-                    if row not in COUNTERS:
-                        self.values[row.name][function] += (row.value(group) or 0) if lane.on else 0
+                last[key] = counts = tuple([row.value(group) or 0 for row in COUNTERS])
+                before = self._last.get(key, NOTHING)
+                if counts != before:
+                    for sums, now, then in zip(counters, counts, before, strict=True):
+                        sums[function] += max(0, now - then)
+                if running:
+                    for row, sums in zip(GAUGES, gauges, strict=True):
+                        sums[function] += row.value(group) or 0
         self._last, self._ended = last, ended
 
     def _label(self, function: Function) -> Function:

@@ -59,11 +59,16 @@ class JsonEvents:
         return json.dumps({"time": moment, **fields}) + "\n"
 
 
+RECOVERY = 10.0
+"""Seconds without a line left out after which a file counts as one that can be written again."""
+
+
 class EventFile:
     """Writes the events of a watched program to a file as they happen, one JSON object a line.
 
     A line that cannot be written, such as on a full disk, is left out whole. One event says so, and another
-    one how many were left out once there is room again.
+    one how many were left out, once none has been for `RECOVERY` seconds: a short line may still have room
+    where a long one has not.
     """
 
     def __init__(self, file: str, sample_interval: float | None = None) -> None:
@@ -86,6 +91,8 @@ class EventFile:
         self._interval = sample_interval
         self._sample_due = math.inf
         self._left_out = 0
+        self._failed = 0.0
+        """When a line was last left out."""
         self._watching: Watching | None = None
 
     def observe(self, watching: Watching) -> None:
@@ -100,6 +107,10 @@ class EventFile:
         """Write what is new."""
         for _, line in self._lines.events():
             self._write(line)
+        if self._left_out and snapshot.time >= self._failed + RECOVERY:
+            left_out, self._left_out = self._left_out, 0
+            lines = "1 line was" if left_out == 1 else f"{left_out} lines were"
+            self._log(f"can be written again; {lines} left out")
         if self._interval is not None and snapshot.time >= self._sample_due:
             self._sample_due = snapshot.time + self._interval
             for line in self._lines.samples(snapshot):
@@ -114,13 +125,11 @@ class EventFile:
                     os.ftruncate(self._descriptor, before)
                 raise OSError(0, "no room")
         except OSError as error:
+            assert self._watching is not None
+            self._failed = self._watching.clock()
             self._left_out += 1
             if self._left_out == 1:
                 self._log(f"{error.strerror}: lines are left out until there is room")
-            return
-        if self._left_out:
-            left_out, self._left_out = self._left_out, 0
-            self._log(f"can be written again; {left_out} lines were left out")
 
     def _log(self, text: str) -> None:
         assert self._watching is not None

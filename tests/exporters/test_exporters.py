@@ -1,7 +1,9 @@
 """What a program that is left watched tells others: events as JSON lines, a command for each, OpenMetrics."""
 
 import contextlib
+import errno
 import json
+import os
 import shutil
 import signal
 import socket
@@ -14,7 +16,7 @@ import urllib.request
 import pytest
 
 from concwatch.exporters.event_command import MOST_WAITING, EventCommand
-from concwatch.exporters.event_lines import EventFile
+from concwatch.exporters.event_lines import RECOVERY, EventFile
 from concwatch.exporters.openmetrics import MOST_FUNCTIONS, MetricsServer
 from concwatch.monitor.events import EventLog
 from concwatch.protocol.agent_messages import AgentEnd, AgentTick
@@ -79,6 +81,29 @@ def test_a_full_disk_is_one_event_and_the_watching_goes_on(bench):
     log.close()
     (text,) = [event.text for event in bench.watching.events.since(0) if event.kind == "export"]
     assert text == "--log /dev/full: No space left on device: lines are left out until there is room"
+
+
+def test_a_disk_with_room_for_short_lines_only_is_reported_once_and_once_there_is_room(
+    bench, tmp_path, monkeypatch
+):
+    def write(descriptor, data, original=os.write):
+        if b"long" in data:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return original(descriptor, data)
+
+    monkeypatch.setattr("concwatch.exporters.event_lines.os.write", write)
+    log = EventFile(str(tmp_path / "events"))
+    log.observe(bench.watching)
+    for text in ("short", "long", "short", "long"):
+        bench.watching.log("", text)
+        bench.advance()
+    bench.advance(RECOVERY + 1)
+    log.close()
+    assert [event.text.partition(": ")[2] for event in bench.watching.events.since(0) if event.kind] == [
+        "No space left on device: lines are left out until there is room",
+        "can be written again; 2 lines were left out",
+    ]
+    assert [line["text"] for line in lines_of(tmp_path / "events")].count("short") == 2
 
 
 @pytest.mark.real

@@ -52,6 +52,9 @@ WAITING_CPU = 0.2
 WANTS_CPU = 0.8
 """The share of the time above which a thread that runs, or waits for a processor, does nothing else."""
 
+MOST = 0.8
+"""The share of a delay that a task takes at least which was the only one."""
+
 HOLDER_CPU = 0.8
 """The share of the CPU time of a process that a thread uses at least which holds the interpreter's lock."""
 
@@ -215,12 +218,16 @@ class Blocks:
         seconds = delay.ended - delay.began
         cpu, waited, _ = (run.used() if run is not None else None) or (0.0, 0.0, 0)
         lost = max(waited, self._late_within(delay.began, delay.ended)[1])
-        if lost > seconds / 2 and seconds - lost < self.after:
-            return "stopped"
-        # A thread that has run, or waited for a processor, ever since it was first seen was never blocked by
-        # anything else before: then it is its CPU time that counts.
+        # A thread that has run, or waited for a processor, ever since it was first seen has done nothing else
+        # before: then it is its CPU time that counts.
         runs = run is not None and cpu + waited > WANTS_CPU * (run.ended - run.samples[0].time)
-        return "stopped" if runs and waited > cpu and delay.used < self.after else "code"
+        starved = runs and waited > cpu and delay.used < self.after
+        if not (starved or (lost > seconds / 2 and seconds - lost < self.after)):
+            return "code"
+        # It is one, too, if the same task, or code that held the lock, got half of the CPU time of a block.
+        same = run is not None and (len(run.samples) > 1 or run.samples[0].late > seconds / 2)
+        alone = run is not None and same and run.seconds > MOST * seconds
+        return "code" if alone and delay.used >= self.after / 2 else "stopped"
 
     def _late_within(self, began: float, end: float) -> Tuple[float, float]:
         """Return the seconds that this thread was late between two times, and those without CPU time."""

@@ -113,8 +113,10 @@ class Heartbeat:
         return 0.0 if self.waiting else now - self.due
 
     def delay(self, now: float) -> Delay:
-        """Return the delay that goes on; the loop's thread may have used all the time."""
-        return Delay(self.began, now, self.collecting() - self._collected, now - self.began, 0.0)
+        """Return the delay that goes on."""
+        usage = self.usage()
+        used = now - self.began if usage is None else usage[0] - self._used
+        return Delay(self.began, now, self.collecting() - self._collected, used, 0.0)
 
     def task(self) -> int:
         """Return a number that is another one for each task that runs; 0 if none is known to run."""

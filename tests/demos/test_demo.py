@@ -295,14 +295,14 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "engines to build"
-    assert demo.filmed == (name in ("hosts", "leak", "models"))
+    assert demo.filmed == (name in ("blocked", "hosts", "leak", "models"))
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name == "small" else pytest.mark.apart)
-        for name in sorted(set(NAMES) - {"experiment", "hosts", "leak", "pool", "runtimes"})
+        for name in sorted(set(NAMES) - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes"})
     ],
 )
 async def test_a_shipped_demo_takes_the_pictures_of_the_gallery(name):
@@ -435,7 +435,7 @@ def test_all_plays_each_demo_and_film_in_its_own_process(tmp_path, monkeypatch):
     monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
     result = invoke("demo", "--all", f"--out={tmp_path}")
     assert result.exit_code == 1, "the highest exit status"
-    films = [("demo", name, "--format=gif,webp,cast") for name in ("hosts", "leak", "models")]
+    films = [("demo", name, "--format=gif,webp,cast") for name in ("blocked", "hosts", "leak", "models")]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 

@@ -1,0 +1,36 @@
+"""A service that blocks its event loop, watched
+
+Each login keeps all pages waiting. The event log names the line at the first block, the lag has a mark at each.
+"""
+
+from concwatch.demos.stage import Stage
+
+SIZE = "120x40"
+WATCH = ("python", "logins.py")
+
+BLOCKS = 4
+
+
+async def play(stage: Stage) -> None:
+    await stage.until(lambda watching: stage.sees("serve_page"), text='"serve_page" is shown', limit=30)
+    await stage.caption("concwatch watch -- python logins.py: pages are served, and some are slow")
+    await stage.film()
+    await stage.until(
+        lambda watching: watching.events.kinds["block"] > 0, text="a block is called out", limit=60
+    )
+    await stage.caption(
+        "Called out at the first: the line that keeps the event loop from running, who called it"
+    )
+    await stage.until(
+        lambda watching: watching.blocks.count >= BLOCKS, text=f"{BLOCKS} blocks are marked", limit=90
+    )
+    await stage.caption("B: what blocks the loop, by line; the lag has a mark at each block")
+    await stage.press("B")
+    await stage.until(lambda watching: stage.sees("▌hash_password"), text="the block is shown", limit=30)
+    await stage.press("enter")
+    await stage.until(lambda watching: stage.sees("↳ login"), text="its stack is shown", limit=30)
+    await stage.caption("⏎ shows the stack: hashing belongs into asyncio.to_thread")
+    await stage.until(
+        lambda watching: watching.blocks.count >= BLOCKS + 2, text="two more blocks are marked", limit=60
+    )
+    await stage.shot("found")

@@ -80,8 +80,7 @@ class LoopMeter:
             if now >= self._closes:
                 self.close()
             elif now >= self._opens and hasattr(type(task), "get_coro"):
-                coro = task.get_coro()
-                group = COUNTS.groups.get(id(coro.cr_code)) or COUNTS.group_of(coro, task)
+                group = COUNTS.group_of(task.get_coro(), task)
         except Exception:  # a task of another kind, or a wrapper that ends just now
             pass
         if group is None:

@@ -11,7 +11,16 @@ from time import monotonic
 
 from .durations import Durations, time_task
 from .names import FILE, printable
-from .wrappers import MAX_DEPTH, code_of, is_wrapper, running_code, stands_for, wrapped_by
+from .wrappers import (
+    MAX_DEPTH,
+    code_of,
+    decorated_code,
+    is_decorated,
+    is_wrapper,
+    running_code,
+    stands_for,
+    wrapped_by,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -284,6 +293,8 @@ class Counts:
         """Tasks that were timed since the last report."""
         self._numbers = count(1)
         self._wrappers: Set[int] = set()
+        self._decorated: Dict[Tuple[int, str], CountedGroup] = {}
+        """The group of what a decorator wraps: by ``id`` of its code, and the name that it gives."""
         self._references: Dict[int, Any] = {}
         self._retired: Dict[Tuple[str, str, int], CountedGroup] = {}
         """The groups of functions that are gone, by name, file and line."""
@@ -300,6 +311,7 @@ class Counts:
         self.lines.clear()
         Durations.all_live = 0
         self._wrappers.clear()
+        self._decorated.clear()
         self.left_over, self.destroyed = count(), count()
         self._numbers = count(1)
         self._unseen_before, self._unseen = None, 0
@@ -318,6 +330,7 @@ class Counts:
         self._references.pop(number, None)
         self.fast.pop(number, None)
         self._wrappers.discard(number)
+        self._decorated = {key: one for key, one in self._decorated.items() if key[0] != number}
         group = self.groups.pop(number, None)
         if group is not None:
             group.key = id(group)
@@ -359,6 +372,11 @@ class Counts:
                 coro = inner
                 continue
             key = type(coro) if code is None else code
+            if code is not None and id(code) not in self._wrappers and is_decorated(coro, code):
+                known = self._decorated.get((id(code), coro.__qualname__))
+                wrapped = decorated_code(coro) if known is None else self.code_of(known)
+                if wrapped is not None:
+                    return wrapped
             if (
                 code is not None
                 and id(key) not in self._wrappers
@@ -393,10 +411,18 @@ class Counts:
         group = self.groups.get(id(code))
         if group is not None and id(code) not in self._wrappers:
             return group
+        if code is not None and is_decorated(coro, code):
+            known = self._decorated.get((id(code), coro.__qualname__))
+            if known is not None:
+                return known
         key = self.key_of(coro)
         outer = code_of(coro) or type(coro)
         if id(outer) not in self._wrappers:
-            return self._group_by(key, kind)
+            group = self._group_by(key, kind)
+            if key is not code and code is not None and len(self._decorated) < MAX_GROUPS:
+                self._refer(code)
+                self._decorated[id(code), coro.__qualname__] = group
+            return group
         name = str(task.get_name() if hasattr(task, "get_name") else task.name)
         if key is None:  # the wrapper has ended, but the name of its task may be known
             return self._named.get(name) or self._group_by(

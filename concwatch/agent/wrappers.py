@@ -72,6 +72,27 @@ def stands_for(awaitable: Any) -> Any:
     return None
 
 
+def is_decorated(coro: Any, code: CodeType) -> bool:
+    """Return whether a coroutine has another name than its code, as `functools.wraps` gives it."""
+    return getattr(coro, "__name__", code.co_name) != code.co_name
+
+
+def decorated_code(coro: Any) -> Optional[CodeType]:
+    """Return the code of the function after which a decorator has named its coroutine; None if not found."""
+    own = isinstance(coro, CoroutineType)
+    for one in gc.get_referents(coro.cr_frame if own and not INLINE_FRAMES else coro):
+        try:
+            function = one.cell_contents if type(one) is CellType else None
+        except ValueError:  # it is empty
+            continue
+        if getattr(function, "__qualname__", None) != coro.__qualname__:
+            continue
+        for _ in range(MAX_DEPTH):  # decorators of decorated functions
+            function = getattr(function, "__wrapped__", function)
+        return getattr(function, "__code__", None)
+    return None
+
+
 def is_wrapper(coro: Any, code: CodeType) -> bool:
     """Return whether a coroutine awaits one that was handed to it, as an argument or in its closure."""
     if code.co_name in ANYIO and os.sep + "anyio" + os.sep in code.co_filename:

@@ -69,6 +69,7 @@ def gdb_command(pid: int, file: str, package: str = PACKAGE) -> List[str]:
         "set scheduler-locking off",
         "handle all nostop noprint pass",
         "handle SIGINT nostop noprint pass",
+        "handle SIGSTOP stop nopass",
         f"source {os.path.join(package, 'inside_gdb.py')}",
         f"python main(*{(text, MARK, BEGUN, DONE)!a})",
     ]

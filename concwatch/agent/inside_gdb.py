@@ -1,9 +1,12 @@
 """A script for gdb's own Python: make the process that gdb has stopped run a text of Python.
 
-The process was stopped at an arbitrary point: its main thread may be inside ``malloc``, a garbage collection,
-or hold any lock. So only functions that are safe there are called: ``mmap``, a system call, for memory that
-holds the text, and ``Py_AddPendingCall``, which puts ``PyRun_SimpleString`` into the interpreter's queue. The
-main thread calls that at the next point between two bytecodes that allows it, as it does signal handlers.
+gdb stops the process at an arbitrary point. There a thread may be inside ``malloc`` or a garbage collection,
+hold any lock, and copy memory in vector registers, which gdb before 14 does not restore on all processors. So
+the process goes on until a thread enters one of the `ENTERED` functions: at the entry of a function no vector
+register is in use. Only what takes no lock of the program's is called there: ``mmap``, a system call, for
+memory that holds the text, and ``Py_AddPendingCall``, which puts ``PyRun_SimpleString`` into the queue of the
+interpreter. The main thread calls that at the next point between two bytecodes that allows it, as it does
+signal handlers.
 
 A main thread that sleeps runs no bytecode. If it has released the interpreter's lock, and is in one of the
 system calls that wait, or acquires a lock of Python, it holds no lock of ``malloc``. There the text is run at
@@ -11,6 +14,10 @@ once, as by any callback from C.
 
 `concwatch.agent.inject.gdb_command` calls `main`.
 """
+
+import os
+import signal
+import threading
 
 import gdb
 
@@ -31,6 +38,20 @@ LOCKS = {"PyThread_acquire_lock_timed", "PyEvent_WaitTimed"}
 
 LOCK_FRAMES = 12
 """The number of innermost frames in which these are looked for."""
+
+ENTERED = (
+    "_PyEval_EvalFrameDefault",
+    "_Py_Dealloc",
+    "PyObject_Malloc",
+    "PyObject_Free",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
+"""Functions that a thread that runs Python enters soon. Each calls what the compiler does not know, so that
+no caller keeps anything in a vector register meanwhile; none has an argument in one."""
+
+ENTRY_LIMIT = 10.0
+"""Seconds until one of them must have been entered."""
 
 PAGE = 4096
 """Bytes of memory for the text; it stays, since nobody knows when the text has been run."""
@@ -58,6 +79,32 @@ def waits() -> bool:
     return (in_lock or system_call in WAITING) and not int(call("PyGILState_Check", "int (*)(void)"))
 
 
+def enter() -> bool:
+    """Let the process go on until a thread enters one of `ENTERED`. Return False if none does."""
+    entries = {int(gdb.parse_and_eval("(long) " + name)) for name in ENTERED}
+    breakpoints = [gdb.Breakpoint("*" + str(entry), internal=True) for entry in entries]
+    stopped = threading.Event()
+    pid = gdb.selected_inferior().pid
+
+    def stop() -> None:
+        stopped.set()
+        os.kill(pid, signal.SIGSTOP)
+
+    timer = threading.Timer(ENTRY_LIMIT, stop)
+    timer.start()
+    try:
+        gdb.execute("continue", to_string=True)
+    finally:
+        timer.cancel()
+        timer.join()
+        for breakpoint in breakpoints:
+            breakpoint.delete()
+    entered = int(gdb.newest_frame().pc()) in entries
+    if entered and stopped.is_set():
+        os.kill(pid, signal.SIGCONT)  # both at once
+    return entered
+
+
 def main(text: str, mark: str, begun: str, done: str) -> None:
     """Run ``text``, or put it into the queue, and print ``done`` or the problem.
 
@@ -73,13 +120,17 @@ def main(text: str, mark: str, begun: str, done: str) -> None:
         function = gdb.parse_and_eval("(int (*)(char *)) PyRun_SimpleString")
         gdb.parse_and_eval("(int (*)(void *, void *)) Py_AddPendingCall")
         print(mark + begun, flush=True)
+        waiting = waits()
+        if not waiting and not enter():
+            print(mark + "its threads do not run Python: attach again when they do", flush=True)
+            return
         # Readable and writable; private and anonymous.
         memory = call("mmap", "char *(*)(long, long, int, int, int, long)", 0, PAGE, 3, 0x22, -1, 0)
         if int(memory) % PAGE or len(text) >= PAGE:
             print(mark + "the process has no memory left", flush=True)
             return
         gdb.selected_inferior().write_memory(int(memory), text.encode() + b"\0")
-        if waits():
+        if waiting:
             state = call("PyGILState_Ensure", "int (*)(void)")
             function.dereference()(memory)
             call("PyGILState_Release", "void (*)(int)", state)

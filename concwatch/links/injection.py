@@ -226,8 +226,9 @@ def _inject_by_gdb(pid: int, file: str, package: str) -> str | None:
         return f"its Python has no symbols for gdb, as a static build that was stripped: {HOW}"
     if "Python scripting is not supported" in text:
         return "this gdb has no Python: expected the complete package of gdb"
-    why = said[-1] if said and said[-1] != BEGUN else lines[-1].strip() if lines else "no output"
-    return _refused(pid, text) or f"gdb failed: {printable(why)}"
+    if said and said[-1] != BEGUN:
+        return printable(said[-1])
+    return _refused(pid, text) or f"gdb failed: {printable(lines[-1].strip() if lines else 'no output')}"
 
 
 CAPABILITY = "it needs sudo, or in a container the capability SYS_PTRACE (docker run --cap-add SYS_PTRACE)"

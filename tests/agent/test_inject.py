@@ -310,7 +310,7 @@ BUSY = {
         "asyncio.run(main())\n"
     ),
 }
-"""Programs by what their main threads do while gdb stops them."""
+"""Programs by what they do while gdb stops them."""
 
 OLD = [
     python for minor, python in sorted((int(name.split(".")[1]), EVERY[name]) for name in EVERY) if minor < 14

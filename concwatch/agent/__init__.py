@@ -163,6 +163,9 @@ of places within another have at most 5, the most frequent first.
     ``name``       the requested name
     ``waits``      as in ``waits``, without ``on``
 
+``cycle``: tasks that wait each for the next, and the last for the first; once for each list of lines.
+    ``tasks``      list of places, each with ``on``, as in ``waits``
+
 ``block``: what has blocked an event loop for 0.1 s or longer, or for as long as the option says
 (``blocked-after:SECONDS``, ``inf`` for never). A block that
 goes on is reported each second, under one number.

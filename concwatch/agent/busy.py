@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STEPS_PER_SECOND = 1_000
 """Steps that are timed on average; each takes about a microsecond more."""
 
-MAX_TOKENS = 10_000
+MAX_TOKENS = 1_000
 """Steps that may be timed at once after a quiet time."""
 
 INTERVAL, SETTLED = 0.5, 0.006
@@ -36,7 +36,7 @@ lock to another thread after 5 ms at most.
 """
 
 WINDOW, SHORTEST = 0.1, 0.005
-"""The first length of a short time, and the least, in seconds."""
+"""The longest short time, and the shortest, in seconds."""
 
 
 class LoopMeter:
@@ -60,7 +60,7 @@ class LoopMeter:
         self._since = self._opens = self._updated = now
         self._closes = float("inf")
         self._weight = 1.0
-        self._steps = 0
+        self._steps = self._steps_before = 0
         self._began = 0.0
         self._open()
 
@@ -90,10 +90,15 @@ class LoopMeter:
         if self._tokens <= 0 and self._all:
             self._all = False
             self._opens = self._closes = self._since = now
+            self._set_window((self._steps - self._steps_before) / max(0.001, now - self._updated))
         self._call_soon(self._begin, **kw)
         handle = self._call_soon(callback, *args, **kw)
         self._call_soon(self._end, group, self._weight, **kw)
         return handle
+
+    def _set_window(self, rate: float) -> None:
+        """Choose the length of the next short time, given the steps a second."""
+        self._window = max(SHORTEST, min(WINDOW, INTERVAL * STEPS_PER_SECOND / max(1.0, rate)))
 
     def _begin(self) -> None:
         self._began = perf_counter()
@@ -109,7 +114,7 @@ class LoopMeter:
         self.elapsed += now - self._updated
         if self._all:
             self.covered += now - self._updated
-        self._updated = now
+        self._updated, self._steps_before = now, self._steps
         if self._all or now < self._closes:
             return
         if self._closes > self._opens:  # a short time has ended
@@ -121,7 +126,7 @@ class LoopMeter:
                 self._since = self._opens = now
                 self._open()
                 return
-            self._window = max(SHORTEST, min(WINDOW, INTERVAL * STEPS_PER_SECOND / rate))
+            self._set_window(rate)
             self._closes = self._opens  # until the next begins
         if now >= self._since + INTERVAL * (0.5 + RANDOM.next()):
             self._opens = now + SETTLED * (1 + RANDOM.next())

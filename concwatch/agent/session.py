@@ -9,6 +9,7 @@ from .blocks import BLOCKED_AFTER, Blocks
 from .busy import Busy
 from .connection import Lost
 from .counting import COUNTS
+from .cycles import CycleFinder
 from .figures import Figures
 from .hooks import HOOKS
 from .process import flags, identity, name
@@ -48,6 +49,9 @@ GOLDEN = 0.6180339887
 
 JITTER = 0.3
 """The range of the time between two scans, as a share of its mean."""
+
+CYCLES_INTERVAL, CYCLES_SHARE = 5.0, 0.002
+"""Seconds between two searches for tasks that wait for each other, and the share of the time they take."""
 
 COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
@@ -89,6 +93,11 @@ class AgentSession:
         self._figures.collector.install()
         self._scan = Scan()
         self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
+        self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
+        self._look: Optional[Iterator[None]] = None
+        """The search for cycles that goes on."""
+        self._looks_next = False
+        self._look_due, self._look_took = monotonic() + CYCLES_INTERVAL, 0.0
         self._requests: List[Iterator[None]] = []
         self._interval = 1 / MAX_HZ
         self._number = 0
@@ -178,6 +187,10 @@ class AgentSession:
             if _is_exhausted(self._requests[0]):
                 del self._requests[0]
             return
+        self._looks_next = not self._looks_next and now >= self._look_due
+        if self._looks_next:  # in turns with scans
+            self._look_for_cycles(now)
+            return
         if self._slices is None and now >= self._scan_due:
             HOOKS.replace_imported()
             # Never in step with a program that works every second: by the golden ratio, which no period fits.
@@ -191,6 +204,15 @@ class AgentSession:
             if LINKED and self._scan.pause > MAX_PAUSE:
                 self._scan_due = now + LONG_SCAN_INTERVAL
                 self._report_pause()
+
+    def _look_for_cycles(self, now: float) -> None:
+        began = thread_time()
+        self._look = self._look or self._cycles.look()
+        ended = _is_exhausted(self._look)
+        self._look_took += thread_time() - began
+        if ended:
+            self._look_due = now + max(CYCLES_INTERVAL, self._look_took / CYCLES_SHARE)
+            self._look, self._look_took = None, 0.0
 
     def _report_pause(self) -> None:
         if not self._pause_reported:

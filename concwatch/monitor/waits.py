@@ -1,6 +1,6 @@
 """Where tasks wait, for what and for whom, in words and in reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from concwatch.protocol.agent_messages import TaskPlace, WaitPlace
 from concwatch.protocol.text import short_place
@@ -18,6 +18,12 @@ def waiting_text(place: WaitPlace) -> str:
     elif place.for_:
         text += f": {places_text(place.for_, place.where)}"
     return text
+
+
+def cycle_text(tasks: Sequence[WaitPlace]) -> str:
+    """Return which tasks wait for each other: "2 tasks wait for each other: a at app/x.py:5 for b, …"."""
+    waits = [f"{one.in_} at {short_place(one.where)} for {one.on}" for one in tasks]
+    return f"{len(tasks)} tasks wait for each other: {', '.join(waits)}"
 
 
 def places_text(places: Iterable[TaskPlace], near: str = "") -> str:

@@ -20,6 +20,7 @@ from concwatch.monitor.rates import Trailing
 from concwatch.monitor.resources import Resources
 from concwatch.monitor.series import Series
 from concwatch.monitor.state import State
+from concwatch.monitor.waits import cycle_text
 from concwatch.monitor.watched_host import ProcessReader, WatchedHost
 from concwatch.monitor.worker_log import WorkerLog
 from concwatch.protocol.agent_messages import (
@@ -28,6 +29,7 @@ from concwatch.protocol.agent_messages import (
     AgentTick,
     AgentWaiting,
     Block,
+    Cycle,
     GroupReport,
     Groups,
     ThreadWaits,
@@ -221,6 +223,8 @@ class WatchedProcess:
                 case Waits():
                     if arrival.group in self.groups:
                         self.groups[arrival.group].add_waits(arrival)
+                case Cycle():
+                    self._log_event(cycle_text(arrival.tasks), "warning", "cycle")
                 case ThreadWaits():
                     self.resources.add_waits(arrival.name, arrival.waits)
                 case Block():

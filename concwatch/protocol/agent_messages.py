@@ -213,6 +213,12 @@ class ThreadWaits(Struct, tag="thread_waits", frozen=True):
     waits: tuple[WaitPlace, ...] = ()
 
 
+class Cycle(Struct, tag="cycle", frozen=True):
+    """Tasks that wait each for the next, and the last for the first."""
+
+    tasks: tuple[WaitPlace, ...] = ()
+
+
 class StackFrame(Struct, frozen=True, rename={"in_": "in"}):
     """A function on a stack, and the line that it runs."""
 
@@ -251,6 +257,7 @@ AgentReport = (
     | Block
     | Waits
     | ThreadWaits
+    | Cycle
     | TracedLines
     | Applied
     | Error

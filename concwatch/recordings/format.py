@@ -115,7 +115,7 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``text``
     ``weight``          ``info``, ``warning``, ``error``
     ``kind``            what it is about: ``agent``, ``ended``, ``leak``, ``leak_withdrawn``, ``left_over``,
-                        ``block``, ``memory``, ``memory_withdrawn``, ``export``, or an empty string
+                        ``block``, ``cycle``, ``memory``, ``memory_withdrawn``, ``export``, or an empty string
 
 ``mark``: a request of the user, a note, or a block of an event loop.
     ``time``, ``lane``  as in an event

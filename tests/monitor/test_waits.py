@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.monitor.waits import waiting_text
+from concwatch.monitor.waits import cycle_text, waiting_text
 from concwatch.protocol.agent_messages import TaskPlace, WaitPlace
 
 DB = "/srv/app/db.py"
@@ -28,3 +28,9 @@ SENTENCES = {
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_place_says_for_what_and_for_whom_its_tasks_wait(sentence):
     assert waiting_text(SENTENCES[sentence]) == sentence
+
+
+def test_a_cycle_says_who_waits_for_what():
+    tasks = (WaitPlace(f"{DB}:5", 1, "a", "b"), WaitPlace(f"{DB}:9", 1, "b", "Lock"))
+    expected = "2 tasks wait for each other: a at app/db.py:5 for b, b at app/db.py:9 for Lock"
+    assert cycle_text(tasks) == expected

@@ -36,8 +36,8 @@ As in `concwatch.protocol.wire`: UTF-8, one JSON object per line, ended by ``\\n
 ignore unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have a
 fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters. A
 report may contain lists of objects; a command is flat. Arguments, values and environment variables of the
-program are never sent. A monitor that reads too slowly misses ticks, but never counts: all figures are totals
-since the agent started.
+program are never sent, only names that it gives to executors and to child processes. A monitor that
+reads too slowly misses ticks, but never counts: all figures are totals since the agent started.
 
 Reports, agent to monitor
 =========================
@@ -89,7 +89,8 @@ absent.
     ``threads``    list of objects ``name``, ``count``, ``file``, ``line``, at most 20: live threads by the
                    function that they run, the rest as ``"others"``; twice a second, or less often with many
     ``files``      open files and sockets, where ``/proc`` tells; about every three seconds
-    ``executors``  list of objects ``name``, ``threads``, ``queued``, at most 20: each thread pool
+    ``executors``  list of objects ``name`` (its ``thread_name_prefix``), ``threads``, ``queued``, at most 20:
+                   each thread pool
     ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
                    together
     ``gc``         seconds spent in garbage collection since the agent started

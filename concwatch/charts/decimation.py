@@ -58,7 +58,7 @@ def decimate(
     """
     size, first = column_grid(end, end - start, columns)
     stop = min(bisect_right(times, end), len(values))
-    index = begin = bisect_left(times, first * size, 0, stop)
+    index = bisect_left(times, first * size, 0, stop)
     known = {}
     if memo is not None:
         memo.keep(size, first)
@@ -67,17 +67,24 @@ def decimate(
     if index and math.isfinite(values[index - 1]):
         points.append((min(-1, math.floor(times[index - 1] / size) - first), values[index - 1]))
     done = 0
-    while done < columns - 1 and (kept := known.get(first + done)) is not None:
-        for value in kept:
-            points.append((done, value))
+    while done < columns - 1 and first + done in known:
         done += 1
     if memo is not None:
         memo.first, memo.done = first, done
-    if done:
-        index = begin = bisect_left(times, (first + done) * size, begin, stop)
-    shown = list(values[begin:stop])  # an array would create a float at each access
-    finite = math.isfinite(sum(shown))  # then all of them are
-    for column in range(done, columns):
+    shown: list[float] = []
+    begin, finite = -1, False
+    moved = True  # whether columns were skipped, so that `index` is not the first sample of the next one
+    for column in range(columns):
+        if column < columns - 1 and (kept := known.get(first + column)) is not None:
+            for value in kept:
+                points.append((column, value))
+            moved = True
+            continue
+        if moved:
+            index, moved = bisect_left(times, (first + column) * size, index, stop), False
+            if begin < 0:
+                begin, shown = index, list(values[index:stop])  # an array would create a float at each access
+                finite = math.isfinite(sum(shown))  # then all of them are
         if index >= stop:
             break
         # The last column has all remaining samples: rounding must not drop the newest one.

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -64,11 +65,6 @@ OCTANTS = _symbols("octants", 4, _octants)
 BRAILLE = _symbols("braille", 4, _braille)
 """As fine, with gaps between the dots."""
 
-OCTANT_DOTS = {
-    character: dots for dots, character in enumerate(OCTANTS.characters) if ord(character) > 0xFFFF
-}
-"""The dots of each octant that fonts do not have, for pictures."""
-
 BLOCKS = _symbols("blocks", 2, " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
 """Solid and coarse, drawn by every terminal."""
 
@@ -115,3 +111,9 @@ def best_symbols(answer: str, environment: Mapping[str, str]) -> Symbols:
 def chosen_symbols(choice: str, best: Symbols) -> Symbols:
     """Return the symbols of a choice, one of `CHOICES`; ``best`` for `AUTO`."""
     return SYMBOLS.get(choice, best)
+
+
+@lru_cache(maxsize=1)
+def octant_dots() -> Mapping[str, int]:
+    """Return the dots of each octant that fonts do not have, for pictures."""
+    return {character: dots for dots, character in enumerate(OCTANTS.characters) if ord(character) > 0xFFFF}

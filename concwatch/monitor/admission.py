@@ -55,6 +55,7 @@ class Capacity:
         self._limits = limits
         self._lanes = lanes
         self._settings = settings
+        self._demands: dict[Lane, tuple[tuple[object, ...], Demand]] = {}
         self._fits: dict[Lane, tuple[object, Fit]] = {}
 
     @property
@@ -71,8 +72,11 @@ class Capacity:
         """Return the memory of a lane's worker as a function of its tasks."""
         meter = lane.stats.meter
         idle = meter.idle if lane.on else None
-        found = demand(lane.engine, self._settings(), self.limits, meter.cost)
-        return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
+        settings, limits, cost = arguments = self._settings(), self.limits, meter.cost
+        known = self._demands.get(lane)
+        if known is None or any(one is not other for one, other in zip(known[0], arguments, strict=True)):
+            self._demands[lane] = known = arguments, demand(lane.engine, settings, limits, cost)
+        return structs.replace(known[1], idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
         """Return the forecast for a target of a lane, with the other lanes at their targets."""

@@ -1,7 +1,7 @@
 """The cost of one task: memory and CPU time above those of the idle worker, divided by the tasks."""
 
 import statistics
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import deque
 from operator import itemgetter
 
@@ -60,6 +60,41 @@ class Cost(Struct, frozen=True):
     """Whether ``rss`` still grows or shrinks while tasks start and end, or though their number stands."""
 
 
+class RecentMedian:
+    """The median of the last `KEPT` values, which are kept in ascending order: to sort them takes longest."""
+
+    def __init__(self) -> None:
+        self._values: deque[float] = deque()
+        self._ordered: list[float] = []
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self._values.clear()
+        self._ordered.clear()
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        if len(self._values) == KEPT:
+            del self._ordered[bisect_left(self._ordered, self._values.popleft())]
+        self._values.append(value)
+        insort(self._ordered, value)
+
+    @property
+    def median(self) -> float | None:
+        """The median; None without values."""
+        return statistics.median(self._ordered) if self._ordered else None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the earlier and the later half of the values differ."""
+        values = list(self._values)
+        half = len(values) // 2
+        if not half:
+            return False
+        earlier, later = statistics.median(values[:half]), statistics.median(values[-half:])
+        return abs(later - earlier) > MOVING * abs(earlier)
+
+
 class CostMeter:
     """Measures the memory of a task in one worker; ``cost`` is None until it is known.
 
@@ -78,8 +113,7 @@ class CostMeter:
         self._mixed = False
         self._settled = False
         self._level = 0
-        self._rss: deque[float] = deque(maxlen=KEPT)
-        self._traced: deque[float] = deque(maxlen=KEPT)
+        self._rss, self._traced = RecentMedian(), RecentMedian()
 
     def set_baseline(self, reading: Reading, traced: int | None) -> None:
         """Set the memory of the worker without tasks: a reading, and the bytes that the tracer counted."""
@@ -110,26 +144,17 @@ class CostMeter:
             self._level = live
         self._settled = settled
         traced = tick.traced
-        self._rss.append((rss - self.idle.rss) / live)
+        self._rss.add((rss - self.idle.rss) / live)
         if traced is not None and self.idle_traced is not None:
-            self._traced.append((traced - self.idle_traced) / live)
+            self._traced.add((traced - self.idle_traced) / live)
         self.cost = Cost(
-            rss=max(0.0, statistics.median(self._rss)),
-            traced=statistics.median(self._traced) if self._traced else None,
+            rss=max(0.0, self._rss.median or 0.0),
+            traced=self._traced.median,
             live=live,
             tracing=traced is not None,
             clean=clean,
-            moves=not settled or self._moves(),
+            moves=not settled or self._rss.moves,
         )
-
-    def _moves(self) -> bool:
-        """Return whether the earlier and the later half of the samples differ."""
-        values = list(self._rss)
-        half = len(values) // 2
-        if not half:
-            return False
-        earlier, later = statistics.median(values[:half]), statistics.median(values[-half:])
-        return abs(later - earlier) > MOVING * abs(earlier)
 
 
 class CpuMeter:

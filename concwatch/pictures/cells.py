@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 
 from concwatch.charts.graphemes import graphemes
-from concwatch.charts.symbols import OCTANT_DOTS
+from concwatch.charts.symbols import octant_dots
 from concwatch.pictures.fonts import font_characters, has_glyph
 
 CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
@@ -115,7 +115,7 @@ def _split(text: re.Match[str]) -> str:
     for letter, width in _pieces(plain):
         written = html.escape(letter).replace("\N{NO-BREAK SPACE}", "&#160;")
         length = width * CELL_WIDTH
-        if letter in OCTANT_DOTS:
+        if letter in octant_dots():
             path = octant_path(letter, x, float(text[4]) - BASELINE + TOP, CELL_WIDTH, CELL_HEIGHT)
             parts.append(f'<path class="{text[1]}" d="{path}"/>')
             x += length
@@ -128,7 +128,7 @@ def _split(text: re.Match[str]) -> str:
 
 def octant_path(letter: str, x: float, y: float, width: float, height: float) -> str:
     """Return the SVG path of an octant, which no font of ours has, in a cell whose corner is at ``x, y``."""
-    dots, wide, high = OCTANT_DOTS[letter], width / 2, height / 4
+    dots, wide, high = octant_dots()[letter], width / 2, height / 4
     return "".join(
         f"M{x + side * wide:.2f} {y + (3 - row) * high:.2f}h{wide:.2f}v{high:.2f}h{-wide:.2f}z"
         for side in (0, 1)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from concwatch.charts.graphemes import graphemes
-from concwatch.charts.symbols import OCTANT_DOTS
+from concwatch.charts.symbols import octant_dots
 from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP, Glyph, fit, octant_path
 from concwatch.pictures.fonts import FAMILY
 from concwatch.pictures.png import PicturesUnavailable, draw
@@ -53,7 +53,7 @@ def _sheet(places: dict[Glyph, tuple[int, int]]) -> str:
     baseline = (BASELINE - TOP) / CELL_HEIGHT * HEIGHT
     texts = "".join(
         f'<path d="{octant_path(glyph.character, x, y, WIDTH, HEIGHT)}"/>'
-        if glyph.character in OCTANT_DOTS
+        if glyph.character in octant_dots()
         else f'<text x="{x - glyph.half * WIDTH}" y="{y + baseline}"{_attributes(glyph)}>'
         f"{html.escape(glyph.character)}</text>"
         for glyph, (x, y) in places.items()

@@ -1,12 +1,13 @@
 """What a task costs in memory and CPU, and how long tasks take, computed from made-up ticks and readings."""
 
 import math
+import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.monitor.cost import KEPT, CostMeter, CpuMeter
+from concwatch.monitor.cost import KEPT, CostMeter, CpuMeter, RecentMedian
 from concwatch.monitor.histogram import Histogram
 from concwatch.protocol.messages import Tick
 from concwatch.system.process import Reading
@@ -35,6 +36,16 @@ def settle(meter, live, task=TASK, traced=None, samples=2):
 
 
 # Memory.
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=3 * KEPT))
+def test_the_recent_median_is_that_of_the_last_values(values):
+    recent = RecentMedian()
+    for at, value in enumerate(values, 1):
+        recent.add(value)
+        assert recent.median == statistics.median(values[:at][-KEPT:])
+    recent.clear()
+    assert recent.median is None
 
 
 def test_a_task_costs_what_it_adds_to_the_baseline():

@@ -1,14 +1,18 @@
 """The layout at every size of a terminal, with 1 to 12 lanes, and that no key moves any of it."""
 
+from unittest.mock import patch
+
 import pytest
 from msgspec import structs
 
+from concwatch.charts import table
 from concwatch.links.fake import COSTS
 from concwatch.monitor.catalog import CATALOG, SHOWN
 from concwatch.monitor.settings import ON_SCREEN, Settings
 from concwatch.ui import keys
 from concwatch.ui.layout import CHART, FRAME, layout
 from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import COLUMNS, CostTable
 from concwatch.ui.widgets.event_view import EventView
@@ -180,3 +184,22 @@ async def test_hosts_that_join_and_rows_that_are_unfolded_move_nothing(size):
         await s.press("h")
         await s.run(1)
         assert places(s) == before
+
+
+@pytest.mark.parametrize(("size", "first"), [((120, 40), table.FEW), ((200, 60), len(table.ON_SCREEN))])
+async def test_charts_that_the_first_frame_does_not_show_are_mounted_after_it(size, first):
+    mounted = []
+
+    class Watched(ChartGrid):
+        def on_mount(self):
+            mounted.append(len(self.query(Chart)))
+
+    with patch("concwatch.ui.panels.charts.ChartGrid", Watched):
+        async with stage(size) as s:
+            await s.until(lambda: len(s.monitor.query(Chart)) == len(table.ON_SCREEN), "all charts")
+            assert mounted[0] <= first + 1
+            ids = [chart.id for chart in s.monitor.query(Chart)]
+            assert ids == [f"chart-{spec.metric}" for spec in table.ON_SCREEN]
+            shown = s.shown_charts()
+            await s.pilot.resize_terminal(250, 70)
+            assert set(shown) < {*s.shown_charts()}

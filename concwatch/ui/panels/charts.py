@@ -54,6 +54,10 @@ class ChartPanel(Panel):
         """Leave the charts out if there is no room."""
         self._grid.display = bool(found.chart)
 
+    def use_hint(self, hint: str) -> None:
+        """Show ``hint`` in charts without lines."""
+        self._grid.use_hint(hint)
+
     def reset(self) -> None:
         """Forget what is kept of the series' lanes."""
         self._memos.clear()

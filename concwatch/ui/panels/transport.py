@@ -18,7 +18,6 @@ from concwatch.ui.panels.panel import Feed
 from concwatch.ui.play_head import format_moment, parse_moment
 from concwatch.ui.recording_source import RecordingSource
 from concwatch.ui.renderables import transport_line
-from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.transport import Playing, Transport
 
 FRAME = 0.1
@@ -78,8 +77,7 @@ class TransportPanel(Feed):
 
     def start(self) -> None:
         """Start playing."""
-        for chart in self.screen.query(Chart):
-            chart.hint = "nothing recorded up to this moment"
+        self.screen.charts.use_hint("nothing recorded up to this moment")
         self.screen.set_interval(FRAME, self._play_on)
         self._head.play(self.source.clock())
         self.recolor()

@@ -1,7 +1,7 @@
 """The grid of charts on the screen. `concwatch.charts.table` has the charts."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 from textual import on
@@ -39,6 +39,9 @@ FRAMES_A_WINDOW = 300
 
 LEAST_FRAME, CALM_FRAME = 0.25, 0.5
 """The minimum seconds between two updates; and while the number of tasks does not change."""
+
+WIDE = ("-wide", "-huge", "-vast")
+"""The classes of a screen on which more charts are shown than two by two."""
 
 Describe = Callable[[float, float], Sequence[str]]
 """Returns the moment of a cursor and its marks, given its time and the seconds that its column shows."""
@@ -98,10 +101,21 @@ class ChartGrid(Transparent):
         self._pointed: Chart | None = None
         self._lanes: Sequence[LaneSeries] = ()
         self._now = 0.0
+        self._charts: list[CursorChart] = []
+        self._later: list[CursorChart] = []
         self._caption = Static(id="caption")
         self._caption_text = ""
 
     def compose(self) -> ComposeResult:
+        """Create the charts that a screen of this width shows; the others follow after the first frame."""
+        charts = list(self._new_charts())
+        wide = any(self.screen.has_class(name) for name in WIDE)
+        shown = [chart for chart in charts if wide or not chart.has_class("extra")]
+        self._charts, self._later = shown, charts[len(shown) :]
+        yield from shown
+        yield self._caption
+
+    def _new_charts(self) -> Iterator[CursorChart]:
         """Create a chart for each row of the table."""
         place = -1
         for index, spec in enumerate(self.specs):
@@ -110,18 +124,27 @@ class ChartGrid(Transparent):
             places = [name for name, first in firsts if place >= first]
             if place == PAIR - 1:
                 places.append("second")
-            current = "-current" if index == self.current else ""
-            yield CursorChart(
-                Plot(spec.title, spec.unit),
-                hint=spec.hint,
-                id=f"chart-{spec.metric}",
-                classes=" ".join((*places, current)),
-            )
-        yield self._caption
+            if index == self.current:
+                places.append("-current")
+            plot = Plot(spec.title, spec.unit)
+            yield CursorChart(plot, hint=spec.hint, id=f"chart-{spec.metric}", classes=" ".join(places))
+
+    def on_mount(self) -> None:
+        """Mount the other charts after the first frame."""
+        if self._later:
+            self.call_after_refresh(self._mount_later)
+
+    async def _mount_later(self) -> None:
+        if self.app.return_code is not None:
+            return  # the app is exiting
+        later, self._later = self._later, []
+        await self.mount(*later, before=self._caption)
+        self._charts += later
+        self.watch_current(self.current)
 
     def watch_current(self, current: int) -> None:
         """Select the single chart."""
-        for index, chart in enumerate(self.query(Chart)):
+        for index, chart in enumerate(self._charts):
             chart.set_class(index == current, "-current")
         self.set_class(current not in (0, self.second), "-turned")
         self._due = 0.0
@@ -154,7 +177,7 @@ class ChartGrid(Transparent):
 
     def watch_logarithmic(self) -> None:
         """Redraw the charts with the current axis and cursor."""
-        for chart in self.query(Chart):
+        for chart in self._charts:
             chart.show(self._adjusted(chart.plot))
 
     def _adjusted(self, plot: Plot) -> Plot:
@@ -217,7 +240,7 @@ class ChartGrid(Transparent):
             self.cursor = None  # it is outside the window now
         self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._update_caption()
-        every = dict(zip(self.metrics, self.query(Chart), strict=True))
+        every = dict(zip(self.metrics, self._charts, strict=False))  # the others are hidden
         self._choose_second()
         charts = {metric: chart for metric, chart in every.items() if chart.display}
         for metric, chart in charts.items():
@@ -248,6 +271,11 @@ class ChartGrid(Transparent):
             self.set_class(traced, "-traced")
             self.set_class(not traced, "-untraced")
             self.watch_current(self.current)
+
+    def use_hint(self, hint: str) -> None:
+        """Show ``hint`` in charts without lines."""
+        for chart in (*self._charts, *self._later):
+            chart.hint = hint
 
     def redraw(self) -> None:
         """Draw at the next `show`, whether an update is due or not."""

@@ -148,6 +148,8 @@ of places within another have at most 5, the most frequent first.
     ``live``       tasks of the group that were live at the last scan
     ``timed``, ``until``  how many of them wait for something that a timer ends, or a deadline of trio or
                    AnyIO, and the seconds until the last of these; absent without one
+    ``sampled``, ``wakeable``  how many of the others were examined further, at most 50, and how many of
+                   these wait for an object of their own that something besides the task holds
     ``waits``      list of places, the most frequent first: the innermost line in the program's own code, or
                    in any code if there is none. Also ``on``: what that line awaits, by its own name:
                    ``"Semaphore"``, ``"BoundedSemaphore(5)"``, ``"Queue.get"``, ``"gather"``, ``"executor

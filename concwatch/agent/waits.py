@@ -8,6 +8,7 @@ from time import monotonic, perf_counter
 from .awaits import Pools, Wait, function_of, is_task, referents
 from .counting import COUNTS, LINE_FUNCTIONS, is_own
 from .scan import TIME_SLICE, Tasks
+from .wakers import Wakers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ TIMERS = ("TimerHandle", "Timeout", "CancelScope")
 """The classes of variables that say when a wait ends: of asyncio, uvloop, trio, AnyIO and async-timeout."""
 
 MAX_SECONDS = 1e9
+"""A deadline as far as that is none."""
+
+FOR_EVER = float("inf")
 
 WAIT_FOR_CREATES = sys.version_info < (3, 12)
 """Whether ``asyncio.wait_for`` creates a task for what it waits for."""
@@ -42,6 +46,8 @@ WAIT_FOR_CREATES = sys.version_info < (3, 12)
 
 def timer(wait: Wait, now: float) -> Optional[float]:
     """Return the seconds until a timer ends what a task waits for; None if there is none.
+
+    `FOR_EVER` if the only timer is a sleep for ever.
 
     Args:
         wait: what it waits for.
@@ -51,8 +57,11 @@ def timer(wait: Wait, now: float) -> Optional[float]:
     for _, awaitable, frame_name in wait.frames:
         for value in _variables(awaitable, frame_name):
             when = _deadline(value)
-            if when is not None and when < MAX_SECONDS + now:
-                left = max(0.0, when - now)
+            if when is None:
+                continue
+            near = when < MAX_SECONDS + now
+            if near or type(value).__name__ == "TimerHandle":  # else it is a scope without a deadline
+                left = max(0.0, when - now) if near else FOR_EVER
                 found = left if found is None else min(found, left)
     return found
 
@@ -122,7 +131,7 @@ class _Waits:
         self.examined = self.timed = 0
         self.until = 0.0
         self.awaited_by: Dict[Place, int] = {}
-        self._pools = Pools()
+        self._pools, self._wakers = Pools(), Wakers()
         self._holders: Dict[int, Dict[Place, int]] = {}
         """By ``id`` of a context manager: where those wait that have entered it."""
         self._others = self._awaited = 0
@@ -132,8 +141,8 @@ class _Waits:
     def _is_ours(self, coro: Any) -> bool:
         return id(COUNTS.key_of(coro)) == self._group.key
 
-    def add(self, coro: Any, now: float, task: Any = None) -> None:
-        """Add a task of any group by its coroutine; ``now`` is the time on the clock of its event loop."""
+    def add(self, coro: Any, now: float, task: Any) -> None:
+        """Add a task of any group with its coroutine; ``now`` is the time on the clock of its event loop."""
         ours = self._is_ours(coro)
         if not ours:
             if WAIT_FOR_CREATES:
@@ -146,12 +155,18 @@ class _Waits:
         for manager, at in wait.held():
             held = self._holders.setdefault(id(manager), {})
             _count(held, wait.place(at) if is_own(wait.frames[at][0].co_filename) else place)
-        awaited = wait.tasks() if task is not None else []
+        awaited = [] if self._group.kind == "trio" else wait.tasks()
         if any(self._is_ours(one.get_coro()) for one in awaited):
             _count(self.awaited_by, place)
         if ours:
             self._add_place(wait, place, awaited)
-            self._add_timer(id(task), timer(wait, now))
+            left = timer(wait, now)
+            del wait  # it refers to what the task waits for
+            self._add_timer(id(task), left)
+            if left is None:
+                self._wakers.add(task, coro)
+            elif left == FOR_EVER:
+                self._wakers.add_stuck()
 
     def _add_place(self, wait: Wait, place: Place, awaited: List[Any]) -> None:
         self.examined += 1
@@ -170,7 +185,7 @@ class _Waits:
             _count(found.awaited, (Wait(one.get_coro(), one).place()[0], function_of(one)))
 
     def _add_timer(self, task: int, left: Optional[float]) -> None:
-        if left is None:
+        if left is None or left == FOR_EVER:
             self._untimed.add(task)
         else:
             self.timed, self.until = self.timed + 1, max(self.until, left)
@@ -182,7 +197,7 @@ class _Waits:
         for code, awaitable, frame_name in wait.frames:
             if code is getattr(function, "__code__", None):
                 left = timer(wait, now)
-                if left is not None:
+                if left is not None and left != FOR_EVER:
                     found = [one for one in _variables(awaitable, frame_name) if is_task(one)]
                     self._limits.update(dict.fromkeys(map(id, found), left))
                 break
@@ -197,6 +212,8 @@ class _Waits:
             "group": self._group.number,
             "looked": self.examined,
             "live": self._group.live,
+            "sampled": self._wakers.examined,
+            "wakeable": self._wakers.wakeable,
             **({"timed": self.timed, "until": round(self.until, 3)} if self.timed else {}),
             "waits": [
                 {"where": where, "in": inside, "on": on, **self._details(place)}
@@ -238,7 +255,7 @@ def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> I
     found = _Waits(group)
     slice_ends = perf_counter() + TIME_SLICE
     for task in trio_tasks() if group.kind == "trio" else ():
-        found.add(task.coro, monotonic() + group.clock_ahead)
+        found.add(task.coro, monotonic() + group.clock_ahead, task)
     tasks = Tasks()
     while tasks and group.kind != "trio" and found.examined < MAX_TASKS:
         for task in tasks.pop_chunk():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from concwatch.monitor.group_status import QUANTILES, Function, GroupStatus
-from concwatch.monitor.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
+from concwatch.monitor.growth import KEPT, LEAST_ENDED, WINDOW, Growth, GrowthMeter, trend
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.rates import Trailing, rate_at
@@ -18,17 +18,17 @@ from concwatch.protocol.units import counted, format_count
 RETAINED_SPAN = 90.0
 """Seconds that finished tasks must grow before they are called a leak: a cache may be filling."""
 
-TIMED = 0.9
-"""Share of the tasks that wait for a timer, above which the timers bound the lifetime."""
+BOUNDED = 0.9
+"""Share of the tasks that wait for a timer, or for something that others hold, from which it may be early."""
 
 FOR_EVER = 600.0
 """Seconds of a timer that is no bound."""
 
 LEAST_AGE = 120.0
-"""Seconds that tasks with timers must have lived before they are called a leak."""
+"""Seconds that such tasks must have lived before they are called a leak."""
 
 LIFETIMES = 4.0
-"""The same as a multiple of the longest timer."""
+"""The same as a multiple of the longest timer, or of the mean life once it is known."""
 
 RATE_SECONDS = 5.0
 """Seconds over which tasks created and ended per second are averaged."""
@@ -162,6 +162,7 @@ class Group:
         self.answered = False
         """Whether it has answered that."""
         self._timer: float | None = None
+        self._wakeable = False
         self._withdrawn = False
         self.highest = 0
         """The most live tasks of all scans."""
@@ -337,7 +338,10 @@ class Group:
     def add_waits(self, waits: Waits) -> None:
         """Record where its tasks wait, and until when."""
         self.waits, self.answered, self._waits_time = waits, True, self._clock.now
-        self._timer = waits.until if waits.looked and waits.timed >= TIMED * waits.looked else None
+        wakeable = (waits.looked - waits.timed) * waits.wakeable / max(1, waits.sampled)
+        bounded = waits.looked and waits.timed + wakeable >= BOUNDED * waits.looked
+        self._timer = waits.until if bounded and waits.timed else None
+        self._wakeable = bool(bounded and wakeable)
 
     @property
     def waits_age(self) -> float | None:
@@ -346,11 +350,18 @@ class Group:
 
     @property
     def too_early(self) -> bool:
-        """Whether timers will end its tasks, and none is much older than these timers."""
-        if self._timer is None or self._timer >= FOR_EVER or self.retained_meter.leaks:
+        """Whether timers or others may end its tasks, and none is much older than its tasks usually live."""
+        report, timer = self.report, self._timer
+        if self.retained_meter.leaks or not (self._wakeable or timer is not None):
             return False
-        age = self.oldest or 0.0
-        return age < max(LEAST_AGE, LIFETIMES * self._timer)
+        usual = LEAST_AGE
+        if timer is not None:
+            if timer >= FOR_EVER:
+                return False
+            usual = max(usual, LIFETIMES * timer)
+        elif report.ended >= LEAST_ENDED * report.created and self.mean_life is not None:
+            usual = min(usual, LIFETIMES * self.mean_life)
+        return (self.oldest or 0.0) < usual
 
     def withdraw(self) -> bool:
         """Take the verdict of a leak back if it no longer grows. Return whether that happened."""

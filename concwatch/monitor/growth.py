@@ -207,7 +207,8 @@ class GrowthMeter:
             rises = self._may_rise and any(self._rises(merged) for merged in MERGED)
             self._confirmed = self._confirmed + 1 if rises else 0
             self._growth_due = True
-            self._begin(time, live, created)
+            # Readings are half a second apart: windows that began with them would be longer.
+            self._begin(self._until if time < self._until + WINDOW else time, live, created)
             return
         self._fewest = min(self._fewest, live)
         self._sum += live
@@ -265,6 +266,12 @@ class GrowthMeter:
         return min(steps) > 0 and sum(steps) >= LEAST_RISE and steady
 
     @property
+    def rise(self) -> int:
+        """By how much the low-water mark has risen in the last two minutes."""
+        lows = [each.fewest for each in self._windows]
+        return lows[-1] - min(lows) if lows else 0
+
+    @property
     def is_level(self) -> bool:
         """Whether the low-water mark has not risen in the last minute."""
         lows = [each.fewest for each in list(self._windows)[-LEVEL:]]
@@ -280,7 +287,7 @@ class GrowthMeter:
     def _may_rise(self) -> bool:
         """Whether the newest mark is so high that the low-water marks, however merged, can have risen."""
         newest = self._windows[-1].fewest
-        return newest >= LEAST_RISE and newest - min(each.fewest for each in self._windows) >= LEAST_RISE
+        return newest >= LEAST_RISE and self.rise >= LEAST_RISE
 
     def _rises(self, merged: int) -> bool:
         points = list(self._windows)[self._warm_up :]

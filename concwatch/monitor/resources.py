@@ -70,6 +70,11 @@ class Resource:
         return self._meter.growth
 
     @property
+    def rise(self) -> int:
+        """By how much it has risen in the last two minutes."""
+        return self._meter.rise
+
+    @property
     def starts_to_grow(self) -> bool:
         """Whether it grows without end, which has not been reported."""
         # Jobs end while more come; the threads of an executor are started until there are enough.

@@ -17,7 +17,7 @@ from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
 from concwatch.monitor.process_status import ProcessStatus
 from concwatch.monitor.rates import Trailing
-from concwatch.monitor.resources import Resources
+from concwatch.monitor.resources import Resource, Resources
 from concwatch.monitor.series import Series
 from concwatch.monitor.state import State
 from concwatch.monitor.waits import cycle_text
@@ -371,13 +371,20 @@ class WatchedProcess:
         for one in self.resources.all():
             if one.withdraw():
                 self._log_event(f"{one.label}: no longer grows", kind="leak_withdrawn")
-            elif one.starts_to_grow:
+            elif one.starts_to_grow and not self._are_connections(one):
                 if one.report.kind == "threads" and one.asked_at is None:
                     one.asked_at = now
                     self.send("thread_waits", name=one.report.name)
                 elif one.asked_at is None or one.answered or now >= one.asked_at + ANSWER_TIME:
                     one.grows = True
                     self._log_event(one.text(), "warning", "leak")
+
+    def _are_connections(self, resource: Resource) -> bool:
+        """Return whether open files may be the connections of tasks that are not called a leak."""
+        if resource.report.kind != "files":
+            return False
+        tasks = sum(group.meter.rise for group in self.groups.values() if not group.leak)
+        return tasks >= resource.rise / 2
 
     def new_leaks(self) -> list[Group]:
         """Return the marked groups that it has not returned before."""

@@ -200,6 +200,9 @@ class Waits(Struct, tag="waits", frozen=True):
     oldest: OldestTask | None = None
     timed: Count = 0
     until: Seconds | None = None
+    sampled: Count = 0
+    wakeable: Count = 0
+    """Of those sampled, the tasks that something else may wake."""
     created: tuple[TaskPlace, ...] = ()
     """The lines that created its sampled tasks."""
     awaited_by: tuple[TaskPlace, ...] = ()

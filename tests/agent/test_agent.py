@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.agent_driver import EVERY, MANY, Monitor, finish, oldest_and_newest
+from tests.agent_driver import EVERY, MANY, Monitor, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
 
@@ -372,6 +372,74 @@ def test_waits_say_when_a_timer_ends_them(monitor, python):
     finish(program)
 
 
+WAKERS = """
+import asyncio, sys
+async def shared(number): await event.wait()
+async def own(number): await asyncio.Event().wait()
+async def in_object(number): await Session().run()
+async def future(number): await asyncio.get_running_loop().create_future()
+async def queue(number): await asyncio.Queue().get()
+async def nested(number): await asyncio.create_task(own(number))
+async def sleeps(number): await asyncio.sleep(float("inf"))
+async def locked(number):
+    async with lock: pass
+class Session:
+    def __init__(self): self.event = asyncio.Event()
+    async def run(self): await self.event.wait()
+class Server:
+    kept = {}
+    async def has_event(self, number):
+        session = self.kept["event", number] = Session()
+        await session.run()
+    async def has_future(self, number):
+        self.kept["future", number] = asyncio.get_running_loop().create_future()
+        await self.kept["future", number]
+    async def has_timer(self, number):
+        event = asyncio.Event()
+        asyncio.get_running_loop().call_later(600, event.set)
+        await event.wait()
+    async def has_connection(self, number):
+        reader, _ = await asyncio.open_connection("127.0.0.1", port)
+        await reader.read()
+    async def has_part(self, number): await asyncio.gather(self.has_event((number, "part")))
+    async def has_thread(self, number): await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+async def serve(reader, writer): await reader.read()
+async def main():
+    global event, lock, port
+    event, lock, server = asyncio.Event(), asyncio.Lock(), Server()
+    await lock.acquire()
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    kinds = [shared, own, in_object, future, queue, nested, sleeps, locked]
+    kinds += [getattr(server, name) for name in dir(server) if name.startswith("has_")]
+    tasks = [asyncio.create_task(kind(number)) for kind in kinds for number in range(3)]
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+asyncio.run(main())
+"""
+"""Tasks that nothing can wake, or that wait for the same; and of ``Server``, which others can wake."""
+
+
+@oldest_and_newest
+def test_tasks_that_something_else_may_wake_are_told_from_those_that_are_stuck(monitor, python):
+    monitor.start(WAKERS, python=python)
+    process = monitor.process()
+    stuck = ("shared", "own", "in_object", "future", "queue", "nested", "sleeps", "locked")
+    woken = [f"has_{what}" for what in ("event", "future", "timer", "connection", "part", "thread")]
+    for name in (*stuck, *woken):
+        live = {"own": 6, "has_event": 6}.get(name, 3)
+        number = process.group(name, live=live)["group"]
+
+        def answer(number=number):
+            before = len(process.all("waits"))
+            process.send("waits", group=number)
+            found = eventually(lambda: process.all("waits")[before:], "answer")[0]
+            return found["group"] == number and (found["sampled"], found["wakeable"])
+
+        # A connection is made in several turns of the loop.
+        expected = (live, 0 if name in stuck else live)
+        eventually(lambda answer=answer, expected=expected: answer() == expected, f"{name}: {expected}")
+
+
 SCOPES = """
 import sys, anyio
 async def sleeps(): await anyio.sleep(50)
@@ -389,6 +457,45 @@ async def main():
         group.cancel_scope.cancel()
 anyio.run(main, backend=sys.argv[1])
 """
+
+
+IN_TRIO = """
+import sys, trio
+kept = []
+async def has_event():
+    kept.append(trio.Event())
+    await kept[-1].wait()
+async def has_socket():
+    ours, theirs = trio.socket.socketpair()
+    kept.append(theirs)
+    await ours.recv(1)
+async def own(): await trio.Event().wait()
+async def shared(): await event.wait()
+async def sleeps(): await trio.sleep_forever()
+async def main():
+    global event
+    event = trio.Event()
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            for kind in (has_event, has_socket, own, shared, sleeps): nursery.start_soon(kind)
+            await trio.sleep(0.6)  # one task of a function is sampled each half second
+        await trio.to_thread.run_sync(sys.stdin.read)
+        nursery.cancel_scope.cancel()
+trio.run(main)
+"""
+
+
+def test_tasks_of_trio_that_something_else_may_wake_are_told_from_those_that_are_stuck(monitor):
+    pytest.importorskip("trio")
+    monitor.start(IN_TRIO)
+    process = monitor.process()
+    for name in ("has_event", "has_socket", "own", "shared", "sleeps"):
+        number = process.group(name, live=3)["group"]
+        process.send("waits", group=number)
+        waits = process.wait("waits", lambda report, number=number: report["group"] == number)
+        looked = waits["looked"]
+        assert looked > 1
+        assert (waits["sampled"], waits["wakeable"]) == (looked, looked if name.startswith("has_") else 0)
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -170,7 +170,7 @@ STACKS = {
         {"test_app.py": TESTS}, ["-m", "pytest", "-s", "-q", "-p", "no:cacheprovider", "test_app.py"]
     ),
     "xdist": Stack(
-        {"test_app.py": TESTS.replace('print("ready", flush=True)', 'open("out", "a").write("ready\\n")')},
+        {"test_app.py": TESTS.replace('print("ready", flush=True)', 'open("ready", "w").write("ready")')},
         ["-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", "test_app.py"],
     ),
     "uvicorn": Stack(
@@ -182,7 +182,7 @@ STACKS = {
         {"app.py": ASGI},
         ["-m", "uvicorn", "app:application", "--no-use-colors", "--port", "PORT", "--workers", "2"],
         ("startup complete", 2),
-        {"SIGHUP": ("startup complete", 4)},
+        {"SIGHUP": ("startup complete", 4), "SIGUSR1": ("complete", 2), "SIGQUIT": ("complete", 2)},
     ),
     "gunicorn": Stack(
         {"app.py": WSGI, "gunicorn.conf.py": GUNICORN},
@@ -285,7 +285,9 @@ class Run:
         return self.status is not None
 
     def printed(self, text: str, times: int) -> bool:
-        return self.output.count(text) >= times
+        ready = self.folder / "ready"
+        output = self.output + (ready.read_text() if ready.exists() else "")
+        return output.count(text) >= times
 
     def send(self, name: str) -> None:
         """Send a signal, as a terminal or as ``kill`` does."""

@@ -245,8 +245,12 @@ def test_threads_by_target_stay_between_their_reports():
     assert ("app.waiter", "7 threads") in details(bench.watching.snapshot().lanes[0])
 
 
-def watch_a_group(seconds, live, created=None, ended=None, until=None):
-    """Return the bench after a group has had ``live(second)`` tasks; its agent knows timers of ``until``."""
+def watch_a_group(seconds, live, created=None, ended=None, until=None, wakeable=None, files=False):
+    """Return the bench after a group has had ``live(second)`` tasks.
+
+    Its agent knows timers of ``until`` seconds, or that so many of 50 tasks are ``wakeable``. With ``files``,
+    each task has one.
+    """
     bench = WatchBench()
     agent = bench.agent(40)
     for second in (half / 2 for half in range(2 * seconds)):
@@ -259,7 +263,14 @@ def watch_a_group(seconds, live, created=None, ended=None, until=None):
             "oldest": min(second, ended or second),
         }
         agent.report(
-            AgentTick(float(second), created=total, live=count, ended=total - count, scan_time=float(second)),
+            AgentTick(
+                float(second),
+                created=total,
+                live=count,
+                ended=total - count,
+                scan_time=float(second),
+                files=10 + count if files else None,
+            ),
             Groups(float(second), (GroupReport(1, "session", "/srv/app.py", 1, **figures),)),
         )
         asked = [sent for sent in agent.sent if sent[0] == "waits"]
@@ -267,11 +278,13 @@ def watch_a_group(seconds, live, created=None, ended=None, until=None):
         bench.advance(0.5)
         if asked and until is not None:
             agent.report(Waits(1, count, count, timed=count, until=until))
+        elif asked and wakeable is not None:
+            agent.report(Waits(1, count, count, sampled=50, wakeable=wakeable))
     return bench
 
 
 def leak_events(bench):
-    return [text for text in bench.texts() if "grows" in text]
+    return [text for text in bench.texts() if "grow" in text]
 
 
 def test_growth_beyond_doubt_is_called_a_leak_within_twenty_seconds():
@@ -284,6 +297,30 @@ def test_sessions_that_a_timer_ends_in_a_minute_are_not_called_a_leak_in_ten():
         600, lambda second: 4 * min(second, 60), lambda second: 4 * second, ended=60, until=60.0
     )
     assert leak_events(bench) == []
+
+
+def sessions(rate):
+    """Return sessions of a minute, so many a second, that a connection may end at any time."""
+    return {
+        "live": lambda second: rate * min(second, 60),
+        "created": lambda second: rate * second,
+        "ended": 60,
+        "wakeable": 50,
+    }
+
+
+@pytest.mark.parametrize("rate", [1, 20])
+def test_sessions_of_a_minute_that_others_may_end_are_not_called_a_leak_in_ten(rate):
+    assert leak_events(watch_a_group(600, **sessions(rate), files=True)) == []
+
+
+def test_tasks_that_others_may_end_are_called_a_leak_once_they_are_two_minutes_old():
+    assert leak_events(watch_a_group(110, lambda second: second, wakeable=50)) == []
+    assert len(leak_events(watch_a_group(130, lambda second: second, wakeable=50))) == 1
+
+
+def test_tasks_of_which_some_are_stuck_are_called_a_leak_within_twenty_seconds():
+    assert len(leak_events(watch_a_group(20, lambda second: second, wakeable=40))) == 1
 
 
 def test_tasks_far_older_than_their_timers_are_called_a_leak():

@@ -1,0 +1,163 @@
+"""Whether anything can end what a task waits for: its life is unknown then, however long it has lived.
+
+Nobody holds the event of a task that is stuck, or all tasks of its function wait for the same one. A session
+waits for something of its own, such as its connection, which something else holds.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from _weakref import getweakrefcount
+
+from .awaits import FunctionType, Wait, is_task, referents
+from .wrappers import INLINE_FRAMES, CellType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, Dict, List, Optional, Set, Tuple
+
+MAX_TASKS = 50
+"""Tasks of a group that are examined."""
+
+MAX_OBJECTS = 300
+"""Objects that are examined of each."""
+
+LAYERS = 3
+"""References that are followed from a task's variables."""
+
+TRIO_IO = ("_epoll_wait", "_wait_common", "to_thread_run_sync", "_nested_child_finished")
+"""Functions of trio that wait for a file, a thread or other tasks."""
+
+_SKIPPED = (type(sys), type, type(gc.get_referents), str, int, float, bytes, type(None))
+"""Types of objects that hold nothing of one task."""
+
+_probe = {0: object()}
+_OURS = sys.getrefcount(_probe[0])
+"""The references to an object in a dictionary while they are counted."""
+
+
+class Wakers:
+    """Examines some tasks. It keeps none of their objects alive."""
+
+    def __init__(self) -> None:
+        self._wakers: List[int] = []
+        """The ``id`` of what each examined task waits for, if something else holds it; else 0."""
+        self._seen: Set[int] = set()
+        self._shared: Set[int] = set()
+
+    @property
+    def examined(self) -> int:
+        """How many tasks were examined."""
+        return len(self._wakers)
+
+    @property
+    def wakeable(self) -> int:
+        """How many of them wait for something of their own that something else holds."""
+        return sum(waker != 0 and waker not in self._shared for waker in self._wakers)
+
+    def add_stuck(self) -> None:
+        """Count a task that waits for ever, unless enough have been examined."""
+        if len(self._wakers) < MAX_TASKS:
+            self._wakers.append(0)
+
+    def add(self, task: Any, coro: Any) -> None:
+        """Examine a task with its coroutine, unless enough have been."""
+        if len(self._wakers) >= MAX_TASKS:
+            return
+        sources, waker = _path(task, coro)
+        if waker is None:  # such as uvloop's own coroutines
+            self._wakers.append(id(coro))
+            return
+        (self._shared if waker in self._seen else self._seen).add(waker)
+        self._wakers.append(waker if waker in _held_by_others(sources) else 0)
+
+
+def _path(task: Any, coro: Any) -> Tuple[List[Any], Optional[int]]:
+    """Return what a task runs, with the tasks that it awaits and theirs, and the ``id`` of what it waits for.
+
+    That is the object whose method of asyncio or trio it runs, such as a queue, or else a future; None if it
+    is not known, and 0 if a task of trio sleeps for ever.
+    """
+    sources, wait = [task], Wait(coro, task)
+    while True:
+        for _, awaitable, frame_name in wait.frames:
+            sources.append(awaitable)
+            if not INLINE_FRAMES:
+                sources.append(getattr(awaitable, frame_name))
+        if not is_task(wait.end) or len(sources) > MAX_OBJECTS:
+            break
+        sources.append(wait.end)
+        wait = Wait(wait.end.get_coro(), wait.end)
+    if hasattr(task, "parent_nursery"):  # a task of trio
+        if any(frame[0].co_name in TRIO_IO for frame in wait.frames):
+            return sources, None
+        in_trio = (frame for frame in wait.frames if os.sep + "trio" + os.sep in frame[0].co_filename)
+        return sources, next(filter(None, (_object(*frame) for frame in in_trio)), 0)
+    if not hasattr(wait.end, "add_done_callback"):
+        return sources, None
+    in_asyncio = wait.frames and os.sep + "asyncio" + os.sep in wait.frames[-1][0].co_filename
+    return sources, (in_asyncio and _object(*wait.frames[-1])) or id(wait.end)
+
+
+def _object(code: CodeType, awaitable: Any, frame_name: str) -> int:
+    """Return the ``id`` of the object whose method a coroutine is; 0 without one, or if it is a loop."""
+    for one in referents(awaitable, frame_name):
+        for value in gc.get_referents(one) if type(one) is CellType else (one,):
+            method = getattr(getattr(type(value), code.co_name, None), "__code__", None)
+            if method is code and not hasattr(type(value), "run_forever"):
+                return id(value)
+    return 0
+
+
+def _held_by_others(sources: List[Any]) -> Set[int]:
+    """Return the ``id`` of each object near a task that something else holds too, by trial deletion.
+
+    What such an object holds can be reached by others, too.
+    """
+    nodes, edges = _near(sources)
+    counts: Dict[int, int] = {}
+    for numbers in edges.values():
+        for number in numbers:
+            counts[number] = counts.get(number, 0) + 1
+    held = {
+        number
+        for number in nodes
+        if sys.getrefcount(nodes[number]) - _OURS > counts.get(number, 0) or getweakrefcount(nodes[number])
+    }
+    new = list(held)
+    while new:
+        reached = [number for number in edges.get(new.pop(), ()) if number in nodes and number not in held]
+        held.update(reached)
+        new += reached
+    return held
+
+
+def _referents(one: Any) -> List[Any]:
+    """Return the objects to which an object refers; of a function only the variables that it closes over."""
+    return list(one.__closure__ or ()) if type(one) is FunctionType else gc.get_referents(one)
+
+
+def _near(sources: List[Any]) -> Tuple[Dict[int, Any], Dict[int, List[int]]]:
+    """Return the objects near a task by ``id``, and to which objects it and they refer."""
+    own = {id(source) for source in sources}
+    nodes: Dict[int, Any] = {}
+    edges: Dict[int, List[int]] = {}
+    layer = sources
+    for _ in range(LAYERS):
+        found: Dict[int, Any] = {}
+        for one in layer:
+            if isinstance(one, (list, dict, set, tuple)) and len(one) > MAX_OBJECTS:
+                continue
+            values = _referents(one)
+            edges[id(one)] = [id(value) for value in values]
+            for value in values:
+                if id(value) not in own and id(value) not in nodes and not isinstance(value, _SKIPPED):
+                    found[id(value)] = value
+        nodes.update(found)
+        if len(nodes) > MAX_OBJECTS:
+            break
+        layer = list(found.values())
+    return nodes, edges

@@ -119,6 +119,14 @@ class WatchApp(LanesApp):
             program.send_signal(number)
         self.passed.append(number)
 
+    def _exit_with(self, status: int) -> None:
+        """Handle a signal where it is not read by a thread: ``status`` is 128 and its number."""
+        program = self._watching.program
+        if isinstance(program, Program) and program.status is None and not self.is_web:
+            self.pass_on(status - 128)
+        else:
+            super()._exit_with(status)
+
     def action_suspend_process(self) -> None:
         """Suspend concwatch and the program that it has started, until ``fg`` continues concwatch."""
         program = self._watching.program

@@ -134,6 +134,9 @@ DECIMAL_LOG_STEPS = (ONE_TWO_FIVE, *POWERS_OF_TEN)
 ROWS_PER_DECADE = 10
 """Rows from one power of ten to the next at which those of 2 and 5 are whole numbers too."""
 
+LOW = 6
+"""The rows of cells up to which ticks of a logarithmic axis may be adjacent: else there would be three."""
+
 ROUNDING = 0.1
 """Rows by which such a tick may be off."""
 
@@ -156,7 +159,7 @@ def log_scale(unit: Unit, low: float, high: float, rows: int) -> Scale:
     for steps in candidates:
         values = steps.values(low, high, unit.smallest)
         gap = (rows - 1) // (len(values) - 1)
-        if len(values) > 2 and gap >= 2:
+        if len(values) > 2 and gap >= (1 if rows <= LOW else 2):
             scales.append(_log_scale(unit, steps, values, gap / math.log10(values[1] / values[0]), rows))
     if scales:
         return max(scales, key=lambda scale: scale.rows_per_unit)  # of several, that with the most ticks

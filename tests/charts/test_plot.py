@@ -95,9 +95,12 @@ def test_a_logarithmic_axis_of_bytes_is_used_to_half_of_its_height(rows):
             log_scale(BYTES, 20 * MIB, 300 * MIB, 11).ticks,
             "16 MiB, 32 MiB, 64 MiB, 128 MiB, 256 MiB, 512 MiB",
         ),
-        # Without room for a tick between the ends, the axis ends where its values do.
-        *((log_scale(BYTES, 8_300, 14 * MIB, rows).ticks, "8 KiB, 16 MiB") for rows in (3, 4)),
-        *((log_scale(RATE, 0.3, 41_000, rows).ticks, "0.1/s, 100 k/s") for rows in (3, 4)),
+        (log_scale(BYTES, 8_300, 14 * MIB, 3).ticks, "4 KiB, 256 KiB, 16 MiB"),
+        (log_scale(BYTES, 8_300, 14 * MIB, 4).ticks, "4 KiB, 64 KiB, 1 MiB, 16 MiB"),
+        (log_scale(BYTES, 4_100, 30 * MIB, 6).ticks, "4 KiB, 32 KiB, 256 KiB, 2 MiB, 16 MiB, 128 MiB"),
+        (log_scale(RATE, 0.3, 41_000, 3).ticks, "0.1/s, 100/s, 100 k/s"),
+        (log_scale(RATE, 0.3, 41_000, 4).ticks, "0.1/s, 10/s, 1 k/s, 100 k/s"),
+        # Without a tick between the ends, the axis ends where its values do.
         *((log_scale(BYTES, 30 * MIB, 30 * MIB, rows).ticks, "16 MiB, 32 MiB") for rows in (3, 4)),
         (age_ticks(0, 10, 33), "-10s, -5s, now"),
         (age_ticks(0, 60, 33), "-60s, -45s, -30s, -15s, now"),

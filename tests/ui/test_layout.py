@@ -94,8 +94,9 @@ async def test_a_card_shows_a_million_tasks_at_every_size():
                 assert "1,000,000 live" in text or "1 M" in text, (size, text)
 
 
-async def test_a_log_of_one_row_shows_the_beginning_of_the_last_event():
-    async with stage((60, 14), engines=TWELVE[:1]) as s:
+@pytest.mark.parametrize("lanes", [1, 8])
+async def test_a_log_of_few_rows_shows_the_beginnings_of_events(lanes):
+    async with stage((60, 14), engines=TWELVE[:lanes]) as s:
         for text in ("10,000 tasks live after 27.7 ms (1,150,000 a second)", "a long text " * 9):
             s.lab.log("asyncio", text)
             await s.run(1)

@@ -19,6 +19,9 @@ from concwatch.ui.widgets.text_lines import TextLines
 SHOWN = 200
 """The maximum number of events to show."""
 
+LOW = 3
+"""The rows of a view up to which an event has one row, which is shortened if necessary."""
+
 LANE_WIDTH = 10
 """The minimum width in cells of the lanes' names."""
 
@@ -83,7 +86,7 @@ class EventLines(TextLines):
     def rows(self, width: int) -> Sequence[Content]:
         """Return the wrapped lines; a fixed number of rows has the last ones, after blank rows."""
         view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
-        if view == 1:  # the end of a wrapped line would say nothing
+        if view <= LOW:  # a log that begins with the end of a wrapped line says little
             wrapped = [(y, 0, _shortened(line, width)) for y, line in enumerate(self._lines)]
         else:
             wrapped = [(y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width)]

@@ -86,8 +86,9 @@ absent.
     ``loops``      list of objects, at most 20, one per running event loop: ``name`` (``"loop 1"``, in the
                    order found), ``kind`` (its class), ``lag``: the longest time in seconds since the last
                    tick from requesting a callback to its call; a callback that is overdue counts too
-    ``threads``    list of objects ``name``, ``count``, ``file``, ``line``, at most 20: live threads by the
-                   function that they run, the rest as ``"others"``; twice a second, or less often with many
+    ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: live
+                   threads, and all that any reading has found, by the function that they run, the rest as
+                   ``"others"``; twice a second, or less often with many
     ``files``      open files and sockets, where ``/proc`` tells; about every three seconds
     ``executors``  list of objects ``name`` (its ``thread_name_prefix``), ``threads``, ``queued``, at most 20:
                    each thread pool

@@ -1,7 +1,7 @@
 """How long tasks take: of each function some, chosen at random, are timed from their first step to their end.
 
 A timed task gets a callback for its end, and its loop one for its first step: some microseconds, of at most
-about 400 tasks a second. The others pay nothing for it.
+about 300 tasks a second. The others pay nothing for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Weighted = Tuple[float, int]
     """Seconds, and how many tasks they stand for."""
 
-QUOTA, TOTAL_QUOTA = 120, 200
+QUOTA, TOTAL_QUOTA = 100, 150
 """Tasks that are timed between two reports before fewer are: of one function, and of all."""
 
 MAX_TIMED, MAX_ALL_TIMED = 500, 3_000

@@ -8,7 +8,7 @@ import sys
 from time import monotonic, perf_counter, process_time
 
 from .names import printable
-from .threads import count_threads
+from .threads import ThreadCounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Figures:
         self.collector = CollectionTimer()
         self._read_loops = loops
         self._threads_due = 0.0
+        self._thread_counts = ThreadCounts()
         self._files_due = 0.0
         self._pools: List[_Pool] = []
 
@@ -89,7 +90,7 @@ class Figures:
         threads = threading.enumerate()
         self._threads_due = now + max(THREADS_INTERVAL, PER_THREAD * len(threads))
         self._pools = _find_pools()
-        return {"threads": count_threads(threads)}
+        return {"threads": self._thread_counts.read(threads)}
 
     def _files(self) -> Dict[str, Any]:
         now = monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _weakref import ref
 
 from .counting import is_own, name_of
 from .names import printable
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 MAX_TARGETS = 20
 """Targets per report; the threads of further ones are summed up in one."""
+
+MAX_LABELS = 1_000
+"""Targets whose threads are counted over time."""
 
 MAX_PLACES = 20
 """Places that an answer has."""
@@ -49,12 +53,36 @@ def _place(thread: Any) -> Tuple[str, int]:
     return (printable(code.co_filename), code.co_firstlineno) if code is not None else ("", 0)
 
 
-def count_threads(threads: List[Any]) -> List[Dict[str, Any]]:
-    """Return the threads by target: ``name``, ``count``, ``file`` and ``line``, the most frequent first."""
+class ThreadCounts:
+    """Counts the threads by target."""
+
+    def __init__(self) -> None:
+        self._seen: Dict[int, Any] = {}
+        """By ``id``: weak references to the threads of the last reading."""
+        self._created: Dict[str, int] = {}
+        """How many have been seen of each of the first `MAX_LABELS` targets."""
+
+    def read(self, threads: List[Any]) -> List[Dict[str, Any]]:
+        """Return those of a tick, the most frequent first."""
+        labels = {id(thread): thread_label(thread) for thread in threads}
+        for thread in threads:
+            known, label = self._seen.get(id(thread)), labels[id(thread)]
+            is_new = known is None or known() is not thread
+            if is_new and (label in self._created or len(self._created) < MAX_LABELS):
+                self._created[label] = self._created.get(label, 0) + 1
+        self._seen = {id(thread): ref(thread) for thread in threads}
+        found = _count(threads, labels)
+        for one in found:
+            if one["name"] in self._created:
+                one["created"] = self._created[one["name"]]
+        return found
+
+
+def _count(threads: List[Any], labels: Dict[int, str]) -> List[Dict[str, Any]]:
     counts: Dict[str, int] = {}
     first: Dict[str, Any] = {}
     for thread in threads:
-        label = thread_label(thread)
+        label = labels[id(thread)]
         counts[label] = counts.get(label, 0) + 1
         first.setdefault(label, thread)
     ranked = sorted(counts.items(), key=lambda item: -item[1])

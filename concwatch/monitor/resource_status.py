@@ -18,3 +18,5 @@ class ResourceStatus(Struct, frozen=True):
     """The threads of the executor whose jobs they are."""
     per_minute: float | None = None
     """Its growth, if it grows without end."""
+    created: int | None = None
+    """Of threads: how many were created, at least."""

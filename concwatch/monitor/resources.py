@@ -26,12 +26,16 @@ class ResourceReport(Struct, frozen=True):
     line: int = 0
     threads: int = 0
     """The threads of the executor whose jobs they are."""
+    created: int | None = None
+    """Of threads: how many were created, at least."""
 
 
 def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
     """Yield the counts of a tick."""
     for thread in tick.threads:
-        yield ResourceReport("threads", thread.name, thread.count, thread.file, thread.line)
+        yield ResourceReport(
+            "threads", thread.name, thread.count, thread.file, thread.line, created=thread.created
+        )
     for pool in tick.executors:
         yield ResourceReport("jobs", pool.name, pool.queued, threads=pool.threads)
     if tick.files is not None:
@@ -124,7 +128,7 @@ class Resources:
                 self._found[key] = Resource(report)
         for key, resource in self._found.items():
             if key in reports or key[0] in reported:
-                gone = ResourceReport(*key, 0, resource.report.file, resource.report.line)
+                gone = structs.replace(resource.report, count=0, threads=0)
                 resource.update(reports.get(key, gone), tick.time)
 
     def of(self, kind: ResourceKind) -> Sequence[Resource]:
@@ -145,6 +149,7 @@ class Resources:
                     report.count,
                     report.threads,
                     growth.per_minute if growth else None,
+                    report.created,
                 )
             )
         return tuple(found)
@@ -167,7 +172,9 @@ class Resources:
 def as_json(resource: Resource) -> Mapping[str, object]:
     """Return its entry in the report."""
     report, growth = resource.report, resource.growth
-    place = {"file": report.file or None, "line": report.line or None} if report.kind == "threads" else {}
+    place: Mapping[str, object] = {}
+    if report.kind == "threads":
+        place = {"file": report.file or None, "line": report.line or None, "created": report.created}
     pool = {"threads": report.threads} if report.kind == "jobs" else {}
     return {
         "name": report.name,

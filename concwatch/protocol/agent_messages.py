@@ -53,6 +53,8 @@ class ThreadCount(Struct, frozen=True):
     count: Count
     file: ShortText = ""
     line: Count = 0
+    created: Count | None = None
+    """At least so many were created since the agent started."""
 
 
 class Executor(Struct, frozen=True):

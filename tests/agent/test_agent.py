@@ -611,3 +611,29 @@ def test_a_longer_time_can_be_asked_for(monitor):
     process = monitor.process()
     assert process.wait("block")["seconds"] >= 0.6
     finish(program)
+
+
+def test_threads_that_have_ended_are_counted_as_created(monitor):
+    program = monitor.start(
+        "import sys, threading, time\n"
+        "def job(event): event.wait()\n"
+        "for _ in range(3):\n"
+        "    events = [threading.Event() for _ in range(4)]\n"
+        "    threads = [threading.Thread(target=job, args=[event]) for event in events]\n"
+        "    for thread in threads: thread.start()\n"
+        "    sys.stdin.readline()\n"
+        "    for event in events: event.set()\n"
+        "    for thread in threads: thread.join()\n"
+        "sys.stdin.read()\n"
+    )
+    process = monitor.process()
+
+    def jobs(tick):
+        return next((one for one in tick.get("threads", ()) if one["name"] == "__main__.job"), None)
+
+    for created in (4, 8, 12):
+        tick = process.tick(lambda tick, created=created: (jobs(tick) or {}).get("created") == created)
+        assert jobs(tick)["count"] == 4
+        program.stdin.write("\n")
+        program.stdin.flush()
+    finish(program)

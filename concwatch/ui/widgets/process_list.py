@@ -54,12 +54,17 @@ def _resource(one: ResourceStatus) -> tuple[str, str]:
     """Return the label and the text of what a process holds besides its tasks."""
     count = format_count(one.count)
     text = {
-        "threads": counted(one.count, "thread"),
+        "threads": f"{counted(one.count, 'thread')}{_created(one)}",
         "jobs": f"{one.threads} threads · {count} queued",
         "files": count,
     }[one.kind]
     grows = "" if one.per_minute is None else f" · +{format_count(round(one.per_minute))}/min"
     return "open files" if one.kind == "files" else one.name.removeprefix("__main__."), f"{text}{grows}"
+
+
+def _created(one: ResourceStatus) -> str:
+    """Return how many threads were created, if that is more than there are."""
+    return f" of ≥{format_count(one.created)}" if one.created and one.created > one.count else ""
 
 
 class ProcessSidebar(Sidebar):

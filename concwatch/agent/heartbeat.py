@@ -80,7 +80,7 @@ class Heartbeat:
         self._used = self._process = self._worst = 0.0
         self._native_id = self._depth = 0
 
-    def _begin(self, now: float, due: float, frame: Optional[FrameType]) -> None:
+    def _begin(self, now: float, due: float, frame: FrameType) -> None:
         """Begin a time in which the loop runs something, in its thread.
 
         Args:
@@ -89,6 +89,9 @@ class Heartbeat:
             frame: the innermost frame of the loop itself.
         """
         if self.thread != get_ident():
+            # Python 3.14 runs what another thread has requested in one frame more.
+            while frame.f_back is not None and frame.f_back.f_code.co_name == frame.f_code.co_name == "_run":
+                frame = frame.f_back
             self.thread, self._native_id, self._depth = get_ident(), get_native_id(), depth(frame)
         self._used, self._process, self._collected = thread_time(), process_time(), self.collecting()
         self.began, self.due, self.waiting = (now + due) / 2, due, False

@@ -558,7 +558,11 @@ def test_what_blocks_a_loop_is_named(monitor, run):
 def test_a_blocked_loop_is_told_on_every_python(monitor, python):
     program = monitor.start(BLOCKS + "asyncio.run(main())", python=python)
     process = monitor.process()
-    process.wait("block", lambda block: block["cause"] in ("code", "stopped") and block["seconds"] >= 0.25)
+    block = process.wait(
+        "block", lambda block: block["cause"] in ("code", "stopped") and block["seconds"] >= 0.25
+    )
+    if block["cause"] == "code":
+        assert [frame["in"] for frame in block["stack"]][-1] in ("handler", "counting")
     finish(program)
 
 

@@ -8,11 +8,11 @@ from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
 from .heartbeat import TRIO, TimerHeartbeat
-from .stacks import longest_run
+from .stacks import longest_run, loop_depth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
     from .heartbeat import Delay, Heartbeat
     from .stacks import Run
@@ -115,7 +115,7 @@ class Blocks:
         late = max(0.0, now - due - (own - self._own))  # not what this thread itself has done since
         overdue = [beat for beat in self._beats.values() if beat.overdue(now) >= SAMPLE_INTERVAL]
         if overdue and now >= self._sample_due:
-            _sample(overdue, now, late)
+            _sample(overdue, {beat.thread for beat in self._beats.values()}, now, late)
             self._sample_due = now + (thread_time() - own) / SAMPLE_SHARE
         self._note_lateness(now, late)
         for beat in self._beats.values():
@@ -250,14 +250,19 @@ class Blocks:
         return cpu < WAITING_CPU * seconds and slices > WAITING_SLICES * seconds / sys.getswitchinterval()
 
 
-def _sample(overdue: List[Heartbeat], now: float, late: float) -> None:
-    """Sample the stacks of the loops that are overdue.
+def _sample(overdue: List[Heartbeat], known: Set[int], now: float, late: float) -> None:
+    """Sample the stacks of the loops that are overdue; the threads of some loops are known.
 
     No reference to a frame is left: it would delay the end of the program's objects.
     """
     frames = sys._current_frames()
     del frames[get_ident()]  # this one: it refers to ``frames``, and would keep all of them alive
     for beat in overdue:
+        if not beat.thread:  # it has been blocked ever since it was found
+            others = [(thread, loop_depth(frames[thread])) for thread in set(frames) - known]
+            found = [one for one in others if one[1]]
+            if len(found) == 1:
+                beat.thread, beat.depth = found[0]
         frame = frames.get(beat.thread)
         if frame is not None:
             beat.sample(frame, now, late)

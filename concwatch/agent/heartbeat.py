@@ -71,14 +71,16 @@ class Heartbeat:
         self.samples: List[StackSample] = []
         """Of what the loop has been running since it was overdue."""
         self.thread = 0
-        """The thread of the loop, once it has run on."""
+        """The thread of the loop, once it is known."""
+        self.depth = 0
+        """The number of the loop's own frames."""
         self.number: Optional[int] = None
         """The number of the block that was reported while it goes on."""
         self.reported = 0.0
         """When that was reported last."""
         self._collected = collecting()
         self._used = self._process = self._worst = 0.0
-        self._native_id = self._depth = 0
+        self._native_id = 0
 
     def _begin(self, now: float, due: float, frame: FrameType) -> None:
         """Begin a time in which the loop runs something, in its thread.
@@ -88,11 +90,11 @@ class Heartbeat:
             due: when it should run on.
             frame: the innermost frame of the loop itself.
         """
-        if self.thread != get_ident():
+        if self.thread != get_ident() or not self._native_id:
             # Python 3.14 runs what another thread has requested in one frame more.
             while frame.f_back is not None and frame.f_back.f_code.co_name == frame.f_code.co_name == "_run":
                 frame = frame.f_back
-            self.thread, self._native_id, self._depth = get_ident(), get_native_id(), depth(frame)
+            self.thread, self._native_id, self.depth = get_ident(), get_native_id(), depth(frame)
         self._used, self._process, self._collected = thread_time(), process_time(), self.collecting()
         self.began, self.due, self.waiting = (now + due) / 2, due, False
 
@@ -128,7 +130,7 @@ class Heartbeat:
     def sample(self, frame: FrameType, now: float, late: float) -> None:
         """Add a sample of the loop's thread."""
         if len(self.samples) < MAX_SAMPLES:
-            self.samples.append(take_sample(frame, self._depth, self.task(), now, late))
+            self.samples.append(take_sample(frame, self.depth, self.task(), now, late))
 
     def add_usage(self) -> None:
         """Add the usage of the loop's thread to the last sample, if that is the first of what runs."""

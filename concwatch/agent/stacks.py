@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import O_RDONLY, close, read
 from os import open as open_file
+from os.path import join
 
 from .counting import COUNTS, is_own, name_of
 from .names import printable
@@ -27,6 +28,10 @@ MAX_STACK = 20
 
 COROUTINE = 0x80
 """The flag of the code of a coroutine function (``inspect.CO_COROUTINE``)."""
+
+
+RUN_FILE = join("asyncio", "events.py")
+"""The end of the name of the file whose ``_run`` calls all that an event loop of asyncio runs."""
 
 
 class StackSample:
@@ -69,6 +74,16 @@ def depth(frame: Optional[FrameType]) -> int:
         frames += 1
         frame = frame.f_back
     return frames
+
+
+def loop_depth(frame: Optional[FrameType]) -> int:
+    """Return the number of frames of asyncio's loop that a stack begins with; 0 if there is none."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "_run" and code.co_filename.endswith(RUN_FILE):
+            return depth(frame)
+        frame = frame.f_back
+    return 0
 
 
 def take_sample(

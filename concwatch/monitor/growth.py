@@ -182,6 +182,11 @@ class GrowthMeter:
         """Create a meter whose low-water marks must span ``least_span`` seconds before they show a leak."""
         self._least_span = least_span
         self._windows: deque[Window] = deque(maxlen=KEPT)
+        self._lows: deque[int] = deque(maxlen=KEPT)  # their low-water marks
+        self.rises_evenly = False
+        """Whether the low-water mark has risen evenly for `PLAIN` windows."""
+        self.is_plain = False
+        """Whether the tasks have grown evenly, without one that has ended, for `PLAIN` windows."""
         self._warm_up = WARM_UP  # kept windows that belong to the start
         self._until: float | None = None
         self._fewest = 0
@@ -204,6 +209,9 @@ class GrowthMeter:
             if len(self._windows) == KEPT:
                 self._warm_up = max(0, self._warm_up - 1)
             self._windows.append(window)
+            self._lows.append(window.fewest)
+            self.rises_evenly = self._rises_evenly()
+            self.is_plain = self.rises_evenly and not any(each.ended for each in list(self._windows)[-PLAIN:])
             rises = self._may_rise and any(self._rises(merged) for merged in MERGED)
             self._confirmed = self._confirmed + 1 if rises else 0
             self._growth_due = True
@@ -249,18 +257,11 @@ class GrowthMeter:
         """Whether the low-water mark rises significantly and without explanation."""
         return self._confirmed >= CONFIRMED
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the tasks have grown evenly, without one that has ended, for `PLAIN` windows."""
-        return self.rises_evenly and not any(each.ended for each in list(self._windows)[-PLAIN:])
-
-    @property
-    def rises_evenly(self) -> bool:
-        """Whether the low-water mark has risen evenly for `PLAIN` windows."""
-        windows = self._windows
-        if len(windows) <= PLAIN or windows[-1].fewest <= windows[-2].fewest:  # most groups: found at once
+    def _rises_evenly(self) -> bool:
+        lows = self._lows
+        if len(lows) <= PLAIN or lows[-1] <= lows[-2]:  # most groups: found at once
             return False
-        steps = [after.fewest - before.fewest for before, after in pairwise(list(windows)[-PLAIN - 1 :])]
+        steps = [after - before for before, after in pairwise(list(lows)[-PLAIN - 1 :])]
         half = PLAIN // 2
         steady = sum(steps[-half:]) >= STEADY * sum(steps[:half])
         return min(steps) > 0 and sum(steps) >= LEAST_RISE and steady
@@ -268,13 +269,12 @@ class GrowthMeter:
     @property
     def rise(self) -> int:
         """By how much the low-water mark has risen in the last two minutes."""
-        lows = [each.fewest for each in self._windows]
-        return lows[-1] - min(lows) if lows else 0
+        return self._lows[-1] - min(self._lows) if self._lows else 0
 
     @property
     def is_level(self) -> bool:
         """Whether the low-water mark has not risen in the last minute."""
-        lows = [each.fewest for each in list(self._windows)[-LEVEL:]]
+        lows = list(self._lows)[-LEVEL:]
         third = LEVEL // 3
         return len(lows) == LEVEL and min(lows[-third:]) <= max(lows[:third])
 
@@ -286,21 +286,20 @@ class GrowthMeter:
     @property
     def _may_rise(self) -> bool:
         """Whether the newest mark is so high that the low-water marks, however merged, can have risen."""
-        newest = self._windows[-1].fewest
+        newest = self._lows[-1]
         return newest >= LEAST_RISE and self.rise >= LEAST_RISE
 
     def _rises(self, merged: int) -> bool:
-        points = list(self._windows)[self._warm_up :]
-        points = points[len(points) % merged :]
-        fewest = [each.fewest for each in points]
-        lows = [min(fewest[at : at + merged]) for at in range(0, len(fewest), merged)]
+        fewest = list(self._lows)[self._warm_up :]
+        first = len(fewest) % merged  # they are aligned to the newest
+        lows = [min(fewest[at : at + merged]) for at in range(first, len(fewest), merged)]
         if len(lows) < LEAST_POINTS:
             return False
         third, half = len(lows) // 3, len(lows) // 2
         rise = min(lows[-third:]) - max(lows[:third])
         if rise < max(LEAST_RISE, LEAST_SHARE * max(lows), LEAST_DEVIATIONS * math.sqrt(max(lows))):
             return False  # most groups: before what takes longer
-        marks = self._marks(points, lows, merged)
+        marks = self._marks(list(self._windows)[self._warm_up + first :], lows, merged)
         if marks[-1].time - marks[0].time < self._least_span:
             return False
         times = [each.time - marks[0].time for each in marks]

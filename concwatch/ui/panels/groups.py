@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from textual.widget import Widget
 
 from concwatch.monitor.group_status import OF_NOW, Function
+from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.ranking import MergedGroup, merge_groups, ranked
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.text import plain
@@ -13,7 +14,7 @@ from concwatch.ui.layout import BESIDE_HEIGHT, Layout
 from concwatch.ui.panels.blocks import BlockPanel
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
-from concwatch.ui.widgets.group_table import COLUMNS, MOST, GroupTable
+from concwatch.ui.widgets.group_table import COLUMNS, COUNTED, MOST, GroupTable
 from concwatch.ui.widgets.process_list import ALL
 
 ROWS, FEW_ROWS = 8, 4
@@ -27,6 +28,11 @@ UPDATE_INTERVAL = 0.5
 
 WAITS_INTERVAL = 2.0
 """Seconds between two requests for where the tasks of a group wait, while that is shown."""
+
+
+def _may_have(lane: LaneSnapshot, name: str) -> bool:
+    """Return whether a group of a lane may have tasks in one of `COUNTED`; a recording has no ticks."""
+    return bool(lane.groups) and (lane.tick is None or bool(getattr(lane.tick, name)))
 
 
 class GroupPanel(Panel):
@@ -99,7 +105,8 @@ class GroupPanel(Panel):
         note = f'filter "{plain(self._filter)}"' if self._filter else ""
         if len(self._groups) > rows:
             note = f"{note + ' · ' if note else ''}{format_count(self._row + 1)} of {len(self._groups)}"
-        self._table.show(self._groups, self._sorted_by, self._row, rows, self._waits_shown, note, ended)
+        none = [name for name in COUNTED if not any(_may_have(lane, name) for lane in lanes)]
+        self._table.show(self._groups, self._sorted_by, self._row, rows, self._waits_shown, note, ended, none)
 
     def select(self, row: int) -> None:
         """Select the group in a row of the table; it stays selected when the order changes."""

@@ -1,6 +1,6 @@
 """The table of a watched process's groups: one line for each coroutine function."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from textual.content import Content
 
@@ -44,6 +44,9 @@ COLUMNS: tuple[Column[MergedGroup], ...] = tuple(
 )
 
 
+COUNTED = {"left_over": "left over", "destroyed": "destroyed"}
+"""The figures whose columns are shown only if there is something to count, and their titles."""
+
 TITLE, TITLE_AT_END = "tasks by function", "tasks by function, when the process ended"
 
 
@@ -63,6 +66,7 @@ class GroupTable(Table):
         """
         super().__init__(sort_by)
         self._select = select
+        self._columns: Sequence[Column[MergedGroup]] = COLUMNS
 
     def show(
         self,
@@ -73,6 +77,7 @@ class GroupTable(Table):
         opened: bool,
         note: str,
         ended: bool = False,
+        none: Collection[str] = (),
     ) -> None:
         """Show ``groups`` in their order.
 
@@ -84,11 +89,14 @@ class GroupTable(Table):
             opened: whether to list where the tasks of the selected group wait.
             note: the text in the lower border.
             ended: whether they are those of a process at its end.
+            none: those of `COUNTED` that no group has; otherwise all groups are asked.
         """
         title = TITLE_AT_END if ended else TITLE
         if self.border_title != title:  # setting it redraws the widget
             self.border_title = title
         self._shown = (groups, sorted_by, chosen, rows, opened)
+        titles = [COUNTED[name] for name in none]
+        self._columns = [column for column in COLUMNS if column.title not in titles]
         self.update_lines()
         self.set_subtitle(note)
 
@@ -97,7 +105,7 @@ class GroupTable(Table):
         if self._shown is None:
             return ()
         groups, sorted_by, chosen, rows, opened = self._shown
-        columns = columns_for(COLUMNS, width - NAME - PLACE, groups)
+        columns = columns_for(self._columns, width - NAME - PLACE, groups)
         room = max(0, width - sum(column.width for column in columns))
         name_room = min(max(NAME, room // 2), room)
         lines: list[Sequence[Cell]] = [

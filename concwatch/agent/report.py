@@ -73,7 +73,8 @@ class ChangedGroups:
         if not last and now < self._due:
             return []
         groups = list(COUNTS.groups.values())
-        names = FIGURES + LEFT + (OUTCOMES if outcomes else ())
+        known = FIGURES if task_objects() is not None else FIGURES[:3]
+        names = known + LEFT + (OUTCOMES if outcomes else ())
         changed: List[Dict[str, Any]] = []
         for group in groups:
             figures: Dict[str, float] = {name: getattr(group, name) for name in names}

@@ -62,10 +62,13 @@ class FunctionTotals:
         gauges = [Totals(float) for _ in GAUGES]
         self.values |= {row.name: sums for row, sums in zip(GAUGES, gauges, strict=True)}
         counters = [self.values[row.name] for row in COUNTERS]
-        last: dict[tuple[int, float, int], tuple[float, ...]] = {}
+        by_process = {(lane.status.pid or 0, lane.status.born): lane for lane in lanes}
+        alive = {process for process, lane in by_process.items() if lane.on}
+        # The groups of one that has lost its agent are unknown, and come again when it ends.
+        last = {key: counts for key, counts in self._last.items() if key[:2] in alive}
         ended = set()
-        for lane in lanes:
-            process, running = (lane.status.pid or 0, lane.status.born), lane.on
+        for process, lane in by_process.items():
+            running = lane.on
             if not running:
                 ended.add(process)
                 if process in self._ended:

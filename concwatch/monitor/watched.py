@@ -1,5 +1,6 @@
 """One watched process: what its agent reports, and its memory and CPU time as the system reports them."""
 
+import contextlib
 import math
 from typing import Any
 
@@ -45,13 +46,16 @@ UNCHANGED = 1.25
 """Seconds after which groups without a new report have not changed; agents report once or twice a second."""
 
 LOST_TIMEOUT = 2.0
-"""Seconds after which the figures of a process without its agent are unknown; if it ends before, its last."""
+"""Seconds after which a process that has lost its agent runs on, perhaps as another program."""
 
 ANSWER_TIME = 2.0
 """Seconds after which an agent is not expected to answer where the tasks of a group wait."""
 
 BUSY_SECONDS = 2.0
 """Seconds over which the share of the loops' time is averaged in which tasks run."""
+
+COUNTS = ("created", "live", "ended", "failed", "retained", "left_over", "destroyed")
+"""The counts of a process that are the sums of those of its groups."""
 
 MAX_LEAKS = 20
 """Groups per process whose leak is logged."""
@@ -119,8 +123,13 @@ class WatchedProcess:
         self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
         self._groups_time = -math.inf
         self._leaks = 0
+        self._counts: dict[str, int | None] = {}
+        """The sums of `COUNTS` over the groups; empty until they are computed."""
         self._direct = False  # whether a group's tasks were not counted at their creation
         self._lost_at = math.inf
+        self._host = host
+        self._last: tuple[AgentTick | None, dict[int, Group], Resources] | None = None
+        """What its agent reported last, while it is not known whether the process has ended without it."""
         try:
             self._reader: ProcessReader | None = host.reader(pid)
         except LookupError:
@@ -148,8 +157,8 @@ class WatchedProcess:
         """Observe the process through its agent; ``name`` replaces the name that the agent reports."""
         if self._link is not None:
             self.step(now)  # what the connection before has sent: that there was nothing to report so far
+        self._restore_last()
         self._link, self.ready, self._tick_at = link, ready, now
-        self._lost_at = math.inf
         self.how, self.reason, self.state = "agent", "", State.RUNNING
         self.process_name, self.ppid = name or ready.name, ready.ppid
         if not self.waiting:
@@ -185,6 +194,7 @@ class WatchedProcess:
         if not self.alive:
             return
         self.step(now)
+        self._restore_last()
         self.exited_normally |= self.waiting
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
         self._disconnect()
@@ -246,13 +256,29 @@ class WatchedProcess:
                 case Ended():
                     self._link = None
                     if not self.exited_normally and not self.waiting:
-                        self.how, self.reason = "outside", "its agent's connection ended"
-                        self._lost_at = now
-        if now >= self._lost_at + LOST_TIMEOUT:  # it runs on, perhaps as another program
-            self._lost_at = math.inf
-            self.tick, self.groups, self.resources, self._leaks = None, {}, Resources(), 0
+                        self._lose_agent(now)
+        if now >= self._lost_at + LOST_TIMEOUT:
+            self._last, self._lost_at = None, math.inf
+            with contextlib.suppress(LookupError):
+                _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)
         self._add_sample(now)
+
+    def _lose_agent(self, now: float) -> None:
+        """Handle that nothing is known of its tasks any more, unless it has just ended."""
+        self.how, self.reason = "outside", "its agent's connection ended"
+        self._last, self._lost_at = (self.tick, self.groups, self.resources), now
+        self._set_figures(None, {}, Resources())
+
+    def _restore_last(self) -> None:
+        """Have the last figures again: they are those at its end, or its agent has connected again."""
+        if self._last is not None:
+            self._set_figures(*self._last)
+            self._last, self._lost_at = None, math.inf
+
+    def _set_figures(self, tick: AgentTick | None, groups: dict[int, Group], resources: Resources) -> None:
+        self.tick, self.groups, self.resources, self._counts = tick, groups, resources, {}
+        self._leaks = sum(group.leak for group in groups.values())
 
     def _handle_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
@@ -279,6 +305,8 @@ class WatchedProcess:
         self._groups_time = time
         self._clock.now = max(self._clock.now, time)
         reports, self._changed = self._changed, {}
+        if reports:
+            self._counts = {}
         self._direct = self._direct or any(report.direct for report in reports.values())
         rss = self.reading.rss if self.reading else None
         for number, report in reports.items():
@@ -333,6 +361,8 @@ class WatchedProcess:
                 "completed_per_second": finite_rate(self._ended),
                 "completed": tick.ended if tick.completed is None else tick.completed,
                 "tick_time": tick.time,
+                # As of the last scan, as those that are live and have ended: they are consistent.
+                "created": tick.created if tick.scan_created is None else tick.scan_created,
             }
         return blank_sample(
             self.number,
@@ -420,13 +450,16 @@ class WatchedProcess:
         """The figures of the whole process."""
         tick, reported = self.tick, dict[str, Any]()
         if tick is not None:
+            counts = self._counts or {name: self._count(tick, name) for name in COUNTS}
+            self._counts = counts if self.groups else {}
+            created, ended = counts["created"] or 0, counts["ended"]
             reported = {name: getattr(tick, name) for name in fields_from(ProcessStatus, MetricSource.TICK)}
-            reported |= {
-                "created": tick.created + tick.missed,
-                "ended": None if tick.ended is None else tick.ended + tick.missed,
-                "live_at_end": tick.live if self.exited_normally else None,
-                "left_over": self._so_far(tick.left_over),
-                "destroyed": self._so_far(tick.destroyed),
+            reported |= counts | {
+                "created": created + tick.missed,
+                "ended": None if ended is None else ended + tick.missed,
+                "live_at_end": counts["live"] if self.exited_normally else None,
+                "left_over": self._so_far(counts["left_over"]),
+                "destroyed": self._so_far(counts["destroyed"]),
                 "gc_seconds": tick.gc,
             }
         return ProcessStatus(
@@ -443,6 +476,13 @@ class WatchedProcess:
             at_least=self._at_least(tick) if tick else (),
             **reported,
         )
+
+    def _count(self, tick: AgentTick, name: str) -> int | None:
+        """Return the sum over the groups, which are all as of one scan; until it is known, that of a tick."""
+        counts = [getattr(group.report, name) for group in self.groups.values()]
+        known = [count for count in counts if count is not None]
+        total: int | None = sum(known) if known else getattr(tick, name)
+        return total
 
     def _at_least(self, tick: AgentTick) -> tuple[str, ...]:
         """Return the figures that may be higher, since scans may have missed some tasks."""

@@ -159,8 +159,10 @@ class Recorder:
         if snapshot.time >= self._groups_due:
             self._groups_due = snapshot.time + GROUPS_INTERVAL
             for index, lane in enumerate(snapshot.lanes):
-                groups = largest(lane.groups, MAX_GROUPS) if lane.on else ()
-                if groups and self._is_new((index, "groups"), groups):
+                if not lane.on:  # the last ones stay
+                    continue
+                groups = largest(lane.groups, MAX_GROUPS)
+                if (groups or self._last.get((index, "groups"))) and self._is_new((index, "groups"), groups):
                     yield lines.GroupsLine(time, self._joined[index], groups)
                 blocks = lane.blocks[:MAX_BLOCKS]
                 if blocks and self._is_new((index, "blocks"), blocks):

@@ -215,6 +215,22 @@ def test_totals_of_functions_never_fall(bench, scrape):
     assert (after[created], after[live]) == (11, 1)
 
 
+def test_a_process_that_has_lost_its_agent_has_no_tasks_and_is_counted_once(bench, scrape):
+    bench.first.report_groups(1.0, fetch=(3, 10))
+    scrape()
+    bench.first.disconnect()
+    bench.advance()
+    process, function = '{pid="40",process="app.py"}', '{file="/srv/app.py",function="fetch",line="10"}'
+    for running in (True, False):
+        found = samples_of(scrape())
+        assert f"concwatch_process_tasks{process}" not in found
+        assert found.get(f"concwatch_function_tasks{function}", 0) == 0
+        assert found[f"concwatch_function_tasks_created_total{function}"] == 10
+        if running:
+            bench.running.clear()
+            bench.advance(1.0)
+
+
 def test_a_process_that_ends_between_two_scrapes_is_counted_once(bench, scrape):
     bench.first.report_groups(1.0, fetch=(3, 10))
     scrape()

@@ -77,6 +77,84 @@ def test_a_silent_agent_stalls_its_lane_and_a_lost_one_leaves_it_measured_from_o
     assert (bench.watching.lanes[0].how, bench.watching.lanes[0].alive) == ("outside", True)
 
 
+def report_of(bench):
+    (process,) = watch_report(bench.watching, ["python", "app.py"], None, 1.0)["processes"]
+    return process
+
+
+def test_nothing_is_known_of_the_tasks_of_a_process_that_runs_on_without_its_agent():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=(3, 10))
+    agent.report(AgentTick(1.1, created=10, live=3, threads=(ThreadCount("work", 5),)))
+    bench.advance()
+    bench.host.names[40] = "sleep"  # it has executed another program
+    agent.disconnect()
+    for _ in range(2):
+        bench.advance()
+        (lane,) = bench.watching.snapshot().lanes
+        assert (lane.on, lane.sample.live, lane.sample.created, lane.sample.rss) == (
+            True,
+            None,
+            None,
+            40 << 20,
+        )
+        assert (lane.groups, lane.resources, lane.tick) == ((), (), None)
+        process = report_of(bench)
+        assert [process[name] for name in ("live", "created", "groups", "thread_targets")] == [
+            None,
+            None,
+            [],
+            [],
+        ]
+        bench.advance(3)
+    assert lane.name == "sleep 40"
+    bench.running.clear()
+    bench.host.names.clear()
+    bench.advance(1)
+    assert report_of(bench)["live"] is None
+
+
+def test_a_process_that_is_killed_keeps_its_last_figures():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=(3, 10))
+    bench.advance()
+    agent.disconnect()
+    bench.running.clear()
+    bench.advance(1)
+    process = report_of(bench)
+    assert (process["live"], process["live_at_end"], process["created"]) == (3, None, 10)
+    assert [group["live"] for group in process["groups"]] == [3]
+
+
+def test_an_agent_that_connects_again_goes_on_with_its_groups():
+    bench = WatchBench()
+    first, second = bench.agent(40), FakeAgent(40)
+    first.report_groups(1.0, fetch_page=(3, 10))
+    bench.advance()
+    first.disconnect()
+    bench.advance()
+    assert not bench.watching.lanes[0].groups
+    bench.host.new.append(second)
+    bench.advance()
+    (lane,) = bench.watching.lanes
+    assert [group.report.live for group in lane.groups.values()] == [3]
+
+
+def test_the_figures_of_a_process_in_a_report_are_those_of_its_groups():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=(3, 10), parse=(1, 2))
+    later = AgentTick(1.4, created=20, live=9, ended=8, scan_time=1.3, scan_created=17, since=0, missed=5)
+    agent.report(later)
+    bench.advance()
+    process = report_of(bench)
+    assert [process[name] for name in ("created", "live", "ended")] == [12 + 5, 4, 8 + 5]
+    (lane,) = bench.watching.snapshot().lanes  # what is drawn ten times a second is consistent in itself
+    assert (lane.sample.created, lane.sample.live, lane.sample.completed) == (17, 9, 8)
+
+
 def test_garbage_is_logged_once_and_later_reports_count():
     bench = WatchBench()
     agent = bench.agent(40)

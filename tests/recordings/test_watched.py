@@ -35,6 +35,8 @@ def recorded(tmp_path_factory):
         if at == 7:
             first.report(Block(2, "loop 1", 0.2, cause="gc"))
         bench.advance(1.0)
+    first.disconnect()  # its process runs on
+    bench.advance(2.0)
     recorder.stop("done")
     return load(path)
 
@@ -46,6 +48,8 @@ def test_lanes_groups_and_waits_appear_at_the_time_they_were_reported(recorded):
     assert recorded.groups(1, 2.0) == ()
     (group,) = recorded.groups(1, 8.1)
     assert (group.name, group.live) == ("fetch_page", 7)
+    assert recorded.groups(1, 11.5) == (group,)  # those at its end
+    assert (len(recorded.groups(0, 9.9)), recorded.groups(0, 11.5)) == (2, ())
     assert recorded.groups(0, 4.0)[0].waits == ()
     assert recorded.groups(0, 8.0)[0].waits[0].where == "/srv/app.py:12"
 

@@ -33,6 +33,10 @@ class ProcessStatus(Struct, frozen=True):
     rss_peak: Annotated[int | None, Metric(
         "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, MAX, PEAK, worse=UP, compared=True,
     )] = None
+    pss: Annotated[int | None, Metric(
+        "PSS", BYTES, "Memory of the process, each page divided by the processes that share it (PSS), where the system tells; read every five seconds.",
+        DERIVED, SUM, AS_OF, worse=UP, compared=True, openmetrics="proportional_memory",
+    )] = None
     cpu_seconds: Annotated[float, Metric(
         "CPU time", SECONDS, "CPU time that the process has used.", DERIVED, SUM, AT_END, worse=UP, decimals=3,
         compared=True, per_second=PerSecond("cpu", "CPU", SHARE),

@@ -205,6 +205,8 @@ class RemoteHost(WatchedHost):
             self._new.append(AgentLink(transport, pid))
         if number in self._agents:
             self._agents[number][1].feed(line)
+        if line == b"null":  # what has been received is with its lane
+            self._agents.pop(number, None)
 
     def _handle_problem(self, reason: str) -> None:
         self.problem = self.problem or f"{self.host.name}: {one_line(reason)}"

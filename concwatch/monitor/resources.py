@@ -16,6 +16,13 @@ POOL_WORKER = "concurrent.futures.thread._worker"
 """The target of an executor's threads, which are started one by one as they are needed."""
 
 
+KEPT = 120.0
+"""Seconds that a count which is gone is kept, for its growth and its peak."""
+
+MOST_GONE = 50
+"""Counts that are gone that are kept at most: a program may make a new pool of threads for each request."""
+
+
 class ResourceReport(Struct, frozen=True):
     """One count as an agent reports it."""
 
@@ -48,6 +55,8 @@ class Resource:
     def __init__(self, report: ResourceReport) -> None:
         self.report = report
         self.peak = 0
+        self.seen = 0.0
+        """When it was reported last."""
         self.grows = False
         """Whether it has been reported to grow without end."""
         self.asked_at: float | None = None
@@ -120,9 +129,9 @@ class Resources:
         self._found: dict[tuple[ResourceKind, str], Resource] = {}
 
     def update(self, tick: AgentTick) -> None:
-        """Record the counts of a tick; what a list does not have any more is 0."""
+        """Record the counts of a tick; what a list does not have any more is 0, and later forgotten."""
         reports = {(report.kind, report.name): report for report in reports_of(tick)}
-        reported = {kind for kind, _ in reports}
+        reported = {"jobs", *(kind for kind, _ in reports)}  # each tick has all pools, or there are none
         for key, report in reports.items():
             if key not in self._found:
                 self._found[key] = Resource(report)
@@ -130,6 +139,17 @@ class Resources:
             if key in reports or key[0] in reported:
                 gone = structs.replace(resource.report, count=0, threads=0)
                 resource.update(reports.get(key, gone), tick.time)
+            if key in reports:
+                resource.seen = tick.time
+        self._forget([key for key in self._found if key not in reports and key[0] in reported], tick.time)
+
+    def _forget(self, gone: list[tuple[ResourceKind, str]], now: float) -> None:
+        """Forget those that have been gone for long, and the longest gone of too many."""
+        gone.sort(key=lambda key: -self._found[key].seen)
+        for place, key in enumerate(gone):
+            resource = self._found[key]
+            if not resource.grows and (place >= MOST_GONE or now - resource.seen > KEPT):
+                del self._found[key]
 
     def of(self, kind: ResourceKind) -> Sequence[Resource]:
         """Return those of a kind that are not 0, the highest first."""

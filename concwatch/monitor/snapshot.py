@@ -79,6 +79,12 @@ class Snapshot(Struct, frozen=True):
         """RSS in bytes of all workers together."""
         return sum(lane.sample.rss or 0 for lane in self.lanes)
 
+    @property
+    def total_pss(self) -> int | None:
+        """PSS in bytes of all running processes together; None unless it is known of each."""
+        known = [lane.process.pss if lane.process else None for lane in self.lanes if lane.on]
+        return sum(pss for pss in known if pss is not None) if known and None not in known else None
+
 
 def with_cheapest(lanes: Sequence[LaneSnapshot]) -> tuple[LaneSnapshot, ...]:
     """Return the lanes, each with the fewest bytes per task of all."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import time
 from typing import Any
 
 from msgspec import structs
@@ -47,6 +48,9 @@ UNCHANGED = 1.25
 
 LOST_TIMEOUT = 2.0
 """Seconds after which a process that has lost its agent runs on, perhaps as another program."""
+
+PSS_INTERVAL, PSS_SHARE = 5.0, 0.005
+"""Seconds between two readings of a process's PSS, and the share of the time that they take at most."""
 
 ANSWER_TIME = 2.0
 """Seconds after which an agent is not expected to answer where the tasks of a group wait."""
@@ -100,6 +104,8 @@ class WatchedProcess:
         self.rss_peak: int | None = None
         self.cpu_seconds = 0.0
         self.threads_peak = 0
+        self.pss: int | None = None
+        """Bytes of its memory with that which is shared divided; None if the system does not tell."""
         self.reported_leaks: set[int] = set()
         """The numbers of the groups that `new_leaks` has returned."""
         self.exited_normally = False
@@ -118,7 +124,7 @@ class WatchedProcess:
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._busy = Trailing(BUSY_SECONDS)
-        self._tick_at = self._reading_due = now
+        self._tick_at = self._reading_due = self._pss_due = now
         self._clock = AgentClock()
         self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
         self._groups_time = -math.inf
@@ -258,7 +264,7 @@ class WatchedProcess:
                     if not self.exited_normally and not self.waiting:
                         self._lose_agent(now)
         if now >= self._lost_at + LOST_TIMEOUT:
-            self._last, self._lost_at = None, math.inf
+            self._last, self._lost_at, self.reported_leaks = None, math.inf, set()
             with contextlib.suppress(LookupError):
                 _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)
@@ -335,6 +341,7 @@ class WatchedProcess:
             self.cpu_seconds = max(self.cpu_seconds, reading.cpu_seconds)
             self.threads_peak = max(self.threads_peak, reading.threads)
             self._cpu.add(now, reading.cpu_seconds)
+            self._read_proportional_memory(now)
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING
@@ -342,6 +349,15 @@ class WatchedProcess:
         self.series.append(self.sample)
         if self.tick is not None and self.tick.live is not None:
             self._memory.add(now, reading.rss, self.tick.live, self.tick.traced is not None)
+
+    def _read_proportional_memory(self, now: float) -> None:
+        """Read it, so seldom that this takes little of the time."""
+        if now < self._pss_due:
+            return
+        began = time.perf_counter()
+        pss = self._host.proportional_memory(self.pid)
+        self.pss = self.pss if pss is None else pss
+        self._pss_due = now + max(PSS_INTERVAL, (time.perf_counter() - began) / PSS_SHARE)
 
     def _stalled_for(self, now: float) -> float:
         """Return the seconds since the last tick, or the lag if longer; 0 if below `STALL`."""
@@ -466,6 +482,7 @@ class WatchedProcess:
             rss_first=self.rss_first,
             rss_last=self.reading.rss if self.reading else None,
             rss_peak=self.rss_peak,
+            pss=self.pss,
             cpu_seconds=self.cpu_seconds,
             threads=self.threads_peak,
             queued_peak=self.queued_peak,

@@ -91,6 +91,15 @@ def memory_figures(status: str) -> Optional[Dict[str, int]]:
     }
 
 
+def proportional_memory(pid: int) -> Optional[int]:
+    """Return a process's PSS in bytes: its memory, each page divided by the processes that share it.
+
+    None if the system does not tell. The kernel visits all pages: about a millisecond for a gigabyte.
+    """
+    rows = read_fields(f"/proc/{pid}/smaps_rollup")
+    return int(rows["Pss"].split()[0]) * 1024 if "Pss" in rows else None
+
+
 def _status_number(status: str, name: str) -> int:
     """Return a number of a process's status; 0 for a zombie, which has no memory."""
     start = status.find(f"\n{name}:")

@@ -3,7 +3,7 @@
 import pytest
 
 from concwatch.measure.watch_report import watch_report
-from concwatch.monitor.resources import POOL_WORKER
+from concwatch.monitor.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
 from concwatch.protocol.agent_messages import AgentTick, Executor, ThreadCount, ThreadWaits, WaitPlace
 from tests.watch_driver import WatchBench
 
@@ -102,3 +102,17 @@ def test_memory_that_grows_names_the_threads_that_grow_with_it():
     watch(60, counts, bench)
     (event,) = [event for event in bench.watching.events.since(0) if event.kind == "memory"]
     assert event.text.endswith("while live tasks do not: watchdog (app/jobs.py:12) grow too")
+
+
+def test_pools_that_are_gone_are_forgotten():
+    resources = Resources()
+    for number in range(1_000):  # one for each request
+        pool = Executor(f"ThreadPoolExecutor-{number}", 1, 2)
+        resources.update(AgentTick(number / 10, executors=(pool,)))
+        counts = [one.report.count for one in resources.all()]
+        assert len(counts) <= MOST_GONE + 1
+        assert sum(counts) == 2
+    resources.update(AgentTick(100.0))
+    assert not resources.of("jobs")
+    resources.update(AgentTick(100.0 + KEPT))
+    assert not resources.all()

@@ -1,6 +1,8 @@
 """Watched processes as lanes: their start and end, the groups of their tasks, leaks, and the report."""
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -22,6 +24,7 @@ from concwatch.protocol.agent_messages import (
     WaitPlace,
     Waits,
 )
+from concwatch.system.proc import LINUX
 from concwatch.ui.widgets.process_list import details
 from tests.watch_driver import FakeAgent, WatchBench
 
@@ -153,6 +156,45 @@ def test_the_figures_of_a_process_in_a_report_are_those_of_its_groups():
     assert [process[name] for name in ("created", "live", "ended")] == [12 + 5, 4, 8 + 5]
     (lane,) = bench.watching.snapshot().lanes  # what is drawn ten times a second is consistent in itself
     assert (lane.sample.created, lane.sample.live, lane.sample.completed) == (17, 9, 8)
+
+
+def test_pss_is_read_seldom_and_its_total_is_known_if_that_of_each_process_is():
+    bench = WatchBench()
+    read = []
+    bench.host.proportional_memory = lambda pid: read.append(pid) or {40: 7 << 20, 41: 5 << 20}.get(pid)
+    bench.agent(40)
+    bench.advance(4)
+    assert read == [40]
+    bench.advance(2)
+    assert read == [40, 40]
+    assert report_of(bench)["pss"] == bench.watching.snapshot().total_pss == 7 << 20
+    bench.agent(41)
+    assert bench.watching.snapshot().total_pss == 12 << 20
+    bench.agent(42)  # its PSS cannot be read
+    snapshot = bench.watching.snapshot()
+    assert (snapshot.lanes[2].process.pss, snapshot.total_pss) == (None, None)
+
+
+FORKS = """
+import os, signal
+from concwatch.system.proc import proportional_memory
+from concwatch.system.process import Sampler
+shared = bytearray(b"x") * (64 << 20)
+pid = os.fork()
+if not pid:
+    signal.pause()
+print(Sampler().read().rss - proportional_memory(os.getpid()), proportional_memory(1 << 22))
+os.kill(pid, signal.SIGKILL)
+"""
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not LINUX, reason="only Linux has it")
+def test_memory_that_is_shared_is_divided():
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True)
+    saved, unknown = done.stdout.split()
+    assert int(saved) > 20 << 20
+    assert unknown == "None"
 
 
 def test_garbage_is_logged_once_and_later_reports_count():

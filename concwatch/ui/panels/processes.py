@@ -51,4 +51,7 @@ class ProcessPanel(SidePanel):
     def show(self, snapshot: Snapshot) -> None:
         """Update the list."""
         self._list.show(snapshot, self.screen.lane_colors, self.selected)
-        self._side.set_subtitle(format_bytes(snapshot.total_rss))
+        pss = snapshot.total_pss  # the total of RSS stands in the list
+        self._side.set_subtitle(
+            format_bytes(snapshot.total_rss) if pss is None else f"PSS {format_bytes(pss)}"
+        )

@@ -6,17 +6,30 @@ from concwatch.protocol.agent_messages import TaskPlace, WaitPlace
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import format_count
 
+COMPREHENSIONS = (
+    ".<locals>.<listcomp>",
+    ".<locals>.<genexpr>",
+    ".<locals>.<setcomp>",
+    ".<locals>.<dictcomp>",
+)
+"""What the names of functions end with that are only part of another one."""
 
-def waiting_text(place: WaitPlace) -> str:
-    """Return where tasks wait and for what: "list_orders wait at db.py:52 for Semaphore, 5 inside: …"."""
-    text = f"{place.in_} wait at {short_place(place.where)}".strip()
+
+def waiting_text(place: WaitPlace, near: str = "") -> str:
+    """Return where tasks wait and for what: "list_orders wait at db.py:52 for Semaphore, 5 inside: …".
+
+    Args:
+        place: where they wait.
+        near: a file that is not repeated.
+    """
+    text = f"{place.in_} wait at {_place_text(place.where, near)}".strip()
     if place.on:
         text += f" for {place.on}"
     if place.inside:
         inside = sum(one.tasks for one in place.inside)
-        text += f", {format_count(inside)} inside: {places_text(place.inside, place.where)}"
+        text += f", {format_count(inside)} inside: {places_text(place.inside, _file(place.where))}"
     elif place.for_:
-        text += f": {places_text(place.for_, place.where)}"
+        text += f": {places_text(place.for_, _file(place.where))}"
     return text
 
 
@@ -31,15 +44,25 @@ def places_text(places: Iterable[TaskPlace], near: str = "") -> str:
 
     Args:
         places: where they are.
-        near: a line whose file is not repeated.
+        near: a file that is not repeated.
     """
-    file = near.rpartition(":")[0]
     texts = []
     for place in places:
-        at_file, _, line = place.where.rpartition(":")
-        where = f":{line}" if file and at_file == file else short_place(place.where)
-        texts.append(f"{format_count(place.tasks)} {place.in_}".rstrip() + (f" at {where}" if where else ""))
+        name = place.in_
+        for end in COMPREHENSIONS:
+            name = name.removesuffix(end)
+        where = _place_text(place.where, near)
+        texts.append(f"{format_count(place.tasks)} {name}".rstrip() + (f" at {where}" if where else ""))
     return ", ".join(texts)
+
+
+def _file(where: str) -> str:
+    return where.rpartition(":")[0]
+
+
+def _place_text(where: str, near: str) -> str:
+    """Return a line, without its file if that is ``near``."""
+    return f":{where.rpartition(':')[2]}" if near and _file(where) == near else short_place(where)
 
 
 def place_json(place: TaskPlace) -> dict[str, object]:

@@ -91,7 +91,7 @@ async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
             agent.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
         for _ in range(3):  # figures change at most four times a second
             await s.advance()
-        assert s.table()[2].split()[:6] == ["↳", "6", "fetch_page", "wait", "at", "srv/app.py:12"]
+        assert s.table()[2].split()[:6] == ["↳", "6", "fetch_page", "wait", "at", ":12"]
         await s.press("enter", "x", "t")
         assert [sent for sent in s.second.sent if sent[0] not in ("rate", "waits")] == [
             ("outcomes", {"on": True}),

@@ -152,7 +152,9 @@ class GroupTable(Table):
             return left or [assemble((f"   ↳ {text}", "$dim"))]
         waits = [
             assemble(
-                ("   ↳ ", "$dim"), (f"{format_count(place.tasks):>9}", "bold"), f" {waiting_text(place)}"
+                ("   ↳ ", "$dim"),
+                (f"{format_count(place.tasks):>9}", "bold"),
+                f" {waiting_text(place, group.file)}",
             )
             for place in group.waits[:WAIT_LINES]
         ]
@@ -161,7 +163,9 @@ class GroupTable(Table):
             *left,
             *waits,
             *(
-                Content.assemble(("   ↳ ", "$dim"), (f"{what:>9}", "$dim"), f" by {places_text(places)}")
+                Content.assemble(
+                    ("   ↳ ", "$dim"), (f"{what:>9}", "$dim"), f" by {places_text(places, group.file)}"
+                )
                 for what, places in around
                 if places
             ),

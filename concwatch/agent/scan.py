@@ -214,9 +214,10 @@ class Scan:
                 # Tasks in excess of all counted ones were created without ``create_task``; or a thread has
                 # just created one and is about to count it: then the next scan finds no excess.
                 excess = max(0, found - (group.created() + group.since - group.ended))
-                group.add_direct(min(excess, group.uncounted))
-                group.uncounted = excess - min(excess, group.uncounted)
-                if excess:
+                confirmed = min(excess, group.uncounted)
+                group.add_direct(confirmed)
+                group.uncounted = excess - confirmed
+                if confirmed:  # else it may be about to be counted, and those that wait for their start are
                     STARTS.observe(group, COUNTS.code_of(group))
             group.live = found - group.uncounted
             group.retained = retained.get(key, 0)

@@ -98,6 +98,7 @@ class AgentSession:
         """The search for cycles that goes on."""
         self._looks_next = False
         self._look_due, self._look_took = monotonic() + CYCLES_INTERVAL, 0.0
+        self._answers_next = False
         self._requests: List[Iterator[None]] = []
         self._interval = 1 / MAX_HZ
         self._number = 0
@@ -182,8 +183,10 @@ class AgentSession:
         return self._slices is not None and self._scan.urgent
 
     def _run_slice(self, now: float) -> None:
-        """Run one time slice of the first pending request, or else of a scan."""
-        if self._requests:
+        """Run one time slice of the first pending request, or of a scan, in turns."""
+        scans = self._slices is not None or now >= self._scan_due
+        self._answers_next = bool(self._requests) and not (self._answers_next and scans)
+        if self._answers_next:
             if _is_exhausted(self._requests[0]):
                 del self._requests[0]
             return

@@ -159,6 +159,8 @@ class Group:
         """Whether it was found to grow without an explanation."""
         self.asked_at: float | None = None
         """When the agent was asked where its tasks wait, since it may leak."""
+        self.ask_due = -math.inf
+        """From when on it may be asked again."""
         self.answered = False
         """Whether it has answered that."""
         self._timer: float | None = None
@@ -361,7 +363,7 @@ class Group:
             usual = max(usual, LIFETIMES * timer)
         elif report.ended >= LEAST_ENDED * report.created and self.mean_life is not None:
             usual = min(usual, LIFETIMES * self.mean_life)
-        return (self.oldest or 0.0) < usual
+        return (report.oldest or 0.0) < usual  # as it was reported: a process that is stopped does not age
 
     def withdraw(self) -> bool:
         """Take the verdict of a leak back if it no longer grows. Return whether that happened."""

@@ -52,6 +52,9 @@ LOST_TIMEOUT = 2.0
 PSS_INTERVAL, PSS_SHARE = 5.0, 0.005
 """Seconds between two readings of a process's PSS, and the share of the time that they take at most."""
 
+ASK_AGAIN = 5.0
+"""Seconds after which an agent is asked again where tasks wait that it was too early to call a leak."""
+
 ANSWER_TIME = 2.0
 """Seconds after which an agent is not expected to answer where the tasks of a group wait."""
 
@@ -402,10 +405,11 @@ class WatchedProcess:
             elif group.leak or leaks >= MAX_LEAKS or not group.grows:
                 continue
             elif group.asked_at is None:
-                group.asked_at, group.answered = now, False
-                self.send("waits", group=number)
+                if now >= group.ask_due:
+                    group.asked_at, group.answered = now, False
+                    self.send("waits", group=number)
             elif group.answered or now >= group.asked_at + ANSWER_TIME:
-                group.asked_at = None
+                group.asked_at, group.ask_due = None, now + ASK_AGAIN
                 if not group.too_early:
                     group.leak = True
                     leaks += 1

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.agent_driver import EVERY, MANY, Monitor, eventually, finish, oldest_and_newest
+from tests.agent_driver import EVERY, MANY, Monitor, eventually, finish, oldest_and_newest, with_newest
 
 pytestmark = pytest.mark.real
 
@@ -457,6 +457,33 @@ async def main():
         group.cancel_scope.cancel()
 anyio.run(main, backend=sys.argv[1])
 """
+
+
+GROWS = """
+import asyncio, sys
+async def stays(): await asyncio.sleep(600)
+async def grows(): await asyncio.sleep(600)
+async def main():
+    tasks = [asyncio.create_task(stays()) for _ in range(5000)]
+    while True:
+        tasks.append(asyncio.create_task(grows()))
+        await asyncio.sleep(0.01)
+asyncio.run(main())
+"""
+
+
+@with_newest
+def test_scans_go_on_while_the_agent_is_asked_again_and_again_where_tasks_wait(monitor, python):
+    monitor.start(GROWS, python=python)
+    process = monitor.process()
+    number = process.group("stays", live=5000)["group"]
+    before = process.last_report("grows")["live"]
+
+    def has_grown():
+        process.send("waits", group=number)
+        return process.last_report("grows")["live"] > before + 100
+
+    eventually(has_grown, "growth")
 
 
 IN_TRIO = """

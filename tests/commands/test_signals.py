@@ -204,7 +204,8 @@ SIGNALS = ("ctrl-c", "SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGQUIT", "close
 NOISE = (
     (r"0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}", "0"),
     (r"\d+(\.\d+)?", "0"),
-    (r".*Worker \(pid:0\) was sent .*", ""),  # gunicorn's, if it sees a worker end before its own signal
+    # gunicorn's, if it sees a worker end before its own signal, and if there is time
+    (r".*(Worker \(pid:0\) was sent|Control socket listening) .*", ""),
     (r"(?m)^[ {].*", ""),  # the stacks, and their variables, that celery prints for SIGUSR1
     (r"(?m)^\s*$\n", ""),
 )

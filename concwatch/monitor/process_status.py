@@ -34,7 +34,7 @@ class ProcessStatus(Struct, frozen=True):
         "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, MAX, PEAK, worse=UP, compared=True,
     )] = None
     pss: Annotated[int | None, Metric(
-        "PSS", BYTES, "Memory of the process, each page divided by the processes that share it (PSS), where the system tells; read every five seconds.",
+        "PSS", BYTES, "Memory of the process, each page divided by the processes that share it (PSS), where the system tells; read every five seconds, or each while RSS changes.",
         DERIVED, SUM, AS_OF, worse=UP, compared=True, openmetrics="proportional_memory",
     )] = None
     cpu_seconds: Annotated[float, Metric(

@@ -167,6 +167,9 @@ def test_pss_is_read_seldom_and_its_total_is_known_if_that_of_each_process_is():
     assert read == [40]
     bench.advance(2)
     assert read == [40, 40]
+    bench.watching.lanes[0]._reader.rss *= 2
+    bench.advance(1.5)
+    assert read == [40, 40, 40]
     assert report_of(bench)["pss"] == bench.watching.snapshot().total_pss == 7 << 20
     bench.agent(41)
     assert bench.watching.snapshot().total_pss == 12 << 20

@@ -82,15 +82,15 @@ class Heartbeat:
         self._used = self._process = self._worst = 0.0
         self._native_id = 0
 
-    def _begin(self, now: float, due: float, frame: FrameType) -> None:
+    def _begin(self, now: float, due: float, frame: Optional[FrameType]) -> None:
         """Begin a time in which the loop runs something, in its thread.
 
         Args:
             now: the current time.
             due: when it should run on.
-            frame: the innermost frame of the loop itself.
+            frame: the innermost frame of the loop itself; None if it is as it was before.
         """
-        if self.thread != get_ident() or not self._native_id:
+        if frame is not None:
             # Python 3.14 runs what another thread has requested in one frame more.
             while frame.f_back is not None and frame.f_back.f_code.co_name == frame.f_code.co_name == "_run":
                 frame = frame.f_back
@@ -166,7 +166,8 @@ class TrioHeartbeat(Heartbeat):
         """Begin to run tasks. Never raises."""
         if not self.stopped:
             now = monotonic()
-            self._begin(now, now, sys._getframe(2))
+            known = self.thread == get_ident() and self._native_id
+            self._begin(now, now, None if known else sys._getframe(2))
 
     def before_io_wait(self, timeout: float) -> None:
         """End to run tasks. Never raises."""

@@ -221,7 +221,7 @@ class Unattended(Struct, frozen=True):
         ends = math.inf if self.seconds is None else watching.began + self.seconds
         requested = False
         try:
-            while watching.clock() < ends and (program.status is None if program else watching.alive):
+            while watching.clock() < ends and _goes_on(watching, program):
                 watching.step()
                 if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
                     requested = True
@@ -233,6 +233,13 @@ class Unattended(Struct, frozen=True):
         finally:
             await watching.host.finish()
             watching.step()
+
+
+def _goes_on(watching: Watching, program: StartedProgram | None) -> bool:
+    """Return whether the program runs, or a process that was attached to, or may be found on its host."""
+    if program is not None:
+        return program.status is None
+    return bool(watching.alive) or not (watching.lanes or watching.host.problem)
 
 
 def _named(option: str, create: Callable[..., Created], *arguments: Any) -> Created:

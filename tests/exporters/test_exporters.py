@@ -330,6 +330,29 @@ def test_attach_without_a_screen_writes_a_report_and_leaves_the_process_alone(tm
     assert (process["pid"], process["how"]) == (service.pid, "agent")
 
 
+@pytest.mark.real
+def test_attach_on_another_host_waits_until_its_processes_are_found(tmp_path):
+    report = tmp_path / "report.json"
+    with subprocess.Popen([sys.executable, "-c", SERVICE], stdout=subprocess.PIPE) as service:
+        try:
+            service.stdout.readline()
+            command = concwatch_command("attach", "--host", "env HOST=other", str(service.pid))
+            limit = ["--json", str(report), "--seconds", str(PATIENCE)]
+            with subprocess.Popen([*command, *limit]) as attached:
+                step_until(
+                    WatchBench(),
+                    lambda: report.exists() and json.loads(report.read_text())["event_counts"]["agent"],
+                    "a report",
+                )
+                attached.send_signal(signal.SIGINT)
+                assert attached.wait(PATIENCE) == 0
+            assert service.poll() is None
+        finally:
+            service.kill()
+    (process,) = json.loads(report.read_text())["processes"]
+    assert (process["pid"], process["how"]) == (service.pid, "agent")
+
+
 SCRAPE = """
 scrape_configs:
   - job_name: app

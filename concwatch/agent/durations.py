@@ -55,7 +55,7 @@ _stepped: Dict[int, float] = {}
 """By thread: when the first step of a timed task ended last."""
 
 
-class Timing:
+class TimedTask:
     """A task that is timed.
 
     Args:
@@ -96,20 +96,20 @@ class Durations:
         """The number of the next task to be timed."""
         self.gap = 1
         """One in so many is timed."""
-        self.live: Dict[int, Timing] = {}
+        self.live: Dict[int, TimedTask] = {}
         """By ``id``: the timed tasks that have not ended."""
         self.unsent: List[Weighted] = []
         self._weight = 1
         self._timed = 0
 
-    def choose(self, number: int, all_timed: int) -> Timing:
+    def choose(self, number: int, all_timed: int) -> TimedTask:
         """Return the timing for the task of this number, and choose the next.
 
         Args:
             number: the number of the task.
             all_timed: how many tasks of all functions were timed since the last report.
         """
-        timing = Timing(self, self._weight)
+        timing = TimedTask(self, self._weight)
         self._timed += 1
         if self._timed > QUOTA or all_timed > TOTAL_QUOTA:
             self.gap *= 2
@@ -117,7 +117,7 @@ class Durations:
         self._draw(number)
         return timing
 
-    def add(self, timing: Timing) -> bool:
+    def add(self, timing: TimedTask) -> bool:
         """Keep a timing until its task ends; return False if too many are kept."""
         if len(self.live) >= MAX_TIMED or Durations.all_live >= MAX_ALL_TIMED:
             return False

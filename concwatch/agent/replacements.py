@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict
 
-    from .durations import Timing
+    from .durations import TimedTask
 
 _CREATE_TASK = """
 def create_task(self, coro, {signature}):
@@ -90,7 +90,7 @@ class _Instrument:
     """Counts trio's tasks as they start and end; trio calls only the methods that are defined."""
 
     def __init__(self) -> None:
-        self._timings: Dict[int, Timing] = {}
+        self._timings: Dict[int, TimedTask] = {}
         """By ``id`` of the task."""
 
     def task_spawned(self, task: Any) -> None:

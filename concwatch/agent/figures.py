@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from _collections import deque  # type: ignore[import-not-found]
+from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic, perf_counter, process_time
 
 from .names import printable
@@ -12,10 +14,13 @@ from .threads import ThreadCounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List
+    from typing import Any, Callable, Deque, Dict, List
 
 MAX_ENTRIES = 20
 """Entries per list; further threads are summed up in one."""
+
+MAX_COLLECTIONS = 10_000
+"""Collections between two readings that are measured."""
 
 THREADS_INTERVAL, PER_THREAD = 0.5, 1e-4
 """Seconds between two readings of all threads, and for each thread; 10,000 of them take some milliseconds."""
@@ -26,19 +31,31 @@ FILES_INTERVAL = 3.0
 
 
 class CollectionTimer:
-    """Measures the seconds spent in garbage collection."""
+    """Measures the seconds spent in garbage collection.
+
+    The collector calls nothing that is written in Python: what a signal raises within that, such as
+    ``KeyboardInterrupt``, would be lost.
+    """
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        self._began = 0.0
+        self._seconds = 0.0
+        self._starts: Deque[float] = deque(maxlen=MAX_COLLECTIONS)
+        self._stops: Deque[float] = deque(maxlen=MAX_COLLECTIONS)
         self._callbacks: List[Any] = getattr(gc, "callbacks", [])  # PyPy has none
-        self._callback: Callable[[str, Dict[str, int]], None] = self._handle_phase
+        # ``getattr(phases, "start", info)`` appends the time to ``_starts``.
+        phases = type("Phases", (), {"start": _appending(self._starts), "stop": _appending(self._stops)})
+        self._callback: Callable[[str, Dict[str, int]], None] = partial(getattr, phases())
 
-    def _handle_phase(self, phase: str, info: Dict[str, int]) -> None:
-        if phase == "start":
-            self._began = perf_counter()
-        elif self._began:
-            self.seconds += perf_counter() - self._began
+    @property
+    def seconds(self) -> float:
+        """The seconds spent in the collections that have ended."""
+        while self._stops:
+            stop = self._stops.popleft()
+            while self._starts and self._starts[0] <= stop:
+                start = self._starts.popleft()
+                if not self._starts or self._starts[0] > stop:
+                    self._seconds += stop - start
+        return self._seconds
 
     def install(self) -> None:
         """Start measuring."""
@@ -48,6 +65,11 @@ class CollectionTimer:
         """Stop measuring."""
         if self._callback in self._callbacks:
             self._callbacks.remove(self._callback)
+
+
+def _appending(times: Deque[float]) -> property:
+    """Return a property that appends the time to ``times`` when it is read, all in C."""
+    return property(partial(next, map(times.append, iter(perf_counter, None))))
 
 
 class Figures:

@@ -211,6 +211,31 @@ def test_a_program_that_is_interrupted_dies_of_it(monitor, python, module):
         monitor.process().wait("end")
 
 
+COLLECTS = """
+import asyncio, gc, time
+async def main():
+    await asyncio.get_running_loop().run_in_executor(None, input)
+    began = time.perf_counter()
+    for _ in range(50): gc.collect()
+    print(*{type(callback).__name__ for callback in gc.callbacks}, time.perf_counter() - began, flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, input)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+def test_the_collector_is_measured_and_calls_no_function_in_which_ctrl_c_would_be_lost(monitor, python):
+    program = monitor.start(COLLECTS, python=python)
+    process = monitor.process()
+    before = process.tick()["gc"]
+    program.stdin.write("\n")
+    program.stdin.flush()
+    kind, took = program.stdout.readline().split()
+    assert kind == "partial"
+    assert 0 < process.tick()["gc"] - before <= float(took) + 0.1
+    program.communicate("\n", timeout=60)
+
+
 FILES = """
 import asyncio, os
 first = open(os.devnull)

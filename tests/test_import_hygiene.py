@@ -116,3 +116,9 @@ def test_the_package_and_its_wire_import_no_other_module():
 
 def test_the_app_imports_no_experiments_at_its_start():
     assert not [module for module in imported_by("import concwatch.ui.app") if "experiment" in module]
+
+
+@pytest.mark.parametrize("module", ["keys", "panels.panel"])
+def test_what_only_a_type_checker_follows_is_not_imported(module):
+    loaded = imported_by(f"import concwatch.ui.{module}")
+    assert not [name for name in loaded if name.startswith(("concwatch.ui.screens.", "concwatch.ui.app"))]

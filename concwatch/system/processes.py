@@ -47,13 +47,22 @@ def pids() -> list[int]:
     return list(_fallback().pids())
 
 
+def _parent_of(pid: int) -> int | None:
+    """Return the parent of a running process; None if there is none with this pid."""
+    if LINUX:  # without its user, reading whom takes a quarter of the time
+        fields = read_text(f"/proc/{pid}/stat").rpartition(")")[2].split(None, 2)
+        return int(fields[1]) if len(fields) > 1 and fields[0] not in _ENDED else None
+    found = find_process(pid)
+    return None if found is None else found.parent
+
+
 def children_of(parents: Iterable[int]) -> set[int]:
     """Return the pids of all descendants of ``parents``."""
     children: dict[int, list[int]] = {}
     for pid in pids():
-        found = find_process(pid)
-        if found is not None:
-            children.setdefault(found.parent, []).append(pid)
+        parent = _parent_of(pid)
+        if parent is not None:
+            children.setdefault(parent, []).append(pid)
     below: set[int] = set()
     unseen = list(parents)
     while unseen:

@@ -5,10 +5,10 @@ from concwatch.protocol.messages import HostFigures
 from tests.screen import GIB, Workers
 
 
-def figures(available=12 * GIB, walls=()):
+def figures(available=12 * GIB, limits=()):
     """Return a bridge's report of its machine."""
     values = {"cores": 4, "memory_total": 16 * GIB, "memory_available": available, "busy": 0.0, "own": 0.0}
-    return HostFigures(1.0, "box", "Linux 6.1", "x86_64", "CPython 3.9", walls=walls, **values)
+    return HostFigures(1.0, "box", "Linux 6.1", "x86_64", "CPython 3.9", limits=limits, **values)
 
 
 class HostWorkers(Workers):

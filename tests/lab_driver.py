@@ -133,7 +133,7 @@ class Bench:
         settings=None,
         budget=None,
         hz=10.0,
-        walls=(),
+        limits=(),
         open_pages=None,
         memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
         load=None,
@@ -154,7 +154,7 @@ class Bench:
             open_link=self.links,
             open_pages=open_pages or self._open_pages,
             clock=lambda: self.now,
-            machine=LocalMachine(memory, lambda: walls, lambda: self.load(self.now)),
+            machine=LocalMachine(memory, lambda: limits, lambda: self.load(self.now)),
             reconnect=reconnect,
         )
 

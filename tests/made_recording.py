@@ -84,7 +84,7 @@ def _lane_line(lane: int, now: float, target: int) -> LaneLine:
         tracing=True,
         clean=True,
         fits=5_000_000,
-        fits_wall="memory budget" if lane else "vm.max_map_count",
+        fits_limit="memory budget" if lane else "vm.max_map_count",
     )
 
 

@@ -43,7 +43,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 GIB = 1 << 30
 MEMORY = Memory(16 * GIB, 12 * GIB, "memory")
-WALLS = (SystemLimit("vm.max_map_count", 65_530, 130), SystemLimit("pid_max", 4_194_304, 500))
+LIMITS = (SystemLimit("vm.max_map_count", 65_530, 130), SystemLimit("pid_max", 4_194_304, 500))
 """With these limits the machine can run 21,800 threads."""
 
 ITSELF = Reading(41 << 20, 0.031, 5)
@@ -422,7 +422,7 @@ async def stage(
             settings=settings,
             budget=budget,
             open_link=workers,
-            machine=LocalMachine(lambda: MEMORY, lambda: WALLS, lambda: Load(time.monotonic(), 0.0, 0.0, 2)),
+            machine=LocalMachine(lambda: MEMORY, lambda: LIMITS, lambda: Load(time.monotonic(), 0.0, 0.0, 2)),
             cluster=cluster,
             clock=clock or virtual_time.now,
         )

@@ -121,6 +121,6 @@ class DemoLane:
 
     def __str__(self) -> str:
         status = self.snapshot.status
-        why = status.reason or (f"limited by {status.wall}" if status.wall else "")
+        why = status.reason or (f"limited by {status.limit}" if status.limit else "")
         count = f"{format_count(self.live)} of {format_count(status.target)} tasks live"
         return f"{self.name} is {status.state.value}, {count}{f' ({why})' if why else ''}"

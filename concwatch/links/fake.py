@@ -35,8 +35,8 @@ class Costs:
     create_rate: float = 80_000.0
     cancel_rate: float = 200_000.0
     most: int | None = None
-    """The number of tasks at which it hits ``wall``."""
-    wall: str = "vm.max_map_count"
+    """The number of tasks at which it hits ``limit``."""
+    limit: str = "vm.max_map_count"
     runtime: str = "CPython 3.11.7"
     heap: int | None = None
     """Bytes of a task on the heap, for a runtime that reports its heap and cannot be traced."""
@@ -122,8 +122,8 @@ class FakeLink:
                     self._target = tasks
                     self._left = max(0.0, tasks - self._counts.live)
                     self._growth = self._now, self._counts.created, self._counts.cancelled
-                case "halt", {"wall": str(wall), "value": int(value)}:
-                    self._halt(wall, value, "")
+                case "halt", {"wall": str(limit), "value": int(value)}:
+                    self._halt(limit, value, "")
                 case "burst", {"tasks": int(tasks), "chunks": int(chunks), "read_after": read_after}:
                     self._begin_burst(tasks, chunks, read_after is not None)
                 case "stop", _:
@@ -215,9 +215,9 @@ class FakeLink:
         )
         self._burst = self._now + total, done
 
-    def _halt(self, wall: str, value: int, detail: str) -> None:
+    def _halt(self, limit: str, value: int, detail: str) -> None:
         live = int(self._counts.live)
-        self._out.append(Limit(live, self._target, wall, value, detail))
+        self._out.append(Limit(live, self._target, limit, value, detail))
         self._target, self._left, self._growth = live, 0.0, None
 
     # Time.
@@ -268,7 +268,7 @@ class FakeLink:
         if most is not None and wanted > most - self._counts.live:
             wanted = max(0.0, float(int(most - self._counts.live)))
             self._counts.created += wanted
-            self._halt(self.costs.wall, 65_530, "can't start new thread")
+            self._halt(self.costs.limit, 65_530, "can't start new thread")
         else:
             self._counts.created += wanted
         self._left = max(0.0, self._left - wanted)

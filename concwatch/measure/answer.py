@@ -74,7 +74,7 @@ def _known(lane: LaneSnapshot) -> Known | None:
     if resolution is not None and resolution > value:
         return None
     here = not lane.engine.host and lane.own_name == lane.name  # not folded over several hosts
-    fits = lane.status.fits if lane.status.fits_wall else 0
+    fits = lane.status.fits if lane.status.fits_limit else 0
     return value, fits, COST.marks(lane), FITS.marks(lane), here
 
 

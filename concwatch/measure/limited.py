@@ -57,10 +57,10 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     status, sample = lane.status, lane.sample
     cpu, others, lag = sample.cpu or 0.0, sample.others or 0.0, status.wake_lag_p99 or 0.0
     live, requested = format_count(lane.live), format_count(status.asked)
-    if status.wall == BUDGET:
-        yield f"the {status.wall_text}: {live} of {requested} fit"
-    if status.wall:
-        yield f"{status.wall_text} lets {live} of {requested} live"
+    if status.limit == BUDGET:
+        yield f"the {status.limit_text}: {live} of {requested} fit"
+    if status.limit:
+        yield f"{status.limit_text} lets {live} of {requested} live"
     if others >= 0.5 and (short or cpu >= 0.3):
         yield f"the machine: other processes use {format_percent(others)} of the cores"
     collecting = _collecting(lane)

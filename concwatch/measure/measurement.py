@@ -171,7 +171,7 @@ class Measurement:
         self._describe(lane)
         failed = result.last.failed if result.last else 0
         peak, held = status.peak_live, result.held  # not `last`: a target of 0 clears the limit
-        limit = self._limit or (held.status.wall_text if held else "")
+        limit = self._limit or (held.status.limit_text if held else "")
         result.problems = {}
         if status.state.broken:
             result.problems[Outcome.FAILED] = status.reason

@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -31,18 +31,7 @@ Kind = Literal[
 WITHDRAWN = "_withdrawn"
 """How the kind ends of an event that takes back an earlier one."""
 
-KINDS: tuple[Kind, ...] = (
-    "agent",
-    "ended",
-    "leak",
-    "leak_withdrawn",
-    "left_over",
-    "block",
-    "cycle",
-    "memory",
-    "memory_withdrawn",
-    "export",
-)
+KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind)
 """The kinds that reports count, without the empty one."""
 
 

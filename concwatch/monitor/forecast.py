@@ -37,7 +37,7 @@ FILES_KEPT = 64
 TRACED_PACE = 0.6
 """Share of the tasks that Python replaces a second which is left while allocations are traced."""
 
-UNBOUND = "no wall found"
+UNBOUND = "no limit found"
 """The text for no limit."""
 
 

@@ -64,7 +64,7 @@ class RemoteMachine:
             self.figures = figures
         if not self.limits:
             self.limits = [
-                SystemLimit(limit.name, limit.value, limit.used, limit.per_thread) for limit in figures.walls
+                SystemLimit(limit.name, limit.value, limit.used, limit.per_thread) for limit in figures.limits
             ]
 
     def status(self, name: str, busy: float | None, delay: float | None) -> HostStatus | None:
@@ -237,7 +237,7 @@ class HostLanes:
             tracing=status.tracing or forecast,
             bytes_per_task=weight,
             fits=found.tasks,
-            fits_wall=found.limit,
+            fits_limit=found.limit,
             most_held=most_held(lane.engine, settings),
         )
         return LaneSnapshot(

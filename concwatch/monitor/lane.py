@@ -194,7 +194,7 @@ class Lane:
             self._send_target()  # otherwise it is sent once the worker is running
 
     def halt(self, limit: str, value: int) -> None:
-        """Stop the growth because of ``wall``; the worker's `Limit` report states how many tasks are live."""
+        """Stop the growth because of ``limit``; the worker reports how many tasks are live."""
         if self.state in PENDING:
             self._handle_limit(messages.Limit(0, self.target.granted, limit, value))
         elif self.on and self.link is not None:
@@ -331,8 +331,8 @@ class Lane:
             reason=self.reason,
             target=self.target.tasks,
             asked=self.target.asked,
-            wall=limit.wall if limit else "",
-            wall_text=limit_with_value(limit) if limit else "",
+            limit=limit.name if limit else "",
+            limit_text=limit_with_value(limit) if limit else "",
             missing=self.missing,
             **self.stats.status(),
         )
@@ -429,10 +429,10 @@ class Lane:
 
     def _handle_limit(self, limit: messages.Limit) -> None:
         local = self.engine.host is None  # on a remote host the bridge has determined the limit
-        if limit.wall == UNKNOWN_LIMIT and local and self.engine.threads and self.stats.ready is not None:
+        if limit.name == UNKNOWN_LIMIT and local and self.engine.threads and self.stats.ready is not None:
             # The worker cannot tell which limit on threads it hit; from outside it is visible.
             name, value = limit_hit(str(self.stats.ready.pid))
-            limit = structs.replace(limit, wall=name, value=value)
+            limit = structs.replace(limit, name=name, value=value)
         if limit.wanted == self.target.granted:  # otherwise a newer target was sent meanwhile
             self.target = self.target.stop_at(limit)
             limit = self.target.limit or limit

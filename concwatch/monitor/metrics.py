@@ -99,7 +99,7 @@ CPU_SO_FAR = Caveat(
 DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
 # Limits other than memory do not depend on tracing.
 FITS_TRACED = structs.replace(
-    TRACED, holds=lambda lane: lane.status.tracing and "memory" in lane.status.fits_wall
+    TRACED, holds=lambda lane: lane.status.tracing and "memory" in lane.status.fits_limit
 )
 CAVEATS = (TRACED, KEPT, CROWDED, MOVES, CPU_SO_FAR)
 """One for each mark."""
@@ -258,7 +258,9 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         return self.rss if self.live == 0 and self.created else None
 
 
-class LaneStatus(Struct, frozen=True):
+class LaneStatus(
+    Struct, frozen=True, rename={"limit": "wall", "limit_text": "wall_text", "fits_limit": "fits_wall"}
+):
     """What rarely changes about a lane. The defaults are those of a lane that never had a worker."""
 
     state: State = State.OFF
@@ -268,9 +270,9 @@ class LaneStatus(Struct, frozen=True):
     """Live tasks that it should hold."""
     asked: Annotated[Count, SUM] = 0
     """Live tasks that were requested last."""
-    wall: str = ""
+    limit: str = ""
     """The limit that keeps it below that."""
-    wall_text: str = ""
+    limit_text: str = ""
     """The same with its value."""
     create_rate: Annotated[float | None, Metric(
         "created/s", RATE, "Tasks created a second, from setting the last target until it was reached.", DERIVED, SUM, EXACT, SPEED, DOWN, 5,
@@ -342,7 +344,7 @@ class LaneStatus(Struct, frozen=True):
     fits: Annotated[Count, Metric(
         "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FITS_TRACED,), 0, 41,
     )] = 0
-    fits_wall: str = ""
+    fits_limit: str = ""
     """The limit that they would reach."""
     most_held: Annotated[Count | None, SUM] = None
     """Tasks of the workload that can be live at once if each that ends is replaced."""
@@ -443,7 +445,7 @@ class LaneSnapshot(Struct, frozen=True):
     @property
     def slider_end(self) -> int:
         """The largest target on its slider."""
-        fits = self.status.fits if self.engine.threads and self.status.fits_wall else None
+        fits = self.status.fits if self.engine.threads and self.status.fits_limit else None
         return self.recorded_end or slider_end(fits)
 
     @property
@@ -464,7 +466,7 @@ class LaneSnapshot(Struct, frozen=True):
     @property
     def fit(self) -> Fit:
         """How many tasks would fit if nothing else ran, and the first limit."""
-        return Fit(self.status.fits, self.status.fits_wall)
+        return Fit(self.status.fits, self.status.fits_limit)
 
 
 # What is made from the rows.

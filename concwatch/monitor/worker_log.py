@@ -23,9 +23,9 @@ LONGEST_NOISE = 200
 def limit_with_value(limit: Limit) -> str:
     """Return a limit with its value: ``vm.max_map_count (65,530)``, ``memory budget (2 GiB)``."""
     if limit.value is None:
-        return limit.wall
-    value = format_bytes(limit.value) if "memory" in limit.wall else format_count(limit.value)
-    return f"{limit.wall} ({value})"
+        return limit.name
+    value = format_bytes(limit.value) if "memory" in limit.name else format_count(limit.value)
+    return f"{limit.name} ({value})"
 
 
 def limit_text(limit: Limit) -> str:

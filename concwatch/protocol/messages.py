@@ -97,12 +97,13 @@ class BurstDone(msgspec.Struct, tag="burst", frozen=True):
     traced: SignedCount | None = None
 
 
-class Limit(msgspec.Struct, tag="limit", frozen=True):
+class Limit(msgspec.Struct, tag="limit", frozen=True, rename={"name": "wall"}):
     """The system refused to start another task."""
 
     standing: Count
     wanted: Count
-    wall: ShortText
+    name: ShortText
+    """The name of the limit."""
     value: Int64 | None = None
     detail: str = ""
 
@@ -148,7 +149,7 @@ class LimitFigures(msgspec.Struct, frozen=True, rename={"per_thread": "a_thread"
     per_thread: Count = 1
 
 
-class HostFigures(msgspec.Struct, tag="host", frozen=True):
+class HostFigures(msgspec.Struct, tag="host", frozen=True, rename={"limits": "walls"}):
     """The bridge's figures of its host: bytes, and seconds on the host's clock."""
 
     time: Clock
@@ -163,7 +164,7 @@ class HostFigures(msgspec.Struct, tag="host", frozen=True):
     own: Seconds
     memory_group: ShortText | None = None
     boot_id: ShortText | None = None
-    walls: Annotated[tuple[LimitFigures, ...], Meta(max_length=100)] = ()
+    limits: Annotated[tuple[LimitFigures, ...], Meta(max_length=100)] = ()
 
 
 class ProcessFigures(msgspec.Struct, tag="process", frozen=True):

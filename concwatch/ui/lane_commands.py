@@ -76,7 +76,7 @@ class LaneCommands:
         shares = split(tasks, [*lanes.values()], self._source.even)
         for (each, now), share in zip(lanes.items(), shares, strict=True):
             # With several hosts, or one that has not answered yet, admission control there limits the growth.
-            can_ask = len(shares) == 1 and now.status.fits_wall
+            can_ask = len(shares) == 1 and now.status.fits_limit
             grows = share > now.status.target and not now.status.missing
             forecast = self._lab.forecast(each, share) if grows and can_ask else None
             if forecast is None or forecast.fits:

@@ -32,25 +32,25 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
     parts = [lane.status for lane in lanes]
     state = _state([part.state for part in parts])
     broken = [lane.engine.host for lane in lanes if lane.status.state.broken]
-    wall, wall_text = next(((part.wall, part.wall_text) for part in parts if part.wall), ("", ""))
+    limit, limit_text = next(((part.limit, part.limit_text) for part in parts if part.limit), ("", ""))
     if broken and state.on:
         more = f" and {len(broken) - 2} more" if len(broken) > 2 else ""
-        wall = wall_text = f"without {', '.join(broken[:2])}{more}"
+        limit = limit_text = f"without {', '.join(broken[:2])}{more}"
     tasks = sum(max(1, part.fits) for part in parts)
     reasons = (f"{lane.engine.host}: {lane.status.reason}" for lane in lanes if lane.status.reason)
     missing = [part.missing for part in parts if part.missing]
-    answered = [part for part in parts if part.fits_wall]
+    answered = [part for part in parts if part.fits_limit]
     return LaneStatus(
         **combined(parts, [1] * len(parts)),
         state=state,
         reason=next(reasons, ""),
-        wall=wall,
-        wall_text=wall_text,
+        limit=limit,
+        limit_text=limit_text,
         runtime=_same([part.runtime for part in parts]),
         flags=_same([part.flags for part in parts]) or (),
         can=tuple(word for word in parts[0].can if all(word in part.can for part in parts)),
         bytes_per_task=sum(part.bytes_per_task * max(1, part.fits) for part in parts) / tasks,
-        fits_wall=min(answered or parts, key=lambda part: part.fits).fits_wall,
+        fits_limit=min(answered or parts, key=lambda part: part.fits).fits_limit,
         missing=missing[0] if len(missing) == len(parts) else None,
     )
 
@@ -71,10 +71,10 @@ def split(tasks: int, lanes: Sequence[LaneSnapshot], even: bool = False) -> list
     able = [not (part.state.broken or part.missing) for part in parts]
     if not any(able):
         able = [True] * len(parts)
-    known = [part.fits for part, can in zip(parts, able, strict=True) if can and part.fits_wall]
+    known = [part.fits for part, can in zip(parts, able, strict=True) if can and part.fits_limit]
     mean = round(sum(known) / len(known)) if known else 1
     weights = [
-        can * (1 if even else part.fits if part.fits_wall else mean)
+        can * (1 if even else part.fits if part.fits_limit else mean)
         for part, can in zip(parts, able, strict=True)
     ]
     if not any(weights):

@@ -159,7 +159,7 @@ def test_options_are_sent_to_the_worker(fakes):
 
 
 def test_a_limited_lane_is_a_failure_unless_expected(fakes):
-    fakes.costs["asyncio"] = Costs(most=300, wall="pid_max")
+    fakes.costs["asyncio"] = Costs(most=300, limit="pid_max")
     done = invoke("run", "asyncio", *QUICK)
     assert done.exit_code == 1
     assert "asyncio: limited: pid_max (65,530)" in done.stdout.splitlines()

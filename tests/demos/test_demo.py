@@ -38,7 +38,7 @@ from tests.command_line import invoke, refused
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
 from tests.processes import PATIENCE, assert_ended
-from tests.screen import MEMORY, WALLS, experiment_lab, svg_lines
+from tests.screen import LIMITS, MEMORY, experiment_lab, svg_lines
 
 NAMES = [path.stem for path in shipped()]
 UNAVAILABLE = replace(find_engines(["uvloop"])[0], needs=("no_such_module",), install="pip install it")
@@ -54,7 +54,7 @@ def fast_input(monkeypatch):
 
 
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:
-    fakes = {"open_link": workers or FakeWorkers(), "machine": LocalMachine(lambda: MEMORY, lambda: WALLS)}
+    fakes = {"open_link": workers or FakeWorkers(), "machine": LocalMachine(lambda: MEMORY, lambda: LIMITS)}
     time = {"clock": lambda: virtual_time.now() * speed, "hz": 10 / speed}
     return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **time), experiment_lab)
 
@@ -320,7 +320,7 @@ async def test_a_shipped_demo_takes_the_pictures_of_the_gallery(name):
 @pytest.fixture
 def fake_workers(monkeypatch):
     """Let the command play on fake workers."""
-    use_lab(monkeypatch, open_link=FakeWorkers(), machine=LocalMachine(lambda: MEMORY, lambda: WALLS))
+    use_lab(monkeypatch, open_link=FakeWorkers(), machine=LocalMachine(lambda: MEMORY, lambda: LIMITS))
 
 
 def play_file(folder: Path, script: str, *options: str):

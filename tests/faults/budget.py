@@ -55,7 +55,7 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
         lab.observers.append(record)
         lab.set_target(lane, 1_000_000)
         await real.until(lambda: lane.target.limit is not None, "the budget is reached", LONG)
-        assert (lane.target.limit.wall, lane.target.limit.value) == ("memory budget", budget)
+        assert (lane.target.limit.name, lane.target.limit.value) == ("memory budget", budget)
         assert_logged(lab, "memory budget: workers use", f"of {budget // MIB} MiB", "growth stopped")
         held = lane.target.tasks
         await real.until(lambda: lane.live == held, "the live tasks are kept")

@@ -157,7 +157,7 @@ class RealLab:
             PATIENCE + tasks / SLOWEST,
         )
         limit = self.faulty.target.limit
-        assert (limit.wall, limit.value, limit.wanted) == (wall, value, tasks), limit
+        assert (limit.name, limit.value, limit.wanted) == (wall, value, tasks), limit
         (text,) = [text for text in self.events()[before:] if "reached at" in text]
         assert f"{wall} ({value:,}) reached at" in text, text
         await self.wait_for_ticks(2)

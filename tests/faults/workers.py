@@ -116,7 +116,7 @@ async def without_memory(s: FaultyStage) -> str:
         lambda: f"no limit, no failure: {s.faulty.state}, {s.faulty.live} live",
     )
     if s.faulty.target.limit is not None:
-        assert "memory" in s.faulty.target.limit.wall, s.faulty.target.limit
+        assert "memory" in s.faulty.target.limit.name, s.faulty.target.limit
         await s.wait_for_event("ulimit -v memory (")
         s.lab.set_target(s.faulty, 100)
         await s.until(lambda: s.faulty.live == 100 or s.faulty.state is State.FAILED, "it shrinks")

@@ -28,7 +28,7 @@ WORDS = (
     *FIGURES,
     f'{{"type":"{KIND}"',
     *(f'{{"type":"{line.__struct_config__.tag}"' for line in Line.__args__),
-    *(f'"{key}":' for line in Line.__args__ for key in line.__struct_fields__),
+    *(f'"{key}":' for line in Line.__args__ for key in line.__struct_encode_fields__),
     *(f'"{column}"' for column in COLUMNS),
 )
 KEYS = ("experiment", "lanes", "tables", "cells", "rows", "unit")

@@ -129,7 +129,7 @@ def use_settings(tables: dict[str, object]) -> None:
 
 
 def _keys(*structs: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(key for struct in structs for key in struct.__struct_fields__))
+    return tuple(dict.fromkeys(key for struct in structs for key in struct.__struct_encode_fields__))
 
 
 REPORTS = messages.Report.__args__

@@ -105,7 +105,7 @@ async def test_lanes_follow_dask_workers_that_are_killed_restarted_join_and_leav
             (lane,) = (lane for lane in lab.lanes if lane.engine.host.name == "late")
             lab.set_target(lane, 1_000_000)
             await eventually(lambda: lane.target.limit, lambda: lab.events.since(0))
-            assert lane.target.limit.wall == "memory budget"
+            assert lane.target.limit.name == "memory budget"
             assert 50 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 384 * MIB
         finally:
             late.terminate()

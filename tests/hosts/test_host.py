@@ -183,18 +183,18 @@ def bench(*hosts, reports=None, **options):
     return made
 
 
-def test_each_host_has_its_own_budget_and_walls():
-    walls = (LimitFigures("pid_max", 1_000, 100),)
-    small = bench(None, WEB1, WEB2, reports={"web1": figures(available=100 * MIB, walls=walls)})
+def test_each_host_has_its_own_budget_and_limit():
+    limits = (LimitFigures("pid_max", 1_000, 100),)
+    small = bench(None, WEB1, WEB2, reports={"web1": figures(available=100 * MIB, limits=limits)})
     for lane in small.lab.lanes:
         small.lab.set_target(lane, 500_000)
     small.until(lambda: small.lab.lanes[1].target.limit)
     local, web1, web2 = small.lab.lanes
     small.until(lambda: local.live == web2.live == 500_000)
-    assert web1.target.limit.wall == "memory budget"
+    assert web1.target.limit.name == "memory budget"
     assert web1.rss <= 80 * MIB
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
-    assert [wall.name for wall in small.lab.host_of(web1).capacity.limits] == ["pid_max"]
+    assert [limit.name for limit in small.lab.host_of(web1).capacity.limits] == ["pid_max"]
     assert small.lab.host_of(web1).capacity.fit(web1).tasks < 80_000
 
 
@@ -281,7 +281,7 @@ def test_a_lost_lane_reconnects_with_increasing_delays():
 
 def fitting(tasks):
     """Return a lane in which so many tasks fit; None for one whose host has not answered."""
-    status = LaneStatus() if tasks is None else LaneStatus(fits=tasks, fits_wall="memory budget")
+    status = LaneStatus() if tasks is None else LaneStatus(fits=tasks, fits_limit="memory budget")
     return LaneSnapshot(EngineFacts("asyncio"), status, blank_sample(0, 0.0))
 
 
@@ -314,7 +314,7 @@ def test_a_lost_host_gets_no_tasks_while_others_can_run_them():
     now = made.lab.snapshot(made.now).lanes
     assert split(1_000, now) == [0, 1_000]
     snapshot = LaneRow([0, 1], lanes[0].facts).snapshot(now, 0)
-    assert (snapshot.status.state, snapshot.status.wall) == (State.RUNNING, "without web1")
+    assert (snapshot.status.state, snapshot.status.limit) == (State.RUNNING, "without web1")
 
 
 def test_a_combined_sample_has_sums_maxima_and_means_per_task():
@@ -664,7 +664,7 @@ async def test_the_memory_budget_holds_in_a_control_group():
     try:
         lab.set_target(lane, 1_000_000)
         await eventually(lambda: lane.target.limit)
-        assert lane.target.limit.wall == "memory budget"
+        assert lane.target.limit.name == "memory budget"
         assert lane.live > 10_000
         assert lab.host_of(lane).capacity.budget.size < 128 * MIB
         (status,) = lab.snapshot().hosts

@@ -16,7 +16,7 @@ from concwatch.protocol.workloads import parse
 def lane(name="asyncio", threads=False, state=State.RUNNING, target=10_000, live=10_000, fits=0, **known):
     sample = blank_sample(0, 1.0, **{"live": live, "measured_live": live, **known})
     status = LaneStatus(state=state, target=target, asked=target, peak_live=live, fits=fits, clean=True)
-    status = structs.replace(status, fits_wall="memory budget" if fits else "", runtime="CPython 3.11.7")
+    status = structs.replace(status, fits_limit="memory budget" if fits else "", runtime="CPython 3.11.7")
     return LaneSnapshot(EngineFacts(name, threads=threads), status, sample)
 
 
@@ -44,7 +44,7 @@ def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
 
 def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
     traced = [
-        structs.replace(each, status=structs.replace(each.status, tracing=True, fits_wall=wall))
+        structs.replace(each, status=structs.replace(each.status, tracing=True, fits_limit=wall))
         for each, wall in (
             (lane("threads", fits=21_700, rss_per_task=16_000.0), "vm.max_map_count"),
             (lane("asyncio", fits=6_000_000, rss_per_task=2_600.0), "memory budget"),

@@ -244,8 +244,8 @@ def test_the_test_of_a_forecast_requests_a_tenth_more(forecast, requested):
 @pytest.mark.parametrize(
     ("lab", "forecast", "holds", "shown"),
     [
-        (fake_lab(most=960, wall="pid_max"), 1_000, True, "4.0 % fewer than forecast: the forecast holds"),
-        (fake_lab(most=890, wall="threads-max"), 1_000, False, "not the one forecast"),
+        (fake_lab(most=960, limit="pid_max"), 1_000, True, "4.0 % fewer than forecast: the forecast holds"),
+        (fake_lab(most=890, limit="threads-max"), 1_000, False, "not the one forecast"),
         (fake_lab(Fault(0.01, Ended("killed by SIGKILL"))), 10_000, False, "stopped early    killed by"),
     ],
     ids=["as forecast", "a tenth less", "killed"],
@@ -326,4 +326,4 @@ def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
         row.engine: row for row in engine_forecasts(room, (MAPS, PIDS), ALL_RUN) if row.workload != "http"
     }
     for lane in bench.lab.snapshot(bench.now).lanes:
-        assert (lane.status.fits, lane.status.fits_wall) == (rows[lane.name].tasks, rows[lane.name].limit)
+        assert (lane.status.fits, lane.status.fits_limit) == (rows[lane.name].tasks, rows[lane.name].limit)

@@ -209,7 +209,7 @@ def failing(engine):
         (experiment, failing, "7 tasks failed: a task failed: KeyError: 7"),
         (experiment, FakeWorkers(faults={"uvloop": [Fault(0.6, Ended("killed by SIGKILL"))]}),
          "killed by SIGKILL"),
-        (hold_experiment, ScriptedWorkers(uvloop=[Costs(most=300, wall="pid_max")]),
+        (hold_experiment, ScriptedWorkers(uvloop=[Costs(most=300, limit="pid_max")]),
          "pid_max (65,530): 300 of 1,000 live"),
     ],
 )  # fmt: skip

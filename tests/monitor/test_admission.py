@@ -42,7 +42,7 @@ from tests.worker_driver import running_lab, until
 MIB, GIB = 1 << 20, 1 << 30
 TOY = Engine("toy", "", 1_000, traced_factor=2.0)
 QUEUE = Engine("queue", "", 1_000, queues=True)
-WALLS = (SystemLimit("vm.max_map_count", 65_530, 130), SystemLimit("pid_max", 4_194_304, 500))
+LIMITS = (SystemLimit("vm.max_map_count", 65_530, 130), SystemLimit("pid_max", 4_194_304, 500))
 STACKS = (SystemLimit("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),)
 
 
@@ -83,8 +83,8 @@ def test_a_measured_cost_replaces_the_estimate_only_under_the_same_settings(
     assert (found.measured, found.added(10) == 30_000) == (measured, measured)
 
 
-def demand_of(name, workload="sleep:10", walls=WALLS):
-    return demand(ENGINES[name], Settings(workload), walls)
+def demand_of(name, workload="sleep:10", limits=LIMITS):
+    return demand(ENGINES[name], Settings(workload), limits)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def demand_of(name, workload="sleep:10", walls=WALLS):
             30_000, demand_of("threads"), 16 * GIB, 0, BUDGET, 21_800,
             "this machine can hold 21,800 threads, limited by vm.max_map_count",
         ),
-        # A wall on the memory of threads does not depend on the budget.
+        # A limit on the memory of threads does not depend on the budget.
         (
-            30_000, demand_of("threads", walls=STACKS), 16 * GIB, 0, BUDGET, 1_020,
+            30_000, demand_of("threads", limits=STACKS), 16 * GIB, 0, BUDGET, 1_020,
             "this machine can hold 1,020 threads, limited by virtual memory (ulimit -v)",
         ),
         # If tasks end as fast as they start, hardly any are live.
@@ -138,14 +138,14 @@ def test_connections_are_limited_by_open_files(monkeypatch):
     begun=st.none() | st.integers(1, 1_000),
     room=st.integers(0, 1 << 40),
     others=st.integers(0, 1 << 40),
-    wall=st.integers(0, 10**9),
+    limit=st.integers(0, 10**9),
 )
 def test_the_number_of_tasks_in_a_forecast_fits_and_is_close_to_the_maximum(
-    tasks, each, held, begun, room, others, wall
+    tasks, each, held, begun, room, others, limit
 ):
-    one = Demand(each, held, begun, limits=(Fit(wall, "pid_max"),))
+    one = Demand(each, held, begun, limits=(Fit(limit, "pid_max"),))
     found = forecast(tasks, [one], room, others)
-    assert 0 <= found.fitting <= min(tasks, wall)
+    assert 0 <= found.fitting <= min(tasks, limit)
     assert found.fits == (found.fitting == tasks)
     assert found.fitting == 0 or others + one.bytes(found.fitting) <= room
     if found.memory:
@@ -256,7 +256,7 @@ def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workl
     bench, lane, _ = growing(budget, task=task)
     bench.lab.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
-    assert lane.target.limit.wall == BUDGET
+    assert lane.target.limit.name == BUDGET
     assert lane.live == lane.target.tasks
     bench.pass_(3)
     assert 0.9 * budget < bench.lab.total_rss <= budget
@@ -404,7 +404,7 @@ async def test_workers_and_page_servers_are_the_first_the_kernel_kills_without_m
 )  # fmt: skip
 def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, together, budget, expected):
     rows, machine = find_engines(engines), Machine(12 * GIB)
-    assert why_too_many(rows, Settings(), tasks, together, budget, machine, lambda: WALLS) == expected
+    assert why_too_many(rows, Settings(), tasks, together, budget, machine, lambda: LIMITS) == expected
 
 
 @pytest.mark.parametrize(
@@ -475,7 +475,7 @@ async def test_rapid_keys_open_one_dialog_and_starting_all_grows_up_to_the_budge
         lane = s.lane("asyncio")
         assert lane.target.tasks == 1_000_000
         await s.run(5)
-        assert (lane.target.limit.wall, lane.on) == (BUDGET, True)
+        assert (lane.target.limit.name, lane.on) == (BUDGET, True)
         target = lane.target.tasks
         await s.press("minus")
         assert (dialog_open(s), lane.target.tasks) == (False, target - 10_000)

@@ -153,7 +153,7 @@ def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(na
     bench = over_budget(*names, settings=Settings("sleep:1"), links=workers)
     assert 0.9 * bench.lab.budget < bench.lab.total_rss <= bench.lab.budget
     for lane in bench.lab.lanes:
-        assert (lane.state, lane.target.limit.wall) == (State.RUNNING, "memory budget")
+        assert (lane.state, lane.target.limit.name) == (State.RUNNING, "memory budget")
         assert 0 < lane.live == lane.target.tasks < 1_000_000
     targets = [lane.target.tasks for lane in bench.lab.lanes]
     completed = bench.lab.lanes[-1].stats.tick.completed
@@ -199,7 +199,7 @@ def test_the_budget_also_limits_a_lane_whose_worker_is_starting():
     bench, lane = hand_bench(budget=MIB)
     bench.lab.set_target(lane, 5_000)
     bench.pass_()
-    assert (lane.state, lane.target.tasks, lane.target.limit.wall) == (State.STARTING, 0, "memory budget")
+    assert (lane.state, lane.target.tasks, lane.target.limit.name) == (State.STARTING, 0, "memory budget")
     assert bench.texts("warning")[0] == "memory budget (1 MiB) reached at 0 of 5,000 tasks"
     bench.links.last.start()
     bench.pass_()
@@ -286,8 +286,8 @@ async def test_a_running_lab_steps_on_its_own():
 
 
 def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
-    walls = [SystemLimit("vm.max_map_count", 65_530, 130)]
-    bench = Bench("asyncio", "threads", engines=[UNINSTALLED], walls=walls)
+    limits = [SystemLimit("vm.max_map_count", 65_530, 130)]
+    bench = Bench("asyncio", "threads", engines=[UNINSTALLED], limits=limits)
     set_targets(bench, 0)  # leaves the lanes off
     snapshot = bench.lab.snapshot(bench.now)
     assert (bench.lab.quiet, bench.links.links) == (True, {})
@@ -355,7 +355,7 @@ def test_a_snapshot_shows_stalled_failed_limited_queueing_and_traced_lanes():
     assert (failed.status.state, failed.status.reason) == (State.FAILED, "killed by SIGSEGV")
     assert (failed.on, failed.sample.rss) == (False, None)
     status = limited.status
-    assert (status.wall_text, status.target, status.asked) == ("vm.max_map_count (65,530)", 500, 1_000)
+    assert (status.limit_text, status.target, status.asked) == ("vm.max_map_count (65,530)", 500, 1_000)
     assert (limited.live, limited.sample.threads > 500) == (500, True)
     assert (pool.sample.queued, pool.engine.queues, limited.engine.queues) == (994, True, False)
     assert pool.status.tracing

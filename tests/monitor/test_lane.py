@@ -344,7 +344,7 @@ def test_a_slow_rate_of_ticks_is_not_a_stall():
     assert lane.state is State.STALLED
 
 
-# Targets, walls and bursts.
+# Targets, limits and bursts.
 
 
 def test_a_limit_is_logged_and_lowers_the_target():

@@ -294,7 +294,7 @@ def specified_commands():
 
 def test_specification_and_structs_have_the_same_reports():
     structs = {
-        struct.__struct_config__.tag: set(struct.__struct_fields__)
+        struct.__struct_config__.tag: set(struct.__struct_encode_fields__)
         for struct in vars(messages).values()
         if isinstance(struct, type) and issubclass(struct, msgspec.Struct) and struct.__struct_config__.tag
     }

@@ -46,7 +46,7 @@ from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.processes import PATIENCE
 from tests.screen import stage
 
-WALLS = (SystemLimit("vm.max_map_count", 65_530, 130),)
+LIMITS = (SystemLimit("vm.max_map_count", 65_530, 130),)
 
 
 def record(bench, path, **more):
@@ -170,7 +170,7 @@ def test_every_snapshot_and_sample_is_read_back(actions, faults, tracing, before
     with TemporaryDirectory() as folder:
         path = Path(folder) / ("a.jsonl.gz" if compressed else "a.jsonl")
         bench = Bench(
-            *NAMES, links=FakeWorkers(faults=faults), settings=Settings(trace=tracing), hz=hz, walls=WALLS
+            *NAMES, links=FakeWorkers(faults=faults), settings=Settings(trace=tracing), hz=hz, limits=LIMITS
         )
         for action in actions[:before]:  # recording may start at any time
             act(bench, action, hz)
@@ -265,8 +265,8 @@ def test_events_and_marks_appear_from_their_time_on(tmp_path):
     assert not log.since(log.count)
 
 
-def test_a_long_log_keeps_its_last_entries_and_targets_are_limited_by_walls(tmp_path):
-    bench = Bench("threads", "asyncio", walls=WALLS)
+def test_a_long_log_keeps_its_last_entries_and_targets_are_limited_by_limit(tmp_path):
+    bench = Bench("threads", "asyncio", limits=LIMITS)
     recorder = record(bench, tmp_path / "a.jsonl")
     for number in range(3):
         for _ in range(KEPT // 2):
@@ -818,4 +818,4 @@ def test_the_specification_documents_every_field():
     for kind in specification.Line.__args__:
         assert f"\n``{kind.__struct_config__.tag}``" in text
         for field in kind.__struct_encode_fields__:
-            assert f"``{field}``" in text or field in LaneStatus.__struct_fields__, field
+            assert f"``{field}``" in text or field in LaneStatus.__struct_encode_fields__, field

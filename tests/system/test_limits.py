@@ -78,11 +78,11 @@ def test_memory_is_that_of_the_machine_or_of_the_tightest_control_group(
 def test_memory_and_limits_of_this_machine_are_plausible():
     memory = memory_now()
     assert 0 < memory.available <= memory.total
-    found = {wall.name: wall for wall in limits.system_limits()}
+    found = {limit.name: limit for limit in limits.system_limits()}
     assert {"vm.max_map_count", "pid_max", "threads-max"} <= set(found)
     assert 0 < found["vm.max_map_count"].used < found["vm.max_map_count"].value
     assert 0 < found["pid_max"].used <= found["pid_max"].value
-    other = {wall.name: wall for wall in limits.system_limits(str(os.getppid()))}
+    other = {limit.name: limit for limit in limits.system_limits(str(os.getppid()))}
     assert other["vm.max_map_count"].value == found["vm.max_map_count"].value
 
 
@@ -100,9 +100,10 @@ def test_memory_and_limits_of_this_machine_are_plausible():
         ("asyncio", [("pid_max", 32_768, 768)], ()),
     ],
 )
-def test_tasks_that_are_threads_are_limited_by_the_wall_with_the_fewest_left(engine, found, expected):
+def test_tasks_that_are_threads_are_bounded_by_the_limit_with_the_fewest_left(engine, found, expected):
     assert (
-        limit_fits(find_engines([engine])[0], Settings(), [SystemLimit(*wall) for wall in found]) == expected
+        limit_fits(find_engines([engine])[0], Settings(), [SystemLimit(*limit) for limit in found])
+        == expected
     )
 
 
@@ -128,8 +129,8 @@ MAPS_FOR_100 = ("vm.max_map_count", 65_530, 65_530 - 300)  # a thread needs thre
         ([], "unknown"),
     ],
 )
-def test_the_wall_with_the_fewest_threads_left_is_reported(monkeypatch, found, named):
-    monkeypatch.setattr(limits, "system_limits", lambda pid: [SystemLimit(*wall) for wall in found])
+def test_the_limit_with_the_fewest_threads_left_is_reported(monkeypatch, found, named):
+    monkeypatch.setattr(limits, "system_limits", lambda pid: [SystemLimit(*limit) for limit in found])
     assert limit_hit() == (named, {name: value for name, value, _ in reversed(found)}.get(named))
 
 
@@ -140,8 +141,8 @@ def test_missing_and_unlimited_control_groups_are_skipped(monkeypatch, tmp_path)
         (folder / "pids.max").write_text(text)
         (folder / "pids.current").write_text("7\n")
     monkeypatch.setattr(limits, "cgroup_folders", lambda _: [*map(str, folders)])
-    (wall,) = [wall for wall in limits.system_limits() if wall.name == "cgroup pids.max"]
-    assert (wall.value, wall.used) == (1234, 7)
+    (limit,) = [limit for limit in limits.system_limits() if limit.name == "cgroup pids.max"]
+    assert (limit.value, limit.used) == (1234, 7)
 
 
 def test_the_limit_per_user_applies_to_users_without_privileges(monkeypatch):
@@ -172,7 +173,7 @@ def test_limits_on_virtual_memory_limit_threads_by_their_stacks(monkeypatch, tmp
     }
     monkeypatch.setattr(limits, "read_fields", files.__getitem__)
     monkeypatch.setattr(limits, "_arenas_to_come", lambda threads: 0)
-    found = {wall.name: wall for wall in limits.system_limits()}
+    found = {limit.name: limit for limit in limits.system_limits()}
     assert found["ulimit -v memory"].threads == (1 << 30) // (8 << 20)
     assert found["memory commit limit"].threads == (3 << 30) // (8 << 20)
 
@@ -198,7 +199,7 @@ def test_limits_are_unknown_on_other_systems_than_linux(monkeypatch):
     ("short", "named"),
     [(0, ("vm.max_map_count", 65_530)), (1, ("vm.max_map_count", 65_530)), (9, ("memory", None))],
 )
-def test_a_wall_is_reported_even_without_memory_to_determine_it(monkeypatch, short, named):
+def test_a_limit_is_reported_even_without_memory_to_determine_it(monkeypatch, short, named):
     """The first ``short`` attempts fail, as other threads use up the memory."""
     results = [*[MemoryError()] * short, ("vm.max_map_count", 65_530)]
     monkeypatch.setattr(limits, "limit_hit", Mock(side_effect=results))

@@ -16,7 +16,7 @@ from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
 from tests import virtual_time
-from tests.screen import GIB, GOLDEN, MEMORY, WALLS, Workers, assert_golden, stage
+from tests.screen import GIB, GOLDEN, LIMITS, MEMORY, Workers, assert_golden, stage
 
 SPEED = 50
 """How much faster the clock of an experiment's lab runs."""
@@ -113,7 +113,7 @@ def fast_lab(workers=None, budget=4 * GIB):
             budget=budget,
             open_link=workers or Workers(),
             clock=lambda: virtual_time.now() * SPEED,
-            machine=LocalMachine(lambda: MEMORY, lambda: WALLS),
+            machine=LocalMachine(lambda: MEMORY, lambda: LIMITS),
         )
 
     return make

@@ -405,7 +405,7 @@ async def test_charts_show_window_axis_values_and_lane_colours():
 # Costs, limits and failures.
 
 
-async def test_the_cost_table_shows_cost_per_task_capacity_and_wall():
+async def test_the_cost_table_shows_cost_per_task_capacity_and_limit():
     async with stage() as s:
         assert s.row("threads").endswith("21,800 vm.max_map_count")
         assert s.row("asyncio").split()[1:3] == ["–", "–"]
@@ -523,7 +523,7 @@ async def test_the_memory_budget_stops_growth_and_is_named_in_card_table_and_log
         assert "↳" not in s.text(table)
 
 
-async def test_a_wall_is_named_in_card_and_log_and_the_lane_keeps_running():
+async def test_a_limit_is_named_in_card_and_log_and_the_lane_keeps_running():
     async with stage() as s:
         await s.press("1", "end", "plus", "up", "enter")
         await s.run(6)

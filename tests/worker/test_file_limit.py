@@ -44,12 +44,12 @@ class Bench:
         self.counts.created = live
         self.tracker.set_target(target, self.counts, 0.0)
         self.inbox = deque()
-        self.wall = FileLimit(self.tracker, self.counts, self.inbox.append)
+        self.limit = FileLimit(self.tracker, self.counts, self.inbox.append)
         self.reported = []
 
     def fail(self, tasks=1):
         for _ in range(tasks):
-            assert self.wall.handle(TOO_MANY)
+            assert self.limit.handle(TOO_MANY)
             self.counts.failed += 1
 
     def turn(self):
@@ -57,13 +57,13 @@ class Bench:
             self.inbox.popleft()()
 
     def tick(self):
-        self.wall.check(lambda *fields: self.reported.append(fields))
+        self.limit.check(lambda *fields: self.reported.append(fields))
         self.turn()
 
 
 def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
     bench = Bench(500, 300)
-    assert not bench.wall.handle(ValueError("another error"))
+    assert not bench.limit.handle(ValueError("another error"))
     bench.fail(100)
     assert len(bench.inbox) == 1
     bench.turn()
@@ -91,7 +91,7 @@ def test_a_target_set_after_failures_is_kept():
     assert bench.tracker.target == 50
 
 
-def test_failures_of_tasks_being_cancelled_are_not_a_wall():
+def test_failures_of_tasks_being_cancelled_are_not_a_limit():
     bench = Bench(10, 300)
     bench.fail(100)
     bench.turn()

@@ -109,7 +109,7 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
         forecast_limit=forecast.limit,
         asked=asked,
         standing=standing,
-        limit=limit.wall if limit else None,
+        limit=limit.name if limit else None,
         limit_value=limit.value if limit else None,
         difference=standing / expected - 1,
         holds=standing >= expected * (1 - TOLERANCE),

@@ -50,5 +50,5 @@ class LiveFeed(Feed):
 
     async def _show(self) -> None:
         latest, self._latest = self._latest, None
-        if not await self.rearrange() and latest is not None:
-            self.screen.show_if_visible(self._arrange(latest))
+        if not await self.rearrange() and latest is not None and self.screen.in_view:
+            self.screen.show_snapshot(self._arrange(latest))

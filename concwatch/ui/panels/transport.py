@@ -97,8 +97,8 @@ class TransportPanel(Feed):
 
     def _play_on(self) -> None:
         """Update the screen while the recording is playing."""
-        if self._head.playing:
-            self.screen.show_if_visible(self.source.snapshot())
+        if self._head.playing and self.screen.in_view:
+            self.screen.show_snapshot(self.source.snapshot())
 
     def recolor(self) -> None:
         """Show the marks of the whole recording in the colors of their lanes."""

@@ -205,10 +205,10 @@ class MonitorScreen(PrestyledScreen[None], KeptLines):
 
     # --- snapshots ------------------------------------------------------------------------------------------
 
-    def show_if_visible(self, snapshot: Snapshot) -> None:
-        """Show a snapshot, unless another full screen covers this one."""
-        if self.is_active or self.app.screen.is_modal:
-            self.show_snapshot(snapshot)
+    @property
+    def in_view(self) -> bool:
+        """Whether no other full screen covers this one."""
+        return self.is_active or self.app.screen.is_modal
 
     def is_due(self, now: float) -> bool:
         """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""

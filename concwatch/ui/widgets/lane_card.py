@@ -96,8 +96,8 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
         more, style = f" {metric.text(view)}{metric.marks(view)}/task", ""
         if len(more) > room:
             live = f"{format_short(view.live)} live "
-    elif status.wall:
-        more, style = f" {status.wall}", "$warning"
+    elif status.limit:
+        more, style = f" {status.limit}", "$warning"
     elif view.engine.queues and view.live:
         more = _changing(sample.queued or 0, " queued", room)
     elif sample.completed_mean is not None:
@@ -245,7 +245,7 @@ class LaneCard(ClickableLines):
         forecasting = held is not None or view.sample.time < self._forecast_until
         # A forecast or an explanation takes the whole line.
         whole = forecasting or view.status.state.broken or bool(view.status.missing or view.failed)
-        whole = whole or bool(view.on and view.status.wall) or not self.HAS_STEPS
+        whole = whole or bool(view.on and view.status.limit) or not self.HAS_STEPS
         room = SUMMARY if self._rows == 1 else width if whole else max(0, width - STEPS)
         line = summary(view, self.HINT, room, self._cost)
         if forecasting:

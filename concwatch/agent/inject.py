@@ -22,6 +22,9 @@ BEGUN = "begun"
 
 DONE = "done"
 
+LIBRARIES = ("libpython", "libc\\.", "libpthread", "musl")
+"""Regular expressions of the libraries whose symbols gdb reads."""
+
 _SCRIPT = """\
 import sys
 if sys.version_info >= (3, 9):
@@ -64,8 +67,10 @@ def gdb_command(pid: int, file: str, package: str = PACKAGE) -> List[str]:
     read = f"try:\n with open({file!r}) as file: exec(file.read(), {{}})\nexcept Exception: pass"
     # `start_new`, the older name, is the system's thread also if gevent has replaced `start_new_thread`.
     text = f"try: __import__('_thread').start_new(exec, ({read!a}, {{}}))\nexcept BaseException: pass\n"
-    before = ["set debuginfod enabled off", "set auto-load off"]  # nothing from the network, or the program
+    # Nothing from the network, or the program; symbols of extension modules would take seconds.
+    before = ["set debuginfod enabled off", "set auto-load off", "set auto-solib-add off"]
     after = [
+        *[f"sharedlibrary {library}" for library in LIBRARIES],
         "set scheduler-locking off",
         "handle all nostop noprint pass",
         "handle SIGINT nostop noprint pass",

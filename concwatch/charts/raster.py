@@ -1,6 +1,6 @@
 """Lines as dots, and dots as characters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
 
@@ -135,8 +135,8 @@ def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) 
     }
 
 
-NARROW = 4
-"""The cells that a notch or a spike of a filled area must have, else the area is drawn without it."""
+NOTCH, SPIKE = 12, 4
+"""The least cells of a notch one cell deep, and of a spike, of a filled area; others are left out."""
 
 Fill = tuple[Dots, tuple[frozenset[int], ...]]
 """The dots of a line that is thickened where it must be, and the filled columns of each row of cells."""
@@ -167,16 +167,20 @@ def fill(dots: Dots, rows: int, symbols: Symbols) -> Fill:
     return tuple(thick), tuple(map(frozenset, areas))
 
 
-def _smooth(heights: Sequence[int]) -> list[int]:
-    """Return heights without notches, then without spikes, that are narrower than `NARROW`."""
-    found = list(heights)
-    for outer, inner, beyond in ((min, max, -1), (max, min, MOST_ROWS)):
-        # The closing of mathematical morphology, then the opening: a rise is left as it is.
-        ends = [beyond] * (NARROW - 1)
-        padded = [*ends, *found, *ends]
-        windows = list(map(inner, *(padded[at : len(padded) - NARROW + 1 + at] for at in range(NARROW))))
-        found = list(map(outer, *(windows[at : at + len(found)] for at in range(NARROW))))
-    return found
+def _smooth(heights: Sequence[int]) -> Iterable[int]:
+    """Return heights without narrow notches and spikes, as the closing and opening of morphology.
+
+    A rise is left as it is.
+    """
+    closed = _windows(min, _windows(max, heights, -1, NOTCH), 0, NOTCH)[NOTCH - 1 : 1 - NOTCH]
+    shallow = [min(new, old + 1) for new, old in zip(closed, heights, strict=True)]
+    return _windows(max, _windows(min, shallow, MOST_ROWS, SPIKE), 0, SPIKE)[SPIKE - 1 : 1 - SPIKE]
+
+
+def _windows(pick: Callable[..., int], values: Sequence[int], beyond: int, size: int) -> list[int]:
+    """Return what ``pick`` picks of all ``size`` adjacent values; ``beyond`` stands outside."""
+    padded = [*[beyond] * (size - 1), *values, *[beyond] * (size - 1)]
+    return list(map(pick, *(padded[at : len(padded) - size + 1 + at] for at in range(size))))
 
 
 @lru_cache(maxsize=16)

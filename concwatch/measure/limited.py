@@ -71,8 +71,9 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
         and lab.settings.gc == "default"
     ):
         # Collection is timed by the clock, which also runs while others have the core.
-        share = format_percent(collecting) if collecting < RELIABLE else "most"
-        yield f"garbage collection: {share} of its CPU time; frozen (g) avoids it"
+        share = f"{format_percent(collecting)} of its CPU time"
+        spent = f"{format_seconds(sample.gc or 0.0)} so far, on shared cores"
+        yield f"garbage collection: {share if collecting < RELIABLE else spent}; frozen (g) avoids it"
     python = (status.runtime or "").startswith(("CPython", "PyPy"))
     threaded = (lane.engine.threads or lane.engine.queues) and (sample.threads or 0) > 3
     sleeping = lab.settings.workload.partition(":")[0] in SLEEPING

@@ -320,7 +320,7 @@ def test_no_command_is_wrapped_in_its_middle():
 
 
 def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
-    bench = Bench("threads", "asyncio", "go", walls=(MAPS, PIDS))
+    bench = Bench("threads", "asyncio", "go", limits=(MAPS, PIDS))
     room = bench.lab.local.capacity.budget.room
     rows = {
         row.engine: row for row in engine_forecasts(room, (MAPS, PIDS), ALL_RUN) if row.workload != "http"

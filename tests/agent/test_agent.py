@@ -595,12 +595,16 @@ def test_a_blocked_loop_is_told_on_every_python(monitor, python):
 
 TRIO_BLOCKS = """
 import sys, time, trio
+longest = 0
 def crunch(seconds):
     time.sleep(seconds)
 async def handler():
     crunch(0.3)
 async def short():
+    global longest
+    began = time.monotonic()
     time.sleep(0.002)
+    longest = max(longest, time.monotonic() - began)
 async def main():
     async with trio.open_nursery() as nursery:
         for _ in range(100):
@@ -609,6 +613,7 @@ async def main():
     async with trio.open_nursery() as nursery:
         nursery.start_soon(handler)
     await trio.to_thread.run_sync(sys.stdin.read)
+    print(longest)
 trio.run(main)
 """
 
@@ -617,11 +622,13 @@ def test_what_blocks_trio_is_named(monitor):
     program = monitor.start(TRIO_BLOCKS)
     process = monitor.process()
     process.wait("block", lambda block: block["ended"] and block["seconds"] >= 0.29)
-    blocks = [block for block in process.all("block") if block["cause"] == "code"]
-    assert {block["stack"][0]["where"].rpartition("/")[2] for block in blocks} <= {"program.py:4"}
-    assert all(block["stack"][1]["in"] == "handler" for block in blocks)
     process.tick(lambda tick: tick["loops"][0]["kind"] == "trio")
-    finish(program)
+    longest = float(finish(program))
+    blocks = [block for block in process.all("block") if block["cause"] == "code"]
+    if longest > 0.09:  # on a busy machine even a short one may take that long
+        blocks = [block for block in blocks if block["stack"][0]["in"] != "short"]
+    assert {block["stack"][0]["where"].rpartition("/")[2] for block in blocks} <= {"program.py:5"}
+    assert all(block["stack"][1]["in"] == "handler" for block in blocks)
 
 
 def test_blocks_are_not_looked_for_if_that_is_off(monitor):

@@ -139,16 +139,16 @@ def wrong_lines() -> Iterator[str]:
     """Yield a line for each field of each report and each kind of invalid value."""
     for report in Report.__args__:
         tag, fields = report.__struct_config__.tag, msgspec.structs.fields(report)
-        right = {field.name: example(field.type) for field in fields if field.required}
+        right = {field.encode_name: example(field.type) for field in fields if field.required}
         assert decode(json.dumps({"type": tag, **right}).encode()) is not None
         for field in fields:
             number = isinstance(example(field.type), int)
             wrong: list[object] = [{}, [[]], True, *(("7", [], 10**30) if number else (7, -1.5))]
-            if number and (tag, field.name) not in MAY_BE_NEGATIVE:
+            if number and (tag, field.encode_name) not in MAY_BE_NEGATIVE:
                 wrong.append(-1)
-            if field.name in ("engine", "runtime", "wall"):
+            if field.encode_name in ("engine", "runtime", "wall"):
                 wrong += ["x" * 1_000, "\x1b[2J", None]
-            yield from (json.dumps({"type": tag, **right, field.name: value}) for value in wrong)
+            yield from (json.dumps({"type": tag, **right, field.encode_name: value}) for value in wrong)
 
 
 LINES = list(wrong_lines())

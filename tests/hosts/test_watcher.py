@@ -109,7 +109,8 @@ async def test_remote_processes_are_counted_by_agents_and_nothing_remains(
     watching.request_waits(1)
     ticks = [group for lane in watching.lanes for group in lane.groups.values() if group.report.live == 20]
     await step_until(watching, lambda: all(group.waits for group in ticks))
-    assert {(place.where, place.tasks) for group in ticks for place in group.waits} == {(f"{service}:5", 20)}
+    places = [place for group in ticks for place in group.waits.waits]
+    assert {(place.where, place.tasks) for place in places} == {(f"{service}:5", 20)}
     assert all(lane.how == "agent" and lane.reading.rss > 1 << 20 for lane in watching.lanes)
     pids = [lane.pid for lane in watching.lanes]
     folder = agent_folder(pids[0])

@@ -206,6 +206,7 @@ Commands, monitor to agent
 ``waits``     ``group``: the number of a group. Answered by ``waits``.
 ``thread_waits``  ``name``: a name of ``threads``. Answered by ``thread_waits``.
 ``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).
+``timing``    ``on``: time some tasks from their first step to their end, and their steps, from now on.
 ``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.
 ``detach``    remove the hooks and close the connection.
@@ -218,11 +219,11 @@ counts and passes everything on; no task factory is set. For left-over tasks ``s
 ``run_forever``. A call of ``os._exit``, or of ``os.kill`` or ``signal.raise_signal`` with a signal that ends
 the process, is preceded by the last report, which takes at most 0.4 s. One thread reports; ``threading`` does
 not list it, and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms.
-A timed task gets a done callback, and its loop one callback; the steps of tasks are timed through an
-attribute ``call_soon`` of the loop, by a callback before and one after. ``gc.callbacks`` gets an entry. trio
-gets two instruments, a running loop of asyncio or uvloop a timer that it calls each 30 ms. A number of
-``sys.monitoring`` that no kind of tool uses (4 or 3) is taken for functions whose tasks are created by
-``asyncio.Task(coro)``. The agent never raises into the program.
+With ``timing`` on, a timed task gets a done callback, and its loop one callback; the steps of tasks are timed
+through an attribute ``call_soon`` of the loop, by a callback before and one after. ``gc.callbacks`` gets an
+entry. trio gets two instruments, a running loop of asyncio or uvloop a timer that it calls each 30 ms. A
+number of ``sys.monitoring`` that no kind of tool uses (4 or 3) is taken for functions whose tasks are created
+by ``asyncio.Task(coro)``. The agent never raises into the program.
 """
 
 TYPE_CHECKING = False

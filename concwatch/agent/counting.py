@@ -289,6 +289,8 @@ class Counts:
         self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
         """Called with each left-over task and its group."""
         self._lines_due = LINES_PER_PERIOD
+        self.timing = False
+        """Whether tasks are timed."""
         self.timed = 0
         """Tasks that were timed since the last report."""
         self._numbers = count(1)
@@ -459,7 +461,7 @@ class Counts:
                 self._mark_wrapper(made)
             group = self.group_of(coro, task)
             number = next(group.counter)
-            if number >= group.durations.due:
+            if self.timing and number >= group.durations.due:
                 self.timed += 1
                 time_task(group.durations, task, number, self.timed)
                 if group.key in self.fast:
@@ -477,7 +479,7 @@ class Counts:
                 and group.name != OTHERS
                 and min(group.lines_due, self._lines_due) <= 0
             ):
-                self.fast[group.key] = group.count_fast()
+                self.fast[group.key] = group.count_fast() if self.timing else group.counter.__next__
             self._add_line(group, task, line)
             if self.creation_observer is not None:
                 self.creation_observer(task, line)
@@ -558,8 +560,15 @@ class Counts:
         for group in groups:
             group.lines_due = LINES_PER_GROUP
             self.fast.pop(group.key, None)
-            if group.durations.gap > 1:
+            if self.timing and group.durations.gap > 1:
                 group.durations.begin_period(group.counted())
+
+    def set_timing(self, on: bool) -> None:
+        """Start or stop timing tasks; those that are timed already are timed to their end."""
+        self.timing = on
+        for group in list(self.groups.values()):
+            group.durations.begin(group.counted())
+        self.fast.clear()
 
     def totals(self) -> Dict[str, int]:
         """Return how many tasks were left over, and destroyed while pending, since the agent started."""

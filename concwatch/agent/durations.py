@@ -125,6 +125,11 @@ class Durations:
         self.live[id(timing)] = timing
         return True
 
+    def begin(self, counted: int) -> None:
+        """Time each of the next tasks; ``counted`` is how many there have been so far."""
+        self.gap = self._weight = 1
+        self.due, self._timed = counted, 0
+
     def begin_period(self, counted: int) -> None:
         """Time more tasks again if few were timed; ``counted`` is how many there have been so far."""
         if self.gap > 1 and self._timed < QUOTA // 3:

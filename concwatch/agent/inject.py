@@ -98,7 +98,8 @@ def environment(
         address: the monitor's socket.
         base: its other variables.
         package: the folder that the agent is imported from.
-        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``.
+        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"timing"``,
+            ``"trace"``.
 
     Raises:
         OSError: the folder or the link cannot be created.

@@ -98,7 +98,7 @@ class _Instrument:
         try:
             group = COUNTS.group_of(task.coro, task, "trio")
             number, durations = next(group.counter), group.durations
-            if number >= durations.due:
+            if COUNTS.timing and number >= durations.due:
                 COUNTS.timed += 1
                 timing = durations.choose(number, COUNTS.timed)
                 if durations.add(timing):

@@ -72,8 +72,8 @@ class AgentSession:
     """Counts for one monitor, over one connection or, if the program closes it, several in turn.
 
     Args:
-        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"trace"``,
-            ``"blocked-after:SECONDS"`` (``inf``: what blocks the loops is not looked for).
+        options: the commands that are in effect from the beginning: ``"outcomes"``, ``"timing"``,
+            ``"trace"``, ``"blocked-after:SECONDS"`` (``inf``: what blocks the loops is not looked for).
     """
 
     def __init__(self, options: Collection[str] = ()) -> None:
@@ -82,6 +82,7 @@ class AgentSession:
         add_running_loops()
         existing = Tasks()
         HOOKS.outcomes = "outcomes" in options
+        COUNTS.timing = "timing" in options
         HOOKS.install()
         self._unsent: Deque[Dict[str, Any]] = deque(maxlen=MAX_UNSENT)
         """Reports of blocks that have not been sent yet."""
@@ -112,6 +113,7 @@ class AgentSession:
             "waits": self._request_waits,
             "thread_waits": self._send_thread_waits,
             "outcomes": lambda fields: HOOKS.set_outcomes(_flag(fields, "on")),
+            "timing": self._set_timing,
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
             "lines": self._send_lines,
             "detach": self._detach,
@@ -134,7 +136,8 @@ class AgentSession:
         connection.flush()
 
     def _flags(self) -> List[str]:
-        return [*flags(), "blocks"] if self._blocks.looks else flags()
+        on = {"blocks": self._blocks.looks, "timing": COUNTS.timing}
+        return [*flags(), *[name for name in on if on[name]]]
 
     def step(self) -> float:
         """Do what is due, and return the seconds until the next step; raises `Lost`."""
@@ -234,7 +237,8 @@ class AgentSession:
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
         fields["agent_cpu"] = round(thread_time(), 6)
-        self._busy.step(now)
+        if COUNTS.timing:
+            self._busy.step(now)
         fields.update(self._busy.read())
         current = {"name": name(), "flags": self._flags()}
         fields.update({key: value for key, value in current.items() if self._reported[key] != value})
@@ -273,6 +277,11 @@ class AgentSession:
                 self._send_error(command, " ".join(str(error).split())[:1000] or type(error).__name__)
 
     # Each command returns whether its own report answers it.
+
+    def _set_timing(self, fields: Dict[str, Any]) -> None:
+        COUNTS.set_timing(_flag(fields, "on"))
+        if not COUNTS.timing:
+            self._busy.close()
 
     def _set_rate(self, fields: Dict[str, Any]) -> None:
         hz = fields.get("hz")

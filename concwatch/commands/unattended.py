@@ -41,6 +41,11 @@ SAVE_INTERVAL = 10.0
 WAITS_GROUPS = 10
 """The number of groups of each process for which they are asked."""
 
+TIMING = (
+    "Time tasks, and for how long they keep their event loop busy (p50, p99, busy). Costs a service at full "
+    "load up to 10 % of its requests."
+)
+
 EXPECTATIONS = (
     "\b\nExpectations:\n"
     f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"

@@ -37,6 +37,7 @@ def watched(
     background: bool = False,
     keep: bool = False,
     outcomes: bool = False,
+    timing: bool = False,
     trace: bool = False,
     blocked_after: float = BLOCKED_AFTER,
     unblock: Collection[int] = (),
@@ -53,6 +54,7 @@ def watched(
             too.
         keep: whether the program continues when concwatch is killed; not on a remote host.
         outcomes: whether agents count how tasks end.
+        timing: whether agents time tasks and their steps.
         trace: whether agents trace allocations.
         blocked_after: the seconds after which a loop counts as blocked; infinity: blocks are not looked for.
         unblock: signals that are blocked here, and are not to be in the program; not on a remote host.
@@ -60,12 +62,13 @@ def watched(
     Raises:
         ValueError: it could not be started; the message is one line.
     """
-    options = [name for name, on in (("outcomes", outcomes), ("trace", trace)) if on]
+    toggled: dict[str, Any] = {"outcomes": outcomes, "timing": timing, "trace": trace}
+    options = [name for name, on in toggled.items() if on]
     options.append(f"blocked-after:{blocked_after:g}")
     if host is not None:
         remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()), options)
         assert remote.program is not None
-        watching = Watching(remote, remote.program, outcomes=outcomes, trace=trace)
+        watching = Watching(remote, remote.program, **toggled)
         try:
             yield watching, remote.program
         finally:
@@ -84,7 +87,7 @@ def watched(
             keep=keep,
             unblock=unblock,
         )
-        watching = Watching(LocalHost(listener, program), program, outcomes=outcomes, trace=trace)
+        watching = Watching(LocalHost(listener, program), program, **toggled)
         try:
             watching.step()
             yield watching, program

@@ -53,6 +53,7 @@ class Watching(Observable):
         program: the program that was started; None if concwatch only attaches to processes.
         hz: ticks and samples per second.
         outcomes: whether agents count how tasks end.
+        timing: whether agents time tasks and their steps.
         trace: whether agents trace allocations.
         clock: returns monotonic seconds.
     """
@@ -64,6 +65,7 @@ class Watching(Observable):
         *,
         hz: float = HZ,
         outcomes: bool = False,
+        timing: bool = False,
         trace: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -75,7 +77,7 @@ class Watching(Observable):
         self.blocks = MarkLog()
         self.left_out = 0
         """Processes that have ended, and whose lanes are now those of others."""
-        self._options = {"outcomes": outcomes, "trace": trace}
+        self._options = {"outcomes": outcomes, "timing": timing, "trace": trace}
         self._started_with = dict(self._options)  # the agents of started processes
         self._budget = MemoryBudget(None, host.memory)
         self._unidentified: list[AgentLink] = []  # connections whose ``ready`` has not arrived
@@ -106,7 +108,7 @@ class Watching(Observable):
         return [lane for lane in self.lanes if lane.alive]
 
     def set_option(self, name: str) -> None:
-        """Toggle an option of all agents: ``"outcomes"`` or ``"trace"``."""
+        """Toggle an option of all agents: ``"outcomes"``, ``"timing"`` or ``"trace"``."""
         on = self._options[name] = not self._options[name]
         for lane in self.alive:
             lane.send(name, on=on)

@@ -490,6 +490,10 @@ WATCH: tuple[Row[WatchKeys], ...] = (
     Row("N", lambda on: on.processes.select_next(-1), SAME),
     Row("o", lambda on: on.program.show_output(), "show the program's output", "output", 6, "Output"),
     Row("x", lambda on: on.program.toggle_outcomes(), "count how tasks end, by result", title="Outcomes"),
+    Row(
+        "T", lambda on: on.program.toggle_timing(), "time tasks, and for how long they keep their loop busy",
+        title="Time tasks",
+    ),
     Row("t", lambda on: on.program.toggle_trace(), "trace allocations with tracemalloc", title="Trace"),
     Row(
         "a", lambda on: on.program.show_allocations(), "show the lines that hold traced memory",

@@ -27,6 +27,10 @@ class ProgramCommands:
         """Start or stop counting how tasks end."""
         self._watching.set_option("outcomes")
 
+    def toggle_timing(self) -> None:
+        """Start or stop timing tasks and their steps."""
+        self._watching.set_option("timing")
+
     def toggle_trace(self) -> None:
         """Start or stop tracing allocations."""
         self._watching.set_option("trace")

@@ -134,7 +134,7 @@ def check(process, own):
 @pytest.mark.real
 @oldest_and_newest
 def test_durations_and_the_time_of_the_loop_are_those_of_the_program(monitor, python):
-    program = monitor.start(PROGRAM, python=python)
+    program = monitor.start(PROGRAM, python=python, options=["timing"])
     own = json.loads(program.stdout.readline())
     check(monitor.process(), own)
     finish(program)
@@ -142,9 +142,45 @@ def test_durations_and_the_time_of_the_loop_are_those_of_the_program(monitor, py
 
 @pytest.mark.real
 def test_durations_and_the_time_of_the_loop_on_uvloop(monitor):
-    program = monitor.start(PROGRAM, "uvloop")
+    program = monitor.start(PROGRAM, "uvloop", options=["timing"])
     own = json.loads(program.stdout.readline())
     check(monitor.process(), own)
+    finish(program)
+
+
+TOGGLED = """
+import asyncio, sys
+async def sleeps(): await asyncio.sleep(0.01)
+async def main():
+    loop = asyncio.get_running_loop()
+    lines = loop.run_in_executor(None, sys.stdin.read)
+    while not lines.done():
+        await asyncio.gather(*[asyncio.create_task(sleeps()) for _ in range(5)])
+        print(int("call_soon" in vars(loop)), flush=True)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.real
+def test_nothing_is_timed_until_that_is_asked_for(monitor):
+    program = monitor.start(TOGGLED)
+    process = monitor.process()
+    process.tick(lambda tick: tick["created"] > 200)
+
+    def reports():
+        return [group for report in process.all("groups") for group in report["groups"]]
+
+    assert program.stdout.readline() == "0\n"
+    assert not any("looped" in tick for tick in process.all("tick"))
+    assert not any("durations" in report or "timing" in report for report in reports())
+    process.apply("timing", on=True)
+    while program.stdout.readline() == "0\n":
+        pass
+    process.tick(lambda tick: tick.get("looped"))
+    process.wait("groups", lambda report: any("durations" in group for group in report["groups"]))
+    process.apply("timing", on=False)
+    while program.stdout.readline() == "1\n":
+        pass
     finish(program)
 
 
@@ -163,7 +199,7 @@ trio.run(main)
 @pytest.mark.real
 def test_durations_of_trio(monitor):
     pytest.importorskip("trio")
-    program = monitor.start(TRIO)
+    program = monitor.start(TRIO, options=["timing"])
     process = monitor.process()
     process.group("sleeps", created=100, live=0)
     finish(program)

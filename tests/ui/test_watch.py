@@ -92,12 +92,13 @@ async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
         for _ in range(3):  # figures change at most four times a second
             await s.advance()
         assert s.table()[2].split()[:6] == ["↳", "6", "fetch_page", "wait", "at", ":12"]
-        await s.press("enter", "x", "t")
+        await s.press("enter", "x", "T", "t")
         assert [sent for sent in s.second.sent if sent[0] not in ("rate", "waits")] == [
             ("outcomes", {"on": True}),
+            ("timing", {"on": True}),
             ("trace", {"on": True}),
         ]
-        assert s.bench.texts()[-2:] == [": outcomes on", ": trace on"]
+        assert s.bench.texts()[-3:] == [": outcomes on", ": timing on", ": trace on"]
 
 
 async def test_what_blocks_the_loops_stands_in_place_of_the_groups_with_a_mark_on_the_lag(tmp_path):

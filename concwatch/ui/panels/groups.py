@@ -14,7 +14,7 @@ from concwatch.ui.layout import BESIDE_HEIGHT, Layout
 from concwatch.ui.panels.blocks import BlockPanel
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
-from concwatch.ui.widgets.group_table import COLUMNS, COUNTED, MOST, GroupTable
+from concwatch.ui.widgets.group_table import COLUMNS, COUNTED, MOST, TIMED, GroupTable
 from concwatch.ui.widgets.process_list import ALL
 
 ROWS, FEW_ROWS = 8, 4
@@ -28,6 +28,14 @@ UPDATE_INTERVAL = 0.5
 
 WAITS_INTERVAL = 2.0
 """Seconds between two requests for where the tasks of a group wait, while that is shown."""
+
+
+def _hidden(lanes: Iterable[LaneSnapshot]) -> Sequence[str]:
+    """Return the titles of the columns in which no group of these lanes has anything."""
+    lanes = list(lanes)
+    timed = any(lane.tick is None or "timing" in lane.status.flags for lane in lanes)
+    counted = [COUNTED[name] for name in COUNTED if not any(_may_have(lane, name) for lane in lanes)]
+    return [*counted, *(() if timed else TIMED)]
 
 
 def _may_have(lane: LaneSnapshot, name: str) -> bool:
@@ -105,8 +113,9 @@ class GroupPanel(Panel):
         note = f'filter "{plain(self._filter)}"' if self._filter else ""
         if len(self._groups) > rows:
             note = f"{note + ' · ' if note else ''}{format_count(self._row + 1)} of {len(self._groups)}"
-        none = [name for name in COUNTED if not any(_may_have(lane, name) for lane in lanes)]
-        self._table.show(self._groups, self._sorted_by, self._row, rows, self._waits_shown, note, ended, none)
+        self._table.show(
+            self._groups, self._sorted_by, self._row, rows, self._waits_shown, note, ended, _hidden(lanes)
+        )
 
     def select(self, row: int) -> None:
         """Select the group in a row of the table; it stays selected when the order changes."""

@@ -47,6 +47,9 @@ COLUMNS: tuple[Column[MergedGroup], ...] = tuple(
 COUNTED = {"left_over": "left over", "destroyed": "destroyed"}
 """The figures whose columns are shown only if there is something to count, and their titles."""
 
+TIMED = ("busy", "p50", "p99")
+"""The titles of the columns that are shown only if tasks are timed."""
+
 TITLE, TITLE_AT_END = "tasks by function", "tasks by function, when the process ended"
 
 
@@ -77,7 +80,7 @@ class GroupTable(Table):
         opened: bool,
         note: str,
         ended: bool = False,
-        none: Collection[str] = (),
+        hidden: Collection[str] = (),
     ) -> None:
         """Show ``groups`` in their order.
 
@@ -89,14 +92,13 @@ class GroupTable(Table):
             opened: whether to list where the tasks of the selected group wait.
             note: the text in the lower border.
             ended: whether they are those of a process at its end.
-            none: those of `COUNTED` that no group has; otherwise all groups are asked.
+            hidden: the titles of columns that are not shown.
         """
         title = TITLE_AT_END if ended else TITLE
         if self.border_title != title:  # setting it redraws the widget
             self.border_title = title
         self._shown = (groups, sorted_by, chosen, rows, opened)
-        titles = [COUNTED[name] for name in none]
-        self._columns = [column for column in COLUMNS if column.title not in titles]
+        self._columns = [column for column in COLUMNS if column.title not in hidden]
         self.update_lines()
         self.set_subtitle(note)
 

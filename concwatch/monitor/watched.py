@@ -305,6 +305,8 @@ class WatchedProcess:
         if tick.live is not None:
             self.live_peak = max(self.live_peak or 0, tick.live, tick.live_peak or 0)
         self.process_name = tick.name or self.process_name
+        if self.ready is not None and tick.flags:
+            self.ready = structs.replace(self.ready, flags=tick.flags)
         self._created.add(tick.time, tick.created)
         if tick.ended is not None and tick.scan_time is not None:
             self._ended.add(tick.scan_time, tick.ended)

@@ -20,6 +20,9 @@ class WatchStage(Stage):
     def table(self):
         return [line.plain.rstrip() for line in self.app.screen.query_one(GroupTable).rows(112)]
 
+    def heading(self):
+        return self.app.screen.query_one(GroupTable).rows(180)[0].plain.split()
+
     def groups(self):
         return [line.strip("▌ ").split()[0] for line in self.table()[1:]]
 
@@ -65,6 +68,15 @@ async def test_processes_are_listed_below_their_total_and_a_selected_one_fills_t
         for size in ((80, 24), (60, 14), (200, 60)):
             await s.pilot.resize_terminal(*size)
             await s.sees("app.py 40", "RSS")
+
+
+async def test_columns_of_times_are_shown_while_tasks_are_timed(tmp_path):
+    async with stage(tmp_path, (200, 60)) as s:
+        assert "busy" not in s.heading()
+        s.first.report(AgentTick(10.0, created=100, live=4, flags=("asyncio", "timing")))
+        for _ in range(8):  # the table is updated twice a second
+            await s.advance()
+        assert "busy" in s.heading()
 
 
 async def test_the_table_can_be_sorted_and_filtered_and_keeps_the_selected_group(tmp_path):

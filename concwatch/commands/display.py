@@ -15,7 +15,8 @@ import msgspec
 
 from concwatch.charts.symbols import ASKED, AUTO, BRAILLE, CHOICES, best_symbols
 from concwatch.charts.table import WINDOWS
-from concwatch.commands.console import BAD_INPUT, print_error
+from concwatch.commands.console import BAD_INPUT, discard_output, print_error
+from concwatch.commands.hangup import exit_with_page, exit_with_terminal, is_gone
 from concwatch.system.files import write_atomically
 from concwatch.web.in_page import in_page, pop_page_size
 
@@ -160,7 +161,6 @@ class Display:
     """
 
     def __init__(self) -> None:
-        from concwatch.commands.hangup import exit_with_page, exit_with_terminal
         from concwatch.ui.lanes_app import LanesApp  # noqa: F401  # Textual reads a page's environment on import
 
         self.is_page = in_page()
@@ -201,6 +201,9 @@ class Display:
         app.use_symbols(self.symbols or AUTO, self._best)
         app.run(size=self._size)
         if not self.is_page:  # a page's standard output carries packets
+            for descriptor in (1, 2):
+                if is_gone(descriptor):  # a failed write would change the exit status
+                    discard_output(descriptor)
             for path in (*app.recording.paths, *app.saved):
                 click.echo(f"saved {path}")
         if app.recording.problem:  # the event log that showed it is gone, or it happened at the very end

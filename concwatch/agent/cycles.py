@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from _weakref import ref
-from time import perf_counter
 
 from .awaits import Pools, Wait
-from .scan import TIME_SLICE, Tasks
+from .scan import Tasks, visit_pending
 from .waits import timer
 
 TYPE_CHECKING = False
@@ -59,19 +58,12 @@ class CycleFinder:
         references: Dict[int, Any] = {}
         waiting: Dict[int, _Waiting] = {}
         pools = Pools()
-        slice_ends = perf_counter() + TIME_SLICE
-        while tasks:
-            for task in tasks.pop_chunk():
-                try:
-                    if not task.done():
-                        waiting[id(task)] = _Waiting(task, pools)
-                        references[id(task)] = ref(task)
-                except Exception:  # it has just ended
-                    continue
-                if perf_counter() >= slice_ends:
-                    yield
-                    slice_ends = perf_counter() + TIME_SLICE
-            task = None
+
+        def visit(task: Any) -> None:
+            waiting[id(task)] = _Waiting(task, pools)
+            references[id(task)] = ref(task)
+
+        yield from visit_pending(tasks, visit)
         for cycle in _cycles(waiting):
             # What was read in several slices may never have been so at one moment.
             now: Dict[int, _Waiting] = {}

@@ -15,7 +15,7 @@ from .starts import STARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, List, Optional, Set
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
     from .counting import CountedGroup
 
@@ -108,6 +108,27 @@ class Tasks:
 
     def __len__(self) -> int:
         return len(self._references) + len(self._tasks)
+
+
+def visit_pending(
+    tasks: Tasks, visit: Callable[[Any], object], enough: Callable[[], bool] = bool
+) -> Iterator[None]:
+    """Call ``visit`` with each task that is not done, until ``enough``. A generator: one time slice per step.
+
+    What ``visit`` raises is ignored: the task has just ended.
+    """
+    slice_ends = perf_counter() + TIME_SLICE
+    while tasks and not enough():
+        for task in tasks.pop_chunk():
+            try:
+                if not task.done():
+                    visit(task)
+            except Exception:
+                continue
+            if perf_counter() >= slice_ends:
+                yield
+                slice_ends = perf_counter() + TIME_SLICE
+        task = None
 
 
 class Scan:

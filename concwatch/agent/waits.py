@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from time import monotonic, perf_counter
+from time import monotonic
 
 from .awaits import Pools, Wait, function_of, is_task, referents
 from .counting import COUNTS, LINE_FUNCTIONS, is_own
-from .scan import TIME_SLICE, Tasks
+from .scan import Tasks, visit_pending
 from .wakers import Wakers
 
 TYPE_CHECKING = False
@@ -253,21 +253,16 @@ def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> I
     A generator: one time slice per step.
     """
     found = _Waits(group)
-    slice_ends = perf_counter() + TIME_SLICE
-    for task in trio_tasks() if group.kind == "trio" else ():
-        found.add(task.coro, monotonic() + group.clock_ahead, task)
-    tasks = Tasks()
-    while tasks and group.kind != "trio" and found.examined < MAX_TASKS:
-        for task in tasks.pop_chunk():
-            try:
-                if not task.done():
-                    found.add(task.get_coro(), task.get_loop().time(), task)
-            except Exception:  # it has just ended
-                continue
-            if perf_counter() >= slice_ends:
-                yield
-                slice_ends = perf_counter() + TIME_SLICE
+    if group.kind == "trio":
+        for task in trio_tasks():
+            found.add(task.coro, monotonic() + group.clock_ahead, task)
         task = None
+    else:
+        yield from visit_pending(
+            Tasks(),
+            lambda task: found.add(task.get_coro(), task.get_loop().time(), task),
+            lambda: found.examined >= MAX_TASKS,
+        )
     send(found.report())
 
 

@@ -110,4 +110,7 @@ def sentences(known: Mapping[str, Known]) -> Sequence[str]:
 
 
 def _number(tasks: int) -> str:
-    return format_count(tasks) if tasks < 100_000 else format_short(tasks)
+    if tasks < 100_000:
+        return format_count(tasks)
+    # Two digits: a third would be another one in the table, which changes more often.
+    return format_short(round(tasks, 1 - int(math.log10(tasks))))

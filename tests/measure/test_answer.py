@@ -30,7 +30,7 @@ def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
     threads = lane("threads", fits=21_761, rss_per_task=16_000.0)
     growing = lane("asyncio", live=5_000, rss_per_task=9_000.0)
     assert answer.update(lab(threads, growing))[-1] == "1 thread takes 15.6 KiB"
-    tasks = lane("asyncio", fits=14_000_000, rss_per_task=1_260.0)
+    tasks = lane("asyncio", fits=14_380_000, rss_per_task=1_260.0)
     whole, shorter, short = answer.update(lab(threads, tasks))
     assert short == "1 thread = 12.7 asyncio tasks"
     assert whole == f"{short} · this machine holds 21,761 threads, 14 M asyncio tasks"

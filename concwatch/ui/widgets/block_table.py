@@ -1,6 +1,6 @@
 """The table of what has blocked the event loops of a watched program: one line for each place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from textual.content import Content
@@ -8,11 +8,8 @@ from textual.content import Content
 from concwatch.monitor.blocks import BlockedPlace
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import UNKNOWN, format_count, format_percent, format_seconds
-from concwatch.ui.widgets.table import Column, Table, columns_for, headings
-from concwatch.ui.widgets.text_lines import Cell, call
-
-NAME, PLACE = 18, 22
-"""The minimum widths in cells of a function's name, and of its line."""
+from concwatch.ui.widgets.table import Column, PlaceTable
+from concwatch.ui.widgets.text_lines import Cell, assemble
 
 FRAMES = 6
 """The maximum number of frames of a stack that are listed."""
@@ -52,22 +49,13 @@ COLUMNS: tuple[Column[BlockRow], ...] = (
 )  # fmt: skip
 
 
-class BlockTable(Table):
+class BlockTable(PlaceTable[BlockRow]):
     """Shows the places, sorted by a column."""
 
     BORDER_TITLE = "what blocks the event loops"
+    HEADS = ("blocked in", "at")
 
     _shown: tuple[Sequence[BlockRow], str, int, tuple[int, int], bool, str] | None = None
-
-    def __init__(self, select: Callable[[int], object], sort_by: Callable[[str], object]) -> None:
-        """Create the table.
-
-        Args:
-            select: called with the row of a place that is clicked.
-            sort_by: called with the title of a column that is clicked.
-        """
-        super().__init__(sort_by)
-        self._select = select
 
     def show(
         self,
@@ -96,50 +84,21 @@ class BlockTable(Table):
         """Return the header, and one line for each place."""
         if self._shown is None:
             return ()
-        places, sorted_by, chosen, (least, rows), opened, empty = self._shown
-        columns = columns_for(COLUMNS, width - NAME - PLACE, places)
-        room = max(0, width - sum(column.width for column in columns))
-        name_room = min(max(NAME, room // 2), room)
-        lines: list[Sequence[Cell]] = [
-            [
-                Cell(name_room, Content.styled("blocked in", "bold $dim")),
-                Cell(room - name_room, Content.styled("at", "bold $dim")),
-                *headings(columns, sorted_by, self.sort_by),
-            ]
-        ]
-        first = max(0, min(chosen - rows // 2, len(places) - rows))
-        for at, row in enumerate(places[first : first + rows], first):
-            mark = "▌" if at == chosen else " "
-            name = Content.assemble(
-                (mark, "$accent"), (row.name, "bold" if row.place.cause == "code" else "")
-            )
-            where = short_place(row.place.where) if row.place.where else ""
-            lines.append(
-                [
-                    Cell(name_room, name, call(self._select, at)),
-                    Cell(room - name_room, Content.styled(where, "$dim")),
-                    *(
-                        Cell(
-                            column.width,
-                            Content.styled(column.text(row), "bold" if column.title == sorted_by else ""),
-                            right=True,
-                        )
-                        for column in columns
-                    ),
-                ]
-            )
-            if opened and at == chosen:
-                lines += [(Cell(width, text),) for text in _stack(row.place)]
+        places, sorted_by, chosen, (least, most), opened, empty = self._shown
+        lines = self.place_rows(width, COLUMNS, places, sorted_by, chosen, most, opened)
         if not places:
-            lines.append((Cell(width, Content.styled(empty, "$dim")),))
-        return lines + [(Cell(width, Content("")),)] * (1 + least - len(lines))
+            lines.append((Cell(width, assemble((empty, "$dim"))),))
+        return lines + [(Cell(width, assemble("")),)] * (1 + least - len(lines))
 
+    def describe(self, row: BlockRow) -> tuple[str, str, str]:
+        """Return a function or cause, its style, and the line."""
+        style = "bold" if row.place.cause == "code" else ""
+        return row.name, style, short_place(row.place.where) if row.place.where else ""
 
-def _stack(place: BlockedPlace) -> Sequence[Content]:
-    """Return the lines of a stack, innermost first."""
-    if not place.stack:
-        return [Content.styled("   ↳ no stack", "$dim")]
-    return [
-        Content.assemble(("   ↳ ", "$dim"), (frame.in_, "bold"), (f"  {short_place(frame.where)}", "$dim"))
-        for frame in place.stack[:FRAMES]
-    ]
+    def below(self, row: BlockRow) -> Sequence[Content]:
+        """Return the lines of a stack, innermost first."""
+        stack = row.place.stack[:FRAMES]
+        return [
+            assemble(("   ↳ ", "$dim"), (frame.in_, "bold"), (f"  {short_place(frame.where)}", "$dim"))
+            for frame in stack
+        ] or [assemble(("   ↳ no stack", "$dim"))]

@@ -1,10 +1,10 @@
 """The table of a watched process's groups: one line for each coroutine function."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
-from concwatch.monitor.group_status import GROUP_METRICS, GroupStatus
+from concwatch.monitor.group_status import GROUP_METRICS
 from concwatch.monitor.metric import GroupColumn, Metric
 from concwatch.monitor.ranking import MergedGroup
 from concwatch.monitor.waits import places_text, waiting_text
@@ -13,14 +13,11 @@ from concwatch.protocol.units import (
     UNKNOWN,
     format_count,
 )
-from concwatch.ui.widgets.table import Column, Table, columns_for, headings
-from concwatch.ui.widgets.text_lines import Cell, assemble, call
+from concwatch.ui.widgets.table import Column, PlaceTable
+from concwatch.ui.widgets.text_lines import Cell, assemble
 
 MOST = 50
 """The maximum number of groups with a line of their own."""
-
-NAME, PLACE = 18, 22
-"""The minimum widths in cells of a group's name, and of the place where it is defined."""
 
 WAIT_LINES = 5
 """The maximum number of places to list where a group's tasks wait."""
@@ -53,23 +50,15 @@ TIMED = ("busy", "p50", "p99")
 TITLE, TITLE_AT_END = "tasks by function", "tasks by function, when the process ended"
 
 
-class GroupTable(Table):
+class GroupTable(PlaceTable[MergedGroup]):
     """Shows the groups, sorted by a column."""
 
     BORDER_TITLE = TITLE
+    HEADS = ("group", "defined in")
 
     _shown: tuple[Sequence[MergedGroup], str, int, int, bool] | None = None
 
-    def __init__(self, select: Callable[[int], object], sort_by: Callable[[str], object]) -> None:
-        """Create the table.
-
-        Args:
-            select: called with the row of a group that is clicked.
-            sort_by: called with the title of a column that is clicked.
-        """
-        super().__init__(sort_by)
-        self._select = select
-        self._columns: Sequence[Column[MergedGroup]] = COLUMNS
+    _columns: Sequence[Column[MergedGroup]] = COLUMNS
 
     def show(
         self,
@@ -106,40 +95,20 @@ class GroupTable(Table):
         """Return the header, and one line for each group."""
         if self._shown is None:
             return ()
-        groups, sorted_by, chosen, rows, opened = self._shown
-        columns = columns_for(self._columns, width - NAME - PLACE, groups)
-        room = max(0, width - sum(column.width for column in columns))
-        name_room = min(max(NAME, room // 2), room)
-        lines: list[Sequence[Cell]] = [
-            [
-                Cell(name_room, assemble(("group", "bold $dim"))),
-                Cell(room - name_room, assemble(("defined in", "bold $dim"))),
-                *headings(columns, sorted_by, self.sort_by),
-            ]
-        ]
-        first = max(0, min(chosen - rows // 2, len(groups) - rows))
-        for place, merged in enumerate(groups[first : first + rows], first):
-            group = merged.status
-            style = "bold $warning" if group.leak else "bold" if group.own else ""
-            mark = "▌" if place == chosen else " "
-            where = f"{short_place(group.file)}:{group.line}" if group.file else ""
-            name = assemble((mark, "$accent"), (group.name, style))
-            line = [
-                Cell(name_room, name, call(self._select, place)),
-                Cell(room - name_room, assemble((where, "$dim"))),
-            ]
-            for column in columns:
-                text = assemble((column.text(merged), style if column.title == sorted_by else ""))
-                line.append(Cell(column.width, text, right=True))
-            lines.append(line)
-            if opened and place == chosen:
-                lines += [(Cell(width, text),) for text in self._waits(group)]
-        if not groups:
+        lines = self.place_rows(width, self._columns, *self._shown)
+        if not self._shown[0]:
             lines.append((Cell(width, assemble(("no tasks yet", "$dim"))),))
         return lines
 
-    @staticmethod
-    def _waits(group: GroupStatus) -> Sequence[Content]:
+    def describe(self, row: MergedGroup) -> tuple[str, str, str]:
+        """Return a group's name, its style, and where its function is defined."""
+        group = row.status
+        style = "bold $warning" if group.leak else "bold" if group.own else ""
+        return group.name, style, f"{short_place(group.file)}:{group.line}" if group.file else ""
+
+    def below(self, row: MergedGroup) -> Sequence[Content]:
+        """Return what was left over, where the tasks wait, and what created and awaits them."""
+        group = row.status
         left = [
             assemble(
                 ("   ↳ ", "$dim"),

@@ -1,4 +1,4 @@
-"""How late event loops run, told by themselves: a timer in asyncio's and uvloop's, an instrument in trio's.
+"""How late event loops run: a timer in those of asyncio and uvloop, an instrument in those of trio.
 
 Neither wakes the agent's thread, which has to take the interpreter's lock from the loop for each look at it.
 """

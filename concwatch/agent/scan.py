@@ -111,7 +111,7 @@ class Tasks:
 
 
 def visit_pending(
-    tasks: Tasks, visit: Callable[[Any], object], enough: Callable[[], bool] = bool
+    tasks: Tasks, visit: Callable[[Any], object], enough: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
     """Call ``visit`` with each task that is not done, until ``enough``. A generator: one time slice per step.
 

@@ -62,13 +62,13 @@ def watched(
     Raises:
         ValueError: it could not be started; the message is one line.
     """
-    toggled: dict[str, Any] = {"outcomes": outcomes, "timing": timing, "trace": trace}
+    toggled = {"outcomes": outcomes, "timing": timing, "trace": trace}
     options = [name for name, on in toggled.items() if on]
     options.append(f"blocked-after:{blocked_after:g}")
     if host is not None:
         remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()), options)
         assert remote.program is not None
-        watching = Watching(remote, remote.program, **toggled)
+        watching = Watching(remote, remote.program, outcomes=outcomes, timing=timing, trace=trace)
         try:
             yield watching, remote.program
         finally:
@@ -87,7 +87,8 @@ def watched(
             keep=keep,
             unblock=unblock,
         )
-        watching = Watching(LocalHost(listener, program), program, **toggled)
+        local = LocalHost(listener, program)
+        watching = Watching(local, program, outcomes=outcomes, timing=timing, trace=trace)
         try:
             watching.step()
             yield watching, program

@@ -22,7 +22,8 @@ def waiting_text(place: WaitPlace, near: str = "") -> str:
         place: where they wait.
         near: a file that is not repeated.
     """
-    text = f"{place.in_} wait at {_place_text(place.where, near)}".strip()
+    verb = "waits" if place.tasks == 1 else "wait"
+    text = f"{place.in_} {verb} at {_place_text(place.where, near)}".strip()
     if place.on:
         text += f" for {place.on}"
     if place.inside:

@@ -5,15 +5,9 @@ import subprocess
 
 import pytest
 
-from tests.agent_driver import EVERY, MANY, Monitor, eventually, finish, oldest_and_newest, with_newest
+from tests.agent_driver import EVERY, MANY, eventually, finish, oldest_and_newest, with_newest
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture
-def monitor():
-    with Monitor() as monitor:
-        yield monitor
 
 
 @pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)

@@ -2,15 +2,9 @@
 
 import pytest
 
-from tests.agent_driver import EVERY, Monitor, finish
+from tests.agent_driver import EVERY, finish
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture
-def monitor():
-    with Monitor() as monitor:
-        yield monitor
 
 
 PROGRAM = """

@@ -7,13 +7,7 @@ import pytest
 from concwatch.agent.busy import LoopMeter
 from concwatch.agent.durations import MAX_AGES, QUOTA, Durations
 from concwatch.monitor.histogram import Histogram
-from tests.agent_driver import Monitor, finish, oldest_and_newest
-
-
-@pytest.fixture
-def monitor():
-    with Monitor() as monitor:
-        yield monitor
+from tests.agent_driver import finish, oldest_and_newest
 
 
 def test_more_tasks_are_timed_as_one_in_so_many_and_each_stands_for_these():

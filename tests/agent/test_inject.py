@@ -12,17 +12,11 @@ import pytest
 from concwatch.agent import places
 from concwatch.agent.inject import script
 from concwatch.links.injection import inject
-from tests.agent_driver import EVERY, Monitor, Process, eventually, finish, oldest_and_newest
+from tests.agent_driver import EVERY, Process, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
 
 ROOT = Path(places.__file__).parents[2]
-
-
-@pytest.fixture
-def monitor():
-    with Monitor() as monitor:
-        yield monitor
 
 
 FORKS = """

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.agent_driver import EVERY, Monitor, finish, with_newest
+from tests.agent_driver import EVERY, finish, with_newest
 
 pytestmark = pytest.mark.real
 
@@ -70,12 +70,6 @@ else:
 """
 
 LEFT = {"run": 8, "raises": 8, "several": 8, "closed": 8, "tidy": 0, "forever": 0, "interrupted": 0}
-
-
-@pytest.fixture
-def monitor():
-    with Monitor() as monitor:
-        yield monitor
 
 
 def run(monitor, text, *arguments, python=sys.executable):

@@ -6,15 +6,9 @@ import subprocess
 import pytest
 
 from concwatch.agent.inject import environment
-from tests.agent_driver import EVERY, Monitor, eventually, finish, oldest_and_newest
+from tests.agent_driver import EVERY, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture
-def monitor():
-    with Monitor() as monitor:
-        yield monitor
 
 
 KEEPS_NOTHING = """

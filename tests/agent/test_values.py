@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.agent_driver import Monitor, eventually, finish, oldest_and_newest
+from tests.agent_driver import eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
 
@@ -92,12 +92,6 @@ SECRET_FILE = sys.argv[2]
 try: asyncio.run(main())
 finally: os._exit(0)
 """
-
-
-@pytest.fixture
-def monitor():
-    with Monitor() as monitor:
-        yield monitor
 
 
 @oldest_and_newest

@@ -19,7 +19,7 @@ SENTENCES = {
             inside=(TaskPlace(f"{DB}:58", 4, "list_orders"), TaskPlace("/srv/a/x.py:9", 1, "report")),
         )
     ),
-    "main wait at app/db.py:52 for gather: 3 leaf at :30": WaitPlace(
+    "main waits at app/db.py:52 for gather: 3 leaf at :30": WaitPlace(
         f"{DB}:52", 1, "main", "gather", (TaskPlace(f"{DB}:30", 3, "leaf"),)
     ),
 }

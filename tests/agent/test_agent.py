@@ -296,6 +296,7 @@ def test_tasks_that_nothing_has_counted_are_reported_as_missed(monitor, python):
     program = monitor.start(DIRECT, python=python)
     process = monitor.process()
     finish(program)
+    process.wait("end")
     last = process.all("tick")[-1]
     assert last["missed"] + last["created"] == 506  # with two of asyncio.run
     assert last["live_peak"] >= 2

@@ -12,9 +12,6 @@ WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 
 SPANS = (10.0, 15.0, 20.0, 30.0, 45.0, *WINDOWS[2:])
 """The time windows of charts that do not have enough samples yet for the chosen one, in seconds."""
 
-PAIR, FEW, MANY, MOST = 2, 4, 6, 8
-"""The number of charts on screens that are too small for all of them, in ascending order of size."""
-
 COST = "cost"
 """The chart of the memory that tasks add, over how many are live; not a metric of the series."""
 

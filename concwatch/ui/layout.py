@@ -37,6 +37,9 @@ TABLE = 5
 SPARE_BESIDE, SPARE_ABOVE = 7, 2
 """The lanes for which rows are kept free beside and above the charts, if rows of hosts can be unfolded."""
 
+CHART_COLUMNS = ((240, 5), (210, 4), (160, 3), (100, 2))
+"""The columns of charts, for the fewest columns of a terminal; in a smaller one there is a single chart."""
+
 CARDS = ((4, 6), (3, 6), (3, 3), (2, 6), (2, 3), (1, 6), (1, 3))
 """The rows of a card and of the settings beside the charts, the best first."""
 
@@ -121,6 +124,11 @@ class Layout(NamedTuple):
         if more > 0:
             found = found._replace(listed=self.listed + more, events=self.events - more)
         return found
+
+
+def chart_columns(width: int) -> int:
+    """Return the columns of charts in a terminal of ``width`` columns."""
+    return next((columns for least, columns in CHART_COLUMNS if width >= least), 1)
 
 
 def table_rows(below: Below, lanes: int) -> int:

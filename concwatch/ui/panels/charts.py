@@ -132,7 +132,7 @@ class ChartPanel(Panel):
     def next_chart(self) -> None:
         """Show the next chart that has data, where only one or two fit."""
         shown = self._grid.current
-        if self._grid.has_class("-row"):
+        if self._grid.in_row:
             shown = max(shown, self._grid.second)  # the first two are shown together
         self._grid.current = self._from(shown + 1)
 

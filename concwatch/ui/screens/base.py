@@ -1,6 +1,6 @@
 """Base classes of all screens, which work around limits of Textual's resizing and dismissing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -9,7 +9,6 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
 from textual.events import Click, Resize
-from textual.geometry import Size
 from textual.screen import Screen
 
 from concwatch.ui.keys import Keyboard, finish
@@ -54,32 +53,6 @@ class BaseScreen(Screen[Result]):
         """Ignore an outdated size; the current one is reported too."""
         if event.size != self.app.size:
             event.prevent_default()
-
-
-class PrestyledScreen(BaseScreen[Result]):
-    """A screen whose widgets are styled only once before its first frame.
-
-    Textual sets the classes for a screen's size at the first resize, and then styles every widget again.
-    """
-
-    def __init__(self, size: Size) -> None:
-        """Set the classes for a terminal of this size, in cells."""
-        width = _breakpoint_class(self.HORIZONTAL_BREAKPOINTS, size.width)
-        super().__init__(classes=f"{width} {_breakpoint_class(self.VERTICAL_BREAKPOINTS, size.height)}")
-        self._resized = False
-
-    def update_node_styles(self, animate: bool = True) -> None:
-        """Style every widget again, except before the first frame."""
-        if self._resized:
-            super().update_node_styles(animate)
-
-    def on_resize(self, _: Resize, /) -> None:
-        """Enable further styling."""
-        self._resized = True
-
-
-def _breakpoint_class(breakpoints: Sequence[tuple[int, str]] | None, cells: int) -> str:
-    return [name for least, name in breakpoints or () if cells >= least][-1]
 
 
 class DismissOnceScreen(BaseScreen[Result]):

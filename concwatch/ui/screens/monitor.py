@@ -17,7 +17,7 @@ from concwatch.ui.palette import FEW_COLORS
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
-from concwatch.ui.screens.base import PrestyledScreen, is_exiting
+from concwatch.ui.screens.base import BaseScreen, is_exiting
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.kept_lines import KeptLines, Transparent
 from concwatch.ui.widgets.key_bar import KeyBar
@@ -61,17 +61,9 @@ class Help(NamedTuple):
     """What the mouse does."""
 
 
-class MonitorScreen(PrestyledScreen[None], KeptLines):
+class MonitorScreen(BaseScreen[None], KeptLines):
     """Shows a lab, a watched program, or a recording of either. Its panels decide what it offers."""
 
-    HORIZONTAL_BREAKPOINTS = [
-        (0, "-narrow"),
-        (100, "-normal"),
-        (160, "-wide"),
-        (210, "-huge"),
-        (240, "-vast"),
-    ]
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (19, "-short"), (34, "-tall"), (50, "-roomy")]
     AUTO_FOCUS = "Slider"  # without one nothing: arrow keys then move the play head or select a group
     BINDINGS = keys.bindings((*keys.MONITOR, *keys.REPLAY, *keys.WATCH, *keys.WATCH_REPLAY))
 
@@ -94,7 +86,7 @@ class MonitorScreen(PrestyledScreen[None], KeptLines):
             help: what the help says besides the keys.
             status_text: returns what else is running, for the status bar.
         """
-        super().__init__(size)
+        super().__init__()
         self._read, self._parts, self._help = read, parts, help
         self._status_text = status_text
         self.side, self.charts = parts.side, parts.charts

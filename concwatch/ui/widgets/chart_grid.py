@@ -1,33 +1,22 @@
 """The grid of charts on the screen. `concwatch.charts.table` has the charts."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import structs
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.reactive import reactive
+from textual.widget import Widget
 from textual.widgets import Static
 
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import value_text
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
-from concwatch.charts.table import (
-    BY_METRIC,
-    COST,
-    FEW,
-    LAG,
-    MANY,
-    MOST,
-    ON_SCREEN,
-    PAIR,
-    SHARED,
-    TRACED,
-    ChartSpec,
-)
+from concwatch.charts.table import BY_METRIC, COST, LAG, ON_SCREEN, SHARED, TRACED, ChartSpec
 from concwatch.protocol.units import format_clock
-from concwatch.ui.layout import CHART
+from concwatch.ui.layout import CHART, chart_columns
 from concwatch.ui.widgets.chart import Chart, CursorChart
 from concwatch.ui.widgets.kept_lines import Transparent
 
@@ -39,9 +28,6 @@ FRAMES_A_WINDOW = 300
 
 LEAST_FRAME, CALM_FRAME = 0.25, 0.5
 """The minimum seconds between two updates; and while the number of tasks does not change."""
-
-WIDE = ("-wide", "-huge", "-vast")
-"""The classes of a screen on which more charts are shown than two by two."""
 
 Describe = Callable[[float, float], Sequence[str]]
 """Returns the moment of a cursor and its marks, given its time and the seconds that its column shows."""
@@ -57,14 +43,10 @@ class ChartGrid(Transparent):
     DEFAULT_CSS = """
     ChartGrid {
         layout: grid;
-        grid-size: 2;
         width: 1fr;
         height: 1fr;
         layers: charts caption;
         & Chart { layer: charts; }
-        & .extra, & .more, & .most { display: none; }
-        &.-untraced #chart-traced { display: none; }
-        &.-traced #chart-cost { display: none; }
         & #caption {
             layer: caption;
             dock: bottom;
@@ -90,79 +72,73 @@ class ChartGrid(Transparent):
 
     def __init__(self, specs: Sequence[ChartSpec] = ON_SCREEN) -> None:
         """Create the grid of these charts, in their order."""
-        super().__init__(classes="-untraced")
+        super().__init__()
         self.specs = specs
         self.metrics = [spec.metric for spec in specs]
         self.window = 0.0
         """The time window in seconds."""
+        self.in_row = False
+        """Whether there is a single row of charts: the first, and the second or the current one."""
         self._due = 0.0
         self._describe: Describe = _clock
         self._span = 0.0
         self._pointed: Chart | None = None
         self._lanes: Sequence[LaneSeries] = ()
         self._now = 0.0
+        self._traced = False
         self._charts: list[CursorChart] = []
-        self._later: list[CursorChart] = []
         self._caption = Static(id="caption")
         self._caption_text = ""
 
     def compose(self) -> ComposeResult:
-        """Create the charts that a screen of this width shows; the others follow after the first frame."""
-        charts = list(self._new_charts())
-        wide = any(self.screen.has_class(name) for name in WIDE)
-        shown = [chart for chart in charts if wide or not chart.has_class("extra")]
-        self._charts, self._later = shown, charts[len(shown) :]
-        yield from shown
+        """Create the charts; those that are not shown are mounted after the first frame."""
+        self._charts = [
+            CursorChart(Plot(spec.title, spec.unit), hint=spec.hint, id=f"chart-{spec.metric}")
+            for spec in self.specs
+        ]
+        self._choose_charts()
+        yield from (chart for chart in self._charts if chart.display)
         yield self._caption
-
-    def _new_charts(self) -> Iterator[CursorChart]:
-        """Create a chart for each row of the table."""
-        place = -1
-        for index, spec in enumerate(self.specs):
-            place += spec.metric != SHARED[-1]  # the charts that share a place follow each other
-            firsts = (("later", PAIR), ("extra", FEW), ("more", MANY), ("most", MOST))
-            places = [name for name, first in firsts if place >= first]
-            if place == PAIR - 1:
-                places.append("second")
-            if index == self.current:
-                places.append("-current")
-            plot = Plot(spec.title, spec.unit)
-            yield CursorChart(plot, hint=spec.hint, id=f"chart-{spec.metric}", classes=" ".join(places))
 
     def on_mount(self) -> None:
         """Mount the other charts after the first frame."""
-        if self._later:
-            self.call_after_refresh(self._mount_later)
+        self.call_after_refresh(self._mount_others)
 
-    async def _mount_later(self) -> None:
-        if self.app.return_code is not None:
-            return  # the app is exiting
-        later, self._later = self._later, []
-        await self.mount(*later, before=self._caption)
-        self._charts += later
-        self.watch_current(self.current)
+    async def _mount_others(self) -> None:
+        following: Widget = self._caption
+        for chart in reversed(self._charts):
+            if self.app.return_code is not None:
+                return  # the app is exiting
+            if not chart.is_attached:
+                await self.mount(chart, before=following)
+            following = chart
 
-    def watch_current(self, current: int) -> None:
-        """Select the single chart."""
-        for index, chart in enumerate(self._charts):
-            chart.set_class(index == current, "-current")
-        self.set_class(current not in (0, self.second), "-turned")
+    def _choose_charts(self) -> None:
+        """Display the charts that there is room for."""
+        low = 0 < self.size.height < 2 * CHART  # 0 until it is laid out
+        columns = chart_columns(self.app.size.width)
+        alone = self.single or columns == 1 or (low and self.size.width < 2 * LEAST_WIDTH)
+        self.in_row = low and not alone
+        if alone:
+            columns, shown = 1, {self.current}
+        elif self.in_row:
+            columns, shown = 2, {0, self.current or self.second}
+        else:
+            every = enumerate(self.metrics)
+            places = [at for at, metric in every if metric not in SHARED or at == self.second]
+            shown = {*places[: 2 * columns]}
+        for at, chart in enumerate(self._charts):
+            chart.display = at in shown
+        self.styles.grid_size_columns = columns
+        self.styles.grid_size_rows = int(self.in_row)
         self._due = 0.0
 
     @property
     def second(self) -> int:
         """The index of the chart in the second place."""
-        return self.metrics.index(COST if self.has_class("-untraced") else TRACED)
+        return self.metrics.index(TRACED if self._traced else COST)
 
-    def watch_single(self) -> None:
-        """Show a single chart, one row of charts, or the grid."""
-        low = 0 < self.size.height < 2 * CHART  # 0 until it is laid out
-        alone = self.single or (low and self.size.width < 2 * LEAST_WIDTH)
-        self.set_class(alone, "-single")
-        self.set_class(low and not alone, "-row")
-        self._due = 0.0
-
-    on_resize = watch_single
+    watch_current = watch_single = on_resize = _choose_charts
 
     @on(CursorChart.CursorMoved)
     def _move_cursor(self, event: CursorChart.CursorMoved) -> None:
@@ -240,9 +216,10 @@ class ChartGrid(Transparent):
             self.cursor = None  # it is outside the window now
         self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._update_caption()
-        every = dict(zip(self.metrics, self._charts, strict=False))  # the others are hidden
         self._choose_second()
-        charts = {metric: chart for metric, chart in every.items() if chart.display}
+        charts = {
+            metric: chart for metric, chart in zip(self.metrics, self._charts, strict=True) if chart.display
+        }
         for metric, chart in charts.items():
             plot = make_plot(BY_METRIC[metric], lanes, now, window)
             fallbacks = [each for each in BY_METRIC[metric].fallbacks if each not in charts]
@@ -256,7 +233,7 @@ class ChartGrid(Transparent):
 
     def show_cost(self, lanes: Sequence[LaneSeries]) -> None:
         """Draw the chart of the cost again, while a slider is dragged."""
-        chart = self.query_one(f"#chart-{COST}", Chart)
+        chart = self._charts[self.metrics.index(COST)]
         if chart.display:
             chart.show(make_plot(BY_METRIC[COST], lanes, self._now, self.window))
 
@@ -267,14 +244,13 @@ class ChartGrid(Transparent):
             for lane in self._lanes
             if (values := lane.series.since(TRACED, self._now)[1])
         )
-        if traced is not self.has_class("-traced"):
-            self.set_class(traced, "-traced")
-            self.set_class(not traced, "-untraced")
-            self.watch_current(self.current)
+        if traced is not self._traced:
+            self._traced = traced
+            self._choose_charts()
 
     def use_hint(self, hint: str) -> None:
         """Show ``hint`` in charts without lines."""
-        for chart in (*self._charts, *self._later):
+        for chart in self._charts:
             chart.hint = hint
 
     def redraw(self) -> None:

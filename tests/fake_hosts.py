@@ -1,8 +1,9 @@
 """Hosts without connections: fake workers whose bridges report their machines."""
 
 from concwatch.hosts.host import Host
+from concwatch.links.fake import FakeWorkers
 from concwatch.protocol.messages import HostFigures
-from tests.screen import GIB, Workers
+from tests.screen import GIB
 
 
 def figures(available=12 * GIB, limits=()):
@@ -11,7 +12,7 @@ def figures(available=12 * GIB, limits=()):
     return HostFigures(1.0, "box", "Linux 6.1", "x86_64", "CPython 3.9", limits=limits, **values)
 
 
-class HostWorkers(Workers):
+class HostWorkers(FakeWorkers):
     """Fake workers whose bridges report their machines."""
 
     def __call__(self, engine):

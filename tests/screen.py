@@ -7,22 +7,22 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from textual import events
 from textual.app import App
 from textual.css.query import NoMatches
+from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widget import Widget
 
 from concwatch.commands.lab import open_process
 from concwatch.demos.keyboard import key_event
+from concwatch.demos.pilot import ScreenPilot
 from concwatch.demos.recording_driver import RecordedTerminal
-from concwatch.demos.screen_strips import screen_strips
 from concwatch.hosts.host import Host
-from concwatch.links.fake import FakeLink, FakeWorkers, Fault
-from concwatch.links.link import Arrival, Link
+from concwatch.links.fake import FakeLink, FakeWorkers
 from concwatch.monitor.catalog import SHOWN, Engine
 from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.monitor.lab import Lab
@@ -76,53 +76,6 @@ def assert_golden(lines: list[str], file: Path) -> None:
     assert lines == file.read_text(encoding="utf-8").splitlines()
 
 
-class ScriptedLink(FakeLink):
-    """A fake worker with scripted answers."""
-
-    answers: dict[tuple[str, object], Arrival]
-
-    def __init__(self, engine: Engine, workers: "Workers") -> None:
-        super().__init__(engine, workers.costs.get(engine.name), workers.faults.get(engine.name, ()))
-        self.answers = workers.answers.get(engine.name, {})
-        self.scripted: list[Arrival] = []
-
-    def send(self, type_: str, **fields: object) -> None:
-        """Answer as scripted, else as a fake worker does."""
-        answer = self.answers.get((type_, next(iter(fields.values()), None)))
-        if answer is None:
-            super().send(type_, **fields)
-        else:
-            self.sent.append((type_, fields))
-            self.scripted.append(answer)
-
-    def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return the messages of a fake worker, then the scripted ones."""
-        scripted, self.scripted = self.scripted, []
-        return [*super().arrivals(now), *scripted]
-
-    def commands(self, type_: str) -> list[dict[str, object]]:
-        """Return the fields of every command of one type, oldest first."""
-        return [fields for sent, fields in self.sent if sent == type_]
-
-
-class Workers(FakeWorkers):
-    """Opens scripted links; ``answers`` has, by engine, the message for a command and its value."""
-
-    def __init__(
-        self,
-        faults: dict[str, Sequence[Fault]] | None = None,
-        answers: dict[str, dict[tuple[str, object], Arrival]] | None = None,
-    ) -> None:
-        super().__init__(faults=faults or {})
-        self.answers = answers or {}
-
-    def __call__(self, engine: Engine) -> Link:
-        """Open a link for ``engine``."""
-        link = ScriptedLink(engine, self)
-        self.links[engine.name] = link
-        return link
-
-
 class Clock:
     """A clock that the test advances."""
 
@@ -147,20 +100,22 @@ class HandDrivenLab(Lab):
         self.local.meter.own = ITSELF
 
 
-def post_keys(app: ConcwatchApp, *keys: str) -> None:
-    """Post keys as if all arrived in one read of the terminal."""
-    for key in keys:
-        app.post_message(key_event(key))
+class Stage(ScreenPilot):
+    """A running app and its fake workers, with the actions and queries of tests.
 
+    With a ``clock``, the lab and the screen advance by `run`.
+    """
 
-@dataclass
-class Stage:
-    """A running app, its pilot and its fake workers, with the actions and queries of tests."""
-
-    app: ConcwatchApp
-    pilot: Pilot[None]
-    workers: Workers
-    clock: Clock | None
+    def __init__(
+        self,
+        app: App[Any],
+        pilot: Pilot[None],
+        workers: FakeWorkers | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(app, pilot, interval=0)
+        self.workers = workers or FakeWorkers()
+        self.clock = clock
 
     @property
     def lab(self) -> Lab:
@@ -168,20 +123,13 @@ class Stage:
         assert self.app.lab is not None
         return self.app.lab
 
-    @property
-    def monitor(self) -> MonitorScreen:
-        """The monitor, even behind a dialog."""
-        return next(screen for screen in self.app.screen_stack if isinstance(screen, MonitorScreen))
-
     def lane(self, name: str) -> Lane:
         """The lane of one engine."""
         return next(lane for lane in self.lab.lanes if lane.engine.name == name)
 
-    def link(self, name: str) -> ScriptedLink:
+    def link(self, name: str) -> FakeLink:
         """The last started fake worker of one engine."""
-        link = self.workers.links[name]
-        assert isinstance(link, ScriptedLink)
-        return link
+        return self.workers.links[name]
 
     def card(self, name: str) -> LaneCard:
         """The card of one engine."""
@@ -196,44 +144,31 @@ class Stage:
         """The chart of one metric."""
         return self.monitor.query_one(f"#chart-{metric}", Chart)
 
-    def lines(self) -> list[str]:
-        """Every row of the terminal as plain text."""
-        return [strip.text.rstrip() for strip in screen_strips(self.app) or ()]
-
     def text(self, widget: Widget | None = None) -> str:
         """The text of the terminal, or of a widget, with every run of blanks as one."""
-        lines = self.lines()
-        if widget is not None:
-            try:
-                area = self.app.screen.find_widget(widget).visible_region
-            except NoMatches:
-                return ""
-            lines = [line.ljust(area.right)[area.x : area.right] for line in lines[area.y : area.bottom]]
+        try:
+            lines = self.lines() if widget is None else self.lines_of(widget)
+        except NoMatches:
+            return ""
         return " ".join(" ".join(lines).split())
 
-    def place(self, text: str, within: Widget) -> tuple[int, int]:
-        """The position of ``text`` on a widget that is visible as a whole."""
-        area = within.region
-        rows = [line[area.x : area.right] for line in self.lines()[area.y : area.bottom]]
-        places = [(row.index(text), y) for y, row in enumerate(rows) if text in row]
-        assert places, f"{text!r} is not on {within}"
-        return places[0]
+    def place(self, text: str, within: Widget) -> Offset:
+        """The position of ``text`` on a widget."""
+        place = self.find(text, within)
+        assert place is not None, f"{text!r} is not on {within}"
+        return place - within.region.offset
 
     def query(self, selector: str) -> Widget:
         """A widget of the top screen."""
         return self.app.screen.query_one(selector)
 
-    def shown_charts(self) -> list[str]:
+    def chart_titles(self) -> list[str]:
         """The titles of the visible charts, in order."""
-        return [
-            chart.plot.title for chart in self.monitor.query(Chart) if chart.display and chart.size.height
-        ]
+        return [chart.plot.title for chart in self.shown_charts().values()]
 
     def row(self, name: str) -> str:
         """One engine's line of the cost table, with every run of blanks as one."""
-        table = self.monitor.query_one("CostTable")
-        area = self.app.screen.find_widget(table).visible_region
-        rows = [" ".join(line.split()) for line in self.lines()[area.y : area.bottom]]
+        rows = [" ".join(line.split()) for line in self.lines_of(self.monitor.query_one("CostTable"))]
         return next(row.strip("│ ") for row in rows if row.strip("│ ").startswith(name))
 
     def color(self, widget: Widget, x: int = 0, y: int = 0) -> str:
@@ -254,22 +189,19 @@ class Stage:
         return self.app.screen.query("Toast").last()
 
     async def settle(self) -> None:
-        """Wait until all messages have been handled; for what takes time use `until`."""
-        await self.pilot.pause()
+        """Wait until all messages have been handled and the screen has been updated."""
+        await self._pilot.pause()
         assert not self.app.return_code, "the app has crashed"
 
     async def until(
         self, condition: Callable[[], object], what: str | Callable[[], str], limit: float = LIMIT
     ) -> None:
         """Wait until ``condition`` holds; fail with the screen's text after ``limit`` seconds."""
-        deadline = asyncio.get_running_loop().time() + limit
         await self.settle()
-        while not condition():
-            assert not self.app.return_code, "the app has crashed"
-            if asyncio.get_running_loop().time() > deadline:
-                expected = what if isinstance(what, str) else what()
-                raise AssertionError(f"{expected}: not within {limit:g} s\n" + "\n".join(self.lines()))
-            await self.pilot.pause(0.02)
+        if not await self.wait(lambda: condition() or self.app.return_code, limit):
+            expected = what if isinstance(what, str) else what()
+            raise AssertionError(f"{expected}: not within {limit:g} s\n" + "\n".join(self.lines()))
+        assert not self.app.return_code, "the app has crashed"
 
     async def sees(self, *texts: str, within: Widget | Callable[[], Widget] | None = None) -> None:
         """Wait until all of ``texts`` are on the screen, or on ``within``."""
@@ -292,37 +224,58 @@ class Stage:
 
     async def press(self, *keys: str) -> None:
         """Press keys by name, each after the last has been handled."""
-        for key in keys:
-            # pilot.press() would wait 40 ms more for each key.
-            self.app.simulate_key(key)
+        for event in map(key_event, keys):
+            await self.send(event)
             await self.settle()
 
-    async def wheel(self, event: type[events.MouseEvent], widget: Widget, offset: tuple[int, int]) -> None:
-        """Turn the mouse wheel over a cell of a widget, as the terminal reports it."""
-        x, y = widget.region.offset + offset
-        self.app.post_message(event(None, x, y, 0, 0, 0, False, False, False))
-        await self.settle()
-
     async def press_at_once(self, *keys: str) -> None:
-        """Post keys as `post_keys` does, and wait until they are handled."""
-        post_keys(self.app, *keys)
+        """Press keys as if all arrived in one read of the terminal."""
+        await self.send(*map(key_event, keys))
         await self.settle()
 
     async def press_last(self, *keys: str) -> None:
         """Press keys that include one that quits the app, and wait for its exit."""
-        post_keys(self.app, *keys)
-        while self.app.is_running:
-            await self.pilot.pause(FRAME)
+        await self.send(*map(key_event, keys))
+        await self.wait(lambda: not self.app.is_running, LIMIT)
 
-    async def click(self, widget: Widget | str, x: int = 0) -> None:
-        """Click on a widget, ``x`` cells from its left edge."""
-        assert await self.pilot.click(widget, offset=(x, 0)), f"{widget} is not at the mouse's position"
+    def _cell(self, widget: Widget | type[Widget] | str, offset: tuple[int, int]) -> Offset:
+        """The cell of the terminal at ``offset`` on a widget, or on that of a selector or a class."""
+        found = widget if isinstance(widget, Widget) else self.app.screen.query_one(widget)
+        return found.region.offset + offset
+
+    async def hover(self, widget: Widget | type[Widget] | str, offset: tuple[int, int] = (0, 0)) -> None:
+        """Move the mouse over a widget."""
+        await self.mouse.jump(self._cell(widget, offset))
+        await self.settle()
+
+    async def mouse_down(self, widget: Widget | type[Widget] | str, offset: tuple[int, int]) -> None:
+        """Press the button of the mouse over a widget."""
+        await self.mouse.press(self._cell(widget, offset))
+        await self.settle()
+
+    async def mouse_up(self, widget: Widget | type[Widget] | str, offset: tuple[int, int]) -> None:
+        """Move the mouse over a widget, and release its button."""
+        await self.hover(widget, offset)
+        await self.mouse.release()
+        await self.settle()
+
+    async def click(self, widget: Widget | type[Widget] | str, x: int = 0, y: int = 0) -> None:
+        """Click on a widget, ``x``, ``y`` cells from its corner."""
+        await self.mouse.click(self._cell(widget, (x, y)))
+        await self.settle()
+
+    async def wheel(self, event: type[events.MouseEvent], widget: Widget, offset: tuple[int, int]) -> None:
+        """Turn the mouse wheel over a cell of a widget."""
+        await self.mouse.wheel(event, self._cell(widget, offset))
         await self.settle()
 
     async def tap(self, text: str, within: Widget) -> None:
         """Click on ``text`` on a widget."""
-        assert await self.pilot.click(within, offset=self.place(text, within))
-        await self.settle()
+        await self.click(within, *self.place(text, within))
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Resize the terminal."""
+        await self._pilot.resize_terminal(columns, rows)
 
     async def enter(self, text: str) -> None:
         """Replace the text of the dialog's field."""
@@ -343,20 +296,16 @@ class Stage:
     async def drag(self, name: str, tasks: int, via: Sequence[int] = ()) -> None:
         """Drag the knob of a slider to ``tasks``, without releasing it."""
         slider = self.slider(name)
-        await self.pilot.mouse_down(slider, offset=(1, 0))
-        for stop in (*via, tasks):
-            await self.pilot.hover(slider, offset=(self.cell(name, stop), 0))
+        await self.mouse.press(self.stop(slider, slider.shown))
+        for each in (*via, tasks):
+            await self.mouse.jump(self.stop(slider, each))
         await self.settle()
 
     async def drop(self, name: str, tasks: int) -> None:
         """Release the knob at ``tasks``."""
-        await self.pilot.mouse_up(self.slider(name), offset=(self.cell(name, tasks), 0))
+        await self.mouse.jump(self.stop(self.slider(name), tasks))
+        await self.mouse.release()
         await self.settle()
-
-    def cell(self, name: str, tasks: int) -> int:
-        """The cell of ``tasks`` on a slider."""
-        slider = self.slider(name)
-        return slider.scale.cell(tasks, slider.content_size.width)
 
 
 class QuickPilot(Pilot[None]):
@@ -404,7 +353,7 @@ async def stage(
     *,
     engines: Sequence[Engine] = SHOWN,
     budget: int | None = None,
-    workers: Workers | None = None,
+    workers: FakeWorkers | None = None,
     settings: Settings | None = None,
     pictures: Path = Path("screenshots"),
     by_hand: bool = True,
@@ -413,7 +362,7 @@ async def stage(
     cluster: Callable[[], Sequence[Host]] | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the app with fake workers, ``by_hand`` on a clock that only `Stage.run` advances."""
-    workers = workers or Workers()
+    workers = workers or FakeWorkers()
     clock = Clock() if by_hand else None
 
     def make_lab() -> Lab:

@@ -57,17 +57,15 @@ from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from textual.events import Key
 from textual.geometry import Offset
 from textual.pilot import Pilot, WaitForScreenTimeout
-from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import Input
 
 from concwatch.demos.captures import Captures
 from concwatch.demos.keyboard import character_event, key_event
 from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
-from concwatch.demos.mouse import EVENT_INTERVAL, Mouse
+from concwatch.demos.mouse import EVENT_INTERVAL
+from concwatch.demos.pilot import ScreenPilot
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.monitor.watching import Watching
@@ -81,13 +79,9 @@ from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.caption_bar import CaptionBar, KeyBadge
-from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
-
-POLL_INTERVAL = 0.05
-"""Seconds between two evaluations of a condition."""
 
 RESPONSE_TIMEOUT = 30.0
 """Seconds to wait for the first frame, and for the effect of a key or the mouse."""
@@ -116,8 +110,7 @@ class Stage:
         assert app.lab is not None
         self.app = app
         self.lab: Lab | Watching = app.lab
-        self._pilot = pilot
-        self._mouse = Mouse(app)
+        self._pilot = ScreenPilot(app, pilot, EVENT_INTERVAL)
         self._captures = captures
         self._optional = optional
         self._log = log
@@ -129,7 +122,7 @@ class Stage:
 
     async def begin(self) -> None:
         """Wait for the first frame."""
-        keys = self._monitor().query_one(KeyBar)
+        keys = self._pilot.monitor.query_one(KeyBar)
         await self._expect(lambda: keys.region.bottom == self.app.size.height, "the first frame")
         await self._settle()
         self._captures.film(self.app)
@@ -141,7 +134,7 @@ class Stage:
         with self._step(f"press {' '.join(keys)}", may_exit=True):
             for key, event in [(key, key_event(key)) for key in keys]:
                 self._show(key)
-                await self._send_key(event)
+                await self._pilot.send(event)
                 await self._settle()
 
     async def type(self, key: str, text: str) -> None:
@@ -149,15 +142,14 @@ class Stage:
         with self._step(f"type {text} after {key}"):
             self._show(f"{key}  {text}  enter")
             behind = self.app.screen
-            await self._send_key(key_event(key))
+            await self._pilot.send(key_event(key))
             await self._expect(
                 lambda: isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input),
                 f"a dialog that the key {key} opens",
             )
             dialog = self.app.screen
             assert isinstance(dialog, TypeDialog)
-            for event in (*map(character_event, text), key_event("enter")):
-                await self._send_key(event)
+            await self._pilot.send(*map(character_event, text), key_event("enter"))
 
             def refused() -> str:
                 return dialog.error or self._fit_question()
@@ -172,7 +164,7 @@ class Stage:
         with self._step(f'click "{text}" {where}', may_exit=True):
             await self._expect(lambda: self.sees(text, lane), f'"{text}" {where}')
             if at := self._find(text, lane):
-                await self._mouse.click(at)
+                await self._pilot.mouse.click(at)
             await self._settle()
 
     async def choose(self, lane: str) -> None:
@@ -187,7 +179,7 @@ class Stage:
             wanted = not found.wanted
             self._show("space")
             await self._choose(lane)
-            await self._send_key(key_event("space"))
+            await self._pilot.send(key_event("space"))
             await self._expect(
                 lambda: self.lane(lane).wanted == wanted, f"{lane} switched {'on' if wanted else 'off'}"
             )
@@ -197,9 +189,9 @@ class Stage:
         with self._step(f"drag {lane} to {tasks}"):
             count = parse_count(str(tasks), LARGEST_TARGET)
             slider = await self._slider(lane)
-            scale, width = slider.scale, slider.content_size.width
-            start, end = scale.cell(slider.shown, width), scale.cell(count, width)
-            stop = scale.value_at(end, width)
+            start, end = self._pilot.stop(slider, slider.shown), self._pilot.stop(slider, count)
+            scale, cell = slider.scale, end.x - slider.content_region.x
+            stop = scale.value_at(cell, slider.content_size.width)
             if stop != count:
                 raise DemoFailed(
                     f"the slider stops at {format_count(stop)}: expected one of its stops, such as 1k, 2k "
@@ -207,12 +199,11 @@ class Stage:
                     f'type("enter", "{count}")'
                 )
             self._show(f"drag {lane} → {format_count(count)}")
-            origin = slider.content_region.offset
-            await self._mouse.press(origin + Offset(start, 0))
+            await self._pilot.mouse.press(start)
             await self._expect(lambda: slider.held is not None, f"the knob of {lane} held by the mouse")
-            await self._mouse.move(origin + Offset(end, 0))
+            await self._pilot.mouse.move(end)
             await self._expect(lambda: slider.held == count, f"the knob of {lane} at {format_count(count)}")
-            await self._mouse.release()
+            await self._pilot.mouse.release()
             await self._expect(
                 lambda: self.lane(lane).target == count or self.lane(lane).held_back or self._fit_question(),
                 f"target {format_count(count)} of {lane}",
@@ -223,7 +214,7 @@ class Stage:
     async def until(self, condition: Condition, limit: float = 30.0, text: str = "a condition holds") -> None:
         """Wait until a condition of the lab is true, at most ``limit`` seconds; ``text`` describes it."""
         with self._step(f"wait until {text}"):
-            if not await self._wait(lambda: condition(self.lab), limit):
+            if not await self._pilot.wait(lambda: condition(self.lab), limit):
                 running = [str(lane) for lane in self._lanes.values() if lane.wanted]
                 seen = "; ".join(running) or "all lanes are off"
                 raise DemoFailed(f"not within {format_seconds(limit)}; seen instead: {seen}")
@@ -259,8 +250,7 @@ class Stage:
             if not chart:
                 self._captures.add_shot(name, self.app)
                 return
-            found = {(one.id or "").removeprefix("chart-"): one for one in self._monitor().query(Chart)}
-            shown = {metric: one for metric, one in found.items() if one.display}
+            shown = self._pilot.shown_charts()
             if chart not in shown:
                 raise DemoFailed(f'no chart of "{chart}" is visible: expected one of {", ".join(shown)}')
             slide = chart_slide(shown[chart], self.app.conditions(), self.app.current_theme.dark)
@@ -328,41 +318,27 @@ class Stage:
             if not may_exit or self.app.is_running:
                 raise
 
-    async def _wait(self, condition: Callable[[], object], limit: float) -> bool:
-        """Wait for a condition, at most ``limit`` seconds. Return whether it became true."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit
-        while not condition():
-            if loop.time() > deadline:
-                return False
-            await asyncio.sleep(POLL_INTERVAL)
-        return True
-
     async def _expect(self, condition: Callable[[], object], expected: str) -> None:
         """Wait for the effect of a step; ``expected`` describes it.
 
         Raises:
             DemoFailed: there was none within `RESPONSE_TIMEOUT`.
         """
-        if not await self._wait(condition, RESPONSE_TIMEOUT):
+        if not await self._pilot.wait(condition, RESPONSE_TIMEOUT):
             raise DemoFailed(f"expected {expected} within {RESPONSE_TIMEOUT:g} s")
 
     async def _settle(self) -> None:
         """Wait until the program has processed its messages."""
         try:
-            await self._pilot.pause(0)
+            await self._pilot.settle()
         except WaitForScreenTimeout:
             raise DemoFailed("expected the program to respond; it is busy with something else") from None
-
-    async def _send_key(self, key: Key) -> None:
-        self.app.post_message(key)
-        await asyncio.sleep(EVENT_INTERVAL)
 
     async def _choose(self, name: str) -> None:
         self.lane(name)
         panel, index = self._monitor().side, list(self._lanes).index(name)
         assert isinstance(panel, LanePanel)
-        await self._send_key(key_event(str(index + 1)))
+        await self._pilot.send(key_event(str(index + 1)))
         await self._settle()
         await self._expect(lambda: panel.selected == index, f"lane {name} selected")
 
@@ -392,16 +368,7 @@ class Stage:
 
     def _find(self, text: str, lane: str | None) -> Offset | None:
         """Return the cell of the terminal where a text is visible first, or None."""
-        within = self.app.screen if lane is None else self._card(lane)
-        for widget in (within, *within.query(Widget)):
-            if widget.display and widget.outer_size:
-                lines: list[Strip] = widget.render_lines(widget.outer_size.region)
-                for y, line in enumerate(lines):
-                    at: Offset = widget.region.offset + Offset(line.text.find(text), y)
-                    inside = text in line.text and self.app.screen.region.contains_point(at)
-                    if inside and self.app.get_widget_at(*at)[0] is widget:
-                        return at
-        return None
+        return self._pilot.find(text, self.app.screen if lane is None else self._card(lane))
 
 
 Play = Callable[[Stage], Coroutine[Any, Any, None]]

@@ -1,7 +1,7 @@
 """A deterministic fake worker, with all commands of a real one: for tests and for trying the screen."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 from typing import Protocol
@@ -64,6 +64,10 @@ class Fault:
     """Seconds without messages after it."""
 
 
+Answers = Mapping[tuple[str, object], Arrival]
+"""By a command and its first value: the message that answers it in place of what it would do."""
+
+
 @dataclass
 class _Counts:
     created: float = 0.0
@@ -78,11 +82,20 @@ class _Counts:
 class FakeLink:
     """A `Link` whose worker creates, completes and cancels tasks according to its `Costs`."""
 
-    def __init__(self, engine: FakedEngine, costs: Costs | None = None, faults: Sequence[Fault] = ()) -> None:
+    def __init__(
+        self,
+        engine: FakedEngine,
+        costs: Costs | None = None,
+        faults: Sequence[Fault] = (),
+        answers: Answers | None = None,
+    ) -> None:
         self.engine = engine
         self.costs = costs or COSTS.get(engine.name, Costs())
         self.sent: list[tuple[str, dict[str, object]]] = []
         """All commands so far, with their fields."""
+        self.scripted: list[Arrival] = []
+        """What it says next, after its own messages."""
+        self._answers = answers or {}
         self._out: deque[Arrival] = deque()
         self._faults = sorted(faults, key=lambda fault: fault.after, reverse=True)
         self._began: float | None = None
@@ -108,9 +121,12 @@ class FakeLink:
     def send(self, type_: str, **fields: object) -> None:
         """Handle a command at once, or at the end of a silence."""
         self.sent.append((type_, fields))
-        if self._ended:
+        answer = self._answers.get((type_, next(iter(fields.values()), None)))
+        if answer is not None:
+            self.scripted.append(answer)
+        elif self._ended:
             return
-        if self._now < self._silent_until:
+        elif self._now < self._silent_until:
             self._queued.append((type_, fields))
         else:
             self._handle(type_, fields)
@@ -140,8 +156,16 @@ class FakeLink:
             if type_ not in ("target", "halt", "stop", "burst"):
                 self._out.append(Applied(type_, 0.0))
 
+    def commands(self, type_: str) -> list[dict[str, object]]:
+        """Return the fields of every command of one type, oldest first."""
+        return [fields for sent, fields in self.sent if sent == type_]
+
     def arrivals(self, now: float) -> Sequence[Arrival]:
         """Simulate the time until ``now``, and return the messages sent meanwhile."""
+        scripted, self.scripted = self.scripted, []
+        return [*self._simulated(now), *scripted]
+
+    def _simulated(self, now: float) -> Sequence[Arrival]:
         if self._began is None:
             self._began = self._now = now
             pool = self.engine.name == "pool"
@@ -339,12 +363,14 @@ class FakeWorkers:
     """Opens fake links, and stores them by engine."""
 
     costs: dict[str, Costs] = field(default_factory=dict)
-    faults: dict[str, list[Fault]] = field(default_factory=dict)
+    faults: dict[str, Sequence[Fault]] = field(default_factory=dict)
+    answers: dict[str, Answers] = field(default_factory=dict)
     links: dict[str, FakeLink] = field(default_factory=dict)
     """The link opened last for each engine."""
 
     def __call__(self, engine: FakedEngine) -> Link:
         """Open a link for ``engine``."""
-        link = FakeLink(engine, self.costs.get(engine.name), self.faults.get(engine.name, ()))
+        name = engine.name
+        link = FakeLink(engine, self.costs.get(name), self.faults.get(name, ()), self.answers.get(name))
         self.links[engine.name] = link
         return link

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
-from concwatch.demos import mouse, stage
+from concwatch.demos import pilot, stage
 from concwatch.demos.captures import Captures, check_formats
 from concwatch.demos.demo import Demo, load, shipped
 from concwatch.demos.keyboard import key_event
@@ -49,8 +49,7 @@ REASON = "uvloop cannot run here: needs no_such_module: pip install it"
 def fast_input(monkeypatch):
     """Send keys and mouse events without pauses."""
     monkeypatch.setattr(stage, "EVENT_INTERVAL", 0.001)
-    monkeypatch.setattr(mouse, "EVENT_INTERVAL", 0.001)
-    monkeypatch.setattr(stage, "POLL_INTERVAL", 0.01)
+    monkeypatch.setattr(pilot, "POLL_INTERVAL", 0.01)
 
 
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:

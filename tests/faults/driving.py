@@ -21,7 +21,7 @@ from concwatch.ui.app import ConcwatchApp
 from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough
 from tests.processes import assert_ended
-from tests.screen import Stage, Workers, experiment_lab
+from tests.screen import Stage, experiment_lab
 
 MEMORY_LIMIT = 20 << 20
 """Bytes by which a fault may grow the monitor."""
@@ -241,7 +241,7 @@ async def run_screen(
     async with no_process_left(0):
         app = ConcwatchApp(make_lab, experiment_lab)
         async with app.run_test(size=(120, 40), notifications=True) as pilot:
-            stage = FaultyStage(app, pilot, Workers(), None)
+            stage = FaultyStage(app, pilot)
             await stage.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "a monitor")
             if start_limit is not None:
                 stage.faulty.start_limit = start_limit

@@ -374,7 +374,7 @@ async def test_recorded_output_shows_the_same_screen_in_a_terminal(tmp_path):
         expected = s.lines()
         await s.until(lambda: len(recorded.output) > 3, "Textual writes")
         for _ in range(3):  # drawing lags by a frame
-            await s.pilot.pause(0.1)
+            await s.settle()
     moments = [seconds for seconds, _ in recorded.output]
     assert moments == sorted(moments)
     assert "\x1b[38;2;" in "".join(data for _, data in recorded.output), "in 24-bit color"

@@ -4,6 +4,7 @@ import pytest
 
 import concwatch.measure.experiments.loading as files
 from concwatch.charts.colors import ON_DARK, lane_colors
+from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import shipped
 from concwatch.measure.experiments.runner import Runner
@@ -16,7 +17,7 @@ from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
 from tests import virtual_time
-from tests.screen import GIB, GOLDEN, LIMITS, MEMORY, Workers, assert_golden, stage
+from tests.screen import GIB, GOLDEN, LIMITS, MEMORY, assert_golden, stage
 
 SPEED = 50
 """How much faster the clock of an experiment's lab runs."""
@@ -111,7 +112,7 @@ def fast_lab(workers=None, budget=4 * GIB):
             settings=settings,
             hz=50,
             budget=budget,
-            open_link=workers or Workers(),
+            open_link=workers or FakeWorkers(),
             clock=lambda: virtual_time.now() * SPEED,
             machine=LocalMachine(lambda: MEMORY, lambda: LIMITS),
         )
@@ -227,7 +228,7 @@ async def test_quitting_stops_the_running_experiment(small_experiments):
 
 
 async def test_failed_and_skipped_cells_show_why(small_experiments):
-    workers = Workers(answers={"threads": {("burst", 100): Ended("killed by SIGKILL")}})
+    workers = FakeWorkers(answers={"threads": {("burst", 100): Ended("killed by SIGKILL")}})
     async with experiments(make_run_lab=fast_lab(workers, budget=30 << 20)) as s:
         await open_experiments(s)
         await s.press("down", "enter")
@@ -258,7 +259,7 @@ async def test_the_mouse_selects_runs_and_stops_an_experiment(small_experiments)
     async with experiments() as s:
         runs = await open_experiments(s)
         experiment_list = s.query("ExperimentList")
-        assert await s.pilot.click(experiment_list, offset=(5, 5))
+        await s.click(experiment_list, 5, 5)
         await s.settle()
         assert s.app.screen.selected == 1
         bar, results = s.query("RunBar"), table(s)
@@ -267,7 +268,7 @@ async def test_the_mouse_selects_runs_and_stops_an_experiment(small_experiments)
         await s.sees("The whole process", within=results)
         await s.click(bar, s.lines()[bar.region.y].index("quick") - bar.region.x)
         assert runs.quick
-        assert await s.pilot.click(experiment_list, offset=(5, 1))
+        await s.click(experiment_list, 5, 1)
         await s.settle()
         await s.click(bar, s.lines()[bar.region.y].index("run") - bar.region.x)
         assert runs.running == "long"
@@ -302,12 +303,12 @@ async def test_details_help_and_every_size(small_experiments):
         await s.sees("keep what has been measured", "here ÷ published", "median")
         await s.press("escape")
         for size in ((20, 6), (200, 60)):
-            await s.pilot.resize_terminal(*size)
+            await s.resize(*size)
             for key in ("c", "right", "d", "escape", "question_mark", "escape"):
                 await s.press(key)
                 assert s.lines()
         # A small terminal shows one pane at a time.
-        await s.pilot.resize_terminal(80, 24)
+        await s.resize(80, 24)
         await s.press("c")  # back to the first
         await s.sees("2 of 2 small Are two engines alike?", within=s.query("ExperimentList"))
         panes = [table(s), s.query("SizeChart"), s.query("RunChart")]

@@ -65,7 +65,7 @@ async def test_unfolded_hosts_fit_every_terminal_size_and_can_be_sorted():
         await screen.run(3)
         await screen.press("h", "greater_than_sign")
         for size in ((80, 24), (120, 40), (200, 60)):
-            await screen.pilot.resize_terminal(*size)
+            await screen.resize(*size)
             await screen.sees("go · web1", within=screen.app.screen.query_one(CostTable))
 
 

@@ -65,7 +65,7 @@ async def test_every_size_shows_lanes_settings_costs_and_charts_without_truncate
         await s.switch_on(*names, tasks=10_000)
         await s.run(20)
         for size in SIZES:
-            await s.pilot.resize_terminal(*size)
+            await s.resize(*size)
             found = layout(*size, lanes)
             await s.sees("w ", "f refill", "t traced", "? help", "q quit")
             assert not [line for line in s.lines() if "…" in line], size
@@ -86,7 +86,7 @@ async def test_a_card_shows_a_million_tasks_at_every_size():
         await s.switch_on("asyncio", "pool", tasks=1_000_000)
         await s.run(30)
         for size in SIZES:
-            await s.pilot.resize_terminal(*size)
+            await s.resize(*size)
             await s.sees("? help")
             for name in ("asyncio", "pool"):
                 text = s.text(s.card(name))
@@ -201,6 +201,6 @@ async def test_charts_that_the_first_frame_does_not_show_are_mounted_after_it(si
             assert mounted[0] == first
             ids = [chart.id for chart in s.monitor.query(Chart)]
             assert ids == [f"chart-{spec.metric}" for spec in table.ON_SCREEN]
-            shown = s.shown_charts()
-            await s.pilot.resize_terminal(250, 70)
-            assert set(shown) <= {*s.shown_charts()}
+            shown = s.chart_titles()
+            await s.resize(250, 70)
+            assert set(shown) <= {*s.chart_titles()}

@@ -104,15 +104,15 @@ async def test_the_mouse_moves_and_hides_the_cursor_whose_caption_lists_notes_be
         grid, rss, caption = s.monitor.query_one(ChartGrid), s.chart("rss"), s.monitor.query_one("#caption")
         inside = rss.content_region
         assert s.text(rss).count("here") == 1
-        await s.pilot.hover(rss, offset=(inside.right - rss.region.x - 1, 4))
+        await s.hover(rss, offset=(inside.right - rss.region.x - 1, 4))
         assert s.lab.clock() - grid.cursor < 2
         column = s.lines()[inside.y][inside.x : inside.right].index("┊")
         for aside in (0, 1):  # the commands may be in the next column
-            await s.pilot.hover(rss, offset=(inside.x - rss.region.x + column + aside, 4))
+            await s.hover(rss, offset=(inside.x - rss.region.x + column + aside, 4))
             if "· here · refill off · " in s.text(caption):
                 break
         await s.sees("· here · refill off · ", within=caption)
-        await s.pilot.hover(s.monitor.query_one("CostTable"))
+        await s.hover(s.monitor.query_one("CostTable"))
         assert grid.cursor is None
         assert "· here" not in s.text(rss)
 
@@ -140,7 +140,7 @@ async def test_the_cost_table_shows_changes_since_the_baseline():
         assert "pool" in s.row("pool")
         await s.press("b")
         assert "Δ" not in s.text(table)
-        await s.pilot.resize_terminal(80, 24)
+        await s.resize(80, 24)
         await s.press("b")
         await s.sees("Δ 00:00:23 live", within=table)
 
@@ -155,6 +155,6 @@ async def test_the_cost_table_explains_its_marks():
         await s.press("b")
         table = s.monitor.query_one("CostTable")
         for width in (120, 200):
-            await s.pilot.resize_terminal(width, 40)
+            await s.resize(width, 40)
             notes = ("baseline at 00:00:10", "· ᵗ ta" if width > 120 else "· ᵗ traced · ≈ memory", "KiBᵗ≈")
             await s.sees(*notes, within=table)

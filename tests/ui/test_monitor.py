@@ -17,7 +17,8 @@ from textual.geometry import Size
 from textual.theme import BUILTIN_THEMES
 
 from concwatch.charts.colors import ON_DARK, ON_LIGHT
-from concwatch.links.fake import COSTS, FakeLink, Fault
+from concwatch.demos.keyboard import key_event
+from concwatch.links.fake import COSTS, FakeLink, FakeWorkers, Fault
 from concwatch.monitor.catalog import CATALOG, Engine
 from concwatch.monitor.forecast import OFFERED
 from concwatch.monitor.lab import Lab
@@ -27,7 +28,7 @@ from concwatch.protocol.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import COVERED, READING, MonitorScreen
 from concwatch.ui.widgets.chart import Chart
-from tests.screen import GOLDEN, Workers, assert_golden, post_keys, stage
+from tests.screen import GOLDEN, assert_golden, stage
 
 MIB = 1 << 20
 PAIR = [engine for engine in CATALOG if engine.name in ("asyncio", "uvloop")]
@@ -124,7 +125,7 @@ async def test_keys_typed_while_a_dialog_opens_reach_it_in_order():
     async with stage() as s:
         for turns in (1, 3, 8):
             for key in ("3", "enter", *f"738{turns}", "enter"):
-                post_keys(s.app, key)
+                await s.send(key_event(key))
                 for _ in range(turns):  # the dialog is partly open when the next key comes
                     await asyncio.sleep(0)
             await s.settle()
@@ -231,14 +232,14 @@ async def test_a_button_is_highlighted_under_the_mouse_and_clicked_only_if_relea
             return [s.background(card, *cell) != s.background(card, 1, 3) for cell in (less, more)]
 
         assert highlighted() == [False, False]
-        await s.pilot.hover(card, offset=less)
+        await s.hover(card, offset=less)
         assert highlighted() == [True, False]
-        await s.pilot.hover(card, offset=more)
+        await s.hover(card, offset=more)
         assert highlighted() == [False, True]
-        await s.pilot.mouse_down(card, offset=less)
-        await s.pilot.mouse_up(card, offset=more)
+        await s.mouse_down(card, offset=less)
+        await s.mouse_up(card, offset=more)
         assert s.lane("uvloop").target.tasks == 0
-        await s.pilot.hover(s.slider("uvloop"), offset=(30, 0))
+        await s.hover(s.slider("uvloop"), offset=(30, 0))
         assert highlighted() == [False, False]
 
 
@@ -280,7 +281,7 @@ async def test_refusals_and_failed_tasks_are_logged_and_lanes_keep_running(tmp_p
     refusal = {("workload", "shop:order"): Error(why, "workload")}
     trace = 'Traceback (most recent call last):\n  File "shop.py", line 7, in order\nValueError: sold out'
     fault = Fault(1.0, Error("a task failed: ValueError: sold out", detail=trace))
-    workers = Workers({"uvloop": [fault]}, answers={"asyncio": refusal})
+    workers = FakeWorkers(faults={"uvloop": [fault]}, answers={"asyncio": refusal})
     async with stage(engines=PAIR, workers=workers) as s:
         events = s.monitor.query_one("EventView")
         await s.switch_on("asyncio", "uvloop", tasks=1_000)
@@ -431,19 +432,19 @@ async def test_the_cost_table_shows_cost_per_task_capacity_and_limit():
 
 
 async def test_a_stalled_or_failed_lane_shows_it_and_can_recover():
-    async with stage(workers=Workers({"asyncio": [Fault(3.0, silence=12.0)]})) as s:
+    async with stage(workers=FakeWorkers(faults={"asyncio": [Fault(3.0, silence=12.0)]})) as s:
         await s.switch_on("asyncio", "uvloop", tasks=1_000)
         await s.run(9.5)
         s.app.screen.update_now()  # else shown up to a quarter of a second ago
         stalled = re.search(r"● stalled (\S+) s", s.text(s.card("asyncio")))
         assert float(stalled[1]) == pytest.approx(7.0, abs=0.2)
         await s.run(2)
-        await s.pilot.resize_terminal(80, 24)
+        await s.resize(80, 24)
         await s.sees("● stalled 9", within=s.card("asyncio"))
         await s.sees("● on", within=s.card("uvloop"))
         await s.run(5)
         await s.sees("● on", within=s.card("asyncio"))
-        await s.pilot.resize_terminal(120, 40)
+        await s.resize(120, 40)
         s.link("uvloop").kill()
         await s.run(0.5)
         await s.sees("✕ failed", "killed by SIGKILL", within=s.card("uvloop"))
@@ -470,7 +471,7 @@ async def test_failed_tasks_are_counted_in_card_and_table_at_every_size(monkeypa
         await s.switch_on("asyncio", tasks=1_000_000)
         await s.run(15)
         for size in ((80, 24), (60, 24), (200, 60)):
-            await s.pilot.resize_terminal(*size)
+            await s.resize(*size)
             await s.sees("1,000,000 live 997 k failed", within=s.card("asyncio"))
             await s.sees("↳ asyncio: 997,000 failed", within=s.monitor.query_one("CostTable"))
 
@@ -600,7 +601,7 @@ async def test_help_lists_keys_and_the_palette_runs_their_commands():
         await s.switch_on("asyncio", "uvloop", tasks=100)
         for title, typed, done in (
             ("Refill", "Refill", lambda: not s.lab.settings.refill),
-            ("One chart", "One ch", lambda: len(s.shown_charts()) == 1),
+            ("One chart", "One ch", lambda: len(s.chart_titles()) == 1),
             ("Stop all", "Stop a", lambda: not any(lane.on for lane in s.lab.lanes)),
             ("Workload", "Workl", lambda: "what each task does" in s.text()),
         ):
@@ -615,11 +616,11 @@ async def test_help_lists_keys_and_the_palette_runs_their_commands():
         await s.press("ctrl+p")
         palette = s.app.screen
         assert isinstance(palette, CommandPalette)
-        await s.pilot.resize_terminal(60, 20)
+        await s.resize(60, 20)
         palette.post_message(Click(palette, 100, 30, 0, 0, 1, False, False, False, 100, 30))
         await s.settle()
         assert s.app.screen is palette
-        await s.pilot.click(offset=(0, 0))
+        await s.click(palette)
         assert s.app.screen is s.monitor, "a click outside its box closes it"
 
 
@@ -640,7 +641,7 @@ async def test_a_click_on_a_key_of_the_help_closes_it_and_does_what_the_key_does
         await s.press("question_mark")
         keys = s.query("#keys")
         row = next(y for y, line in enumerate(s.lines()) if "refill: replace tasks" in line)
-        await s.pilot.click(keys, offset=(0, row - keys.region.y))
+        await s.click(keys, 0, row - keys.region.y)
         await s.settle()
         assert s.app.screen is s.monitor
         assert not s.lab.settings.refill
@@ -732,9 +733,9 @@ async def test_the_number_of_charts_depends_on_the_size_and_no_size_crashes():
         sizes |= {(210, 60): CHARTS[:8], (240, 60): [*CHARTS[:9], "threads"]}
         small = [(20, 5), (1, 1), (3, 60), (200, 3)]
         for size in (*sizes, *small, (120, 40)):
-            await s.pilot.resize_terminal(*size)
+            await s.resize(*size)
             if charts := sizes.get(size):
-                assert s.shown_charts() == charts
+                assert s.chart_titles() == charts
                 await s.sees(*charts, *(["10,000"] if size != (80, 24) else []))
                 columns = {chart.region.x for chart in s.monitor.query(Chart) if chart.display}
                 assert len(columns) == {1: 1, 4: 2, 6: 3, 8: 4, 10: 5}[len(charts)]
@@ -759,7 +760,7 @@ async def test_a_small_terminal_reacts_to_clicks_and_shows_no_truncated_setting(
         await s.tap("● on", s.card("asyncio"))
         await s.run(0.5)
         await s.sees("○ off", within=s.card("asyncio"))
-        await s.pilot.resize_terminal(60, 14)
+        await s.resize(60, 14)
         await s.sees("w sleep:10 ▾ f refill ○ off t traced ● on ")
         assert not re.search(r"traced ● on +\S", s.text(s.monitor.query_one("CommonPanel")))
 
@@ -769,23 +770,23 @@ async def test_the_cost_of_a_task_has_the_second_place_unless_something_is_trace
         await s.sees("what one more task costs: start some")
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(1)
-        assert s.shown_charts() == [CHARTS[0], COST, *CHARTS[2:4]]
+        assert s.chart_titles() == [CHARTS[0], COST, *CHARTS[2:4]]
         await s.sees("3 +1.2K", "●", within=s.chart("cost"))
         await s.press("t")
         await s.run(2)
-        assert s.shown_charts() == CHARTS[:4]
+        assert s.chart_titles() == CHARTS[:4]
         await s.press("z", "c")
-        assert s.shown_charts() == ["tracemalloc"]
+        assert s.chart_titles() == ["tracemalloc"]
         await s.press("c")
-        assert s.shown_charts() == [COST], "it is one of the charts that c goes through"
+        assert s.chart_titles() == [COST], "it is one of the charts that c goes through"
         await s.press("z", "t")
         await s.run(100)
-        assert s.shown_charts() == [CHARTS[0], COST, *CHARTS[2:4]]
+        assert s.chart_titles() == [CHARTS[0], COST, *CHARTS[2:4]]
         await s.press("z", "c")
-        assert s.shown_charts() == ["created / s"], "empty charts are skipped"
+        assert s.chart_titles() == ["created / s"], "empty charts are skipped"
         await s.press("z")
-        await s.pilot.resize_terminal(200, 60)
-        assert s.shown_charts() == [CHARTS[0], COST, *CHARTS[2:6]]
+        await s.resize(200, 60)
+        assert s.chart_titles() == [CHARTS[0], COST, *CHARTS[2:6]]
 
 
 async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
@@ -793,32 +794,32 @@ async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(2)
         await s.press("tab", "tab", "tab", "tab", "tab", "z")
-        assert s.shown_charts() == ["tracemalloc"], "the focused chart fills the grid"
+        assert s.chart_titles() == ["tracemalloc"], "the focused chart fills the grid"
         await s.press("c", "c")
         await s.sees("now", within=s.chart("created_per_second"))
-        assert s.shown_charts() == ["created / s"]
+        assert s.chart_titles() == ["created / s"]
         await s.press("z")
-        assert s.shown_charts() == CHARTS[:4]
-        await s.pilot.resize_terminal(200, 60)
+        assert s.chart_titles() == CHARTS[:4]
+        await s.resize(200, 60)
         s.monitor.set_focus(None)
         await s.press("z")
         for title in (*CHARTS[2:7], *CHARTS[:2], COST):
-            assert s.shown_charts() == [title]
+            assert s.chart_titles() == [title]
             await s.press("c")
         await s.press(*["c"] * 5, "z")
-        assert s.shown_charts() == CHARTS[:6]
+        assert s.chart_titles() == CHARTS[:6]
         # Without room for two charts above each other they are side by side.
         for width in (110, 200):
-            await s.pilot.resize_terminal(width, 24)
-            assert s.shown_charts() == CHARTS[:2]
+            await s.resize(width, 24)
+            assert s.chart_titles() == CHARTS[:2]
             for metric in ("rss", "traced"):
                 await s.sees("0└", "now", within=s.chart(metric))
             await s.sees("2 pool", "4 uvloop", "stop all")
             for second in (COST, *CHARTS[2:7]):  # the next chart replaces the second
                 await s.press("c")
-                assert s.shown_charts() == [CHARTS[0], second]
+                assert s.chart_titles() == [CHARTS[0], second]
             await s.press("c")
-            assert s.shown_charts() == CHARTS[:2]
+            assert s.chart_titles() == CHARTS[:2]
 
 
 async def test_the_palette_shows_a_chart_and_changes_the_symbols():
@@ -826,7 +827,7 @@ async def test_the_palette_shows_a_chart_and_changes_the_symbols():
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(2)
         await choose(s, "Chart: memory added over live tasks", "memory added over")
-        await s.until(lambda: s.shown_charts() == [COST], "the chart of the cost alone")
+        await s.until(lambda: s.chart_titles() == [COST], "the chart of the cost alone")
         for name, character in (("octants", "\U0001cd00"), ("braille", "⠀"), ("blocks", "▖"), ("auto", "⠀")):
             await choose(s, "Chart symbols", "Chart symbols")
             await s.sees(f"charts are drawn with {name}")
@@ -841,8 +842,8 @@ async def test_a_dragged_slider_moves_a_ghost_along_the_forecast():
         await s.run(2)
         chart, slider = s.chart("cost"), s.slider("asyncio")
         assert "○" not in s.text(chart)
-        await s.pilot.mouse_down(slider, offset=(24, 0))
-        await s.pilot.hover(slider, offset=(30, 0))
+        await s.mouse_down(slider, offset=(24, 0))
+        await s.hover(slider, offset=(30, 0))
         held = slider.held
         await s.sees("○", within=chart)
         (ghost,) = [line for line in chart.plot.lines if line.mark == "○"]
@@ -858,7 +859,7 @@ async def test_the_cost_table_omits_columns_without_room_and_truncates_none():
         await s.run(3)
         columns, table = [], s.monitor.query_one("CostTable")
         for width in range(60, 131, 10):
-            await s.pilot.resize_terminal(width, 40)
+            await s.resize(width, 40)
             text = s.text(table)
             assert "fits, limited by" in text
             assert "…" not in text
@@ -893,7 +894,7 @@ async def test_everything_can_be_reached_with_keys():
         await add("one more")
         await s.sees("on: CPython", within=events)  # a log that is scrolled up does not jump to the end
         await s.press("end")
-        await s.pilot.resize_terminal(80, 24)
+        await s.resize(80, 24)
         await s.sees("one more", within=events)
         await add("the last")
         await s.sees("the last", within=events)

@@ -2,7 +2,6 @@
 
 import re
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import pytest
 from textual.content import Content
@@ -21,7 +20,7 @@ from concwatch.ui.widgets.lane_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
 from tests.command_line import refused
 from tests.made_recording import MACHINE, made_lines
-from tests.screen import Clock, Stage, Workers, running, stage
+from tests.screen import Clock, Stage, running, stage
 
 SECONDS = 300.0
 """Length of the recording."""
@@ -37,7 +36,6 @@ def made(tmp_path_factory):
     return path
 
 
-@dataclass
 class ReplayStage(Stage):
     """A running replay, with the actions and queries of tests."""
 
@@ -99,7 +97,7 @@ class ReplayStage(Stage):
 
     async def click_track(self, cell):
         """Click on a cell of the line."""
-        assert await self.pilot.click(self.transport, offset=self.cell_offset(cell))
+        await self.click(self.transport, *self.cell_offset(cell))
         await self.settle()
 
 
@@ -109,7 +107,7 @@ async def replay(path, size=(120, 40), speed=1.0):
     clock = Clock()
     app = ReplayApp(load(path), path.name, speed, clock=clock)
     async with running(app, size) as pilot:
-        s = ReplayStage(app, pilot, Workers(), clock)
+        s = ReplayStage(app, pilot, clock=clock)
         await s.until(lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a replay")
         await s.advance(0.0)
         yield s
@@ -336,25 +334,25 @@ async def test_a_drag_holds_the_play_head_and_playing_goes_on_from_the_release(m
         _, width = s.track()
         half = width // 2
         left, _ = s.cell_offset(0)
-        await s.pilot.mouse_down(s.transport, offset=s.cell_offset(40))
-        await s.pilot.hover(s.transport, offset=s.cell_offset(width - 1))
+        await s.mouse_down(s.transport, offset=s.cell_offset(40))
+        await s.hover(s.transport, offset=s.cell_offset(width - 1))
         await s.advance(20)
         assert (s.at, s.playing) == (SECONDS, True)
-        await s.pilot.hover(s.transport, offset=s.cell_offset(half))
+        await s.hover(s.transport, offset=s.cell_offset(half))
         held = s.at
         assert held == pytest.approx(share_at(half, width) * SECONDS, abs=2)
         assert s.playing
         await s.advance(20)
         assert s.at == held
-        await s.pilot.hover("EventView", offset=(left + half + 5, 1))  # anywhere on the screen
+        await s.hover("EventView", offset=(left + half + 5, 1))  # anywhere on the screen
         assert s.at > held
-        await s.pilot.mouse_up("EventView", offset=(left + half, 1))
+        await s.mouse_up("EventView", offset=(left + half, 1))
         before = s.at
         await s.advance(1)
         assert s.at == pytest.approx(before + 10)
         await s.press("space")
-        await s.pilot.mouse_down(s.transport, offset=s.cell_offset(40))
-        await s.pilot.mouse_up(s.transport, offset=s.cell_offset(40))
+        await s.mouse_down(s.transport, offset=s.cell_offset(40))
+        await s.mouse_up(s.transport, offset=s.cell_offset(40))
         assert not s.playing
 
 
@@ -366,10 +364,10 @@ async def test_hovering_the_line_shows_time_and_mark_and_the_wheel_moves_one_sec
         await s.pause_at("100")
         _, width = s.track()
         note = s.cell_offset(cell_of(30 / SECONDS, width))
-        await s.pilot.hover(s.transport, offset=note)
+        await s.hover(s.transport, offset=note)
         assert isinstance(s.transport.tooltip, Content), "a string would be parsed as markup"
         assert s.transport.tooltip.plain == "00:30.0  [red]x[/] [/]"
-        await s.pilot.hover(s.transport, offset=s.cell_offset(width // 2))
+        await s.hover(s.transport, offset=s.cell_offset(width // 2))
         assert s.transport.tooltip.plain.startswith("02:")
         await s.wheel(MouseScrollDown, s.transport, note)
         assert s.at == pytest.approx(101)
@@ -407,9 +405,9 @@ async def test_charts_have_the_monitors_keys_and_end_at_the_moment_shown(made):
         await s.press("l")
         assert s.text(s.chart("rss")) != linear
         await s.press("z")
-        assert len(s.shown_charts()) == 1
+        assert len(s.chart_titles()) == 1
         await s.press("c")
-        assert s.shown_charts() == ["tracemalloc"]
+        assert s.chart_titles() == ["tracemalloc"]
         await s.press("z", "l")
         await s.type("20")
         before = s.text(s.chart("rss"))
@@ -456,14 +454,13 @@ async def test_lanes_can_be_selected_but_not_changed_with_a_single_notification(
         assert s.replay.side.selected == 1
         await s.tap("threads", card)
         assert s.replay.side.selected == 0
-        await s.pilot.mouse_down(card, offset=(2, 1))
-        await s.pilot.hover(card, offset=(30, 1))
-        await s.pilot.mouse_up(card, offset=(30, 1))
-        assert (s.text(card), s.replay.focused) == (before, None)
         assert not toasts()
+        await s.mouse_down(card, offset=(2, 1))
+        await s.mouse_up(card, offset=(30, 1))
+        assert (s.text(card), s.replay.focused) == (before, None)
         await s.tap("● on", card)
         await s.sees(REFUSAL)
-        assert await s.pilot.click(s.card("pool"), offset=(5, 1))  # the line of the target
+        await s.click(s.card("pool"), 5, 1)  # the line of the target
         assert s.replay.side.selected == 1
         await s.press("t", "g", "w", "plus", "minus", "enter", "0", "f", "u")
         await s.tap("refill", s.replay.query_one("CommonPanel"))

@@ -192,7 +192,7 @@ async def test_kept_lines_are_those_that_textual_draws_whatever_changes():
             lambda: s.run(1.3),
             lambda: s.press("left_square_bracket", "l", "tab"),
             lambda: s.run(0.4),
-            lambda: s.pilot.resize_terminal(160, 45),
+            lambda: s.resize(160, 45),
             lambda: s.run(0.6),
         ):
             await change()

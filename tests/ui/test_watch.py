@@ -10,7 +10,7 @@ from concwatch.ui.widgets.block_table import BlockTable
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
-from tests.screen import Stage, Workers, running
+from tests.screen import Stage, running
 from tests.watch_driver import WatchBench
 
 
@@ -44,7 +44,7 @@ async def stage(tmp_path, size=(120, 40), output=None):
             first.report_groups(at / 2, fetch_page=(3, 10 * at), parse=1)
             second.report_groups(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
             bench.advance(0.1)
-        s = WatchStage(app, pilot, Workers(), None)
+        s = WatchStage(app, pilot)
         s.bench, s.first, s.second = bench, first, second
         await s.settle()
         yield s
@@ -66,7 +66,7 @@ async def test_processes_are_listed_below_their_total_and_a_selected_one_fills_t
         await s.press("N", "N")
         assert s.table()[1].split()[2] == "7"
         for size in ((80, 24), (60, 14), (200, 60)):
-            await s.pilot.resize_terminal(*size)
+            await s.resize(*size)
             await s.sees("app.py 40", "RSS")
 
 
@@ -89,7 +89,7 @@ async def test_the_table_can_be_sorted_and_filtered_and_keeps_the_selected_group
         assert s.table()[3].startswith("▌parse")
         table = s.app.screen.query_one(GroupTable)
         heading = table.rows(table.content_size.width)[0].plain
-        await s.pilot.click(GroupTable, offset=(2 + heading.index("live"), 1))
+        await s.click(GroupTable, 2 + heading.index("live"), 1)
         assert "▾ live" in s.table()[0]
         await s.press("slash", *"conn", "enter")
         assert s.groups() == ["connect"]
@@ -125,7 +125,7 @@ async def test_what_blocks_the_loops_stands_in_place_of_the_groups_with_a_mark_o
         table = s.app.screen.query_one(BlockTable)
         assert table.display
         assert not s.app.screen.query_one(GroupTable).display
-        await s.pilot.pause()
+        await s.settle()
         assert table.size.height == height
         rows = [line.plain.split() for line in table.rows(112)]
         assert rows[1][:5] == ["▌hash_password", "srv/app.py:34", "400", "ms", "80"]

@@ -1,0 +1,98 @@
+"""Operate a running app as a person does, with keys and a mouse, and read what is on its screen."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+from textual.events import Event
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from concwatch.demos.mouse import Mouse
+from concwatch.demos.screen_strips import screen_strips
+from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.slider import Slider
+
+POLL_INTERVAL = 0.05
+"""Seconds between two evaluations of a condition."""
+
+
+class ScreenPilot:
+    """The keys, the mouse and the text of a running app."""
+
+    def __init__(self, app: App[Any], pilot: Pilot[Any], interval: float) -> None:
+        """Operate ``app``.
+
+        Args:
+            app: the app, which is running.
+            pilot: Textual's, which knows when all messages have been handled.
+            interval: seconds between two events; 0 for none, not even a turn of the loop.
+        """
+        self.app = app
+        self.mouse = Mouse(app, interval)
+        self._interval = interval
+        self._pilot = pilot
+
+    # Reading.
+
+    @property
+    def monitor(self) -> MonitorScreen:
+        """The monitor's screen, even behind a dialog."""
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, MonitorScreen))
+
+    def shown_charts(self) -> dict[str, Chart]:
+        """Return the visible charts by metric, in order."""
+        charts = [chart for chart in self.monitor.query(Chart) if chart.display and chart.outer_size]
+        return {(chart.id or "").removeprefix("chart-"): chart for chart in charts}
+
+    def lines(self) -> list[str]:
+        """Return every row of the terminal as plain text."""
+        return [strip.text.rstrip() for strip in screen_strips(self.app) or ()]
+
+    def lines_of(self, widget: Widget) -> list[str]:
+        """Return the rows of the visible part of a widget, with what covers it."""
+        area = self.app.screen.find_widget(widget).visible_region
+        return [line.ljust(area.right)[area.x : area.right] for line in self.lines()[area.y : area.bottom]]
+
+    def find(self, text: str, within: Widget) -> Offset | None:
+        """Return the cell where a text is visible first on a widget of the top screen, or None."""
+        area = self.app.screen.find_widget(within).visible_region
+        for y, line in enumerate(self.lines_of(within), area.y):
+            at = line.find(text)
+            while at >= 0:
+                shown = self.app.get_widget_at(area.x + at, y)[0]
+                if shown is not self.app.screen and within in shown.ancestors_with_self:
+                    return Offset(area.x + at, y)
+                at = line.find(text, at + 1)
+        return None
+
+    def stop(self, slider: Slider, tasks: int) -> Offset:
+        """Return the cell of the terminal where a slider's knob stands at ``tasks``."""
+        cell = slider.scale.cell(tasks, slider.content_size.width)
+        return slider.content_region.offset + Offset(cell, 0)
+
+    # Operating.
+
+    async def send(self, *sent: Event) -> None:
+        """Post events as if they came from the terminal; without an interval, all in one read of it."""
+        for event in sent:
+            self.app.post_message(event)
+            if self._interval:
+                await asyncio.sleep(self._interval)
+
+    async def settle(self) -> None:
+        """Wait until all messages have been handled; for what takes time use `wait`."""
+        await self._pilot.pause(0)
+
+    async def wait(self, condition: Callable[[], object], limit: float) -> bool:
+        """Wait for a condition, at most ``limit`` seconds. Return whether it became true."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit
+        while not condition():
+            if loop.time() > deadline:
+                return False
+            await asyncio.sleep(POLL_INTERVAL)
+        return True

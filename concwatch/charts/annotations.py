@@ -1,13 +1,16 @@
 """Annotations of a chart: marks on its time axis, and the cursor at which values are read."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.graphemes import graphemes
-from concwatch.charts.raster import Cell
 from concwatch.charts.ticks import column_of
+
+if TYPE_CHECKING:
+    from concwatch.charts.raster import Cell
 
 LONGEST_TEXT = 24
 """The maximum number of cells of an annotation's text."""
@@ -78,7 +81,7 @@ def truncate(text: str, width: int) -> str:
 
 
 def draw_markers(
-    row: list[Cell | None], markers: Iterable[Marker], *, bottom: bool, top: bool, lines: bool = True
+    row: "list[Cell | None]", markers: Iterable[Marker], *, bottom: bool, top: bool, lines: bool = True
 ) -> None:
     """Draw markers into the cells of one row of the plot.
 
@@ -104,7 +107,7 @@ def draw_markers(
                 column += width
 
 
-def draw_cursor(row: list[Cell | None], column: int | None, color: str) -> None:
+def draw_cursor(row: "list[Cell | None]", column: int | None, color: str) -> None:
     """Draw the cursor where there is no line of data."""
     if column is not None and row[column] is None:
         row[column] = ("│", color)

@@ -1,23 +1,32 @@
 """The symbols that lines are drawn with: characters of two by four, or two by two, dots."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
-
-from msgspec import Struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 
 AUTO = "auto"
 """The choice of the best symbols that the terminal is known to draw."""
 
 
-class Symbols(Struct, frozen=True):
+class Symbols:
     """A set of characters, one for each combination of the dots of a cell."""
 
-    name: str
-    rows: int
-    """Rows of dots in a cell; there are two columns."""
-    characters: str
-    """Indexed by the dots of the left column, and from bit `rows` on those of the right; lowest dot first."""
+    def __init__(self, name: str, rows: int, by_row: Callable[[], Iterable[str]]) -> None:
+        """Create a set.
+
+        Args:
+            name: its name.
+            rows: rows of dots in a cell; there are two columns.
+            by_row: returns the characters in the order of Unicode's names.
+        """
+        self.name, self.rows = name, rows
+        self._in_unicode_order = by_row
+
+    @cached_property
+    def characters(self) -> str:
+        """Indexed by the dots of the left column, and from bit `rows` on of the right; lowest dot first."""
+        characters = list(self._in_unicode_order())
+        return "".join(characters[_by_row(self.rows, dots)] for dots in range(4**self.rows))
 
 
 def _by_row(rows: int, dots: int) -> int:
@@ -54,18 +63,13 @@ def _braille() -> Iterator[str]:
         yield chr(0x2800 + sum(1 << bit for at, bit in enumerate(_BRAILLE_BITS) if dots >> at & 1))
 
 
-def _symbols(name: str, rows: int, by_row: Callable[[], Iterator[str]] | str) -> Symbols:
-    characters = list(by_row if isinstance(by_row, str) else by_row())
-    return Symbols(name, rows, "".join(characters[_by_row(rows, dots)] for dots in range(4**rows)))
-
-
-OCTANTS = _symbols("octants", 4, _octants)
+OCTANTS = Symbols("octants", 4, _octants)
 """Solid, of Unicode 16: the finest, and drawn by few terminals and fonts."""
 
-BRAILLE = _symbols("braille", 4, _braille)
+BRAILLE = Symbols("braille", 4, _braille)
 """As fine, with gaps between the dots."""
 
-BLOCKS = _symbols("blocks", 2, " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
+BLOCKS = Symbols("blocks", 2, lambda: " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
 """Solid and coarse, drawn by every terminal."""
 
 SYMBOLS = {each.name: each for each in (OCTANTS, BRAILLE, BLOCKS)}

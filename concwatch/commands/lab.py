@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concwatch.links.link import Link
-from concwatch.links.process import WorkerProcess
 from concwatch.monitor.catalog import Engine
 
 if TYPE_CHECKING:
@@ -19,11 +18,12 @@ SELF_CONTAINED = ("Go",)
 
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine`` on its host, building it first if necessary."""
+    from concwatch.links.process import WorkerProcess  # not needed for the first frame, as those below
+
     variables = dict(engine.environment)
     start: Callable[[Sequence[str]], Link] = partial(WorkerProcess, variables=variables)
     if engine.host is None and not engine.ways:
         return start(engine.command())
-    # Imported late: the first frame does not need them.
     from concwatch.hosts.link import BridgeProgram, HostLink, send_program
     from concwatch.runtimes.build_link import BuildLink
     from concwatch.runtimes.recipe import recipe

@@ -10,7 +10,7 @@ Units are bytes, seconds, tasks and tasks a second; shares are between 0 and 1; 
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
@@ -491,9 +491,6 @@ RUN_METRICS = tuple(sorted((row for row in METRICS if row.run), key=lambda row: 
 
 COLUMNS = Sample.__struct_fields__
 """The columns of a recording."""
-
-WHOLE = tuple(name for name, type_ in get_type_hints(Sample).items() if type_ in (int, int | None))
-"""Those whose values are integers."""
 
 
 def blank_sample(lane: int, time: float, **known: float | None) -> Sample:

@@ -1,6 +1,7 @@
 """The messages of workers and bridges, decoded strictly. `concwatch.protocol.wire` specifies them."""
 
 from collections.abc import Callable
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, get_args
 
@@ -297,11 +298,11 @@ def line_decoder(reports: UnionType, what: str) -> Callable[[bytes], Any]:
         what: the sender, for error messages.
     """
     known = {report.__struct_config__.tag for report in get_args(reports)}
-    decoder = msgspec.json.Decoder(reports)
+    decoder = cache(lambda: msgspec.json.Decoder(reports))  # made at the first line: it takes a millisecond
 
     def decode_line(line: bytes) -> Any:
         try:
-            return decoder.decode(line)
+            return decoder().decode(line)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             try:
                 if _type_decoder.decode(line).type not in known:

@@ -28,9 +28,7 @@ _SECOND_FACTORS = {
     "h": Decimal(3_600),
 }
 # A comma is only allowed between groups of three digits: "1,5" does not mean fifteen.
-_NUMBER = re.compile(
-    r"(?P<number>(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z\u00b5\u03bc%/]*)", re.ASCII
-)
+_NUMBER = r"(?P<number>(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z\u00b5\u03bc%/]*)"
 
 UNKNOWN = "–"
 """Shown in place of a number that is not known or not finite."""
@@ -162,7 +160,8 @@ def format_percent(share: float) -> str:
 
 def _parse_number(text: str, factors: Mapping[str, int | Decimal]) -> Decimal | None:
     """Parse a number with a unit of ``factors``; return None if it is not one."""
-    found = _NUMBER.fullmatch(text.strip().lower()) if len(text) <= LONGEST_NUMBER else None
+    number = text.strip().lower()
+    found = re.fullmatch(_NUMBER, number, re.ASCII) if len(text) <= LONGEST_NUMBER else None
     if found is None or found["unit"] not in factors:
         return None
     return Decimal(found["number"].replace(",", "").replace("_", "")) * factors[found["unit"]]

@@ -6,11 +6,11 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
-from concwatch.monitor.metrics import COLUMNS, WHOLE, Sample
+from concwatch.monitor.metrics import COLUMNS, Sample
 from concwatch.protocol.text import suggest
 from concwatch.recordings.recording import Recording
 
@@ -90,8 +90,9 @@ def as_parquet(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterat
     from pyarrow import parquet
 
     types = {"lane": pyarrow.dictionary(pyarrow.int32(), pyarrow.string())}
+    hints = get_type_hints(Sample)
     for name in COLUMNS[1:]:
-        types[name] = pyarrow.int64() if name in WHOLE else pyarrow.float64()
+        types[name] = pyarrow.int64() if hints[name] in (int, int | None) else pyarrow.float64()
     header = msgspec.json.encode(recording.header)
     schema = pyarrow.schema([(name, types[name]) for name in columns], metadata={"concwatch": header})
     file = io.BytesIO()

@@ -22,12 +22,12 @@ from concwatch.charts.symbols import AUTO, BRAILLE, CHOICES, Symbols, chosen_sym
 from concwatch.protocol.units import format_bytes
 from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
+from concwatch.ui.layout import is_large_enough
 from concwatch.ui.palette import ALL_THEMES, THEMES, readable
-from concwatch.ui.screens.base import BaseScreen, SafeCommandPalette
+from concwatch.ui.screens.base import BaseScreen
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.size_notice import SizeNotice, is_large_enough
 from concwatch.worker.collector import trim_heap
 
 if TYPE_CHECKING:
@@ -151,12 +151,10 @@ class LanesApp(InputQueue):
     def _update_size_notice(self, size: Size) -> None:
         """Cover every screen with a notice while the terminal is too small."""
         for screen in self.screen_stack:
-            notices = screen.query_children(SizeNotice)
-            if is_large_enough(size):
-                notices.remove()
-            elif notices:
-                notices.first().show(size)
-            else:
+            screen.query_children("SizeNotice").remove()
+            if not is_large_enough(size.width, size.height):
+                from concwatch.ui.widgets.size_notice import SizeNotice  # on few terminals
+
                 screen.mount(SizeNotice(size))
 
     @property
@@ -212,6 +210,8 @@ class LanesApp(InputQueue):
 
     def action_command_palette(self) -> None:
         """Open the palette."""
+        from concwatch.ui.screens.command_palette import SafeCommandPalette  # not needed for the first frame
+
         if not isinstance(self.screen, SafeCommandPalette):
             self.push_screen(SafeCommandPalette())
 

@@ -13,6 +13,9 @@ are smaller only if all are in sight then; else they scroll.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+NEEDED = 60, 14
+"""The minimum columns and rows for the screen."""
+
 BESIDE_WIDTH, BESIDE_HEIGHT = 100, 34
 """The fewest columns and rows of a terminal with the lanes beside the charts."""
 
@@ -124,6 +127,11 @@ class Layout(NamedTuple):
         if more > 0:
             found = found._replace(listed=self.listed + more, events=self.events - more)
         return found
+
+
+def is_large_enough(width: int, height: int) -> bool:
+    """Return whether a terminal is large enough for the screen."""
+    return width >= NEEDED[0] and height >= NEEDED[1]
 
 
 def chart_columns(width: int) -> int:

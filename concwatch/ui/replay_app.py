@@ -1,8 +1,9 @@
 """The app that plays a recording."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from concwatch.charts.table import WATCHED, shortest_span
 from concwatch.charts.traces import recorded_conditions
@@ -20,11 +21,17 @@ from concwatch.ui.panels.transport import TransportPanel, missing_parts, recorde
 from concwatch.ui.play_head import PlayHead
 from concwatch.ui.recording_source import RecordingSource
 from concwatch.ui.screens.monitor import Help, MonitorScreen, Parts
-from concwatch.ui.widgets.cost_table import RecordedCosts
-from concwatch.ui.widgets.status_bar import ReplayBar
+from concwatch.ui.widgets.cost_table import CostTable
+from concwatch.ui.widgets.replay_bar import ReplayBar
 
 EVENTS, EVENT_ROWS = 20, 40
 """Fewer events than of something live, so that jumps are fast; fixed rows, so that they need no layout."""
+
+
+class RecordedCosts(CostTable):
+    """The cost table of a recording, which gives no advice on how to improve its figures."""
+
+    ADVICE: ClassVar[Mapping[str, str]] = {}
 
 
 class ReplayApp(LanesApp):

@@ -16,7 +16,7 @@ from concwatch.ui.play_head import format_moment, parse_moment
 from concwatch.ui.renderables.transport_line import TransportLine, TransportMark, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.lane_card import RecordedCard
+from concwatch.ui.widgets.recorded_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
 from tests.command_line import refused
 from tests.made_recording import MACHINE, made_lines

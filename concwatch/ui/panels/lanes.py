@@ -1,6 +1,7 @@
 """The lanes with their sliders, and the settings that they share."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from textual.widget import Widget
 
@@ -9,7 +10,7 @@ from concwatch.protocol.units import format_bytes
 from concwatch.ui.layout import Layout
 from concwatch.ui.panels.panel import SidePanel
 from concwatch.ui.widgets.common_panel import CommonPanel
-from concwatch.ui.widgets.lane_card import LaneCard, LaneControls, RecordedCard
+from concwatch.ui.widgets.lane_card import LaneCard, LaneControls
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.slider import Slider
 
@@ -53,15 +54,15 @@ class LanePanel(SidePanel):
     def _new_cards(self) -> list[LaneCard]:
         lanes, colors = self.screen.snapshot.lanes, self.screen.lane_colors
         name_width = max(NAME_CELLS, self.name_width() + 1 + (max(self.rows(self.screen.snapshot)) > 9))
-        cards = []
-        for index, (lane, color) in enumerate(zip(lanes, colors, strict=True)):
-            rest = (index, lane.name, name_width, lane.slider_end, color, index == self._selected)
-            cards.append(
-                LaneCard(self.controls, *rest)
-                if self._refuse is None
-                else RecordedCard(self.select, self._refuse, *rest)
-            )
-        return cards
+        make: Callable[..., LaneCard] = partial(LaneCard, self.controls)
+        if self._refuse is not None:
+            from concwatch.ui.widgets.recorded_card import RecordedCard  # only in a replay
+
+            make = partial(RecordedCard, self.select, self._refuse)
+        return [
+            make(index, lane.name, name_width, lane.slider_end, color, index == self._selected)
+            for index, (lane, color) in enumerate(zip(lanes, colors, strict=True))
+        ]
 
     def _press(self, key: str) -> object:
         """Do what the key of a setting does."""

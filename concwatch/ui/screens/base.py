@@ -1,4 +1,4 @@
-"""Base classes of all screens, which work around limits of Textual's resizing and dismissing."""
+"""The base class of all screens, which works around a limit of Textual's resizing."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,9 +6,7 @@ from typing import Any, TypeVar
 
 from textual import on
 from textual.app import App
-from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette
-from textual.events import Click, Resize
+from textual.events import Resize
 from textual.screen import Screen
 
 from concwatch.ui.keys import Keyboard, finish
@@ -52,34 +50,4 @@ class BaseScreen(Screen[Result]):
     def on_resize(self, event: Resize, /) -> None:
         """Ignore an outdated size; the current one is reported too."""
         if event.size != self.app.size:
-            event.prevent_default()
-
-
-class DismissOnceScreen(BaseScreen[Result]):
-    """A screen that can be dismissed only once each time it is shown.
-
-    A second key that dismisses it can arrive before the screen is removed; Textual would then pop the screen
-    below as well.
-    """
-
-    _dismissed = False
-
-    def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Dismiss the screen with a result; do nothing if it has been dismissed already."""
-        if self._dismissed:
-            return AwaitComplete()
-        self._dismissed = True
-        return super().dismiss(result)
-
-    def on_screen_resume(self) -> None:
-        """Allow the screen to be dismissed."""
-        self._dismissed = False
-
-
-class SafeCommandPalette(CommandPalette):
-    """Textual's command palette, for a terminal that may be resized during a click."""
-
-    def on_click(self, event: Click) -> None:
-        """Ignore a click outside the terminal, for which Textual would find no widget and crash."""
-        if not self.region.contains_point(event.screen_offset):
             event.prevent_default()

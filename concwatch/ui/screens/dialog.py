@@ -13,7 +13,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
-from concwatch.ui.screens.base import DismissOnceScreen, is_exiting
+from concwatch.ui.screens.base import is_exiting
+from concwatch.ui.screens.dismissed import DismissOnceScreen
 
 Result = TypeVar("Result")
 

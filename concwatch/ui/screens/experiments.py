@@ -16,7 +16,8 @@ from concwatch.monitor.lab import Lab
 from concwatch.ui import keys
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.palette import FEW_COLORS, dimmed
-from concwatch.ui.screens.base import DismissOnceScreen, is_exiting
+from concwatch.ui.screens.base import is_exiting
+from concwatch.ui.screens.dismissed import DismissOnceScreen
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
 from concwatch.ui.widgets.experiment_charts import RssCurve, RunChart, SizeChart

@@ -8,7 +8,8 @@ from textual.content import Content
 from concwatch.monitor.blocks import BlockedPlace
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import UNKNOWN, format_count, format_percent, format_seconds
-from concwatch.ui.widgets.table import Column, PlaceTable
+from concwatch.ui.widgets.place_table import PlaceTable
+from concwatch.ui.widgets.table import Column
 from concwatch.ui.widgets.text_lines import Cell, assemble
 
 FRAMES = 6

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rich.color import Color
 from rich.segment import Segment
@@ -15,13 +17,15 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from concwatch.charts.captions import title
-from concwatch.charts.picture import LABEL_WIDTH, Picture, compose
 from concwatch.charts.plot import Plot
 from concwatch.charts.symbols import BRAILLE, Symbols
-from concwatch.charts.terminal import Painter
 from concwatch.charts.ticks import column_of, time_of
-from concwatch.charts.vector import Vectors
 from concwatch.ui.widgets.kept_lines import KeptLines
+
+if TYPE_CHECKING:
+    from concwatch.charts.picture import Picture
+    from concwatch.charts.terminal import Painter
+    from concwatch.charts.vector import Vectors
 
 TITLE_MARGIN = 4
 """The cells of the content width that a border leaves free around its title."""
@@ -77,11 +81,16 @@ class Chart(KeptLines, can_focus=True):
         self.hint = hint
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
-        self._painter = Painter()
         self._colors: Colors = ("", "", None)
         self._styled: DOMNode | None = None
         self._title: list[tuple[str, str]] = []
         self.border_title = Content(plot.title)
+
+    @cached_property
+    def _painter(self) -> "Painter":
+        from concwatch.charts.terminal import Painter  # not needed for the first frame
+
+        return Painter()
 
     def show(self, plot: Plot) -> None:
         """Show ``plot``.
@@ -97,7 +106,11 @@ class Chart(KeptLines, can_focus=True):
         if not width or not height:
             return
         self._update_title(width - TITLE_MARGIN)
-        picture = compose(self.plot, width, height, self.symbols) if self.plot.lines else None
+        picture = None
+        if self.plot.lines:
+            from concwatch.charts.picture import compose  # not needed for the first frame
+
+            picture = compose(self.plot, width, height, self.symbols)
         colors = self._axis_colors()
         if (picture, colors) != self._painted:
             self._painted = picture, colors
@@ -126,7 +139,7 @@ class Chart(KeptLines, can_focus=True):
         self._update()
 
     @property
-    def picture(self) -> Picture | None:
+    def picture(self) -> "Picture | None":
         """The picture that is drawn, None if there are no lines or not enough cells."""
         return self._painted[0] if self._painted else None
 
@@ -154,13 +167,16 @@ class Chart(KeptLines, can_focus=True):
         return ()
 
     @contextmanager
-    def as_vectors(self, character: str) -> Iterator[Vectors | None]:
+    def as_vectors(self, character: str) -> "Iterator[Vectors | None]":
         """Render the cells of the plot as ``character`` meanwhile; yield what is to be drawn over them."""
         picture, rows = self.picture, self._rows
         if picture is None or not rows:
             yield None
             return
         axis, grid, background = colors = self._axis_colors()
+        from concwatch.charts.terminal import Painter
+        from concwatch.charts.vector import Vectors
+
         self._rows = Painter().paint(picture, *colors, vector=character)
         self.redraw_rows(range(len(rows)))
         try:
@@ -237,6 +253,8 @@ class CursorChart(Chart):
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Move the cursor to the mouse."""
+        from concwatch.charts.picture import LABEL_WIDTH
+
         offset = event.get_content_offset(self)
         # Over the labels on the right it is in the last column.
         self._move_cursor(-1 if offset is None else min(offset.x - LABEL_WIDTH - 1, self._columns - 1))

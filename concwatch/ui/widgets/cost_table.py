@@ -271,9 +271,3 @@ class CostTable(Table):
             if len(text) <= width:
                 break
         return text if notes else ""
-
-
-class RecordedCosts(CostTable):
-    """The cost table of a recording, which gives no advice on how to improve its figures."""
-
-    ADVICE: ClassVar[Mapping[str, str]] = {}

@@ -13,7 +13,8 @@ from concwatch.protocol.units import (
     UNKNOWN,
     format_count,
 )
-from concwatch.ui.widgets.table import Column, PlaceTable
+from concwatch.ui.widgets.place_table import PlaceTable
+from concwatch.ui.widgets.table import Column
 from concwatch.ui.widgets.text_lines import Cell, assemble
 
 MOST = 50

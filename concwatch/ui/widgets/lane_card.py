@@ -1,17 +1,14 @@
 """The card of a lane: its name, state, slider, and tasks."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
 from textual import on
 from textual.app import ComposeResult
-from textual.color import Color
 from textual.content import Content
-from textual.events import Click
 from textual.reactive import reactive
-from textual.style import Style
 
 from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
 from concwatch.monitor.state import ACTIVE, State
@@ -342,60 +339,3 @@ class LaneCard(ClickableLines):
         if self._controls is not None:
             set_target = partial(self._controls.set_target, event.value, self._lane)
             self.post_message(self.ActionRequested(set_target))
-
-
-class RecordedCard(LaneCard):
-    """The card of a recorded lane. A click selects it, and notifies that nothing can be changed.
-
-    The slider is not mounted: the card draws its track, as six more widgets would slow down jumps.
-    """
-
-    HINT = ""
-    HAS_STEPS = False
-
-    def __init__(
-        self,
-        select: Callable[[int], object],
-        refuse: Callable[[], object],
-        lane: int,
-        name: str,
-        name_width: int,
-        maximum: int,
-        color: str,
-        selected: bool,
-    ) -> None:
-        """Create the card of a lane.
-
-        Args:
-            select: selects a lane.
-            refuse: notifies that nothing can be changed.
-            lane: its number; this and the others are as for `LaneCard`.
-        """
-        super().__init__(None, lane, name, name_width, maximum, color, selected)
-        self._choose, self._refuse = select, refuse
-
-    def compose(self) -> ComposeResult:
-        """Mount no slider."""
-        return ()
-
-    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the lines of a lane's card, without actions."""
-        return [[cell._replace(action=None) for cell in line] for line in super().cell_rows(width)]
-
-    def track(self, width: int) -> Cell:
-        """Return the slider's track with a bar at the target in place of the knob."""
-        _, _, background, _ = self.colors
-        color = Color.parse(self.color)
-        lane, pending = (
-            Style(foreground=background.blend(color, share, alpha=1.0)) for share in (0.75, 0.45)
-        )
-        bar = self.slider.bar(width, "┃")
-        return Cell(width, bar.content(lane, pending, "$dim", "$foreground 20%"))
-
-    def on_click(self, event: Click) -> None:
-        """Select the lane, and notify if the click was not on its name."""
-        event.stop()
-        self.post_message(self.ActionRequested(partial(self._choose, self._lane)))
-        x, y = event.screen_offset - self.content_region.offset
-        if y > 0 or x >= self.cell_rows(self.content_size.width)[0][0].width:
-            self.post_message(self.ActionRequested(self._refuse))

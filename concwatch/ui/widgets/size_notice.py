@@ -4,16 +4,10 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
-NEEDED = Size(60, 14)
-"""The minimum columns and lines for the screen."""
+from concwatch.ui.layout import NEEDED
 
 GOOD = Size(80, 24)
 """The columns and lines from which nothing but some charts is left out."""
-
-
-def is_large_enough(size: Size) -> bool:
-    """Return whether a terminal of ``size`` is large enough for the screen."""
-    return size.width >= NEEDED.width and size.height >= NEEDED.height
 
 
 class SizeNotice(Static):
@@ -34,13 +28,9 @@ class SizeNotice(Static):
     """
 
     def __init__(self, size: Size) -> None:
-        super().__init__()
-        self.show(size)
-
-    def show(self, size: Size) -> None:
         """Show the size of the terminal. The most important comes first, as the end may be cut off."""
-        now, needed, good = (f"{each.width} × {each.height}" for each in (size, NEEDED, GOOD))
-        self.update(
+        now, needed, good = (f"{width} × {height}" for width, height in (size, NEEDED, GOOD))
+        super().__init__(
             Content.assemble(
                 (now, "bold"),
                 " is too small: ",

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
-from textual.content import Content
 
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
@@ -93,81 +92,3 @@ class Table(ClickableLines):
         """Show ``text`` in the lower border."""
         if text != self._subtitle:  # setting it redraws the widget
             self._subtitle = self.border_subtitle = text
-
-
-class PlaceTable(Table, Generic[Row]):
-    """A table whose rows are at places in the code: a name, the place, and the columns that fit.
-
-    One row is chosen, and more lines can be shown below it.
-    """
-
-    HEADS = ("", "")
-    """The titles of the names and of the places."""
-    NAME_CELLS, PLACE_CELLS = 18, 22
-    """The minimum widths in cells of a name, and of a place."""
-
-    def __init__(self, select: Callable[[int], object], sort_by: Callable[[str], object]) -> None:
-        """Create the table.
-
-        Args:
-            select: called with the number of a row that is clicked.
-            sort_by: called with the title of a column that is clicked.
-        """
-        super().__init__(sort_by)
-        self._select = select
-
-    def describe(self, row: Row) -> tuple[str, str, str]:
-        """Return the name of a row, the style of the name, and the place."""
-        raise NotImplementedError
-
-    def below(self, row: Row) -> Sequence[Content]:
-        """Return the lines that are shown below the chosen row once it is opened."""
-        raise NotImplementedError
-
-    def place_rows(
-        self,
-        width: int,
-        columns: Sequence[Column[Row]],
-        rows: Sequence[Row],
-        sorted_by: str,
-        chosen: int,
-        most: int,
-        opened: bool,
-    ) -> list[Sequence[Cell]]:
-        """Return the header, one line for each row, and those below the chosen one.
-
-        Args:
-            width: the cells of a line.
-            columns: the columns, of which those that fit are shown.
-            rows: the rows, sorted.
-            sorted_by: the title of the column that they are sorted by.
-            chosen: the number of the chosen row.
-            most: the maximum number of rows to show.
-            opened: whether to show the lines below the chosen row.
-        """
-        shown = columns_for(columns, width - self.NAME_CELLS - self.PLACE_CELLS, rows)
-        room = max(0, width - sum(column.width for column in shown))
-        names = min(max(self.NAME_CELLS, room // 2), room)
-        name, place = self.HEADS
-        lines: list[Sequence[Cell]] = [
-            [
-                Cell(names, assemble((name, "bold $dim"))),
-                Cell(room - names, assemble((place, "bold $dim"))),
-                *headings(shown, sorted_by, self.sort_by),
-            ]
-        ]
-        first = max(0, min(chosen - most // 2, len(rows) - most))
-        for number, row in enumerate(rows[first : first + most], first):
-            name, style, place = self.describe(row)
-            mark = "▌" if number == chosen else " "
-            line = [
-                Cell(names, assemble((mark, "$accent"), (name, style)), call(self._select, number)),
-                Cell(room - names, assemble((place, "$dim"))),
-            ]
-            for column in shown:
-                text = assemble((column.text(row), style if column.title == sorted_by else ""))
-                line.append(Cell(column.width, text, right=True))
-            lines.append(line)
-            if opened and number == chosen:
-                lines += [(Cell(width, text),) for text in self.below(row)]
-        return lines

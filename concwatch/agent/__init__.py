@@ -121,8 +121,12 @@ one report there are at most 200.
         ``live_peak``  the highest ``live`` of all scans
         ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans are
                        jittered, so that they are not in step with the program. Absent until three of them
-                       have found a task, and where only scans find those that ``direct`` counts
+                       have found a task, and where only scans find those that ``direct`` or ``moved`` count
         ``direct``     how many of ``created`` were not counted at their creation: more may have been missed
+        ``moved``      how many of ``created`` were counted in another group, until scans found them. A task
+                       of a function that is not the program's own is moved to the innermost function of its
+                       own in which it is first found waiting. With ``by_name``, one that has a name is moved
+                       to the group of that name, numbers replaced by ``N``, which has no file
         ``left_over``, ``destroyed``  as in ``tick``
         ``left_lines``  list of objects ``line``, ``tasks``, at most 5, the most frequent first: the lines
                        that created the left-over tasks; ``line`` is empty where that was not recorded.
@@ -170,9 +174,9 @@ of places within another have at most 5, the most frequent first.
 ``cycle``: tasks that wait each for the next, and the last for the first; once for each list of lines.
     ``tasks``      list of places, each with ``on``, as in ``waits``
 
-``block``: what has blocked an event loop for 0.1 s or longer, or for as long as the option says
-(``blocked-after:SECONDS``, ``inf`` for never). A block that
-goes on is reported each second, under one number.
+``block``: what has blocked an event loop for 0.1 s or longer, or for as long as ``blocked_after`` says, or
+at the start the option ``blocked-after:SECONDS`` (``inf`` for never). A block that goes on is reported each
+second, under one number.
     ``block``      integer, the number of the block in this process
     ``loop``       the name of the loop, as in ``tick``
     ``time``, ``seconds``  when it began, to within 15 ms, and how long it has lasted
@@ -207,6 +211,8 @@ Commands, monitor to agent
 ``thread_waits``  ``name``: a name of ``threads``. Answered by ``thread_waits``.
 ``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).
 ``timing``    ``on``: time some tasks from their first step to their end, and their steps, from now on.
+``by_name``   ``on``: group tasks that are found from now on by their names, unless asyncio gave these.
+``blocked_after``  ``seconds``: report what blocks a loop for longer than that; null for never.
 ``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.
 ``detach``    remove the hooks and close the connection.

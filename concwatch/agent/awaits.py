@@ -259,7 +259,7 @@ def _in_callbacks(future: Any) -> Iterator[Any]:
 def function_of(task: Any) -> str:
     """Return the name of the function of a task."""
     try:
-        return COUNTS.group_of(task.get_coro(), task).name
+        return COUNTS.group_of_task(task).name
     except Exception:  # it has just ended, or is being run
         return printable(type(task).__name__)
 

@@ -40,6 +40,8 @@ LOOPS_INTERVAL = 0.1
 
 MAX_LOOPS = 20
 
+FOR_EVER = float("inf")
+
 LATE = 0.004
 """Seconds by which this thread runs late if it had to wait for the interpreter's lock."""
 
@@ -77,7 +79,7 @@ class Blocks:
         send: Callable[[Dict[str, Any]], None],
         after: float = BLOCKED_AFTER,
     ) -> None:
-        self.looks, self.after = after < float("inf"), after
+        self.looks, self.after = after < FOR_EVER, after
         self._collecting, self._send = collecting, send
         self._beats: Dict[int, Heartbeat] = {}
         """By ``id`` of the loop."""
@@ -86,6 +88,16 @@ class Blocks:
         self._used, self._own = process_time(), 0.0
         self._late: List[Tuple[float, float, float]] = []
         """When this thread did not run though it should have: from, to, and the seconds without CPU time."""
+
+    def set_after(self, after: float) -> None:
+        """Change the seconds after which a loop counts as blocked."""
+        self.looks, self.after = after < FOR_EVER, after
+        for key, beat in list(self._beats.items()):
+            if key in TRIO:
+                beat.after = after
+            else:  # another one is found at once
+                self._beats.pop(key).stop()
+        self._loops_due = 0.0
 
     def loops(self) -> List[Dict[str, Any]]:
         """Return the ``loops`` of a tick, the latest first."""

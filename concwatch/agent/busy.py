@@ -80,7 +80,7 @@ class LoopMeter:
             if now >= self._closes:
                 self.close()
             elif now >= self._opens and hasattr(type(task), "get_coro"):
-                group = COUNTS.group_of(task.get_coro(), task)
+                group = COUNTS.group_of_task(task)
         except Exception:  # a task of another kind, or a wrapper that ends just now
             pass
         if group is None:

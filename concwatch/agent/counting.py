@@ -112,6 +112,17 @@ class _TaskLine(ref):  # type: ignore[type-arg]
     line: str
 
 
+class Regrouped(ref):  # type: ignore[type-arg]
+    """A weak reference to a task that scans may move to another group than that of its function."""
+
+    __slots__ = ("group", "looks")
+
+    group: Optional[CountedGroup]
+    """The group to which it was moved; None: that of its function."""
+    looks: int
+    """How often it was found waiting."""
+
+
 class Unresolved(Exception):
     """A wrapper runs just now, and the coroutine that it wraps cannot be found."""
 
@@ -141,6 +152,8 @@ class CountedGroup:
         self.endings = count()
         """Counts the tasks that have ended, for trio."""
         self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
+        self.moved = 0
+        """Tasks that were moved here from the groups in which they were counted, less those moved away."""
         self.task_seconds = 0.0
         """The integral of live tasks over time, by the trapezoidal rule over the scans."""
         self.found = 0
@@ -186,7 +199,7 @@ class CountedGroup:
 
     def created(self) -> int:
         """Return how many tasks are known to have been created since the agent started."""
-        return _value(self.counter) + self.direct
+        return _value(self.counter) + self.direct + self.moved
 
     def observe_starts(self) -> None:
         """Handle that the tasks that start are counted from now on."""
@@ -222,13 +235,14 @@ class CountedGroup:
     def count_outcome(self, task: Any) -> None:
         """Count how a task has ended. Never raises."""
         try:
+            group = COUNTS.moved_to(task) or self
             if task.cancelled():
-                self.cancelled += 1
+                group.cancelled += 1
             # exception() would mark it as retrieved, and asyncio would not log one that was never retrieved.
             elif getattr(task, "_exception", None) is not None:
-                self.failed += 1
+                group.failed += 1
             else:
-                self.completed += 1
+                group.completed += 1
         except Exception:  # the agent never raises into the program
             pass
 
@@ -288,6 +302,10 @@ class Counts:
         """Called with each new task and its creating line; no task is counted fast then."""
         self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
         """Called with each left-over task and its group."""
+        self.by_name = False
+        """Whether tasks that have a name of their own are grouped by it."""
+        self.regrouped: Dict[int, Regrouped] = {}
+        """By ``id`` of a task, as of the last scan; see `concwatch.agent.regrouping`."""
         self._lines_due = LINES_PER_PERIOD
         self.timing = False
         """Whether tasks are timed."""
@@ -311,6 +329,7 @@ class Counts:
         for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
             known.clear()
         self.lines.clear()
+        self.by_name, self.regrouped = False, {}
         Durations.all_live = 0
         self._wrappers.clear()
         self._decorated.clear()
@@ -353,7 +372,7 @@ class Counts:
         if group is not None:  # a scan has found its tasks before
             group.observed = None
             group.direct = group.since = group.ended = group.live = group.retained = group.uncounted = 0
-            group.live_peak, group.found, group.task_seconds = 0, 0, 0.0
+            group.live_peak, group.found, group.moved, group.task_seconds = 0, 0, 0, 0.0
 
     def _is_wrapper(self, key: object) -> bool:
         return id(key) in self._wrappers
@@ -420,22 +439,32 @@ class Counts:
         key = self.key_of(coro)
         outer = code_of(coro) or type(coro)
         if id(outer) not in self._wrappers:
-            group = self._group_by(key, kind)
+            group = self.group_by(key, kind)
             if key is not code and code is not None and len(self._decorated) < MAX_GROUPS:
                 self._refer(code)
                 self._decorated[id(code), coro.__qualname__] = group
             return group
         name = str(task.get_name() if hasattr(task, "get_name") else task.name)
         if key is None:  # the wrapper has ended, but the name of its task may be known
-            return self._named.get(name) or self._group_by(
+            return self._named.get(name) or self.group_by(
                 outer if name.startswith(DEFAULT_NAME) else intern(name), kind
             )
-        group = self._group_by(key, kind)
+        group = self.group_by(key, kind)
         if not name.startswith(DEFAULT_NAME) and (name in self._named or len(self._named) < MAX_NAMED_TASKS):
             self._named[name] = group
         return group
 
-    def _group_by(self, key: Any, kind: str) -> CountedGroup:
+    def moved_to(self, task: Any) -> Optional[CountedGroup]:
+        """Return the group to which a task was moved; None: it belongs to that of its function."""
+        known = self.regrouped.get(id(task))
+        return known.group if known is not None and known() is task else None
+
+    def group_of_task(self, task: Any) -> CountedGroup:
+        """Return the group of a task of asyncio; raises `Unresolved`."""
+        return self.moved_to(task) or self.group_of(task.get_coro(), task)
+
+    def group_by(self, key: Any, kind: str) -> CountedGroup:
+        """Return the group of a code, or of a type or string in its place, creating it if needed."""
         group = self.groups.get(id(key))
         if group is not None:
             return group
@@ -522,7 +551,7 @@ class Counts:
 
     def count_left_over(self, task: Any) -> None:
         """Count a task that was pending when its loop had finished."""
-        group = self.group_of(task.get_coro(), task)
+        group = self.group_of_task(task)
         line = self.line_of(task)
         known = line if line in group.left or len(group.left) < MAX_STARTS else ""
         next(group.left.setdefault(known, count()))
@@ -532,7 +561,7 @@ class Counts:
 
     def count_destroyed(self, task: Any) -> None:
         """Count a task that is destroyed while it is pending."""
-        next(self.group_of(task.get_coro(), task).destructions)
+        next(self.group_of_task(task).destructions)
         next(self.destroyed)
 
     def add_loop(self, loop: Any) -> None:

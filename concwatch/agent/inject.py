@@ -99,7 +99,7 @@ def environment(
         base: its other variables.
         package: the folder that the agent is imported from.
         options: the commands that are in effect from the beginning: ``"outcomes"``, ``"timing"``,
-            ``"trace"``.
+            ``"by_name"``, ``"trace"``, ``"blocked-after:SECONDS"``.
 
     Raises:
         OSError: the folder or the link cannot be created.

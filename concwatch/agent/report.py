@@ -113,9 +113,10 @@ def _group_fields(group: CountedGroup, figures: Dict[str, float]) -> Dict[str, A
         "created": max(0, group.live + group.ended - group.since),
         "live_peak": group.live_peak,
         "direct": group.direct,
+        "moved": max(0, group.moved),
         **figures,
     }
-    if group.found >= LEAST_FOUND and (not group.direct or group.observed is not None):
+    if group.found >= LEAST_FOUND and group.moved <= 0 and (not group.direct or group.observed is not None):
         fields["task_seconds"] = round(group.task_seconds, 3)
     oldest = group.oldest()
     if oldest is not None:

@@ -11,6 +11,7 @@ import sys
 from time import monotonic, perf_counter, thread_time
 
 from .counting import COUNTS, Unresolved
+from .regrouping import Regrouping
 from .starts import STARTS
 
 TYPE_CHECKING = False
@@ -144,6 +145,7 @@ class Scan:
         """Seconds that the program was stopped at the start of the last scan."""
         self._loops_due = 0.0
         self._dropped = 0
+        self._regrouping = Regrouping()
 
     def count_existing(self, tasks: Tasks) -> Iterator[None]:
         """Count the tasks that existed when the agent started. A generator: one time slice per step."""
@@ -171,13 +173,16 @@ class Scan:
         live: Dict[int, int] = {}
         retained: Dict[int, int] = {}
         unresolved = 0
+        regroup = self._regrouping.begin(counted is None)
         slice_ends = perf_counter() + TIME_SLICE
         while tasks:
             for task in tasks.pop_chunk():
                 try:
                     coro = task.get_coro()
                     key = id(coro.cr_code)
-                    if task.done():
+                    if regroup(key):
+                        unresolved += not self._count_other(task, live, retained)
+                    elif task.done():
                         retained[key] += 1
                     else:
                         live[key] += 1
@@ -186,7 +191,7 @@ class Scan:
                             if live[key] <= MAX_COMPARED and COUNTS.groups[key].direct:
                                 COUNTS.compare_number(task)
                 except Exception:  # a group that is new to this scan, or another kind of task or coroutine
-                    unresolved += not _count_other(task, live, retained)
+                    unresolved += not self._count_other(task, live, retained)
             task = coro = None
             if perf_counter() >= slice_ends:
                 self.urgent = tasks.holds
@@ -197,6 +202,7 @@ class Scan:
         self._dropped = self._dropped + 1 if unresolved and counted is not None else 0
         if 0 < self._dropped <= MAX_DROPPED:
             return
+        self._regrouping.end()
         self._update_groups(began, counted, live, retained)
 
     def _update_groups(
@@ -240,28 +246,29 @@ class Scan:
                 group.uncounted = excess - confirmed
                 if confirmed:  # else it may be about to be counted, and those that wait for their start are
                     STARTS.observe(group, COUNTS.code_of(group))
-            group.live = found - group.uncounted
+            group.live = max(0, found - group.uncounted)
             group.retained = retained.get(key, 0)
-            known = (counted or {}).get(key, 0) + group.direct + group.since
+            known = (counted or {}).get(key, 0) + group.direct + group.moved + group.since
             group.ended = max(group.ended, known - found)
 
+    def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
+        """Count a task whose group has to be found out, or is new to this scan.
 
-def _count_other(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
-    """Count a task whose group is new to this scan, or whose coroutine is a wrapper or not a native one.
-
-    Return False if its group cannot be found just now.
-    """
-    try:
-        done = task.done()
-        coro = task.get_coro()
-        if coro is None and done:  # an eager task that has ended
-            return True
-        key = COUNTS.group_of(coro, task).key
-        COUNTS.add_loop(task.get_loop())
-        counts = retained if done else live
-        counts[key] = counts.get(key, 0) + 1
-    except Unresolved:
-        return False
-    except Exception:  # a custom task class without these methods
-        pass
-    return True
+        Return False if it cannot be found just now.
+        """
+        try:
+            done = task.done()
+            coro = task.get_coro()
+            if coro is None and done:  # an eager task that has ended
+                return True
+            group = self._regrouping.group_of(task, COUNTS.group_of(coro, task), done)
+            COUNTS.add_loop(task.get_loop())
+            counts = retained if done else live
+            counts[group.key] = counts.get(group.key, 0) + 1
+            if group.direct and counts[group.key] <= MAX_COMPARED and not done:
+                COUNTS.compare_number(task)
+        except Unresolved:
+            return False
+        except Exception:  # a custom task class without these methods
+            pass
+        return True

@@ -73,7 +73,8 @@ class AgentSession:
 
     Args:
         options: the commands that are in effect from the beginning: ``"outcomes"``, ``"timing"``,
-            ``"trace"``, ``"blocked-after:SECONDS"`` (``inf``: what blocks the loops is not looked for).
+            ``"by_name"``, ``"trace"``, ``"blocked-after:SECONDS"`` (``inf``: what blocks
+            the loops is not looked for).
     """
 
     def __init__(self, options: Collection[str] = ()) -> None:
@@ -82,7 +83,7 @@ class AgentSession:
         add_running_loops()
         existing = Tasks()
         HOOKS.outcomes = "outcomes" in options
-        COUNTS.timing = "timing" in options
+        COUNTS.timing, COUNTS.by_name = "timing" in options, "by_name" in options
         HOOKS.install()
         self._unsent: Deque[Dict[str, Any]] = deque(maxlen=MAX_UNSENT)
         """Reports of blocks that have not been sent yet."""
@@ -114,6 +115,8 @@ class AgentSession:
             "thread_waits": self._send_thread_waits,
             "outcomes": lambda fields: HOOKS.set_outcomes(_flag(fields, "on")),
             "timing": self._set_timing,
+            "by_name": self._set_by_name,
+            "blocked_after": self._set_blocked_after,
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
             "lines": self._send_lines,
             "detach": self._detach,
@@ -282,6 +285,18 @@ class AgentSession:
         COUNTS.set_timing(_flag(fields, "on"))
         if not COUNTS.timing:
             self._busy.close()
+
+    def _set_by_name(self, fields: Dict[str, Any]) -> None:
+        COUNTS.by_name = _flag(fields, "on")
+
+    def _set_blocked_after(self, fields: Dict[str, Any]) -> None:
+        seconds = fields.get("seconds", 0)
+        if seconds is not None and (
+            isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0
+        ):
+            raise ValueError(f'"seconds" is {seconds!r}: expected more than 0, or null for never')
+        self._blocks.set_after(FOR_EVER if seconds is None else seconds)
+        self._blocks_due = monotonic() if self._blocks.looks else FOR_EVER
 
     def _set_rate(self, fields: Dict[str, Any]) -> None:
         hz = fields.get("hz")

@@ -138,12 +138,13 @@ class _Waits:
         self._untimed: Set[int] = set()
         self._limits: Dict[int, float] = {}
 
-    def _is_ours(self, coro: Any) -> bool:
-        return id(COUNTS.key_of(coro)) == self._group.key
+    def _is_ours(self, task: Any, coro: Any) -> bool:
+        moved = COUNTS.moved_to(task)
+        return (id(COUNTS.key_of(coro)) if moved is None else moved.key) == self._group.key
 
     def add(self, coro: Any, now: float, task: Any) -> None:
         """Add a task of any group with its coroutine; ``now`` is the time on the clock of its event loop."""
-        ours = self._is_ours(coro)
+        ours = self._is_ours(task, coro)
         if not ours:
             if WAIT_FOR_CREATES:
                 self._add_limit(coro, now)
@@ -156,7 +157,7 @@ class _Waits:
             held = self._holders.setdefault(id(manager), {})
             _count(held, wait.place(at) if is_own(wait.frames[at][0].co_filename) else place)
         awaited = [] if self._group.kind == "trio" else wait.tasks()
-        if any(self._is_ours(one.get_coro()) for one in awaited):
+        if any(self._is_ours(one, one.get_coro()) for one in awaited):
             _count(self.awaited_by, place)
         if ours:
             self._add_place(wait, place, awaited)

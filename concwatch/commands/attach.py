@@ -9,7 +9,7 @@ import click
 
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
-from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, TIMING, Unattended
+from concwatch.commands.unattended import AGENTS, EXPECTATIONS, OPTIONS, Unattended, agent_options
 from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
@@ -38,17 +38,12 @@ NAMED = 3
     is_flag=True,
     help="Let gdb load the agent into Python before 3.14, unasked. It stops the process for half a second.",
 )
-@click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
-@click.option("--timing", is_flag=True, help=TIMING)
-@click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
+@options(AGENTS)
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots", "--cells")})
 def command(
     pids: Sequence[int],
     yes: bool,
-    outcomes: bool,
-    timing: bool,
-    trace: bool,
     host: Host | None,
     record: str | None,
     recordings: str,
@@ -57,6 +52,7 @@ def command(
     **others: Any,
 ) -> None:
     """Attach to processes."""
+    agents = agent_options(others)
     unattended = Unattended(**others)
     unattended.check()
     for pid in pids if host is None else ():
@@ -67,7 +63,7 @@ def command(
         check_display("concwatch attach --json")
     gdb = yes or (host is None and _agrees([pid for pid in pids if loads_by_gdb(pid)]))
     target = LocalHost(AgentListener()) if host is None else RemoteHost(host)
-    watching = Watching(target, outcomes=outcomes, timing=timing, trace=trace)
+    watching = Watching(target, agents=agents)
     try:
         for pid in dict.fromkeys(pids):
             watching.attach(pid, gdb)

@@ -13,10 +13,11 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
+from concwatch.agent.blocks import BLOCKED_AFTER
 from concwatch.commands.console import print_error, print_json
 from concwatch.commands.passing import signals_passed_on
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.values import ADDRESS, SECONDS, Parsed
+from concwatch.commands.values import ADDRESS, BLOCKED, SECONDS, Parsed
 from concwatch.commands.watch_session import terminate
 from concwatch.exporters.event_command import EventCommand
 from concwatch.exporters.event_lines import EventFile
@@ -24,6 +25,7 @@ from concwatch.exporters.exporter import Exporter
 from concwatch.links.program import Program, StartedProgram
 from concwatch.measure.expect import COMPARISONS
 from concwatch.measure.watch_report import METRICS, WatchExpectation, parse_watch_expectation, watch_report
+from concwatch.monitor.agent_options import AgentOptions
 from concwatch.monitor.watching import HZ, Watching
 from concwatch.system.files import why_not_writable, write_atomically
 
@@ -41,11 +43,6 @@ SAVE_INTERVAL = 10.0
 WAITS_GROUPS = 10
 """The number of groups of each process for which they are asked."""
 
-TIMING = (
-    "Time tasks, and for how long they keep their event loop busy (p50, p99, busy). Costs a service at full "
-    "load up to 10 % of its requests."
-)
-
 EXPECTATIONS = (
     "\b\nExpectations:\n"
     f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"
@@ -53,6 +50,39 @@ EXPECTATIONS = (
     f"{textwrap.fill(', '.join(METRICS), 100, initial_indent='    ', subsequent_indent='    ')}\n"
     "  events.KIND OP VALUE, such as events.leak <= 0: how many events of a kind there were"
 )
+
+AGENTS: Mapping[str, Mapping[str, Any]] = {
+    "--outcomes": {"is_flag": True, "help": "Count how tasks end. Costs 0.3 to 1.7 µs a task."},
+    "--timing": {
+        "is_flag": True,
+        "help": "Time tasks, and for how long they keep their event loop busy (p50, p99, busy). Costs a "
+        "service at full load up to 10 % of its requests.",
+    },
+    "--group-by": {
+        "type": click.Choice(["function", "name"]),
+        "default": "function",
+        "show_default": True,
+        "help": "Group tasks by coroutine function, or by the names that the program gives them, with "
+        "numbers folded: worker-N.",
+    },
+    "--trace": {"is_flag": True, "help": "Trace allocations (tracemalloc)."},
+    "--blocked-after": {
+        "type": BLOCKED,
+        "default": str(BLOCKED_AFTER),
+        "show_default": True,
+        "metavar": "S|off",
+        "help": "Report what blocks an event loop for longer than S seconds.",
+    },
+}
+"""The options that say what agents do; `agent_options` reads them."""
+
+
+def agent_options(values: dict[str, Any]) -> AgentOptions:
+    """Return what agents are asked to do, removing the values of `AGENTS` from those of a command."""
+    names = [name.removeprefix("--").replace("-", "_") for name in AGENTS]
+    found = {name: values.pop(name) for name in names}
+    return AgentOptions(by_name=found.pop("group_by") == "name", **found)
+
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--json": {

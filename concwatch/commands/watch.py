@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from concwatch.agent.blocks import BLOCKED_AFTER
 from concwatch.commands.console import discard_output
 from concwatch.commands.display import Display, check_display
 from concwatch.commands.hangup import GRACE
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.passing import signals_held, signals_passed_on
-from concwatch.commands.unattended import EXPECTATIONS, OPTIONS, TIMING, Unattended
-from concwatch.commands.values import BLOCKED, HOST
+from concwatch.commands.unattended import AGENTS, EXPECTATIONS, OPTIONS, Unattended, agent_options
+from concwatch.commands.values import HOST
 from concwatch.commands.watch_session import DRAIN, asked_for_input, watched, watched_in_background
 from concwatch.hosts.host import Host
 from concwatch.links.program import StartedProgram
@@ -40,26 +39,12 @@ if TYPE_CHECKING:
 )
 @click.argument("arguments", metavar="-- COMMAND [ARG]...", nargs=-1, type=click.UNPROCESSED)
 @options(OPTIONS)
-@click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
-@click.option("--timing", is_flag=True, help=TIMING)
-@click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
-@click.option(
-    "--blocked-after",
-    type=BLOCKED,
-    default=str(BLOCKED_AFTER),
-    show_default=True,
-    metavar="S|off",
-    help="Report what blocks an event loop for longer than S seconds.",
-)
+@options(AGENTS)
 @click.option("--keep", is_flag=True, help="Keep COMMAND running if concwatch is killed.")
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots", "--cells")})
 def command(
     arguments: Sequence[str],
-    outcomes: bool,
-    timing: bool,
-    trace: bool,
-    blocked_after: float,
     keep: bool,
     host: Host | None,
     record: str | None,
@@ -71,6 +56,7 @@ def command(
     """Watch a program."""
     if not arguments:
         raise click.UsageError("no COMMAND: expected one after --, such as: concwatch watch -- python app.py")
+    how: dict[str, Any] = {"keep": keep, "agents": agent_options(others)}
     unattended = Unattended(**others)
     unattended.check()
     if keep and host is not None:
@@ -79,8 +65,6 @@ def command(
         )
     if not unattended.asked:
         check_display("concwatch watch --json")
-    how: dict[str, Any] = {"keep": keep, "outcomes": outcomes, "timing": timing, "trace": trace}
-    how["blocked_after"] = blocked_after
     recorder = open_recorder(record, ())
     try:
         if not unattended.asked:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from concwatch.agent.blocks import BLOCKED_AFTER
 from concwatch.agent.inject import environment
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
 from concwatch.links.private_folder import output_file
 from concwatch.links.program import TERMINATION_TIMEOUT, Program, StartedProgram
+from concwatch.monitor.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.remote_host import RemoteHost
 from concwatch.monitor.watched_host import LocalHost
 from concwatch.monitor.watching import Watching
@@ -36,10 +36,7 @@ def watched(
     output: int | None = None,
     background: bool = False,
     keep: bool = False,
-    outcomes: bool = False,
-    timing: bool = False,
-    trace: bool = False,
-    blocked_after: float = BLOCKED_AFTER,
+    agents: AgentOptions = DEFAULTS,
     unblock: Collection[int] = (),
 ) -> Iterator[tuple[Watching, StartedProgram]]:
     """Run a program and watch it; it has ended when the context exits.
@@ -53,22 +50,17 @@ def watched(
         background: whether it gets a session of its own, no standard input, and ``output`` for its errors
             too.
         keep: whether the program continues when concwatch is killed; not on a remote host.
-        outcomes: whether agents count how tasks end.
-        timing: whether agents time tasks and their steps.
-        trace: whether agents trace allocations.
-        blocked_after: the seconds after which a loop counts as blocked; infinity: blocks are not looked for.
+        agents: what agents are asked to do.
         unblock: signals that are blocked here, and are not to be in the program; not on a remote host.
 
     Raises:
         ValueError: it could not be started; the message is one line.
     """
-    toggled = {"outcomes": outcomes, "timing": timing, "trace": trace}
-    options = [name for name, on in toggled.items() if on]
-    options.append(f"blocked-after:{blocked_after:g}")
+    options = agents.arguments
     if host is not None:
         remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()), options)
         assert remote.program is not None
-        watching = Watching(remote, remote.program, outcomes=outcomes, timing=timing, trace=trace)
+        watching = Watching(remote, remote.program, agents=agents)
         try:
             yield watching, remote.program
         finally:
@@ -88,7 +80,7 @@ def watched(
             unblock=unblock,
         )
         local = LocalHost(listener, program)
-        watching = Watching(local, program, outcomes=outcomes, timing=timing, trace=trace)
+        watching = Watching(local, program, agents=agents)
         try:
             watching.step()
             yield watching, program

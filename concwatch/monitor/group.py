@@ -327,7 +327,7 @@ class Group:
     @property
     def _missed(self) -> tuple[str, ...]:
         """The figures that may be higher, since scans may have missed some tasks."""
-        if self.report.direct:
+        if self.report.direct or self.report.moved:
             return MISSED
         return ("live_peak",) if self.highest < self.report.created + self.report.since else ()
 

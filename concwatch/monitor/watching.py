@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concwatch.links.agent_link import AgentLink
 from concwatch.links.link import Ended
 from concwatch.links.program import StartedProgram
+from concwatch.monitor.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.events import BLOCK, MarkLog
 from concwatch.monitor.group import Group
 from concwatch.monitor.group_status import Function
@@ -52,9 +53,7 @@ class Watching(Observable):
         host: where the program runs.
         program: the program that was started; None if concwatch only attaches to processes.
         hz: ticks and samples per second.
-        outcomes: whether agents count how tasks end.
-        timing: whether agents time tasks and their steps.
-        trace: whether agents trace allocations.
+        agents: what agents are asked to do.
         clock: returns monotonic seconds.
     """
 
@@ -64,9 +63,7 @@ class Watching(Observable):
         program: StartedProgram | None = None,
         *,
         hz: float = HZ,
-        outcomes: bool = False,
-        timing: bool = False,
-        trace: bool = False,
+        agents: AgentOptions = DEFAULTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(clock, hz)
@@ -77,8 +74,8 @@ class Watching(Observable):
         self.blocks = MarkLog()
         self.left_out = 0
         """Processes that have ended, and whose lanes are now those of others."""
-        self._options = {"outcomes": outcomes, "timing": timing, "trace": trace}
-        self._started_with = dict(self._options)  # the agents of started processes
+        self._agents = agents
+        self._options = agents.switches
         self._budget = MemoryBudget(None, host.memory)
         self._unidentified: list[AgentLink] = []  # connections whose ``ready`` has not arrived
         self._by_pid: dict[int, WatchedProcess] = {}
@@ -178,9 +175,7 @@ class Watching(Observable):
                     name = f"{parent.process_name} child" if parent and unnamed_child else ""
                     lane.connect(link, first, now, name)
                     lane.send("rate", hz=self.hz)
-                    for command, on in self._options.items():
-                        if on or self._started_with[command]:
-                            lane.send(command, on=on)
+                    self._send_options(lane)
                     continue
             elif first is None:
                 waiting.append(link)
@@ -188,6 +183,14 @@ class Watching(Observable):
             if not isinstance(first, Ended):
                 link.close()
         self._unidentified = waiting
+
+    def _send_options(self, lane: WatchedProcess) -> None:
+        """Send a new agent what differs from how it starts: a program's as asked, another one as usual."""
+        for command, on in self._options.items():
+            if on or getattr(self._agents, command):
+                lane.send(command, on=on)
+        if self._agents.blocked_after != DEFAULTS.blocked_after and lane.pid in self._attached:
+            lane.send("blocked_after", **self._agents.block_command)
 
     def _search(self, now: float) -> None:
         """Find new processes, and those that have ended."""

@@ -143,6 +143,7 @@ class GroupReport(Struct, frozen=True):
     live_peak: Count | None = None
     task_seconds: Clock | None = None
     direct: Count = 0
+    moved: Count = 0
     oldest: Seconds | None = None
     busy: Seconds = 0.0
     """The seconds in which its tasks ran."""

@@ -636,13 +636,24 @@ def test_blocks_are_not_looked_for_if_that_is_off(monitor):
     finish(program)
 
 
-def test_a_longer_time_can_be_asked_for(monitor):
+@pytest.mark.parametrize("asked", ["at start", "later"])
+@pytest.mark.parametrize("module", ["asyncio", "uvloop"])
+def test_a_longer_time_can_be_asked_for(monitor, asked, module):
+    begins = "await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)"
+    text = BLOCKS.replace("crunch(0.3)", "crunch(0.3); crunch(0.7)").replace(
+        "async def main():", f"async def main():\n    {begins}\n    await asyncio.sleep(0.5)"
+    )
     program = monitor.start(
-        BLOCKS.replace("crunch(0.3)", "crunch(0.3); crunch(0.7)") + "asyncio.run(main())",
-        options=["blocked-after:0.6"],
+        f"import {module}\n{text}{module}.run(main())",
+        options=["blocked-after:0.6" if asked == "at start" else "blocked-after:inf"],
     )
     process = monitor.process()
-    assert process.wait("block")["seconds"] >= 0.6
+    if asked == "later":
+        assert "blocks" in process.apply("blocked_after", seconds=0.6)["flags"]
+    program.stdin.write("\n")
+    program.stdin.flush()
+    assert process.wait("block", lambda block: "crunch" in str(block))["seconds"] >= 0.6
+    assert all(block["seconds"] >= 0.6 for block in process.all("block"))
     finish(program)
 
 

@@ -1,6 +1,7 @@
 """Attaching to running processes, with the agent if it can be loaded; the process is never harmed."""
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -9,9 +10,11 @@ import sys
 import psutil
 import pytest
 
+from concwatch.agent.places import socket_paths
 from concwatch.links.agent_link import AgentListener
 from concwatch.links.injection import REMOTE_EXEC
 from concwatch.monitor import watching as watching_module
+from concwatch.monitor.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watched_host import LocalHost, why_not_attachable
 from concwatch.monitor.watching import Watching
 from tests.agent_driver import EVERY, NEWEST, eventually, with_newest
@@ -44,9 +47,9 @@ def running(*command):
 
 
 @contextlib.contextmanager
-def attached(pid):
+def attached(pid, agents=DEFAULTS):
     """Attach to a process; yield the watching and its lane."""
-    watching = Watching(LocalHost(AgentListener()))
+    watching = Watching(LocalHost(AgentListener()), agents=agents)
     try:
         watching.attach(pid)
         yield watching, watching.lanes[0]
@@ -103,6 +106,18 @@ async def main():
     while not reading.done(): await asyncio.sleep(0.02)
 asyncio.run(main())
 """
+
+
+def test_an_agent_that_listens_is_told_what_it_is_to_do():
+    text = TASKS.replace("create_task(stays())", "create_task(stays(), name=f'worker {_}')")
+    with running(sys.executable, "-c", f"from concwatch import agent; agent.start()\n{text}") as program:
+        paths = socket_paths(program.pid, os.getuid())
+        eventually(lambda: any(map(os.path.exists, paths)), "listening agent")
+        agents = AgentOptions(by_name=True, timing=True, blocked_after=math.inf)
+        with attached(program.pid, agents) as (watching, lane):
+            until(lambda: {"timing"} == {"timing", "blocks"} & set(lane.status.flags), watching)
+            until(lambda: "worker N" in {group.report.name for group in lane.groups.values()}, watching)
+        assert_exits(program)
 
 
 @needs_remote_exec

@@ -1,0 +1,116 @@
+"""Groups that say more than a coroutine function does: that of the program's own code, or the task's name.
+
+A framework runs each request in a task of a function of its own, such as ``run_asgi``. Such tasks are moved
+to the group of the program's own function in which they wait when a scan first finds them. If that is asked
+for, tasks are moved to groups by their names.
+"""
+
+from __future__ import annotations
+
+from sys import intern
+
+from .awaits import Wait
+from .counting import COUNTS, DEFAULT_NAME, LINES_PER_GROUP, Regrouped, is_own
+from .names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional
+
+    from .counting import CountedGroup
+
+MAX_TASKS = 10_000
+"""Tasks whose group is remembered: about 2 MiB."""
+
+MAX_LOOKS = 3
+"""How often a task that waits is looked at: it may first wait in the framework, for the body of a request."""
+
+LOOKS_PER_SCAN = 50
+"""Tasks that one scan looks at; each takes 5 to 10 µs."""
+
+NUMBERS = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|0x[0-9a-f]+|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|\d+"
+"""A regular expression of what differs in the names of tasks that do the same: numbers, addresses, UUIDs."""
+
+
+def folded(name: str) -> str:
+    """Return the name of a task with each number replaced by ``N``; empty for a name that asyncio gave."""
+    if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
+        return ""
+    import re  # asyncio has loaded it
+
+    return printable(re.sub(NUMBERS, "N", name, flags=re.IGNORECASE))
+
+
+class Regrouping:
+    """Moves tasks, as scans find them, to other groups than those of their functions."""
+
+    def __init__(self) -> None:
+        self._existing = False
+        self._looks = 0
+        self._seen: Dict[int, Regrouped] = {}
+
+    def begin(self, existing: bool) -> Callable[[int], bool]:
+        """Begin a scan. Return a function that returns whether the tasks of a group may be moved.
+
+        Args:
+            existing: whether it is the first scan, which finds the tasks that were not counted.
+        """
+        self._existing, self._looks, self._seen = existing, 0, {}
+        groups = list(COUNTS.groups.copy().items())
+        return {key for key, group in groups if COUNTS.by_name or not group.own}.__contains__
+
+    def end(self) -> None:
+        """End a scan: tasks that it has not found are gone."""
+        COUNTS.regrouped = self._seen
+
+    def group_of(self, task: Any, group: CountedGroup, done: bool) -> CountedGroup:
+        """Return the group to which a task belongs, moving it there if that is new.
+
+        Args:
+            task: the task.
+            group: the group of its function.
+            done: whether it has ended.
+        """
+        if group.own and not COUNTS.by_name:
+            return group
+        known = COUNTS.regrouped.get(id(task))
+        if known is None or known() is not task:
+            if done or len(self._seen) >= MAX_TASKS:
+                return group
+            known = Regrouped(task)
+            known.group, known.looks = None, 0
+        if known.group is None and not done:
+            known.group = self._find(task, group, known)
+            if known.group is not None and not self._existing:
+                _move(group, known.group)
+        self._seen[id(task)] = COUNTS.regrouped[id(task)] = known
+        return known.group or group
+
+    def _find(self, task: Any, group: CountedGroup, known: Regrouped) -> Optional[CountedGroup]:
+        """Return the group to which a task is to be moved; None if that is its own, or not known yet."""
+        found = None
+        name = folded(task.get_name()) if COUNTS.by_name else ""
+        if name:
+            found = COUNTS.group_by(intern(name), group.kind)
+            found.own = found.own or group.own
+        elif not group.own and known.looks < MAX_LOOKS and self._looks < LOOKS_PER_SCAN:
+            wait = Wait(task.get_coro(), task)
+            if wait.end is not None:  # else it runs, or has not started
+                known.looks += 1
+                self._looks += 1
+                code = wait.frames[wait.at][0]
+                found = COUNTS.group_by(code, group.kind) if is_own(code.co_filename) else None
+        if found is not None and found is not group and found.lines_due == LINES_PER_GROUP:
+            found.lines_due -= 1  # one per report
+            found.add_sample(task, COUNTS.line_of(task))
+        return None if found is group else found
+
+
+def _move(source: CountedGroup, target: CountedGroup) -> None:
+    """Count a task in another group: as created, or as one of those that existed when the agent started."""
+    if source.since and source.created() <= 0:
+        source.since -= 1
+        target.since += 1
+    else:
+        source.moved -= 1
+        target.moved += 1

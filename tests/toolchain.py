@@ -83,4 +83,6 @@ class Toolchain:
     def build(self, ways: Sequence[Runtime] | None = None) -> list[str]:
         """Build with the given runtimes or the engine's own; return the command. Replaces `reported`."""
         self.reported = []
-        return asyncio.run(build(ways or self.engine.ways, "toy", self.reported.append, self.times.append))
+        built = asyncio.run(build(ways or self.engine.ways, "toy", self.reported.append))
+        self.times += [built.seconds] if built.seconds else []
+        return built.command

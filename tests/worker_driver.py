@@ -54,7 +54,7 @@ def start_command(engine: Engine) -> list[str]:
     """Return the command of an engine, built first if necessary. Raises `BuildError` if that fails."""
     if not engine.ways:
         return engine.command()
-    return asyncio.run(build(engine.ways, engine.name, lambda text: None, lambda seconds: None))
+    return asyncio.run(build(engine.ways, engine.name, lambda line: None)).command
 
 
 def _always(_: Report) -> bool:

@@ -83,7 +83,8 @@ def _echo(name: str, text: str) -> None:
 
 async def _build(engines: Sequence[Engine]) -> None:
     """Build one after another and print the result of each."""
-    from concwatch.runtimes.building import BuildError, build
+    from concwatch.runtimes.builder import BuildError
+    from concwatch.runtimes.building import build
 
     failed = False
     for engine in engines:
@@ -91,13 +92,13 @@ async def _build(engines: Sequence[Engine]) -> None:
         if missing:
             click.echo(f"{engine.name}: cannot be built: {missing}")
             continue
-        took: list[float] = []
         try:
-            await build(engine.ways, engine.name, partial(_echo, engine.name), took.append)
+            built = await build(engine.ways, engine.name, partial(_echo, engine.name))
         except BuildError as error:
             failed = True
             print_error(f"{engine.name}: {error}")
         else:
-            click.echo(f"{engine.name}: {f'built in {format_seconds(took[0])}' if took else 'already built'}")
+            took = f"built in {format_seconds(built.seconds)}" if built.seconds else "already built"
+            click.echo(f"{engine.name}: {took}")
     if failed:
         sys.exit(1)

@@ -26,8 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, Callable, Dict, List, NoReturn, Optional
 
-    from concwatch.hosts.builder import Builder
     from concwatch.hosts.watcher import Watcher
+    from concwatch.runtimes.builder import Builder
 
 SILENCE = 4.5
 """Seconds without input after which the monitor counts as gone; it sends two lines a second."""
@@ -151,20 +151,22 @@ class Bridge:
 
     def _build(self, ways: List[Any], sources: bytes, engine: str, variables: Dict[str, str]) -> None:
         """Build the worker and start it."""
-        from concwatch.hosts.builder import Builder, cache_folder  # only where something is built
+        # Only where something is built.
+        from concwatch.runtimes.builder import Builder, BuildError, BuildStopped
+        from concwatch.runtimes.runtime import Runtime
 
         self._builder = Builder(lambda text: self._out.send("building", text=text))
         self._commands["stop"] = lambda fields: self._end()
         threading.Thread(target=self._report_machine, daemon=True).start()
         try:
-            command = self._builder.command(ways, sources, engine)
-        except ValueError as error:
+            built = self._builder.build(list(map(Runtime.from_fields, ways)), engine, sources)
+        except BuildStopped:
+            return
+        except BuildError as error:
             self._fail(str(error))
-        except OSError as error:
-            self._fail(f"cannot be built in {cache_folder()}: {error.strerror}: expected a writable folder")
-        if self._builder.seconds:
-            self._out.send("built", seconds=self._builder.seconds)
-        self._run(command, variables, [])
+        if built.seconds:
+            self._out.send("built", seconds=built.seconds)
+        self._run(built.command, variables, [])
         del self._commands["stop"]  # it is the worker's from now on
 
     def _read(self, size: int) -> bytes:

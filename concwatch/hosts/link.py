@@ -53,7 +53,7 @@ class BridgeProgram(Struct, frozen=True):
     content: bytes = b""
     """The executable; empty if none is sent."""
     ways: Sequence[Mapping[str, object]] = ()
-    """Recipes to build it on the host, in the format of `concwatch.runtimes.recipe`."""
+    """Recipes to build it on the host, as `concwatch.runtimes.recipe` makes them."""
     sources: bytes = b""
     """A zip file of the sources to build."""
 

@@ -11,8 +11,9 @@ PARTS = (
     "protocol/text.py", "worker", "agent", "system/__init__.py", "system/open_files.py",
     "system/limits.py", "system/proc.py", "system/processes.py", "system/spawn.py", "links/__init__.py",
     "links/injection.py", "links/private_folder.py", "hosts/__init__.py", "hosts/bridge.py",
-    "hosts/build_steps.py", "hosts/builder.py", "hosts/machine_report.py", "hosts/memory_files.py",
-    "hosts/report_stream.py", "hosts/watcher.py",
+    "hosts/machine_report.py", "hosts/memory_files.py", "hosts/report_stream.py", "hosts/watcher.py",
+    "runtimes/__init__.py", "runtimes/builder.py", "runtimes/runtime.py", "runtimes/store.py",
+    "runtimes/tool.py",
 )  # fmt: skip
 """Its files and folders, which use the standard library only and the syntax of Python 3.9."""
 

@@ -115,7 +115,7 @@ Reports of a bridge
 On another host a bridge starts the worker, forwards both directions, and adds reports of its own, with times
 on its host's clock. It has three more commands. ``start``, the first, has ``engine`` and ``environment``, an
 object of variables; for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
-``system`` and ``processor``; for one that is built there ``ways``, as `concwatch.runtimes.recipe` writes
+``system`` and ``processor``; for one that is built there ``ways``, as `concwatch.runtimes.recipe` makes
 them, and ``sources``, the size of a zip file that follows. ``beat`` has a ``number``; 4.5 seconds without one
 end bridge and worker. ``survey`` requests a list of the Pythons and tools on the host.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from concwatch.links.link import Arrival, Ended, Link
 from concwatch.protocol.messages import Building, Built
-from concwatch.runtimes.building import BuildError, build
+from concwatch.runtimes.building import build
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.process import Reading
 
@@ -31,11 +31,11 @@ class BuildLink:
     async def _build(self, ways: Sequence[Runtime], engine: str) -> None:
         add, reason = self._arrivals.append, "stopped while it was being built"
         try:
-            command = await build(
-                ways, engine, lambda text: add(Building(text)), lambda seconds: add(Built(seconds))
-            )
-            link = self._start(command)
-        except (BuildError, ValueError) as error:
+            built = await build(ways, engine, lambda line: add(Building(line)))
+            if built.seconds:
+                add(Built(built.seconds))
+            link = self._start(built.command)
+        except ValueError as error:
             reason = str(error)
         except asyncio.CancelledError:
             pass  # by `kill`; nothing else cancels it

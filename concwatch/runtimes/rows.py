@@ -1,7 +1,5 @@
 """The table of runtimes. What a task is in each, and how much memory it takes, is in the lab's catalog."""
 
-from msgspec import structs
-
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 
@@ -37,7 +35,7 @@ MONO = tool(
     "/opt/homebrew/bin /usr/local/bin /opt/mono*/bin",
     (6,),
 )
-MCS = structs.replace(MONO, name="mcs", least=())
+MCS = MONO._replace(name="mcs", least=())
 
 CSHARP_WAYS = (
     Runtime(
@@ -71,7 +69,7 @@ JAVA = tool(
     homes=("JAVA_HOME", "JDK_HOME"),
     version_file=("release", "JAVA_VERSION"),
 )
-JAVAC = structs.replace(JAVA, name="javac")
+JAVAC = JAVA._replace(name="javac")
 
 JAVA_FLAGS = (
     # Standard output is the wire; no file may be left in the working directory.
@@ -160,7 +158,7 @@ RUSTC = tool(
     (1, 85),
     homes=("CARGO_HOME",),
 )
-CARGO = structs.replace(RUSTC, name="cargo", install_hint="https://rustup.rs, or apt install cargo")
+CARGO = RUSTC._replace(name="cargo", install_hint="https://rustup.rs, or apt install cargo")
 LINKER = Tool("cc", "apt install gcc, with which rustc links")
 
 

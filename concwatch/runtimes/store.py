@@ -1,17 +1,25 @@
-"""The cache of built workers in the user's cache folder: a folder for each source and toolchain."""
+"""The cache of built workers in the user's cache folder: a folder for each source and toolchain.
+
+Standard library, Python 3.9: a bridge keeps what it builds in it, too.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Iterator, Tuple
 
 
 def folder() -> Path:
     """Return the cache folder, which may not exist yet."""
-    from platformdirs import user_cache_path  # only to build
-
+    try:
+        from platformdirs import user_cache_path  # only to build
+    except ImportError:  # on another host, which is Linux and has no packages
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        return Path(cache, "concwatch", "runtimes")
     return user_cache_path("concwatch", appauthor=False) / "runtimes"
 
 
@@ -21,9 +29,9 @@ def _create_folder() -> Path:
     return store
 
 
-def is_built(folder: Path) -> bool:
+def is_built(folder: str) -> bool:
     """Return whether ``folder`` holds a finished build."""
-    return folder.is_dir()
+    return os.path.isdir(folder)
 
 
 @contextlib.contextmanager
@@ -48,14 +56,14 @@ def lock(key: str) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def staging_folder(key: str) -> Iterator[Path]:
+def staging_folder(key: str) -> Iterator[str]:
     """Yield a temporary folder to build in; move it to ``key`` if the block ends without an exception.
 
     Raises:
         OSError: the folder is full or not writable.
     """
     store = _create_folder()
-    staging = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=store))
+    staging = tempfile.mkdtemp(prefix=f".{key}-", dir=store)
     try:
         yield staging
         with contextlib.suppress(OSError):  # another process has built the same first
@@ -64,7 +72,7 @@ def staging_folder(key: str) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def clean() -> tuple[int, int]:
+def clean() -> Tuple[int, int]:
     """Remove all built workers; return the number of folders and their bytes.
 
     Raises:

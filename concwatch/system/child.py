@@ -1,8 +1,6 @@
 """Child processes: starting and killing them, and describing how they ended."""
 
 import asyncio
-import contextlib
-import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -67,15 +65,6 @@ def explain_start_error(error: BaseException) -> str:
         return str(error)
     words = error.strerror if isinstance(error, OSError) else str(error)
     return f"{words}: {limit}" + ("" if value is None else f" ({format_count(value)})")
-
-
-def kill_session(pid: int) -> None:
-    """Kill all processes of a session, of which ``pid`` is the leader."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            os.kill(pid, signal.SIGTERM)
-        else:
-            os.killpg(pid, signal.SIGKILL)
 
 
 def describe_exit(status: int) -> str:

@@ -75,6 +75,17 @@ class ChildSetup:
             os.close(descriptor)
 
 
+def kill_session(pid: int) -> None:
+    """Kill all processes of a session, of which ``pid`` is the leader."""
+    try:
+        if sys.platform == "win32":
+            os.kill(pid, signal.SIGTERM)
+        else:
+            os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
 def _send_when_closed(descriptor: int, pid: int, number: int) -> None:
     """Have a signal sent to a process when the write end of a pipe closes, as by the end of this process."""
     import fcntl

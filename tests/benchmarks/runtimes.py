@@ -23,7 +23,8 @@ from typing import Any
 from msgspec import Struct
 
 from concwatch.monitor.catalog import catalog_row
-from concwatch.runtimes.building import BuildError, build, choose
+from concwatch.runtimes.builder import BuildError
+from concwatch.runtimes.building import build
 from concwatch.runtimes.rows import JAVA_FLAGS, RUNTIMES
 from concwatch.runtimes.tool import Tool, find
 from tests.benchmarks.figures import Measured, Row, alternate, benchmark
@@ -159,9 +160,9 @@ def _built(engine: str, folder: Path) -> Pair:
     Raises:
         BuildError: a tool is missing, or the worker could not be built.
     """
-    way = choose(RUNTIMES[engine])
-    row = BARE[engine]
-    worker = asyncio.run(build([way], engine, lambda text: None, lambda seconds: None))
+    ways, row = RUNTIMES[engine], BARE[engine]
+    worker = asyncio.run(build(ways, engine, lambda line: None)).command
+    way = next(way for way in ways if way.missing() is None)
     places, source, out = way.find_tools(), str(SOURCES / row.folder), folder / engine
     for tool in row.tools:
         place = find(tool)
@@ -171,7 +172,7 @@ def _built(engine: str, folder: Path) -> Pair:
     out.mkdir()
 
     def fill(command: tuple[str, ...]) -> list[str]:
-        return way.fill_in(tuple(part.replace("{source}", source) for part in command), places, out, engine)
+        return way.fill_in(command, places, source, str(out), engine)
 
     for command in row.build:
         subprocess.run(

@@ -554,7 +554,7 @@ async def test_a_static_program_is_sent_to_hosts_of_the_same_processor(tmp_path,
     go = ENGINES["go"]
     if go.missing():
         pytest.skip(go.missing())
-    command = await build(go.ways, "go", lambda text: None, lambda seconds: None)
+    command = (await build(go.ways, "go", lambda line: None)).command
     content = await asyncio.to_thread(Path(command[0]).read_bytes)
     assert is_static(content)
     remote = connect("env", program=BridgeProgram("go", {}, command[1:], content))
@@ -602,7 +602,7 @@ async def test_a_worker_is_built_once_on_the_host(tmp_path):
         remote.link.send("stop")
         remote.link.kill()
         await remote.end()
-    (built,) = (tmp_path / "cache" / "concwatch" / "runtimes").iterdir()
+    (built,) = (tmp_path / "cache" / "concwatch" / "runtimes").glob("[!.]*")
     assert built.name.startswith("toy.py-")
 
 
@@ -619,7 +619,7 @@ async def test_a_worker_is_built_once_on_the_host(tmp_path):
 async def test_a_failed_build_on_the_host_is_a_one_line_error(tmp_path, cache, changes, build, message):
     remote = connect_with_cache(tmp_path / cache, toy(tmp_path, *build, **changes))
     assert message in await remote.failure()
-    assert not list(tmp_path.glob("c/concwatch/runtimes/*"))
+    assert not list(tmp_path.glob("c/concwatch/runtimes/[!.]*"))
 
 
 @pytest.mark.real
@@ -628,7 +628,7 @@ async def test_a_stopped_build_leaves_no_process_and_no_file(tmp_path, how):
     program = toy(tmp_path, "sh", "-c", "echo $$; exec sleep 600")
     remote = connect(*PIPED, "env", f"XDG_CACHE_HOME={tmp_path}", program=program)
     await remote.receive(Building)
-    (part,) = await eventually(lambda: [*tmp_path.glob("concwatch/runtimes/.*")])
+    (part,) = await eventually(lambda: [*tmp_path.glob("concwatch/runtimes/.*/")])
     descendants = partial(psutil.Process().children, recursive=True)
     (build,) = await eventually(lambda: [each for each in descendants() if each.name() == "sleep"])
     if how == "stop":

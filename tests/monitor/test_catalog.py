@@ -13,7 +13,7 @@ from concwatch.links.process import WorkerProcess
 from concwatch.monitor.catalog import catalog_row, find_engines
 from concwatch.protocol.messages import Error
 from concwatch.runtimes import pythons
-from concwatch.runtimes.building import BuildError
+from concwatch.runtimes.builder import BuildError
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 from concwatch.runtimes.tool import find as find_tool

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from msgspec import structs
-
 from concwatch.measure.experiments.cell import ExperimentCell, MissingError, NotMeasuredError
 from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
@@ -20,12 +18,14 @@ from concwatch.monitor.lab import Lab
 from concwatch.monitor.pages import page_problem
 from concwatch.monitor.settings import fetches
 from concwatch.protocol.units import format_seconds
-from concwatch.runtimes.building import BuildError, build, tool_version
+from concwatch.runtimes.builder import BuildError
+from concwatch.runtimes.building import build
 from concwatch.runtimes.pythons import Interpreter, find_interpreter
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import SOURCES, Runtime
-from concwatch.system.child import describe_exit, error_line, explain_start_error, kill_session, start_child
+from concwatch.system.child import describe_exit, error_line, explain_start_error, start_child
 from concwatch.system.process import Sampler
+from concwatch.system.spawn import kill_session
 
 POLL_INTERVAL = 0.003
 """Seconds between two readings of the peak RSS, which cannot be read after the program's end."""
@@ -48,7 +48,7 @@ DRAIN_TIMEOUT = 0.5
 DEFAULT_PROCESSES = 262_144
 """Erlang's default limit of processes."""
 
-ELIXIR = structs.replace(ELIXIRC, name="elixir")
+ELIXIR = ELIXIRC._replace(name="elixir")
 
 
 def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
@@ -126,7 +126,7 @@ async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
     python = None
     if runtime.language == "CPython":
         python = _find_python(version)
-        runtime = structs.replace(runtime, run=(python.executable, "{source}"))
+        runtime = runtime._replace(run=(python.executable, "{source}"))
     elif version and runtime.tools:
         runtime = runtime.of_version(version)
     runtime = runtime.with_variables(cell.environment)
@@ -134,11 +134,10 @@ async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
     if missing:
         raise MissingError(missing)
     try:
-        command = await build([runtime], cell.engine, _ignore, _ignore)
-        tool = runtime.main_tool if runtime.tools else None
-        version = await tool_version(tool, runtime.find_tools()[tool.name]) if tool else ""
+        built = await build([runtime], cell.engine, _ignore)
     except BuildError as error:
         raise NotMeasuredError(str(error)) from None
+    version = built.version
     if python is not None:
         version = ".".join(map(str, python.version)) + "t" * python.free_threaded
     arguments = [str(cell.size)]
@@ -149,7 +148,7 @@ async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
         arguments.append(lab.settings.page or "")
     if cell.chunks > 1:
         arguments.append(str(cell.chunks))
-    run = await _run(cell.engine, [*command, *arguments], {**os.environ, **dict(cell.environment)})
+    run = await _run(cell.engine, [*built.command, *arguments], {**os.environ, **dict(cell.environment)})
     run.runtime = f"{runtime.language} {version}".strip() + f", {program.name}"
     return run
 

@@ -89,7 +89,8 @@ absent.
     ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: live
                    threads, and all that any reading has found, by the function that they run, the rest as
                    ``"others"``; twice a second, or less often with many
-    ``files``      open files and sockets, where ``/proc`` tells; about every three seconds
+    ``files``, ``sockets``  open files and sockets, and how many of them are sockets, where ``/proc`` tells;
+                   about every three seconds
     ``executors``  list of objects ``name`` (its ``thread_name_prefix``), ``threads``, ``queued``, at most 20:
                    each thread pool
     ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
@@ -154,7 +155,8 @@ of places within another have at most 5, the most frequent first.
     ``timed``, ``until``  how many of them wait for something that a timer ends, or a deadline of trio or
                    AnyIO, and the seconds until the last of these; absent without one
     ``sampled``, ``wakeable``  how many of the others were examined further, at most 50, and how many of
-                   these wait for an object of their own that something besides the task holds
+                   these others may wake: they wait for an object of their own that something besides the
+                   task holds, for what comes in a queue, or for a lock whose holder may release it
     ``waits``      list of places, the most frequent first: the innermost line in the program's own code, or
                    in any code if there is none. Also ``on``: what that line awaits, by its own name:
                    ``"Semaphore"``, ``"BoundedSemaphore(5)"``, ``"Queue.get"``, ``"gather"``, ``"executor
@@ -170,6 +172,9 @@ of places within another have at most 5, the most frequent first.
 ``thread_waits``: the answer to the command: where the threads of a target wait, at most 20 places.
     ``name``       the requested name
     ``waits``      as in ``waits``, without ``on``
+    ``looked``, ``wakeable``, ``locked``  all of them; those that others may wake: they wait in a function of
+                   a library, as for a connection or a queue, or are timers; and those that wait for a lock
+                   or an event of ``threading``
 
 ``cycle``: tasks that wait each for the next, and the last for the first; once for each list of lines.
     ``tasks``      list of places, each with ``on``, as in ``waits``

@@ -26,6 +26,9 @@ THREADS_INTERVAL, PER_THREAD = 0.5, 1e-4
 """Seconds between two readings of all threads, and for each thread; 10,000 of them take some milliseconds."""
 
 
+FILE_TYPE, SOCKET = 0o170000, 0o140000  # ``stat`` is not imported by each program
+"""The bits of a file's mode that tell its type, and those of a socket."""
+
 FILES_INTERVAL = 3.0
 """Seconds between two counts of the open files; with 10,000 of them one takes some milliseconds."""
 
@@ -119,13 +122,22 @@ class Figures:
         if now < self._files_due:
             return {}
         self._files_due = now + FILES_INTERVAL
-        return {"files": len(os.listdir("/proc/self/fd")) - 2}  # without the agent's and that of the list
+        found = os.listdir("/proc/self/fd")
+        # Without the agent's own socket, and the list itself.
+        return {"files": len(found) - 2, "sockets": sum(map(_is_socket, map(int, found))) - 1}
 
     def _executors(self) -> Dict[str, Any]:
         pools = [pool.read() for pool in self._pools]
         pools.sort(key=lambda pool: -pool["queued"])
         queued = sum([pool["queued"] for pool in pools])
         return {"queued": queued, "executors": pools[:MAX_ENTRIES]} if pools else {}
+
+
+def _is_socket(file: int) -> bool:
+    try:
+        return os.fstat(file).st_mode & FILE_TYPE == SOCKET
+    except OSError:  # it has been closed
+        return False
 
 
 class _Pool:

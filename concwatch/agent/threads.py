@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from _weakref import ref
 
@@ -24,6 +25,14 @@ MAX_PLACES = 20
 
 MAX_DEPTH = 100
 """Frames of a thread that are looked at."""
+
+TIMER = "Timer"
+"""The label of ``threading.Timer``."""
+
+THREADING = "threading.py"
+
+RUN, QUEUE_GET = (THREADING, "run"), ("queue.py", "get")
+"""The functions that call a target, and that wait for what comes in a queue."""
 
 
 def _target(thread: Any) -> Any:
@@ -100,16 +109,39 @@ def find_thread_waits(name: str) -> Dict[str, Any]:
     threads = threading.enumerate() if threading else ()
     wanted = {thread.ident for thread in threads if thread_label(thread) == name}
     places: Dict[Tuple[str, str], int] = {}
+    kinds = {"looked": 0, "wakeable": 0, "locked": 0}
     for ident, frame in sys._current_frames().items():  # the only way to the stacks of other threads
         if ident in wanted:
             where = _where(frame)
             places[where] = places.get(where, 0) + 1
+            kinds["looked"] += 1
+            kind = "wakeable" if name == TIMER else _kind(frame)
+            if kind:
+                kinds[kind] += 1
     frame = None  # type: ignore[assignment]  # it would keep its local variables alive
     ranked = sorted(places.items(), key=lambda item: -item[1])[:MAX_PLACES]
     return {
         "name": name,
+        **kinds,
         "waits": [{"where": where, "in": inside, "tasks": count} for (where, inside), count in ranked],
     }
+
+
+def _kind(frame: Optional[FrameType]) -> str:
+    """Return what a thread waits for by the library's functions that its own code has called.
+
+    ``"locked"``: a lock or an event of ``threading``; ``"wakeable"``: something else, such as a queue or a
+    connection; an empty string if its own code has called a function that is not Python's.
+    """
+    calls: List[Tuple[str, str]] = []
+    for _ in range(MAX_DEPTH):
+        if frame is None or is_own(frame.f_code.co_filename):
+            break
+        calls.append((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
+        frame = frame.f_back
+    if not calls or calls[0] == RUN:
+        return ""
+    return "locked" if calls[0][0] == THREADING and QUEUE_GET not in calls else "wakeable"
 
 
 def _where(frame: Optional[FrameType]) -> Tuple[str, str]:

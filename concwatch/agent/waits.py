@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _weakref import ref
 from time import monotonic
 
 from .awaits import Pools, Wait, function_of, is_task, referents
@@ -134,6 +135,10 @@ class _Waits:
         self._pools, self._wakers = Pools(), Wakers()
         self._holders: Dict[int, Dict[Place, int]] = {}
         """By ``id`` of a context manager: where those wait that have entered it."""
+        self._holding: Dict[int, List[Any]] = {}
+        """By ``id`` of a lock: weak references to some tasks that have entered it, with their loop's time."""
+        self._released: Dict[int, bool] = {}
+        """By ``id`` of a lock: whether one of these may leave it."""
         self._others = self._awaited = 0
         self._untimed: Set[int] = set()
         self._limits: Dict[int, float] = {}
@@ -156,6 +161,10 @@ class _Waits:
         for manager, at in wait.held():
             held = self._holders.setdefault(id(manager), {})
             _count(held, wait.place(at) if is_own(wait.frames[at][0].co_filename) else place)
+            if hasattr(type(manager), "release") and len(self._holding) < MAX_DISTINCT:
+                holding = self._holding.setdefault(id(manager), [])
+                if len(holding) < MAX_NESTED:
+                    holding.append((ref(task), now))
         awaited = [] if self._group.kind == "trio" else wait.tasks()
         if any(self._is_ours(one, one.get_coro()) for one in awaited):
             _count(self.awaited_by, place)
@@ -164,10 +173,7 @@ class _Waits:
             left = timer(wait, now)
             del wait  # it refers to what the task waits for
             self._add_timer(id(task), left)
-            if left is None:
-                self._wakers.add(task, coro)
-            elif left == FOR_EVER:
-                self._wakers.add_stuck()
+            _examine(self._wakers, task, coro, left)
 
     def _add_place(self, wait: Wait, place: Place, awaited: List[Any]) -> None:
         self.examined += 1
@@ -203,6 +209,21 @@ class _Waits:
                     self._limits.update(dict.fromkeys(map(id, found), left))
                 break
 
+    def _is_released(self, lock: int) -> bool:
+        """Return whether a task that has entered a lock may leave it, as far as is known."""
+        if lock not in self._released:
+            self._released[lock] = False  # of locks whose holders wait for each other, too
+            wakers, is_timed = Wakers(), False
+            for reference, now in self._holding.get(lock, ()):
+                task = reference()
+                if task is not None:
+                    coro = _coro_of(task)
+                    left = timer(Wait(coro, task), now)
+                    is_timed = is_timed or left not in (None, FOR_EVER)
+                    _examine(wakers, task, coro, left)
+            self._released[lock] = is_timed or wakers.wakeable(self._is_released) > 0
+        return self._released[lock]
+
     def report(self) -> Dict[str, Any]:
         """Return the fields of the report."""
         for number in self._untimed & set(self._limits):
@@ -214,7 +235,7 @@ class _Waits:
             "looked": self.examined,
             "live": self._group.live,
             "sampled": self._wakers.examined,
-            "wakeable": self._wakers.wakeable,
+            "wakeable": self._wakers.wakeable(self._is_released),
             **({"timed": self.timed, "until": round(self.until, 3)} if self.timed else {}),
             "waits": [
                 {"where": where, "in": inside, "on": on, **self._details(place)}
@@ -267,13 +288,25 @@ def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> I
     send(found.report())
 
 
+def _coro_of(task: Any) -> Any:
+    return task.get_coro() if hasattr(task, "get_coro") else task.coro  # of trio
+
+
+def _examine(wakers: Wakers, task: Any, coro: Any, left: Optional[float]) -> None:
+    """Examine what may wake a task, unless a timer does in ``left`` seconds."""
+    if left is None:
+        wakers.add(task, coro)
+    elif left == FOR_EVER:
+        wakers.add_stuck()
+
+
 def _oldest(group: CountedGroup) -> Any:
     oldest = group.oldest()
     if oldest is None:
         return None
     task, created, start = oldest
     try:
-        where = Wait(task.get_coro() if hasattr(task, "get_coro") else task.coro).place()[0]
+        where = Wait(_coro_of(task)).place()[0]
     except Exception:  # it has just ended
         where = ""
     return {"age": round(monotonic() - created, 3), "where": where, "start": start or None}

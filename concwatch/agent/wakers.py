@@ -1,7 +1,8 @@
 """Whether anything can end what a task waits for: its life is unknown then, however long it has lived.
 
 Nobody holds the event of a task that is stuck, or all tasks of its function wait for the same one. A session
-waits for something of its own, such as its connection, which something else holds.
+waits for something of its own, such as its connection, which something else holds; the workers of a pool wait
+for what comes in one queue, and the rest of a batch for a semaphore that other tasks will release.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .wrappers import INLINE_FRAMES, CellType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Any, Dict, List, Optional, Set, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 MAX_TASKS = 50
 """Tasks of a group that are examined."""
@@ -30,6 +31,9 @@ LAYERS = 3
 
 TRIO_IO = ("_epoll_wait", "_wait_common", "to_thread_run_sync", "_nested_child_finished")
 """Functions of trio that wait for a file, a thread or other tasks."""
+
+RECEIVING, ACQUIRING = ("get", "receive"), "acquire"
+"""Methods of queues and channels, from which whatever comes wakes a task, and of locks."""
 
 _SKIPPED = (type(sys), type, type(gc.get_referents), str, int, float, bytes, type(None))
 """Types of objects that hold nothing of one task."""
@@ -47,16 +51,21 @@ class Wakers:
         """The ``id`` of what each examined task waits for, if something else holds it; else 0."""
         self._seen: Set[int] = set()
         self._shared: Set[int] = set()
+        self._locks: Set[int] = set()
 
     @property
     def examined(self) -> int:
         """How many tasks were examined."""
         return len(self._wakers)
 
-    @property
-    def wakeable(self) -> int:
-        """How many of them wait for something of their own that something else holds."""
-        return sum(waker != 0 and waker not in self._shared for waker in self._wakers)
+    def wakeable(self, is_released: Callable[[int], bool]) -> int:
+        """Return how many of them others may wake.
+
+        They wait for something of their own that something else holds, for what comes in a queue, or for a
+        lock for whose ``id`` ``is_released`` returns True.
+        """
+        stuck = {0, *(one for one in self._shared if one not in self._locks or not is_released(one))}
+        return sum(waker not in stuck for waker in self._wakers)
 
     def add_stuck(self) -> None:
         """Count a task that waits for ever, unless enough have been examined."""
@@ -67,19 +76,25 @@ class Wakers:
         """Examine a task with its coroutine, unless enough have been."""
         if len(self._wakers) >= MAX_TASKS:
             return
-        sources, waker = _path(task, coro)
+        sources, waker, method = _path(task, coro)
         if waker is None:  # such as uvloop's own coroutines
             self._wakers.append(id(coro))
-            return
-        (self._shared if waker in self._seen else self._seen).add(waker)
-        self._wakers.append(waker if waker in _held_by_others(sources) else 0)
+        elif waker not in _held_by_others(sources):
+            self._wakers.append(0)
+        elif method in RECEIVING:
+            self._wakers.append(id(coro))
+        else:
+            (self._shared if waker in self._seen else self._seen).add(waker)
+            self._wakers.append(waker)
+            if method == ACQUIRING:
+                self._locks.add(waker)
 
 
-def _path(task: Any, coro: Any) -> Tuple[List[Any], Optional[int]]:
-    """Return what a task runs, with the tasks that it awaits and theirs, and the ``id`` of what it waits for.
+def _path(task: Any, coro: Any) -> Tuple[List[Any], Optional[int], str]:
+    """Return what a task runs, with the tasks that it awaits and theirs, and what it waits for.
 
-    That is the object whose method of asyncio or trio it runs, such as a queue, or else a future; None if it
-    is not known, and 0 if a task of trio sleeps for ever.
+    That is the ``id`` of the object whose method of asyncio or trio it runs, such as a queue, and the name of
+    that; or else of a future. None if it is not known, and 0 if a task of trio sleeps for ever.
     """
     sources, wait = [task], Wait(coro, task)
     while True:
@@ -93,13 +108,19 @@ def _path(task: Any, coro: Any) -> Tuple[List[Any], Optional[int]]:
         wait = Wait(wait.end.get_coro(), wait.end)
     if hasattr(task, "parent_nursery"):  # a task of trio
         if any(frame[0].co_name in TRIO_IO for frame in wait.frames):
-            return sources, None
-        in_trio = (frame for frame in wait.frames if os.sep + "trio" + os.sep in frame[0].co_filename)
-        return sources, next(filter(None, (_object(*frame) for frame in in_trio)), 0)
+            return sources, None, ""
+        for frame in wait.frames:
+            waker = _object(*frame) if os.sep + "trio" + os.sep in frame[0].co_filename else 0
+            if waker:
+                return sources, waker, frame[0].co_name
+        return sources, 0, ""
     if not hasattr(wait.end, "add_done_callback"):
-        return sources, None
-    in_asyncio = wait.frames and os.sep + "asyncio" + os.sep in wait.frames[-1][0].co_filename
-    return sources, (in_asyncio and _object(*wait.frames[-1])) or id(wait.end)
+        return sources, None, ""
+    if wait.frames and os.sep + "asyncio" + os.sep in wait.frames[-1][0].co_filename:
+        waker = _object(*wait.frames[-1])
+        if waker:
+            return sources, waker, wait.frames[-1][0].co_name
+    return sources, id(wait.end), ""
 
 
 def _object(code: CodeType, awaitable: Any, frame_name: str) -> int:

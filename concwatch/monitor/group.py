@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from concwatch.monitor.group_status import QUANTILES, Function, GroupStatus
-from concwatch.monitor.growth import KEPT, LEAST_ENDED, WINDOW, Growth, GrowthMeter, trend
+from concwatch.monitor.growth import (
+    CONNECTED,
+    KEPT,
+    LEAST_CONNECTED,
+    LEAST_ENDED,
+    LEAST_GROWTH,
+    WINDOW,
+    Growth,
+    GrowthMeter,
+    trend,
+)
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.rates import Trailing, rate_at
@@ -15,20 +25,14 @@ from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
 
-RETAINED_SPAN = 90.0
-"""Seconds that finished tasks must grow before they are called a leak: a cache may be filling."""
-
 BOUNDED = 0.9
 """Share of the tasks that wait for a timer, or for something that others hold, from which it may be early."""
 
 FOR_EVER = 600.0
 """Seconds of a timer that is no bound."""
 
-LEAST_AGE = 120.0
-"""Seconds that such tasks must have lived before they are called a leak."""
-
 LIFETIMES = 4.0
-"""The same as a multiple of the longest timer, or of the mean life once it is known."""
+"""Longest timers, or mean lives once they are known, for which such tasks must have grown."""
 
 RATE_SECONDS = 5.0
 """Seconds over which tasks created and ended per second are averaged."""
@@ -172,7 +176,7 @@ class Group:
         """How long its timed tasks took."""
         self.timed = 0
         """How many were timed to their end."""
-        self.meter, self.retained_meter = GrowthMeter(), GrowthMeter(RETAINED_SPAN)
+        self.meter, self.retained_meter = GrowthMeter(), GrowthMeter()
         """The growth of live tasks, and of done tasks that something still references."""
         self._memory = GroupMemory()
         self._recent: deque[tuple[float, int, int]] = deque()
@@ -334,8 +338,11 @@ class Group:
     @property
     def grows(self) -> bool:
         """Whether its live tasks, or the done ones still referenced, grow without an explanation."""
-        plain = self.meter.is_plain and not self._withdrawn
-        return plain or self.meter.leaks or self.retained_meter.leaks
+        return self._is_plain or self.meter.leaks or self.retained_meter.leaks
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.meter.is_plain and not self._withdrawn
 
     def add_waits(self, waits: Waits) -> None:
         """Record where its tasks wait, and until when."""
@@ -350,20 +357,28 @@ class Group:
         """Seconds since the agent was last asked where its tasks wait; None if it was not."""
         return None if self.waits is None else self._clock.now - self._waits_time
 
-    @property
-    def too_early(self) -> bool:
-        """Whether timers or others may end its tasks, and none is much older than its tasks usually live."""
-        report, timer = self.report, self._timer
-        if self.retained_meter.leaks or not (self._wakeable or timer is not None):
-            return False
-        usual = LEAST_AGE
+    def too_early(self, sockets: int) -> bool:
+        """Whether it has grown no longer than tasks do that something ends after all.
+
+        Args:
+            sockets: by how many the sockets of the process have risen in the last two minutes.
+        """
+        if not (self.meter.leaks or self._is_plain):  # finished tasks: a cache fills
+            return self.retained_meter.lasting < LEAST_GROWTH
+        return self.meter.lasting < self._least_growth(sockets)
+
+    def _least_growth(self, sockets: int) -> float:
+        """Return the seconds for which its live tasks must grow."""
+        timer = self._timer
+        if not self._wakeable and timer is None:
+            return 0.0
+        if sockets >= CONNECTED * self.meter.rise:
+            return LEAST_CONNECTED
         if timer is not None:
-            if timer >= FOR_EVER:
-                return False
-            usual = max(usual, LIFETIMES * timer)
-        elif report.ended >= LEAST_ENDED * report.created and self.mean_life is not None:
-            usual = min(usual, LIFETIMES * self.mean_life)
-        return (report.oldest or 0.0) < usual  # as it was reported: a process that is stopped does not age
+            return 0.0 if timer >= FOR_EVER else max(LEAST_GROWTH, LIFETIMES * timer)
+        if self.report.ended >= LEAST_ENDED * self.report.created and self.mean_life is not None:
+            return min(LEAST_GROWTH, LIFETIMES * self.mean_life)
+        return LEAST_GROWTH
 
     def withdraw(self) -> bool:
         """Take the verdict of a leak back if it no longer grows. Return whether that happened."""

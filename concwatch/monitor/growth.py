@@ -5,6 +5,9 @@ Growth is the slope of a least-squares line through the live tasks of the last t
 window of time: tasks that never end raise them, a burst does not. A higher rate of creation also means more
 live tasks (Little's law: live = created a second x mean lifetime), so the rate, smoothed over the mean
 lifetime, is a second regressor beside time, and only growth that time alone explains counts.
+
+Connections that come, a pool that starts and a cache that fills grow like a leak while they do. What
+something else may end is called a leak only after it has grown for `LEAST_GROWTH`, or `LEAST_CONNECTED`.
 """
 
 import math
@@ -64,6 +67,15 @@ LEVEL = 24
 
 CONFIRMED = 2
 """Consecutive windows that must each confirm a leak."""
+
+LEAST_GROWTH = 180.0
+"""Seconds of growth from which on it is a leak although something may end it."""
+
+LEAST_CONNECTED = 600.0
+"""The same if as many connections grow, which their peers may close."""
+
+CONNECTED = 0.5
+"""Sockets for each task, thread or file from which on these may be connections."""
 
 
 class Growth(Struct, frozen=True):
@@ -178,9 +190,7 @@ def trend(positions: Sequence[float], values: Sequence[float]) -> tuple[float, f
 class GrowthMeter:
     """Measures the growth of the live tasks of one group; time is passed in, in seconds."""
 
-    def __init__(self, least_span: float = LEAST_SPAN) -> None:
-        """Create a meter whose low-water marks must span ``least_span`` seconds before they show a leak."""
-        self._least_span = least_span
+    def __init__(self) -> None:
         self._windows: deque[Window] = deque(maxlen=KEPT)
         self._lows: deque[int] = deque(maxlen=KEPT)  # their low-water marks
         self.rises_evenly = False
@@ -194,6 +204,7 @@ class GrowthMeter:
         self._created: int | None = None
         self._first = 0
         self._confirmed = 0
+        self._growing = 0
         self._growth: Growth | None = None
         self._growth_due = False
 
@@ -214,6 +225,8 @@ class GrowthMeter:
             self.is_plain = self.rises_evenly and not any(each.ended for each in list(self._windows)[-PLAIN:])
             rises = self._may_rise and any(self._rises(merged) for merged in MERGED)
             self._confirmed = self._confirmed + 1 if rises else 0
+            if self._growing or self.rises_evenly or self.leaks:
+                self._growing = 0 if self.is_level else self._growing + 1
             self._growth_due = True
             # Readings are half a second apart: windows that began with them would be longer.
             self._begin(self._until if time < self._until + WINDOW else time, live, created)
@@ -256,6 +269,11 @@ class GrowthMeter:
     def leaks(self) -> bool:
         """Whether the low-water mark rises significantly and without explanation."""
         return self._confirmed >= CONFIRMED
+
+    @property
+    def lasting(self) -> float:
+        """The seconds for which it has grown, since that was first certain; a process that stops does not."""
+        return self._growing * WINDOW
 
     def _rises_evenly(self) -> bool:
         lows = self._lows
@@ -300,7 +318,7 @@ class GrowthMeter:
         if rise < max(LEAST_RISE, LEAST_SHARE * max(lows), LEAST_DEVIATIONS * math.sqrt(max(lows))):
             return False  # most groups: before what takes longer
         marks = self._marks(list(self._windows)[self._warm_up + first :], lows, merged)
-        if marks[-1].time - marks[0].time < self._least_span:
+        if marks[-1].time - marks[0].time < LEAST_SPAN:
             return False
         times = [each.time - marks[0].time for each in marks]
         early, late = (_slope(times[part], lows[part]) for part in (slice(half), slice(half, None)))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from concwatch.monitor.events import EventSink
-from concwatch.monitor.growth import GrowthMeter
+from concwatch.monitor.growth import LEAST_RISE, GrowthMeter
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_bytes
@@ -48,12 +48,19 @@ class MemoryLeakDetector:
 
     def restart(self) -> None:
         """Discard all readings, since those that follow cannot be compared with them."""
-        self._memory, self._live = GrowthMeter(), GrowthMeter()
+        self._memory, self._held = GrowthMeter(), GrowthMeter()
 
-    def add(self, time: float, rss: int, live: int, traced: bool) -> None:
-        """Add a reading at ``time`` in seconds: bytes, live tasks, and whether allocations are traced."""
+    def add(self, time: float, rss: int, held: int, traced: bool) -> None:
+        """Add a reading at ``time`` in seconds.
+
+        Args:
+            time: when it was made.
+            rss: bytes.
+            held: tasks, threads and connections, whose growth takes memory.
+            traced: whether allocations are traced.
+        """
         self._memory.add(time, rss // UNIT, 0)
-        self._live.add(time, live, 0)
+        self._held.add(time, held, 0)
         if self._found:
             if time >= self._request_due:
                 self._request_due = math.inf
@@ -61,16 +68,17 @@ class MemoryLeakDetector:
             if self._memory.is_level:
                 self._found, self._answers, self._request_due = False, 0, math.inf
                 self._log("memory no longer grows: not called a leak any more", "info", "memory_withdrawn")
-        elif self._memory.leaks and not self._grows_with_tasks():
+        elif self._memory.leaks and (self._growing() or not self._is_held()):
             self._found = True
             self._log(self._text(), "warning", "memory")
             if traced:
                 self._request_due = time + BETWEEN
                 self._request_lines()
 
-    def _grows_with_tasks(self) -> bool:
-        live = self._live.growth
-        return live is not None and live.low > 0
+    def _is_held(self) -> bool:
+        """Return whether what grows, and is not called a leak yet, takes the memory."""
+        growth = self._held.growth
+        return growth is not None and growth.low > 0 and self._held.rise >= LEAST_RISE
 
     def _text(self) -> str:
         growth = self._memory.growth

@@ -1,13 +1,14 @@
 """What a process holds besides its tasks: threads by target, jobs that wait for an executor, open files."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from concwatch.monitor.group import most_wait_at, with_place
-from concwatch.monitor.growth import Growth, GrowthMeter
+from concwatch.monitor.group import BOUNDED, most_wait_at, with_place
+from concwatch.monitor.growth import CONNECTED, LEAST_CONNECTED, LEAST_GROWTH, Growth, GrowthMeter
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
-from concwatch.protocol.agent_messages import AgentTick, WaitPlace
+from concwatch.protocol.agent_messages import AgentTick, ThreadWaits, WaitPlace
 from concwatch.protocol.units import counted, format_count
 
 FILES = "open files and sockets"
@@ -63,8 +64,11 @@ class Resource:
         """When the agent was asked where the threads wait."""
         self.answered = False
         """Whether it has answered that."""
+        self.ask_due = -math.inf
+        """From when on it may be asked again."""
         self.waits: Sequence[WaitPlace] = ()
         """Where they waited then."""
+        self._wakeable = self._locked = False
         self._meter = GrowthMeter()
         self._risen = 0
         self._withdrawn = False
@@ -95,12 +99,31 @@ class Resource:
         early = plain and not self._withdrawn and self.report.name != POOL_WORKER
         return not self.grows and (early or self._meter.leaks)
 
+    def add_waits(self, waits: ThreadWaits) -> None:
+        """Record where the threads wait, and whether others may end that."""
+        self.answered, self.waits = True, waits.waits
+        self._wakeable = waits.wakeable >= BOUNDED * max(1, waits.looked)
+        self._locked = waits.locked > (1 - BOUNDED) * waits.looked
+
+    def too_early(self, sockets: int) -> bool:
+        """Whether it has grown no longer than connections, or threads of a pool, do before they stay.
+
+        Args:
+            sockets: by how many the sockets of the process have risen in the last two minutes.
+        """
+        is_pool = self.report.name == POOL_WORKER
+        if self.report.kind == "jobs" or (self._locked and not is_pool):
+            return False
+        if sockets >= CONNECTED * self._meter.rise:
+            return self._meter.lasting < LEAST_CONNECTED
+        return (self._wakeable or is_pool) and self._meter.lasting < LEAST_GROWTH
+
     def withdraw(self) -> bool:
         """Take it back that it grows if it has not risen for a minute; return whether that happened."""
         if not self.grows or not self._meter.is_level:
             return False
         self.grows, self._withdrawn, self.asked_at = False, True, None
-        self.answered, self.waits = False, ()
+        self.waits = ()
         return True
 
     @property
@@ -127,10 +150,16 @@ class Resources:
 
     def __init__(self) -> None:
         self._found: dict[tuple[ResourceKind, str], Resource] = {}
+        self.sockets = 0
+        """The open sockets, as far as they are known."""
+        self._sockets = GrowthMeter()
 
     def update(self, tick: AgentTick) -> None:
         """Record the counts of a tick; what a list does not have any more is 0, and later forgotten."""
         reports = {(report.kind, report.name): report for report in reports_of(tick)}
+        if tick.sockets is not None:
+            self.sockets = tick.sockets
+            self._sockets.add(tick.time, tick.sockets, 0)
         reported = {"jobs", *(kind for kind, _ in reports)}  # each tick has all pools, or there are none
         for key, report in reports.items():
             if key not in self._found:
@@ -178,11 +207,16 @@ class Resources:
         """Return all of them."""
         return self._found.values()
 
-    def add_waits(self, name: str, waits: Sequence[WaitPlace]) -> None:
+    @property
+    def sockets_rise(self) -> int:
+        """By how many the open sockets have risen in the last two minutes."""
+        return self._sockets.rise
+
+    def add_waits(self, waits: ThreadWaits) -> None:
         """Record where the threads of a target wait."""
-        resource = self._found.get(("threads", name))
+        resource = self._found.get(("threads", waits.name))
         if resource is not None:
-            resource.answered, resource.waits = True, waits
+            resource.add_waits(waits)
 
     def growing(self) -> str:
         """Return the names of those that grow, for a sentence; empty if none does."""

@@ -247,7 +247,7 @@ class WatchedProcess:
                 case Cycle():
                     self._log_event(cycle_text(arrival.tasks), "warning", "cycle")
                 case ThreadWaits():
-                    self.resources.add_waits(arrival.name, arrival.waits)
+                    self.resources.add_waits(arrival)
                 case Block():
                     group = self.groups.get(-1 if arrival.group is None else arrival.group)
                     text = self.blocks.add(arrival, group.report.name if group else "")
@@ -355,7 +355,8 @@ class WatchedProcess:
         self.sample = self._sample(reading, now, stalled)
         self.series.append(self.sample)
         if self.tick is not None and self.tick.live is not None:
-            self._memory.add(now, reading.rss, self.tick.live, self.tick.traced is not None)
+            held = self.tick.live + (self.tick.retained or 0) + reading.threads + self.resources.sockets
+            self._memory.add(now, reading.rss, held, self.tick.traced is not None)
 
     def _read_proportional_memory(self, now: float, rss: int) -> None:
         """Read it, so seldom that this takes little of the time."""
@@ -416,7 +417,7 @@ class WatchedProcess:
                     self.send("waits", group=number)
             elif group.answered or now >= group.asked_at + ANSWER_TIME:
                 group.asked_at, group.ask_due = None, now + ASK_AGAIN
-                if not group.too_early:
+                if not group.too_early(self.resources.sockets_rise):
                     group.leak = True
                     leaks += 1
 
@@ -429,11 +430,14 @@ class WatchedProcess:
                 self._log_event(f"{one.label}: no longer grows", kind="leak_withdrawn")
             elif one.starts_to_grow and not self._are_connections(one):
                 if one.report.kind == "threads" and one.asked_at is None:
-                    one.asked_at = now
-                    self.send("thread_waits", name=one.report.name)
+                    if now >= one.ask_due:
+                        one.asked_at, one.answered = now, False
+                        self.send("thread_waits", name=one.report.name)
                 elif one.asked_at is None or one.answered or now >= one.asked_at + ANSWER_TIME:
-                    one.grows = True
-                    self._log_event(one.text(), "warning", "leak")
+                    one.asked_at, one.ask_due = None, now + ASK_AGAIN
+                    if not one.too_early(self.resources.sockets_rise):
+                        one.grows = True
+                        self._log_event(one.text(), "warning", "leak")
 
     def _are_connections(self, resource: Resource) -> bool:
         """Return whether open files may be the connections of tasks that are not called a leak."""

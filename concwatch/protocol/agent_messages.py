@@ -98,6 +98,7 @@ class AgentTick(Struct, tag="tick", frozen=True):
     loops: tuple[LoopLag, ...] = ()
     threads: tuple[ThreadCount, ...] = ()
     files: Count | None = None
+    sockets: Count | None = None
     executors: tuple[Executor, ...] = ()
     limiter: Limiter | None = None
     gc: Seconds | None = None
@@ -217,6 +218,11 @@ class ThreadWaits(Struct, tag="thread_waits", frozen=True):
 
     name: ShortText
     waits: tuple[WaitPlace, ...] = ()
+    looked: Count = 0
+    wakeable: Count = 0
+    """The threads that something else may wake."""
+    locked: Count = 0
+    """Those that wait for a lock or an event of ``threading``."""
 
 
 class Cycle(Struct, tag="cycle", frozen=True):

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -175,6 +176,42 @@ def test_threads_executors_and_loop_lag_are_reported(monitor):
     (place,) = process.wait("thread_waits")["waits"]
     assert (place["in"], place["tasks"]) == ("poll", 3)
     process.tick(lambda tick: tick.get("lag", 0) > 0.1)
+
+
+THREADS = """
+import queue, socket, sys, threading, time
+event, jobs, ends = threading.Event(), queue.Queue(), []
+def in_event(): event.wait()
+def in_queue(): jobs.get()
+def in_socket():
+    ours, theirs = socket.socketpair()
+    ends.append(theirs)
+    ours.makefile().readline()
+def in_sleep(): time.sleep(600)
+for target in (in_event, in_queue, in_socket, in_sleep):
+    for _ in range(2): threading.Thread(target=target, daemon=True).start()
+for _ in range(2): threading.Timer(600, print).start()
+print(sys.stdin.read())
+"""
+
+
+@oldest_and_newest
+def test_threads_that_something_else_may_wake_are_told_from_those_that_wait_for_a_lock(monitor, python):
+    monitor.start(THREADS, python=python)
+    process = monitor.process()
+    expected = {"__main__.in_event": (0, 2), "__main__.in_sleep": (0, 0)}
+    for name in (*expected, "__main__.in_queue", "__main__.in_socket", "Timer"):
+
+        def answer(name=name):
+            before = len(process.all("thread_waits"))
+            process.send("thread_waits", name=name)
+            found = eventually(lambda: process.all("thread_waits")[before:], "answer")[0]
+            return found["looked"], (found["wakeable"], found["locked"])
+
+        # A thread that has just started does not wait yet.
+        eventually(lambda name=name, answer=answer: answer() == (2, expected.get(name, (2, 0))), name)
+    if sys.platform == "linux":
+        process.tick(lambda tick: tick.get("sockets") == 4)
 
 
 def test_what_tells_the_threads_of_an_executor_to_end_is_not_queued(monitor):
@@ -378,6 +415,12 @@ async def nested(number): await asyncio.create_task(own(number))
 async def sleeps(number): await asyncio.sleep(float("inf"))
 async def locked(number):
     async with lock: pass
+async def behind_stuck(number):
+    async with kept_lock: pass
+async def keeps():
+    async with kept_lock: await asyncio.Event().wait()
+async def rests():
+    async with semaphore: await asyncio.sleep(600)
 class Session:
     def __init__(self): self.event = asyncio.Event()
     async def run(self): await self.event.wait()
@@ -396,16 +439,22 @@ class Server:
     async def has_connection(self, number):
         reader, _ = await asyncio.open_connection("127.0.0.1", port)
         await reader.read()
+    async def has_queue(self, number): await jobs.get()
+    async def has_semaphore(self, number):
+        async with semaphore: pass
     async def has_part(self, number): await asyncio.gather(self.has_event((number, "part")))
     async def has_thread(self, number): await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 async def serve(reader, writer): await reader.read()
 async def main():
-    global event, lock, port
-    event, lock, server = asyncio.Event(), asyncio.Lock(), Server()
+    global event, lock, kept_lock, semaphore, jobs, port
+    event, lock, kept_lock, server = asyncio.Event(), asyncio.Lock(), asyncio.Lock(), Server()
+    semaphore, jobs = asyncio.Semaphore(2), asyncio.Queue()
     await lock.acquire()
+    holders = [asyncio.create_task(holder()) for holder in (keeps, rests, rests)]
+    await asyncio.sleep(0)
     listener = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    kinds = [shared, own, in_object, future, queue, nested, sleeps, locked]
+    kinds = [shared, own, in_object, future, queue, nested, sleeps, locked, behind_stuck]
     kinds += [getattr(server, name) for name in dir(server) if name.startswith("has_")]
     tasks = [asyncio.create_task(kind(number)) for kind in kinds for number in range(3)]
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
@@ -414,12 +463,15 @@ asyncio.run(main())
 """Tasks that nothing can wake, or that wait for the same; and of ``Server``, which others can wake."""
 
 
+WOKEN = ("event", "future", "timer", "connection", "part", "queue", "semaphore", "thread")
+
+
 @oldest_and_newest
 def test_tasks_that_something_else_may_wake_are_told_from_those_that_are_stuck(monitor, python):
     monitor.start(WAKERS, python=python)
     process = monitor.process()
-    stuck = ("shared", "own", "in_object", "future", "queue", "nested", "sleeps", "locked")
-    woken = [f"has_{what}" for what in ("event", "future", "timer", "connection", "part", "thread")]
+    stuck = ("shared", "own", "in_object", "future", "queue", "nested", "sleeps", "locked", "behind_stuck")
+    woken = [f"has_{what}" for what in WOKEN]
     for name in (*stuck, *woken):
         live = {"own": 6, "has_event": 6}.get(name, 3)
         number = process.group(name, live=live)["group"]

@@ -437,9 +437,9 @@ def test_sessions_of_a_minute_that_others_may_end_are_not_called_a_leak_in_ten(r
     assert leak_events(watch_a_group(600, **sessions(rate), files=True)) == []
 
 
-def test_tasks_that_others_may_end_are_called_a_leak_once_they_are_two_minutes_old():
-    assert leak_events(watch_a_group(110, lambda second: second, wakeable=50)) == []
-    assert len(leak_events(watch_a_group(130, lambda second: second, wakeable=50))) == 1
+def test_tasks_that_others_may_end_are_called_a_leak_once_they_have_grown_for_three_minutes():
+    assert leak_events(watch_a_group(180, lambda second: second, wakeable=50)) == []
+    assert len(leak_events(watch_a_group(210, lambda second: second, wakeable=50))) == 1
 
 
 def test_tasks_of_which_some_are_stuck_are_called_a_leak_within_twenty_seconds():
@@ -447,7 +447,7 @@ def test_tasks_of_which_some_are_stuck_are_called_a_leak_within_twenty_seconds()
 
 
 def test_tasks_far_older_than_their_timers_are_called_a_leak():
-    assert len(leak_events(watch_a_group(140, lambda second: second, until=1.0))) == 1
+    assert len(leak_events(watch_a_group(210, lambda second: second, until=1.0))) == 1
 
 
 def test_a_leak_is_withdrawn_once_and_not_called_again_if_the_group_stays_level():

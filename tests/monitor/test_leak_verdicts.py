@@ -1,0 +1,245 @@
+"""Programs of many kinds in virtual time: those that leak are called a leak, the others are not.
+
+A row is a program: when its tasks start, how long they live, what they wait for, how many sockets each has.
+"""
+
+import heapq
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from concwatch.protocol.agent_messages import AgentTick, GroupReport, Groups, ThreadCount, ThreadWaits, Waits
+from tests.watch_driver import WatchBench
+
+FOR_EVER = math.inf
+
+SCAN = 0.5
+
+BASE, PER_TASK = 64 << 20, 64 << 10
+"""Bytes of a program, and of each of its tasks, live or kept."""
+
+Lives = Iterator[tuple[float, float]]
+"""When a task starts, and how long it lives, in seconds."""
+
+
+def steady(rate, life, begin=0.0, end=FOR_EVER, seed=1) -> Lives:
+    """Tasks that start at random times, ``rate`` a second, from ``begin`` to ``end``."""
+    source, at = random.Random(seed), begin
+    while (at := at + source.expovariate(rate)) < end:
+        yield at, life(source)
+
+
+def even(rate, life, begin=0.0, end=FOR_EVER) -> Lives:
+    """The same, evenly."""
+    number = 0
+    while (at := begin + number / rate) < end:
+        yield at, life
+        number += 1
+
+
+def bursts(every, tasks, life, spread=1.0) -> Lives:
+    """So many ``tasks`` at once, again and again."""
+    source, number = random.Random(2), 0
+    while True:
+        for _ in range(tasks):
+            yield number * every, life * source.uniform(1 / spread, spread)
+        number += 1
+
+
+def batch(rate, end, done_per_second) -> Lives:
+    """Tasks that start until ``end``, of which only so many are done a second, the first ones first."""
+    for number in range(int(rate * end)):
+        start = number / rate
+        yield start, max(0.05, number / done_per_second - start)
+
+
+def about(mean):
+    return lambda source: source.expovariate(1 / mean)
+
+
+def exactly(seconds):
+    return lambda source: seconds
+
+
+def together(*lives: Lives) -> Lives:
+    return heapq.merge(*lives)
+
+
+@dataclass(frozen=True)
+class Program:
+    """The tasks of one function, what wakes them, and what else grows with them."""
+
+    lives: object
+    """Makes its `Lives`."""
+    woken: bool = False
+    """Whether others may wake them, as far as the agent can tell."""
+    timer: float = 0.0
+    """The longest timer that they wait for; 0 without one."""
+    sockets: int = 0
+    """Sockets of each."""
+    kept: object = field(default=lambda ended: 0)
+    """How many of those that have ended are kept."""
+    threads: bool = False
+    """Whether they are threads."""
+    wait: str = "locked"
+    """What threads wait for."""
+
+
+def verdicts(program, seconds=600):
+    """Return the seconds at which it was called a leak, and taken back."""
+    bench = WatchBench()
+    agent = bench.agent(40)
+    reader = bench.watching.lanes[0]._reader
+    lives, ends = program.lives(), []
+    upcoming = next(lives)
+    created = ended = 0
+    task_seconds = 0.0
+    began = bench.now - bench.watching.began
+    for scan in range(int(seconds / SCAN)):
+        now = scan * SCAN
+        while upcoming is not None and upcoming[0] <= now:
+            created += 1
+            heapq.heappush(ends, (sum(upcoming), upcoming[0]))
+            upcoming = next(lives, None)
+        while ends and ends[0][0] <= now:
+            heapq.heappop(ends)
+            ended += 1
+        task_seconds += SCAN * len(ends)
+        reader.rss = BASE + PER_TASK * (len(ends) + program.kept(ended))
+        reader.threads = 1 + program.threads * len(ends)
+        _report(agent, program, now, created, ended, len(ends), task_seconds)
+        bench.advance(SCAN)
+        _answer(agent, program, len(ends))
+    events = bench.watching.events.since(0)
+    kinds = ("leak", "leak_withdrawn", "memory", "memory_withdrawn")
+    return [(event.kind, round(event.time - began)) for event in events if event.kind in kinds]
+
+
+def _report(agent, program, now, created, ended, live, task_seconds):
+    sockets = program.sockets * live
+    if program.threads:
+        count = ThreadCount("__main__.handle", live, "/srv/app.py", 1)
+        agent.report(AgentTick(now, threads=(count,), files=10 + sockets, sockets=sockets))
+        return
+    counts = {"created": created, "live": live, "ended": ended, "retained": program.kept(ended)}
+    files = {"files": 10 + sockets, "sockets": sockets}
+    report = GroupReport(1, "handle", "/srv/app.py", 1, task_seconds=task_seconds, **counts)
+    agent.report(AgentTick(now, scan_time=now, **counts, **files), Groups(now, (report,)))
+
+
+def _answer(agent, program, live):
+    for asked, *_ in agent.sent:
+        if asked == "waits":
+            woken = {"sampled": 50, "wakeable": 50 if program.woken else 0}
+            timed = {"timed": live, "until": program.timer} if program.timer else {}
+            agent.report(Waits(1, live, live, **woken, **timed))
+        elif asked == "thread_waits":
+            agent.report(ThreadWaits("__main__.handle", **{"looked": live, program.wait: live}))
+    agent.sent.clear()
+
+
+NO_LEAKS = {
+    "a steady service": Program(lambda: steady(20, about(2))),
+    "sessions of a minute": Program(lambda: even(2, 60.0), woken=True, sockets=1),
+    "sessions of a minute, on average": Program(lambda: steady(5, about(60)), woken=True),
+    "long polls": Program(lambda: even(3, 55.0), timer=55.0, sockets=1),
+    "connections that come for two minutes and stay": Program(
+        lambda: even(1, FOR_EVER, end=120), woken=True, sockets=1
+    ),
+    "connections whose sockets are not known": Program(lambda: even(1, FOR_EVER, end=120), woken=True),
+    "connections at random times for three minutes": Program(
+        lambda: steady(2, exactly(FOR_EVER), end=180), woken=True, sockets=1
+    ),
+    "connections that come for eight minutes": Program(
+        lambda: even(0.5, FOR_EVER, end=480), woken=True, sockets=2
+    ),
+    "connections that come for a minute, beside old ones": Program(
+        lambda: together(
+            even(10, FOR_EVER, end=2), even(3, 40.0, begin=200), even(1, FOR_EVER, begin=300, end=380)
+        ),
+        woken=True,
+        sockets=1,
+    ),
+    "websockets beside requests": Program(
+        lambda: together(steady(50, about(0.05)), even(1, FOR_EVER, begin=60, end=180)),
+        woken=True,
+        sockets=1,
+    ),
+    "websockets of an hour at most": Program(lambda: even(1, FOR_EVER, end=200), timer=3600.0, sockets=1),
+    "workers that start and wait on one queue": Program(lambda: even(1, FOR_EVER, end=100), woken=True),
+    "a pool of connections that are kept alive": Program(
+        lambda: even(0.5, FOR_EVER, end=100), timer=30.0, sockets=1
+    ),
+    "a cache of finished tasks": Program(lambda: even(10, 0.1), kept=lambda ended: min(ended, 1400)),
+    "a batch behind a semaphore": Program(lambda: batch(20, 30, 10), woken=True),
+    "a batch that comes for two minutes": Program(lambda: batch(20, 120, 10), woken=True),
+    "jobs of twenty seconds each minute": Program(lambda: bursts(60, 50, 20.0), timer=20.0),
+    "jobs that overlap": Program(lambda: bursts(10, 20, 45.0, 1.2), timer=54.0),
+    "a task group that fans out": Program(lambda: bursts(5, 200, 3.0, 1.5)),
+    "a task group of long downloads": Program(lambda: bursts(90, 100, 60.0, 1.4), woken=True, sockets=1),
+    "background tasks in a set": Program(lambda: steady(10, about(3)), timer=5.0),
+    "tasks of the start": Program(lambda: even(10, FOR_EVER, end=8)),
+    "a thread for each connection": Program(
+        lambda: even(1, FOR_EVER, end=200), threads=True, wait="wakeable", sockets=1
+    ),
+    "a thread for each connection, in its own code": Program(
+        lambda: even(1, FOR_EVER, end=200), threads=True, wait="looked", sockets=1
+    ),
+    "threads that start and wait on one queue": Program(
+        lambda: even(1, FOR_EVER, end=100), threads=True, wait="wakeable"
+    ),
+    "threads that come and go": Program(lambda: steady(5, about(4)), threads=True),
+}
+"""Those that are never called a leak in ten minutes."""
+
+LEAKS = {
+    "one a second": (Program(lambda: even(1, FOR_EVER)), 20),
+    "forty a second": (Program(lambda: even(40, FOR_EVER)), 20),
+    "one a second, in the sixth minute": (Program(lambda: even(1, FOR_EVER, begin=300)), 340),
+    "beside as many sockets": (Program(lambda: even(1, FOR_EVER), sockets=1), 20),
+    "twenty each ten seconds": (Program(lambda: bursts(10, 20, FOR_EVER)), 90),
+    "one each ten seconds": (Program(lambda: even(0.1, FOR_EVER)), 120),
+    "one of a hundred requests": (
+        Program(lambda: together(steady(100, about(0.1)), even(1, FOR_EVER))),
+        60,
+    ),
+    "one of three requests": (Program(lambda: together(steady(2, about(1)), even(1, FOR_EVER))), 60),
+    "one of a hundred requests, which others may wake": (
+        Program(lambda: together(steady(100, about(0.1)), even(1, FOR_EVER)), woken=True),
+        60,
+    ),
+    "futures in a dictionary that nobody sets": (Program(lambda: even(1, FOR_EVER), woken=True), 220),
+    "heartbeats that are not cancelled": (Program(lambda: even(1, FOR_EVER), timer=1.0), 220),
+    "finished tasks that a list keeps": (
+        Program(lambda: even(10, 0.1), kept=lambda ended: ended),
+        240,
+    ),
+    "connections that nobody closes": (Program(lambda: even(1, FOR_EVER), woken=True, sockets=1), 630),
+    "threads that wait for an event": (Program(lambda: even(1, FOR_EVER), threads=True), 20),
+    "threads that wait for an event, with a socket": (
+        Program(lambda: even(1, FOR_EVER), threads=True, sockets=1),
+        20,
+    ),
+    "threads that sleep": (Program(lambda: even(1, FOR_EVER), threads=True, wait="looked"), 20),
+    "threads that wait on one queue": (
+        Program(lambda: even(1, FOR_EVER), threads=True, wait="wakeable"),
+        220,
+    ),
+}
+"""Those that are, with the seconds until when."""
+
+
+@pytest.mark.parametrize("name", NO_LEAKS)
+def test_what_does_not_leak_is_not_called_a_leak_in_ten_minutes(name):
+    assert verdicts(NO_LEAKS[name]) == []
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_what_leaks_is_called_a_leak_and_not_taken_back(name):
+    program, until = LEAKS[name]
+    called = verdicts(program, max(600, until + 10))
+    assert {kind for kind, _ in called} == {"leak"}
+    assert called[0][1] <= until

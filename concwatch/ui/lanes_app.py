@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 TRIM_INTERVAL = 60.0
 """Seconds between two times that free memory is returned to the system."""
 
+SWITCH_INTERVAL = 0.0005
+"""Seconds after which another thread may run, until the first frame; a tenth of Python's default.
+
+Textual writes frames in a thread, which would wait until what follows the first frame is done.
+"""
+
 PICTURE_TIMEOUT = 10.0
 """Seconds that the exit waits at most for pictures that are being saved; far more than it takes."""
 
@@ -66,6 +72,8 @@ class LanesApp(InputQueue):
         """
         self._readable: dict[str, Theme] = {}
         self._initial_theme = ""
+        self._switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
         if theme:
             self.set_reactive(LanesApp.theme, theme)  # before Textual parses any style sheet
         super().__init__()
@@ -137,6 +145,7 @@ class LanesApp(InputQueue):
         handled.
         """
         self._initial_theme = self.theme
+        self.call_after_refresh(sys.setswitchinterval, self._switch_interval)
         gc.freeze()
         gc.enable()
         # Drawing fragments the heap: by 2.5 MiB in ten minutes.

@@ -97,7 +97,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         self.lane_colors: list[str] = []
         """The colour of each lane, which depends on the theme."""
         self._due = 0.0
-        self._started = False
+        self._started = self._drawn = False
         self._rearranging = False
         self._placed: Layout | None = None
         self.set_class(parts.feed.rows > 0, "-transport")
@@ -126,6 +126,11 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         self._started = True
         for panel in self._parts.panels:
             panel.start()
+
+    def update_node_styles(self, animate: bool = True) -> None:
+        """Style every widget again, except before the first frame: each is styled when it is mounted."""
+        if self._drawn:
+            super().update_node_styles(animate)
 
     def on_unmount(self) -> None:
         """Stop the panels."""
@@ -190,6 +195,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
 
     def on_resize(self, _: Resize) -> None:
         """Redraw the charts at the new size."""
+        self._drawn = True
         if not is_exiting(self.app):
             self._place_widgets(self.app.size)
             self.charts.redraw()

@@ -43,6 +43,7 @@ class WorkerProcess(ProcessOutput, asyncio.SubprocessProtocol):
         """
         super().__init__()
         self._transport: asyncio.SubprocessTransport | None = None
+        self._input: asyncio.WriteTransport | None = None
         self._sampler: Sampler | None = None
         self._killed = False
         self._signalled = False
@@ -89,8 +90,9 @@ class WorkerProcess(ProcessOutput, asyncio.SubprocessProtocol):
             return
         with contextlib.suppress(OSError):
             self._sampler = Sampler(self._transport.get_pid())
-        for line in self._backlog:
-            self._write(line)
+        self._input = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+        if self._input is not None:
+            self._input.write(b"".join(self._backlog))
         self._backlog.clear()
 
     def pause_pipe(self, fd: int) -> None:
@@ -131,14 +133,8 @@ class WorkerProcess(ProcessOutput, asyncio.SubprocessProtocol):
         line = encode(type_, **fields)
         if self._transport is None:
             self._backlog.append(line)
-        else:
-            self._write(line)
-
-    def _write(self, line: bytes) -> None:
-        assert self._transport is not None
-        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
-        if pipe is not None and not pipe.is_closing():
-            pipe.write(line)
+        elif self._input is not None and not self._input.is_closing():
+            self._input.write(line)
 
     def kill(self) -> None:
         """Kill the worker, at once or as soon as it has started."""

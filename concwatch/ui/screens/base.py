@@ -33,14 +33,18 @@ class BaseScreen(Screen[Result]):
     def update_now(self) -> None:
         """Update everything on the screen now; for a picture."""
 
+    def show_changes(self) -> None:
+        """Show what a key or the mouse has changed; a screen that does not do so by itself overrides this."""
+
     async def action_press(self, key: str) -> None:
         """Do what a key does: for its binding, and for clicks in the bar and the help."""
         if self.keyboard is not None:
             await self.run(partial(self.keyboard.press, key))
 
     async def run(self, action: Callable[[], object]) -> None:
-        """Run what a key or the mouse does."""
+        """Run what a key or the mouse does, and show what it has changed."""
         await finish(action())
+        self.show_changes()
 
     @on(ClickableLines.ActionRequested)
     async def _run_requested(self, event: ClickableLines.ActionRequested) -> None:

@@ -243,9 +243,8 @@ class MonitorScreen(BaseScreen[None], KeptLines):
 
     # --- keys and mouse -------------------------------------------------------------------------------------
 
-    async def run(self, action: Callable[[], object]) -> None:
-        """Run what a key or the mouse does, and show what it has changed."""
-        await super().run(action)
+    def show_changes(self) -> None:
+        """Show what a key or the mouse has changed."""
         self._parts.feed.show_changes()
 
     @on(MouseScrollUp)
@@ -285,7 +284,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         def on_result(value: Result | None) -> None:
             if value is not None:
                 apply(value)
-                self._parts.feed.show_changes()
+                self.show_changes()
 
         self.app.push_screen(TypeDialog(title, value, parse, describe, choices), on_result)
 

@@ -93,15 +93,11 @@ class Chart(KeptLines, can_focus=True):
         return Painter()
 
     def show(self, plot: Plot) -> None:
-        """Show ``plot``.
+        """Show ``plot``: paint it if a cell would change.
 
         Its sequences are read again when the size changes, so they must not be reused for other data.
         """
         self.plot = plot
-        self._update()
-
-    def _update(self) -> None:
-        """Paint the plot if a cell would change."""
         width, height = self.content_size
         if not width or not height:
             return
@@ -136,7 +132,7 @@ class Chart(KeptLines, can_focus=True):
 
     def watch_symbols(self) -> None:
         """Draw with other symbols."""
-        self._update()
+        self.show(self.plot)
 
     @property
     def picture(self) -> "Picture | None":
@@ -185,14 +181,16 @@ class Chart(KeptLines, can_focus=True):
             self._rows = rows
             self.redraw_rows(range(len(rows)))
 
-    _on_resize = _update
+    def on_resize(self) -> None:
+        """Draw at the new size."""
+        self.show(self.plot)
 
     def notify_style_update(self) -> None:
         """Repaint when the theme changes."""
         super().notify_style_update()
         self._styled = None
         if self.is_mounted:
-            self._update()
+            self.show(self.plot)
 
     def render(self) -> RenderResult:
         """Return the hint while there are no lines."""

@@ -2,7 +2,9 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -25,11 +27,18 @@ SMALLEST = (LABEL_WIDTH + 7, 4)
 NAMED_FROM = 52
 """The minimum number of columns of a plot and its labels from which labels have names, not numbers."""
 
+TWO_VALUES_FROM = 40
+"""The minimum number of columns of a plot and its labels from which labels of numbers have room for two
+values, if there are more lanes than rows."""
+
 LABELLED_FROM = 20
 """The minimum number of columns of a plot and its labels from which there are labels."""
 
 LONGEST_NAME = 16
 """The maximum number of cells of a name in a label."""
+
+UNNAMED = 10_000
+"""What a label counts, in values left out, that lacks a number."""
 
 ZERO = "zero"
 """Written in a chart whose values are all 0."""
@@ -37,8 +46,11 @@ ZERO = "zero"
 TOLERANCE = 1e-6
 """The distance in dots within which a value counts as being at a tick."""
 
-Label = tuple[int, tuple[tuple[str, str], ...]]
-"""The row from the bottom of a label, and its texts, each with its colour."""
+Texts = tuple[tuple[str, str], ...]
+"""Texts, each with its colour."""
+
+Label = tuple[int, Texts]
+"""The row from the bottom of a label, and its texts."""
 
 
 class DrawnLine(Struct, frozen=True):
@@ -158,7 +170,7 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return None
     rows, columns = height - 1, width - LABEL_WIDTH - 1
-    names = LabelNames(plot, columns)
+    names = LabelNames(plot, columns, rows)
     columns -= names.margin
     drawn = decimate_lines(plot, 2 * columns)
     shown = shown_values(drawn)
@@ -207,6 +219,15 @@ def _is_filled(plot: Plot, each: DecimatedLine) -> bool:
 Groups = dict[tuple[Dots, str], list[DecimatedLine]]
 """Lines by their dots and short values: those that are equal for the whole window are one line."""
 
+ValuedLines = tuple[Sequence[DecimatedLine], str]
+"""Equal lines, and their short value; empty if it is not known."""
+
+Size = tuple[int, str]
+"""The cells of the numbers of equal lines, and their value."""
+
+Wanted = tuple[int, float, Sequence[ValuedLines]]
+"""A label: the row of dots where it should be, the value that decides between equal rows, and its lines."""
+
 
 def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid) -> Groups:
     """Return the lines by what is drawn of them: first the one on top, then in the given order."""
@@ -225,8 +246,8 @@ class LabelNames:
     A label has the name of the lane, or where there is no room for names its number, and the value.
     """
 
-    def __init__(self, plot: Plot, columns: int) -> None:
-        """Choose the form of all labels for a plot of ``columns`` cells, labels included."""
+    def __init__(self, plot: Plot, columns: int, rows: int) -> None:
+        """Choose the form of all labels for a plot of ``columns`` by ``rows`` cells, labels included."""
         self._plot = plot
         lines = [line for line in plot.lines if line.name and not line.mark]
         names = list(dict.fromkeys([*plot.names, *(line.name for line in lines)]))
@@ -242,48 +263,113 @@ class LabelNames:
         """The cells on the right for labels, with a blank on the left; 0 if there are none."""
         if width and columns >= LABELLED_FROM and (lines or plot.names):
             self.margin = 1 + width + 1 + VALUE_WIDTH
+            if not self._texts and len(names) > rows and columns >= TWO_VALUES_FROM:
+                self.margin *= 2
 
-    def _label(self, groups: Sequence[Sequence[DecimatedLine]], value: str) -> tuple[tuple[str, str], ...]:
-        """Return the label of several groups of equal lines: the names or numbers that fit, and the value."""
-        value = "" if value == NO_VALUE else value.strip()
-        color, room = groups[-1][0].line.color, self.margin - 1
-        parts: list[tuple[str, str]] = []
+    def _label(self, groups: Sequence[ValuedLines]) -> Texts:
+        """Return the label of groups of equal lines: names or numbers, whichever fit, and values.
+
+        A value that all have is written once; if there is no room for the values, numbers have none.
+        """
+        room = self.margin - 1
+        values = [value for _, value in groups]
         forms = ((" = ", ", ", self._texts), ("=", ",", {})) if self._texts else (("=", ",", {}),)
-        for equal, close, texts in forms:
-            parts = []
-            for same in groups:
-                for at, each in enumerate(same):
-                    name = texts.get(each.line.name) or str(each.line.number or each.line.name)
-                    parts += [(equal if at else close, each.line.color)] if parts else []
-                    parts.append((name, each.line.color))
-            used = sum(cell_len(text) for text, _ in parts)
-            if used + 1 + cell_len(value) <= room:
-                return (*parts, (value.rjust(room - used) if texts else f" {value}", color))
-        return _truncated(parts, room)
+        if len(set(values)) == 1:
+            for equal, close, texts in forms:
+                parts = self._named([same for same, _ in groups], equal, close, texts)
+                used = _width(parts)
+                if used + 1 + len(values[0]) <= room:
+                    value = values[0].rjust(room - used) if texts else f" {values[0]}"
+                    return *parts, (value, groups[-1][0][0].line.color)
+        for equal, _, texts in forms:
+            apiece: list[tuple[str, str]] = []
+            for same, value in reversed(groups):
+                apiece += [(" ", "")] if apiece else []
+                apiece += [*self._named([same], equal, "", texts), (f" {value}", same[0].line.color)]
+            if _width(apiece) <= room:
+                return tuple(apiece)
+        return _truncated(self._named([same for same, _ in groups], "=", ",", {}), room)
+
+    def _size(self, same: Sequence[DecimatedLine], value: str) -> Size:
+        return _width(self._named([same], "=", "", {})), value
+
+    def _loss(self, sizes: Sequence[Size]) -> int:
+        """Return how many values are left out of a label, or `UNNAMED` if numbers are."""
+        values = [1 + len(value) for _, value in sizes]
+        numbers = sum(width for width, _ in sizes) + len(sizes) - 1
+        same = len({value for _, value in sizes}) == 1
+        used, room = numbers + (values[0] if same else sum(values)), self.margin - 1
+        return 0 if used <= room else len(sizes) if numbers <= room else UNNAMED
+
+    def _named(
+        self, groups: Sequence[Sequence[DecimatedLine]], equal: str, close: str, texts: Mapping[str, str]
+    ) -> list[tuple[str, str]]:
+        """Return the names of lines, or without ``texts`` their numbers."""
+        parts: list[tuple[str, str]] = []
+        for same in groups:
+            for at, each in enumerate(same):
+                name = texts.get(each.line.name) or str(each.line.number or each.line.name)
+                parts += [(equal if at else close, each.line.color)] if parts else []
+                parts.append((name, each.line.color))
+        return parts
+
+    def _fitting(self, same: Sequence[DecimatedLine], value: str) -> Iterator[Sequence[DecimatedLine]]:
+        """Yield parts of equal lines whose labels have room for all names, or numbers, and the value."""
+        while same:
+            losses = (
+                (count, self._loss([self._size(same[:count], value)])) for count in range(len(same), 1, -1)
+            )
+            count = next((count for count, loss in losses if not loss), 1)
+            yield same[:count]
+            same = same[count:]
 
     def place(self, groups: Groups, grid: Grid) -> tuple[Label, ...]:
         """Return the labels of lines that reach the right edge, moved apart where they collide.
 
-        If there are more than rows, those that are closest share a label, with the value of the upper one.
+        If there are more than rows, some share a label.
         """
-        plot, wanted = self._plot, []
+        plot, wanted = self._plot, list[Wanted]()
         for (dots, value), same in groups.items():
             line = same[0].line
             if line.name and (any(dots[-2:]) or not plot.over_time):
                 last = value_at(line, plot.end) if plot.over_time else line.values[-1]
                 end = next(filter(None, grid.path([(0, last)])), (0, dots[-1].bit_length() - 1))
-                wanted.append((end[1], last, [same], value))
+                value = "" if value == NO_VALUE else value.strip()
+                wanted += [(end[1], last, [(part, value)]) for part in self._fitting(same, value)]
         wanted.sort(key=lambda label: label[:2])
-        while len(wanted) > grid.rows:
-            at = min(
-                range(len(wanted) - 1), key=lambda at: (wanted[at + 1][0] - wanted[at][0], len(wanted[at][2]))
-            )
-            lower, (top, most, upper, value) = wanted[at : at + 2]
-            wanted[at : at + 2] = [(top, most, [*lower[2], *upper], value)]
-        placed = apart([end // grid.cell for end, *_ in wanted], grid.rows)
-        return tuple(
-            (row, self._label(same, value)) for row, (_, _, same, value) in zip(placed, wanted, strict=True)
-        )
+        labels = self._shared(wanted, grid) if len(wanted) > grid.rows else wanted
+        placed = apart([end // grid.cell for end, *_ in labels], grid.rows)
+        return tuple((row, self._label(same)) for row, (_, _, same) in zip(placed, labels, strict=True))
+
+    def _shared(self, wanted: Sequence[Wanted], grid: Grid) -> Sequence[Wanted]:
+        """Return the labels of more lines than rows: those of which least is left out, then the closest."""
+
+        sizes = [self._size(*part) for *_, [part] in wanted]
+
+        @cache
+        def cost(start: int, end: int) -> float:
+            # A value left out counts as much as lines that are half a row apart.
+            left_out = self._loss(sizes[start:end]) * (grid.cell / 2) ** 2
+            return left_out + (wanted[end - 1][0] - wanted[start][0]) ** 2
+
+        best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0, (0,))}
+        for _ in range(grid.rows):
+            best = {
+                end: min(
+                    (before + cost(start, end), (*cuts, end))
+                    for start, (before, cuts) in best.items()
+                    if start < end
+                )
+                for end in range(min(best) + 1, len(wanted) + 1)
+            }
+        return [
+            (*wanted[end - 1][:2], [part for *_, parts in wanted[start:end] for part in parts])
+            for start, end in pairwise(best[len(wanted)][1])
+        ]
+
+
+def _width(parts: Iterable[tuple[str, str]]) -> int:
+    return sum(cell_len(text) for text, _ in parts)
 
 
 def apart(wanted: Sequence[int], rows: int) -> list[int]:
@@ -301,7 +387,7 @@ def apart(wanted: Sequence[int], rows: int) -> list[int]:
     return placed
 
 
-def _truncated(parts: Iterable[tuple[str, str]], room: int) -> tuple[tuple[str, str], ...]:
+def _truncated(parts: Iterable[tuple[str, str]], room: int) -> Texts:
     found: list[tuple[str, str]] = []
     for text, color in parts:
         if cell_len(text) >= room:

@@ -325,9 +325,39 @@ def test_lines_that_have_no_row_of_their_own_share_a_label():
         structs.replace(line([level * MIB] * 61, name=f"engine {number}"), number=number)
         for number, level in enumerate((10, 12, 100, 150, 152, 200), 1)
     ]
-    narrow, wide = (list(texts_of(compose(plot(*lines), width, 5))) for width in (44, 90))
-    assert narrow == ["1,2 12M", "3 100M", "4,5", "6 200M"]
-    assert wide == ["1,2 12M", "engine 3  100M", "4,5 152M", "engine 6  200M"]
+    narrow, wider, wide = (list(texts_of(compose(plot(*lines), width, 5))) for width in (44, 54, 90))
+    assert narrow == ["1,2", "3 100M", "4,5", "6 200M"], "no value beside two lines that differ"
+    assert wider == ["2 12M 1 10M", "3 100M", "5 152M 4 150M", "6 200M"]
+    assert wide == ["2 12M 1 10M", "engine 3  100M", "5 152M 4 150M", "engine 6  200M"]
+    alike = [
+        structs.replace(line([level * MIB] * 61, name=f"engine {number}"), number=number)
+        for number, level in ((1, 10), (2, 10.02), (3, 100), (4, 150))
+    ]
+    assert list(texts_of(compose(plot(*alike), 44, 4))) == ["1=2 10M", "3 100M", "4 150M"]
+
+
+@given(
+    levels=st.lists(st.integers(0, 400), min_size=1, max_size=12),
+    width=st.integers(34, 100),
+    rows=st.integers(5, 16),
+)
+def test_every_line_has_a_label_and_every_value_in_it_is_its_own(levels, width, rows):
+    values = {f"#0000{number:02x}": level * MIB for number, level in enumerate(levels, 1)}
+    lines = [
+        structs.replace(line([value] * 61, color=color, name=f"engine-{number}"), number=number)
+        for number, (color, value) in enumerate(values.items(), 1)
+    ]
+    chart = structs.replace(plot(*lines), names=[each.name for each in lines])
+    labelled = []
+    for _, parts in compose(chart, width, rows).labels:
+        names = [(text, color) for text, color in parts if text.strip(" ,=") and not text.startswith(" ")]
+        assert all(text.rpartition("-")[2] == str(int(color[1:], 16)) for text, color in names)
+        shown = [(text.strip(), color) for text, color in parts if text.startswith(" ") and text.strip(" ,=")]
+        for text, color in shown:
+            own = [color] if len(shown) > 1 else [color for _, color in names]
+            assert {short_value(BYTES.short(values[each])) for each in own} == {text}
+        labelled += [color for _, color in names]
+    assert sorted(labelled) == sorted(values) if any(levels) else not labelled
 
 
 def test_the_room_for_labels_does_not_depend_on_which_lanes_have_lines():

@@ -284,7 +284,7 @@ class LabelNames:
         for equal, _, texts in forms:
             apiece: list[tuple[str, str]] = []
             for same, value in reversed(groups):
-                apiece += [(" ", "")] if apiece else []
+                apiece += [(" ", same[0].line.color)] if apiece else []
                 apiece += [*self._named([same], equal, "", texts), (f" {value}", same[0].line.color)]
             if _width(apiece) <= room:
                 return tuple(apiece)

@@ -46,6 +46,8 @@ class Fit(Struct, frozen=True):
 
     tasks: int
     limit: str
+    forecast: bool = False
+    """Whether memory is the limit, and what a task takes of it was not measured on this machine."""
 
 
 class Demand(Struct, frozen=True):
@@ -219,7 +221,7 @@ def forecast(
 def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
     """Return how many tasks one worker can hold if nothing else runs, and the first limit."""
     found = forecast(LARGEST_COUNT, [demand], room, bound=bound)
-    return Fit(found.fitting, found.limit or UNBOUND)
+    return Fit(found.fitting, found.limit or UNBOUND, found.memory and not demand.measured)
 
 
 def _round_down(tasks: int, digits: int = 3) -> int:

@@ -101,7 +101,13 @@ DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.dur
 FITS_TRACED = structs.replace(
     TRACED, holds=lambda lane: lane.status.tracing and "memory" in lane.status.fits_limit
 )
-CAVEATS = (TRACED, KEPT, CROWDED, MOVES, CPU_SO_FAR)
+FORECAST = Caveat(
+    "?",
+    "forecast: what a task takes has not been measured here",
+    "forecast",
+    lambda lane: lane.status.fits_forecast,
+)
+CAVEATS = (TRACED, KEPT, CROWDED, MOVES, CPU_SO_FAR, FORECAST)
 """One for each mark."""
 
 MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
@@ -342,10 +348,12 @@ class LaneStatus(
     bytes_per_task: float = 1.0
     """The forecast memory of one more task."""
     fits: Annotated[Count, Metric(
-        "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FITS_TRACED,), 0, 41,
+        "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FITS_TRACED, FORECAST), 0, 41,
     )] = 0
     fits_limit: str = ""
     """The limit that they would reach."""
+    fits_forecast: Annotated[bool, ANY] = False
+    """Whether that is a forecast, since what a task takes has not been measured."""
     most_held: Annotated[Count | None, SUM] = None
     """Tasks of the workload that can be live at once if each that ends is replaced."""
     missing: str | None = None
@@ -466,7 +474,7 @@ class LaneSnapshot(Struct, frozen=True):
     @property
     def fit(self) -> Fit:
         """How many tasks would fit if nothing else ran, and the first limit."""
-        return Fit(self.status.fits, self.status.fits_limit)
+        return Fit(self.status.fits, self.status.fits_limit, self.status.fits_forecast)
 
 
 # What is made from the rows.

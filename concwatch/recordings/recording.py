@@ -75,7 +75,7 @@ class RecordedLane:
             return found or LaneStatus()
         # Before its lab begins, the forecast of the first status holds.
         first = self.changes.entries[0]
-        known = ("bytes_per_task", "fits", "fits_limit", "most_held", "missing")
+        known = ("bytes_per_task", "fits", "fits_limit", "fits_forecast", "most_held", "missing")
         return LaneStatus(**{name: getattr(first, name) for name in known})
 
     @cached_property

@@ -169,8 +169,10 @@ def _beside(width: int, rows: int, lanes: int, most: int) -> Iterator[Layout]:
         for below in (*more, *BESIDE):
             for listed in range(shown, min(shown, SHOWN if lanes <= SHOWN else TABLE) - 1, -1):
                 rest = rows - table_rows(below, listed) - below.events - FRAME * below.framed
+                # More events only if each lane has a row for its label in two charts, one above the other.
+                chart = 2 * (shown + 1 + FRAME) if below.events > BESIDE[1].events else below.chart
                 for card, settings in CARDS:
-                    if rest >= below.chart and rest >= held * card + settings + FRAME:
+                    if rest >= max(chart, below.chart, held * card + settings + FRAME):
                         yield Layout(True, side, held, card, settings, listed, below, below.events, rest)
 
 

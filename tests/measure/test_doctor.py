@@ -24,6 +24,7 @@ from concwatch.measure.doctor.report import proof_rows, rows
 from concwatch.monitor.catalog import CATALOG, find_engines
 from concwatch.monitor.forecast import UNBOUND, Fit
 from concwatch.monitor.lab import Lab
+from concwatch.monitor.metrics import BY_NAME, FORECAST
 from concwatch.monitor.settings import Settings
 from concwatch.system.child import ROOT
 from concwatch.system.limits import SystemLimit
@@ -322,8 +323,21 @@ def test_no_command_is_wrapped_in_its_middle():
 def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
     bench = Bench("threads", "asyncio", "go", limits=(MAPS, PIDS))
     room = bench.lab.local.capacity.budget.room
-    rows = {
-        row.engine: row for row in engine_forecasts(room, (MAPS, PIDS), ALL_RUN) if row.workload != "http"
-    }
+    forecasts = engine_forecasts(room, (MAPS, PIDS), ALL_RUN)
+    found = {row.engine: row for row in forecasts if row.workload != "http"}
     for lane in bench.lab.snapshot(bench.now).lanes:
-        assert (lane.status.fits, lane.status.fits_limit) == (rows[lane.name].tasks, rows[lane.name].limit)
+        row = found[lane.name]
+        assert lane.fit == Fit(row.tasks, row.limit, row.forecast)
+        assert row.forecast == (row.limit == BUDGET)
+    assert f"{FORECAST.mark} {FORECAST.note}" in text_of(rows(examined()))
+
+
+def test_what_fits_is_a_forecast_until_a_task_has_been_measured():
+    bench = Bench("asyncio", "threads", limits=(MAPS, PIDS))
+
+    def marks():
+        return [BY_NAME["fits"].marks(lane) for lane in bench.lab.snapshot(bench.now).lanes]
+
+    assert marks() == ["?", ""], "the limit on threads is known"
+    bench.lab.set_target(bench.lab.lanes[0], 10_000)
+    bench.until(lambda: marks() == ["", ""])

@@ -8,7 +8,9 @@ from msgspec import structs
 from concwatch.charts import table
 from concwatch.links.fake import COSTS
 from concwatch.monitor.catalog import CATALOG, SHOWN
+from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.settings import ON_SCREEN, Settings
+from concwatch.monitor.state import State
 from concwatch.ui import keys
 from concwatch.ui.layout import CHART, FRAME, layout
 from concwatch.ui.widgets.chart import Chart
@@ -17,7 +19,7 @@ from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import COLUMNS, CostTable
 from concwatch.ui.widgets.event_view import EventView
 from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.lane_card import LaneCard
+from concwatch.ui.widgets.lane_card import SUMMARY, LaneCard, summary
 from tests.fake_hosts import HostWorkers, hosts
 from tests.lab_driver import ENGINES as ENGINES_BY_NAME
 from tests.screen import Stage, stage
@@ -92,6 +94,22 @@ async def test_a_card_shows_a_million_tasks_at_every_size():
                 text = s.text(s.card(name))
                 assert "…" not in text, size
                 assert "1,000,000 live" in text or "1 M" in text, (size, text)
+
+
+@pytest.mark.parametrize(
+    ("live", "each", "moves", "expected"),
+    [
+        (100_000, 1300.0, False, "100,000 live    1.27 KiB/task"),
+        (100_000, 2500.0, True, "100,000 live   2.44 KiB~/task"),
+        (1_000_000, 1300.0, False, "1,000,000 live  1.27 KiB/task"),
+        (10_000, 2500.0, True, "10 k live      2.44 KiB ±17%~"),
+    ],
+)
+def test_the_cost_in_a_lane_of_one_line_is_never_cut(live, each, moves, expected):
+    sample = blank_sample(1, 1.0, live=live, measured_live=live, rss_per_task=each)
+    status = LaneStatus(State.RUNNING, target=live, clean=True, rss_moves=moves)
+    lane = LaneSnapshot(EngineFacts("java", resolution=4 << 20), status, sample)
+    assert summary(lane, "", SUMMARY, cost=True).plain == expected
 
 
 @pytest.mark.parametrize("lanes", [1, 8])

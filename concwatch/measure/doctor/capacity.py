@@ -79,6 +79,8 @@ class EngineForecast(Struct, frozen=True, rename={"limit": "wall"}):
     tasks: int
     limit: str
     """What prevents more."""
+    forecast: bool
+    """Whether ``tasks`` depends on ``bytes_per_task``, which has not been measured here."""
     sure: bool
     """False if the limits on threads that apply are not known on this system."""
 
@@ -158,5 +160,6 @@ def _forecast(
         bytes_per_task=round(demand(engine, Settings(workload), ()).one_more),
         tasks=fits.tasks,
         limit=fits.limit,
+        forecast=fits.forecast,
         sure=sys.platform.startswith("linux") or not engine.threads,
     )

@@ -8,6 +8,7 @@ from concwatch.measure.doctor.advice import Advice
 from concwatch.measure.doctor.capacity import HTTP, UNKNOWN, EngineForecast, MachineCapacity, ThreadLimit
 from concwatch.measure.doctor.examination import Examination, HostExamination
 from concwatch.measure.doctor.proof import Proof
+from concwatch.monitor.metrics import FORECAST
 from concwatch.protocol.units import format_bytes, format_count, format_percent, format_seconds
 
 WIDTH = 80
@@ -141,7 +142,14 @@ def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
             continue
         limit = row.limit if row.sure else "limits on threads unknown"
         weight = format_bytes(row.bytes_per_task) if row.bytes_per_task > 1 else "–"
-        yield (start, (f"{format_count(row.tasks):>13}", "heading"), (f"  {limit:24}{weight:>12}", ""))
+        tasks = f"{format_count(row.tasks):>13}"
+        yield (
+            start,
+            (tasks, "heading"),
+            (f"{FORECAST.mark if row.forecast else '':2}{limit:24}{weight:>12}", ""),
+        )
+    if any(row.forecast and not row.missing for row in engines):
+        yield ((f"  {FORECAST.mark} {FORECAST.note}", "quiet"),)
 
 
 def _named(names: str, workload: str) -> str:

@@ -19,7 +19,7 @@ from concwatch.ui.widgets.text_lines import Cell, assemble
 
 FITS = BY_NAME["fits"]
 
-FITS_WIDTH, FIT_WIDTH = 25, 7
+FITS_WIDTH, FIT_WIDTH = 26, 7
 """The width in cells of the last column, and of its number, before the limit."""
 
 LINGER = 3.0
@@ -51,7 +51,8 @@ def _fit(lane: LaneSnapshot) -> str:
     if not fit.limit:  # its host has not answered yet
         return f"{UNKNOWN:>{FIT_WIDTH}}".ljust(FITS_WIDTH)
     tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
-    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):1} {fit.limit:{FITS_WIDTH - FIT_WIDTH - 2}}"
+    limit = FITS_WIDTH - FIT_WIDTH - MARKS - 1
+    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):{MARKS}} {fit.limit:{limit}}"
 
 
 COST, RATIO, FITS_TITLE = BY_NAME["rss_per_task"], BY_NAME["ratio"], "fits, limited by"

@@ -89,10 +89,12 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
     if view.failed:
         more, style = f" {format_short(view.failed)} failed", "bold $error"
     elif cost:
-        metric = BY_NAME["rss_per_task"]
-        more, style = f" {metric.text(view)}{metric.marks(view)}/task", ""
-        if len(more) > room:
-            live = f"{format_short(view.live)} live "
+        metric, style = BY_NAME["rss_per_task"], ""
+        value = f"{metric.text(view)}{metric.marks(view)}"
+        short = f"{format_short(view.live)} live "
+        forms = [(form, f"{value}{unit}") for form, unit in ((live, "/task"), (short, "/task"), (short, ""))]
+        live, more = next((form for form in forms if len(" ".join(form)) <= width), forms[-1])
+        more = more.rjust(width - len(live))
     elif status.limit:
         more, style = f" {status.limit}", "$warning"
     elif view.engine.queues and view.live:

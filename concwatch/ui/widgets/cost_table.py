@@ -19,7 +19,7 @@ from concwatch.ui.widgets.text_lines import Cell, assemble
 
 FITS = BY_NAME["fits"]
 
-FITS_WIDTH, FIT_WIDTH = 26, 7
+FITS_WIDTH, FIT_WIDTH = 25, 6
 """The width in cells of the last column, and of its number, before the limit."""
 
 LINGER = 3.0

@@ -27,7 +27,7 @@ LEAST_FOUND = 3
 """Scans that must have found a task of a group before the life of its tasks is known."""
 
 OUTCOMES = ("completed", "failed", "cancelled")
-FIGURES = ("live", "ended", "since", "retained")
+FOUND = ("live", "ended", "since", "retained")
 LEFT = ("left_over", "destroyed")
 
 
@@ -48,7 +48,7 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
     if objects is not None:
         fields["existing"] = objects
     if scan.began is not None:
-        names = FIGURES if objects is not None else FIGURES[:3]
+        names = FOUND if objects is not None else FOUND[:3]
         fields.update({name: getattr(scan, name) for name in (*names, "scan_created", "live_peak")})
         fields["scan_time"] = scan.began
     missed = COUNTS.missed()
@@ -73,7 +73,7 @@ class ChangedGroups:
         if not last and now < self._due:
             return []
         groups = list(COUNTS.groups.values())
-        known = FIGURES if task_objects() is not None else FIGURES[:3]
+        known = FOUND if task_objects() is not None else FOUND[:3]
         names = known + LEFT + (OUTCOMES if outcomes else ())
         changed: List[Dict[str, Any]] = []
         for group in groups:

@@ -29,14 +29,14 @@ def _percent(text: str) -> float:
     help="Compare B with A: two recordings or two results.\n\n"
     "Results are files written by concwatch run --json, concwatch watch --json, or concwatch experiment NAME "
     "--json FILE, both by the same command.\n\n"
-    "For each figure this prints both medians, both spreads (from lowest to highest value), the difference, "
+    "For each metric this prints both medians, both spreads (from lowest to highest value), the difference, "
     "the ratio and a verdict. More memory, more time and lower rates are worse.\n\n"
     "A difference is beyond the spread if the ranges of A and B do not overlap. If A and B have one value "
     "each, the spread is unknown and any difference counts.\n\n"
     "The values of an experiment are its runs. The values of a recording are the samples near the peak (cost "
-    "of a task) and the targets reached (creation rate). Every other figure has one value. Tasks completed "
+    "of a task) and the targets reached (creation rate). Every other metric has one value. Tasks completed "
     "are those of the best second.\n\n"
-    "Figures that only one of the two has are listed, not compared. A warning lists conditions that differ, "
+    "Metrics that only one of the two has are listed, not compared. A warning lists conditions that differ, "
     "such as machine or workload.\n\n"
     "The exit status is 0; 1 if --fail-over is exceeded or a file cannot be written; 2 if A and B cannot be "
     "compared.",
@@ -46,7 +46,7 @@ def _percent(text: str) -> float:
 @click.option(
     "--fail-over",
     type=Parsed("percent", _percent),
-    help="Exit with status 1 if a figure of B is worse than that of A by more than this percentage and "
+    help="Exit with status 1 if a metric of B is worse than that of A by more than this percentage and "
     'beyond the spread, such as "5", "2.5%" or "0"; or if an engine of A is missing or fails in B.',
 )
 @click.option("--json", is_flag=True, help="Print one JSON object instead of the table.")

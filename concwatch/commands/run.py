@@ -58,10 +58,10 @@ def _metrics(unit: Unit) -> str:
 
 EXPECT_HELP = "\n".join(
     [
-        f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is one of",
+        f"  ENGINE.METRIC OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and METRIC is one of",
         *(f"  {unit.name} ({unit.example}):\n{_metrics(unit)}" for unit in UNITS),
         "  concwatch figures explains each. failed <= 0 and peak_live >= --tasks are always expected,",
-        "  unless you expect something else of the same figure.",
+        "  unless you expect something else of the same metric.",
     ]
 )
 
@@ -123,7 +123,7 @@ EXPECT_HELP = "\n".join(
     "--expect",
     type=Parsed("expectation", parse_expectation, completion.expectations),
     multiple=True,
-    help="Exit with status 1 unless this holds: ENGINE.FIGURE OP VALUE, such as "
+    help="Exit with status 1 unless this holds: ENGINE.METRIC OP VALUE, such as "
     '"asyncio.rss_per_task < 2KiB". Can be repeated.',
 )
 @record

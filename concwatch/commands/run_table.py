@@ -67,7 +67,7 @@ def _total(total: Total, known: Sequence[Metric], sizes: bool) -> list[str]:
 
 def _print_repeats(rows: Sequence[EngineResult], known: Sequence[Metric]) -> None:
     """Print the median of each metric over its runs, its range, and the 95 % interval of the mean."""
-    cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
+    cells = [["engine", "tasks", "metric", "median", "spread", "lowest", "highest", "95 % of the mean"]]
     for row in rows:
         for metric in known:
             measured, text = row.measured(metric.name), metric.unit.text

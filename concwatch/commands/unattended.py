@@ -45,8 +45,8 @@ WAITS_GROUPS = 10
 
 EXPECTATIONS = (
     "\b\nExpectations:\n"
-    f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"
-    "  coroutine function, and FIGURE is one of:\n"
+    f"  [GROUP.]METRIC OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"
+    "  coroutine function, and METRIC is one of:\n"
     f"{textwrap.fill(', '.join(METRICS), 100, initial_indent='    ', subsequent_indent='    ')}\n"
     "  events.KIND OP VALUE, such as events.leak <= 0: how many events of a kind there were"
 )

@@ -109,13 +109,13 @@ class DemoLane:
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a figure by its name in `concwatch.monitor.metrics`, or NaN if it is not known yet.
+        """Return a metric's value by its name in `concwatch.monitor.metrics`, or NaN if it is not known yet.
 
         Raises:
-            DemoFailed: there is no such figure.
+            DemoFailed: there is no such metric.
         """
         if name not in BY_NAME:
-            raise DemoFailed(f'unknown figure "{name}": see concwatch figures{suggest(name, BY_NAME)}')
+            raise DemoFailed(f'unknown metric "{name}": see concwatch figures{suggest(name, BY_NAME)}')
         value = BY_NAME[name].value(self.snapshot)
         return float("nan") if value is None else value
 

@@ -42,7 +42,7 @@ class MetricExpectation:
 
     @classmethod
     def parse(cls, text: str, form: str, metrics_of: Callable[[str], Mapping[str, Unit]]) -> Self:
-        """Parse ``SUBJECT.FIGURE OP VALUE``, or ``FIGURE OP VALUE``.
+        """Parse ``SUBJECT.METRIC OP VALUE``, or ``METRIC OP VALUE``.
 
         Args:
             text: the expectation as written.
@@ -65,7 +65,7 @@ class MetricExpectation:
         if parts is None or not units:
             raise ValueError(f"{quoted} is not an expectation: expected {form}")
         try:
-            check_one_of("figure", metric, units, metric[:40].replace("-", "_"))
+            check_one_of("metric", metric, units, metric[:40].replace("-", "_"))
             check_one_of("comparison", parts["op"], COMPARISONS)
             value = units[metric].parse(parts["value"].strip())
         except ValueError as error:
@@ -133,7 +133,7 @@ def parse_expectation(text: str) -> Expectation:
     Raises:
         ValueError: one line that names what is wrong and what was expected.
     """
-    form = 'ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB"'
+    form = 'ENGINE.METRIC OP VALUE, such as "asyncio.rss_per_task < 2KiB"'
     return Expectation.parse(text, form, _metrics_of)
 
 

@@ -11,7 +11,7 @@ from concwatch.monitor.student import T95, student_t
 
 @dataclass(frozen=True)
 class Measured:
-    """One or more values of a figure."""
+    """One or more values of a metric."""
 
     values: tuple[float, ...]
 

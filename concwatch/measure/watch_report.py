@@ -60,7 +60,7 @@ def _event_counts(watching: Watching) -> dict[str, int]:
     return {kind: kinds[kind] - kinds[kind + WITHDRAWN] for kind in KINDS}
 
 
-def _figures(rows: Iterable[Metric], of: LaneSnapshot | GroupStatus) -> dict[str, float | None]:
+def _values(rows: Iterable[Metric], of: LaneSnapshot | GroupStatus) -> dict[str, float | None]:
     """Return the values of metrics by name, rounded to their decimals."""
     found = {}
     for row in rows:
@@ -79,7 +79,7 @@ def _process(lane: WatchedProcess, now: float) -> dict[str, Any]:
         "runtime": lane.ready.runtime if lane.ready else None,
         "how": "agent" if lane.ready else "outside",
         "reason": lane.reason,
-        **_figures(PROCESS_METRICS, lane.snapshot(now)),
+        **_values(PROCESS_METRICS, lane.snapshot(now)),
         "at_least": list(lane.process.at_least),
         "blocks": [place.as_json() for place in lane.blocks.ranked()],
         "thread_targets": [as_json(one) for one in lane.resources.of("threads")],
@@ -95,7 +95,7 @@ def _process(lane: WatchedProcess, now: float) -> dict[str, Any]:
 def _group(group: Group, status: GroupStatus) -> dict[str, Any]:
     return {
         **{name: getattr(status, name) for name in ("name", "file", "line")},
-        **_figures(GROUP_METRICS, status),
+        **_values(GROUP_METRICS, status),
         "left_over_lines": [{"line": line.line or None, "tasks": line.tasks} for line in status.left_lines],
         "busy_interval": _interval(status.busy, status.busy_half),
         "growth": structs.asdict(status.growth) if status.growth else None,
@@ -173,7 +173,7 @@ def parse_watch_expectation(text: str) -> WatchExpectation:
     Raises:
         ValueError: it is malformed; the message is one line that says what was expected.
     """
-    form = '[GROUP.]FIGURE OP VALUE, such as "left_over <= 0" or "events.leak <= 0"'
+    form = '[GROUP.]METRIC OP VALUE, such as "left_over <= 0" or "events.leak <= 0"'
     return WatchExpectation.parse(
         text,
         form,

@@ -1,4 +1,9 @@
-"""What a metric is: a row of the table in `concwatch.monitor.metrics`, and what is made from such rows."""
+"""What a metric is: a row of the table in `concwatch.monitor.metrics`, and what is made from such rows.
+
+A figure is a value of one, on the screen or in a file. Only what users have written down already calls the
+metric itself a figure: the command ``concwatch figures``, ``figure`` in the JSON of comparisons and
+expectations, and in demos.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum

@@ -122,14 +122,14 @@ class MergedGroup:
 
     Args:
         groups: the groups, at least one.
-        unknown: the names of figures that are not known any more.
+        unknown: the names of metrics that are not known any more.
         rest: how many functions they are, if they are not one function's.
     """
 
     def __init__(self, groups: Groups, unknown: Collection[str] = (), rest: int = 0) -> None:
         self.groups = groups
         self.unknown = unknown
-        """The names of figures that are not known any more."""
+        """The names of metrics that are not known any more."""
         self._rest = rest
 
     @property
@@ -169,7 +169,7 @@ def merge_groups(groups: Iterable[GroupFigures], unknown: Collection[str] = ()) 
 
     Args:
         groups: the groups of all.
-        unknown: the names of figures that are not known any more.
+        unknown: the names of metrics that are not known any more.
     """
     by_function: dict[Function, list[GroupFigures]] = {}
     for group in groups:

@@ -409,7 +409,7 @@ def test_what_the_report_prints_can_be_expected():
             "--expect has no effect on the screen: expected --json",
         ),
         (("watch", "--seconds", "3", "--", "true"), "--seconds has no effect on the screen: expected --json"),
-        (("watch", "--json", "-", "--expect", "lives < 3", "--", "true"), 'unknown figure "lives"'),
+        (("watch", "--json", "-", "--expect", "lives < 3", "--", "true"), 'unknown metric "lives"'),
         (("watch", "--json", "/", "--", "true"), "--json: /: is a folder"),
         (
             ("watch", "--json", "-", "--keep", "--host", "env A=1", "--", "true"),

@@ -164,7 +164,7 @@ FAILING_STEPS = (
         "until five live: not within 100 ms",
     ),
     (lambda s: s.until(lambda lab: s.lane("asyncoi").on, text="so"), 'wait until so: unknown lane "asyncoi"'),
-    (lambda s: s.until(lambda lab: s.lane("pool").figure("life") > 1), 'unknown figure "life": see'),
+    (lambda s: s.until(lambda lab: s.lane("pool").figure("life") > 1), 'unknown metric "life": see'),
     (lambda s: s.press("t", "entr"), 'press t entr: unknown key "entr"'),
     (lambda s: s.drag("asyncio", "30k"), "drag asyncio to 30k: the slider stops at 40,000: expected one of"),
     (lambda s: s.drag("asyncio", "many"), 'drag asyncio to many: "many" is not a number of tasks'),

@@ -146,7 +146,7 @@ class ExperimentTable(CellOptions, frozen=True, kw_only=True):
 
     title: str
     reading: ReadingName
-    """The figure to read."""
+    """The metric to read."""
     unit: str
     """The unit of the published figures, one of `SCALES`."""
     series: Annotated[tuple[ExperimentSeries, ...], Meta(min_length=1, max_length=MAX_ITEMS)]

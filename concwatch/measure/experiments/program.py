@@ -34,10 +34,10 @@ CURVE_INTERVAL = 0.1
 """Seconds between two points of its RSS over time."""
 
 PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
-"""The figures that can be read of a program; the last one only if the program prints it."""
+"""The metrics that can be read of a program; the last one only if the program prints it."""
 
 REPORTED = {"burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z", "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$"}
-"""Figure → the line that reports it in the program's output."""
+"""Metric → the line that reports it in the program's output."""
 
 OUTPUT_KEPT = 4_000
 """Bytes kept of the end of each output."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.graphemes import graphemes
-from concwatch.charts.ticks import column_of
+from concwatch.charts.ticks import CELL, column_of
 
 if TYPE_CHECKING:
     from concwatch.charts.raster import Cell
@@ -41,10 +41,13 @@ class Marker(Struct, frozen=True):
 
 
 def place_annotations(
-    annotations: Iterable[Annotation], now: float, window: float, columns: int
+    annotations: Iterable[Annotation], now: float, window: float, columns: int, together: int = CELL
 ) -> tuple[Marker, ...]:
-    """Return the markers of the annotations within the chart: ticks first, one line at most in a column."""
-    placed = [(column_of(each.time, now, window, columns), each) for each in annotations]
+    """Return the markers of the annotations within the chart: ticks first, one line at most in a column.
+
+    The arguments are those of `column_of`.
+    """
+    placed = [(column_of(each.time, now, window, columns, together), each) for each in annotations]
     inside = [(column, each) for column, each in placed if 0 <= column < columns]
     ticks = [Marker(column, each.color) for column, each in inside if not each.text]
     # From left to right: each text may reach to the line of the next.

@@ -18,7 +18,8 @@ Point = tuple[int, float]
 class Memo(Struct):
     """The extremes of the columns of one series that will not change any more.
 
-    Those are the columns that have ended and have no gap: a gap may still be filled by a later report.
+    Those are the columns that have ended, unless they have a gap with no value after it: a later report may
+    still fill that.
     """
 
     width: float = 0.0
@@ -29,15 +30,26 @@ class Memo(Struct):
     """The number of the leftmost column of the last decimation."""
     done: int = 0
     """How many columns from there on were known."""
+    points: list[Point] = []
+    """The points of those columns."""
     drawn: tuple[object, int, tuple[int, ...]] | None = None
     """What the last drawing depends on, how many of its columns were known, and its dots."""
 
-    def keep(self, width: float, first: int) -> None:
-        """Drop what is not needed for columns of ``width`` from number ``first`` on."""
+    def known(self, width: float, first: int, most: int) -> list[Point]:
+        """Return the points of the first ``most`` columns from number ``first`` on, up to an unknown one.
+
+        Drop what is not needed for columns of that ``width``.
+        """
         if width != self.width:
             self.width, self.columns = width, {}
         elif len(self.columns) > MOST_KEPT:
             self.columns = {number: found for number, found in self.columns.items() if number >= first}
+        if first != self.first or not self.columns:
+            self.first, self.done, self.points = first, 0, []
+        while self.done < most and (kept := self.columns.get(first + self.done)) is not None:
+            self.points += [(self.done, value) for value in kept]
+            self.done += 1
+        return self.points
 
 
 def decimate(
@@ -47,34 +59,31 @@ def decimate(
     end: float,
     columns: int,
     memo: Memo | None = None,
+    together: int = 1,
 ) -> list[Point]:
     """Reduce a series to the lowest and the highest value of each column, in the order of time.
 
     A sample never moves to another column as the window moves (see `column_grid`), so the picture scrolls by
-    whole columns and does not flicker. NaN and infinity are gaps; the result has a NaN for each gap. The last
-    point before the window comes first, with a negative column, so that the line starts at the left edge.
+    whole columns, ``together`` at once, and does not flicker. NaN and infinity are gaps; the result has a NaN
+    for each gap. The last point before the window comes first, with a negative column, so that the line
+    starts at the left edge.
 
     With ``memo``, which is kept from one call to the next, only columns that may have changed are reduced.
     """
-    size, first = column_grid(end, end - start, columns)
+    size, first = column_grid(end, end - start, columns, together)
     stop = min(bisect_right(times, end), len(values))
     index = bisect_left(times, first * size, 0, stop)
-    known = {}
-    if memo is not None:
-        memo.keep(size, first)
-        known = memo.columns
     points: list[Point] = []
     if index and math.isfinite(values[index - 1]):
         points.append((min(-1, math.floor(times[index - 1] / size) - first), values[index - 1]))
-    done = 0
-    while done < columns - 1 and first + done in known:
-        done += 1
+    known, done = {}, 0
     if memo is not None:
-        memo.first, memo.done = first, done
+        points += memo.known(size, first, columns - 1)
+        known, done = memo.columns, memo.done
     shown: list[float] = []
-    begin, finite = -1, False
+    begin, finite, settled = -1, False, 0  # `settled`: the index after the last finite value
     moved = True  # whether columns were skipped, so that `index` is not the first sample of the next one
-    for column in range(columns):
+    for column in range(done, columns):
         if column < columns - 1 and (kept := known.get(first + column)) is not None:
             for value in kept:
                 points.append((column, value))
@@ -85,6 +94,9 @@ def decimate(
             if begin < 0:
                 begin, shown = index, list(values[index:stop])  # an array would create a float at each access
                 finite = math.isfinite(sum(shown))  # then all of them are
+                settled = stop
+                while settled > begin and not math.isfinite(shown[settled - begin - 1]):
+                    settled -= 1
         if index >= stop:
             break
         # The last column has all remaining samples: rounding must not drop the newest one.
@@ -94,7 +106,7 @@ def decimate(
             found = _extremes(inside) if finite else _with_gaps(inside)
             for value in found:
                 points.append((column, value))
-            if memo is not None and edge < stop and (finite or math.isfinite(sum(inside))):
+            if memo is not None and edge < stop and (edge < settled or math.isfinite(sum(inside))):
                 known[first + column] = found
             index = edge
         elif memo is not None and edge < stop:

@@ -16,7 +16,7 @@ from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, shown_val
 from concwatch.charts.raster import Dots, Path, rasterize
 from concwatch.charts.scales import AxisTick, Scale
 from concwatch.charts.symbols import BRAILLE, Symbols
-from concwatch.charts.ticks import column_of
+from concwatch.charts.ticks import CELL, column_of
 
 LABEL_WIDTH = 5
 """Cells of the y labels, the same in every chart, so that the plots are aligned and never move."""
@@ -39,6 +39,9 @@ LONGEST_NAME = 16
 
 UNNAMED = 10_000
 """What a label counts, in values left out, that lacks a number."""
+
+RIGHT = 2 * CELL
+"""Columns of dots at the right edge: lines that reach them have labels. The last cell may have just begun."""
 
 ZERO = "zero"
 """Written in a chart whose values are all 0."""
@@ -172,9 +175,10 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
     rows, columns = height - 1, width - LABEL_WIDTH - 1
     names = LabelNames(plot, columns, rows)
     columns -= names.margin
-    drawn = decimate_lines(plot, 2 * columns)
+    together = CELL if plot.over_time else 1
+    drawn = decimate_lines(plot, CELL * columns, together, remember=True)
     shown = shown_values(drawn)
-    grid = Grid(y_scale(plot, shown, rows), 2 * columns, rows, symbols.rows)
+    grid = Grid(y_scale(plot, shown, rows), CELL * columns, rows, symbols.rows)
     zero = bool(shown) and not any(shown) and not plot.logarithmic
     groups = {} if zero else _equal_lines(plot, drawn, grid)
     lines = [
@@ -184,7 +188,9 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
     for line, points in ((each.line, each.points) for each in drawn if each.line.mark):
         lines.append(DrawnLine(line.color, grid.draw(points)))
         marks += [
-            (dot[0] // 2, dot[1] // symbols.rows, line.mark, line.color) for dot in grid.path(points) if dot
+            (dot[0] // CELL, dot[1] // symbols.rows, line.mark, line.color)
+            for dot in grid.path(points)
+            if dot
         ]
     column = -1
     if plot.cursor is not None and plot.over_time:
@@ -202,7 +208,7 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
             (each.line.color, grid.draw(each.band[0]), grid.draw(each.band[1])) for each in drawn if each.band
         ),
         tuple(marks),
-        place_annotations(plot.annotations, plot.end, plot.length, columns),
+        place_annotations(plot.annotations, plot.end, plot.length, columns, together),
         column if 0 <= column < columns else None,
         names.margin,
         names.place(groups, grid) if names.margin else (),
@@ -331,9 +337,10 @@ class LabelNames:
         plot, wanted = self._plot, list[Wanted]()
         for (dots, value), same in groups.items():
             line = same[0].line
-            if line.name and (any(dots[-2:]) or not plot.over_time):
+            last_dots = next(filter(None, reversed(dots[-RIGHT:] if plot.over_time else dots)), 0)
+            if line.name and last_dots:
                 last = value_at(line, plot.end) if plot.over_time else line.values[-1]
-                end = next(filter(None, grid.path([(0, last)])), (0, dots[-1].bit_length() - 1))
+                end = next(filter(None, grid.path([(0, last)])), (0, last_dots.bit_length() - 1))
                 value = "" if value == NO_VALUE else value.strip()
                 wanted += [(end[1], last, [(part, value)]) for part in self._fitting(same, value)]
         wanted.sort(key=lambda label: label[:2])

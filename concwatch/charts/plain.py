@@ -15,7 +15,7 @@ from concwatch.charts.colors import lane_colors
 from concwatch.charts.decimation import Point
 from concwatch.charts.plot import Line, Plot, decimate_lines, shown_values, split_at_gaps, y_scale
 from concwatch.charts.table import IN_TEXT
-from concwatch.charts.ticks import elapsed_ticks
+from concwatch.charts.ticks import CELL, elapsed_ticks
 from concwatch.charts.traces import Trace
 
 WIDTH = 80
@@ -142,7 +142,7 @@ def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
     Without colours the lines have marks.
     """
     columns, rows = width - LABEL_WIDTH - 1, HEIGHT - 2
-    drawn = decimate_lines(plot, 2 * columns)
+    drawn = decimate_lines(plot, CELL * columns, CELL)
     scale = y_scale(plot, shown_values(drawn), rows)
     figure = _figure(width, colored)
     labels = [f"{tick.label:>{LABEL_WIDTH}}" for tick in scale.ticks]

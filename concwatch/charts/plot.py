@@ -12,7 +12,7 @@ from concwatch.charts.cost import LaneCost, between
 from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
-from concwatch.charts.ticks import XTicks, age_ticks, size_ticks
+from concwatch.charts.ticks import XTicks, age_ticks, column_grid, size_ticks
 from concwatch.monitor.series import Samples
 from concwatch.monitor.unit import Unit
 from concwatch.protocol.units import format_count
@@ -190,16 +190,25 @@ class DecimatedLine(Struct, frozen=True):
     """The lower and the upper edge; empty for a line without a band."""
 
 
-def decimate_lines(plot: Plot, columns: int, *, remember: bool = True) -> list[DecimatedLine]:
-    """Reduce every line of ``plot`` to ``columns`` columns of dots.
+def decimate_lines(
+    plot: Plot, columns: int, together: int = 1, *, remember: bool = False
+) -> list[DecimatedLine]:
+    """Reduce every line of ``plot`` to ``columns`` columns of dots, which scroll ``together`` at once.
 
     With ``remember``, the columns that will not change any more are those of the last time.
     """
 
     def reduce(line: Line, values: Sequence[float], memo: Memo | None = None) -> list[Point]:
-        points = decimate(line.times, values, plot.end - plot.length, plot.end, columns, memo)
-        smooth = plot.logarithmic and plot.over_time
-        return running_maximum(points, round(PEAK_SHARE * columns)) if smooth else points
+        start = plot.end - plot.length
+        points = decimate(line.times, values, start, plot.end, columns, memo if remember else None, together)
+        if plot.over_time:
+            # A line that reaches the end is continued to the right edge of the last cell.
+            size, first = column_grid(plot.end, plot.length, columns, together)
+            if points and math.floor(plot.end / size) - 1 <= first + points[-1][0] < first + columns - 1:
+                points.append((columns - 1, points[-1][1]))
+            if plot.logarithmic:
+                return running_maximum(points, round(PEAK_SHARE * columns))
+        return points
 
     return [
         DecimatedLine(

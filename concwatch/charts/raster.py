@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import or_
 
 from concwatch.charts.symbols import Symbols
 
@@ -89,8 +90,10 @@ def _inner(rows: int) -> tuple[int, int]:
     return every ^ lowest << rows - 1, every ^ lowest
 
 
-def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) -> dict[int, dict[int, Cell]]:
-    """Return the cells of several lines from column ``start`` on: row from the bottom → column → cell.
+def merge(
+    layers: Iterable[tuple[Dots, str]], symbols: Symbols, columns: Sequence[int] | None = None
+) -> dict[int, dict[int, Cell]]:
+    """Return the cells of several lines: row from the bottom → column → cell.
 
     A cell has one colour, that of the topmost line in it. Other lines show in it where a gap remains between
     them and the lines on top; where they touch, they are hidden, so that the line on top stays as thin as it
@@ -99,14 +102,16 @@ def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) 
     Args:
         layers: the dots and the colour of each line, the topmost first.
         symbols: the characters to draw with.
-        start: the first column of cells.
+        columns: the columns of cells to draw; None for all.
     """
     rows, characters = symbols.rows, symbols.characters
     below_top, above_bottom = _inner(rows)
     full, taken = (1 << rows) - 1, []  # type: int, list[int]
     drawn: dict[int, dict[int, tuple[int, str]]] = {}
     for dots, color in layers:
-        visible = dots = dots[2 * start :]
+        if columns is not None:
+            dots = tuple([dots[at] for column in columns for at in (2 * column, 2 * column + 1)])
+        visible = dots
         if taken:
             visible = tuple(
                 [
@@ -117,9 +122,8 @@ def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) 
             taken = [old | new for old, new in zip(taken, visible, strict=True)]
         else:
             taken = list(dots)
-        column = start - 1
-        for left, right in zip(visible[::2], visible[1::2], strict=True):
-            column += 1
+        places = range(len(visible) // 2) if columns is None else columns
+        for column, left, right in zip(places, visible[::2], visible[1::2], strict=True):
             both = left | right
             while both:
                 row = ((both & -both).bit_length() - 1) // rows
@@ -138,8 +142,11 @@ def merge(layers: Iterable[tuple[Dots, str]], symbols: Symbols, start: int = 0) 
 NOTCH, SPIKE = 12, 4
 """The least cells of a notch one cell deep, and of a spike, of a filled area; others are left out."""
 
-Fill = tuple[Dots, tuple[frozenset[int], ...]]
-"""The dots of a line that is thickened where it must be, and the filled columns of each row of cells."""
+Areas = tuple[int, ...]
+"""The columns of each row of cells, from the bottom, that are in an area: an integer with a bit for each."""
+
+Fill = tuple[Dots, Areas]
+"""The dots of a line that is thickened where it must be, and the area below it."""
 
 
 @lru_cache(maxsize=16)
@@ -155,16 +162,17 @@ def fill(dots: Dots, rows: int, symbols: Symbols) -> Fill:
     for left, right in zip(dots[::2], dots[1::2], strict=True):
         low = min((left & -left).bit_length(), (right & -right).bit_length()) - 1
         heights.append(-1 if low < 0 else (low + half) // each if low >= each else 0)
-    thick, areas, column = list(dots), [set[int]() for _ in range(rows)], 0
+    thick, column = list(dots), 0
+    ends = [0] * (rows + 1)  # by height, the columns of that height
     for known, part in groupby(heights, key=(-1).__lt__):
         for height in _smooth([*part]):
-            for area in areas[: max(0, height)]:
-                area.add(column)
+            ends[max(0, height)] |= 1 << column
             for at in (2 * column, 2 * column + 1):
                 if known and height and dots[at] & -dots[at] == 2 << each * height:
                     thick[at] |= 1 << each * height
             column += 1
-    return tuple(thick), tuple(map(frozenset, areas))
+    areas = [*accumulate(reversed(ends[1:]), or_)]
+    return tuple(thick), tuple(reversed(areas))
 
 
 def _smooth(heights: Sequence[int]) -> Iterable[int]:
@@ -184,13 +192,13 @@ def _windows(pick: Callable[..., int], values: Sequence[int], beyond: int, size:
 
 
 @lru_cache(maxsize=16)
-def between(lower: Dots, upper: Dots, rows: int, symbols: Symbols) -> tuple[frozenset[int], ...]:
-    """Return the columns of each row that are between two lines or on one of them, without the bottom row."""
-    areas = [set[int]() for _ in range(rows)]
+def between(lower: Dots, upper: Dots, rows: int, symbols: Symbols) -> Areas:
+    """Return the area between two lines, and on them, without the bottom row."""
+    areas = [0] * rows
     for column in range(len(lower) // 2):
         low, high = (lines[2 * column] | lines[2 * column + 1] for lines in (lower, upper))
         if low and high:
             bottom, top = (low & -low).bit_length() - 1, high.bit_length() - 1
             for row in range(max(1, bottom // symbols.rows), top // symbols.rows + 1):
-                areas[row].add(column)
-    return tuple(map(frozenset, areas))
+                areas[row] |= 1 << column
+    return tuple(areas)

@@ -19,17 +19,23 @@ XTicks = Callable[[float, float, int], tuple[AxisTick, ...]]
 """Returns the ticks of an x axis, given its end, its length, and its columns of cells."""
 
 
-def column_grid(end: float, length: float, columns: int) -> tuple[float, int]:
+CELL = 2
+"""Columns of dots in a cell."""
+
+
+def column_grid(end: float, length: float, columns: int, together: int = 1) -> tuple[float, int]:
     """Return the width of a column, and the number of the leftmost one, counted from x value 0.
 
-    The edges of columns are multiples of their width, so values stay in their column as the axis moves.
+    The edges of columns are multiples of their width, so values stay in their column as the axis moves, by
+    ``together`` columns at once: the right edge is at ``end`` or less than so many columns after it.
     """
     # Rounded, as the last bits of the length differ between calls and would move samples across edges.
     width = round(length / columns, 9)
-    return width, math.floor(end / width) - columns + 1
+    last = math.floor(end / width)
+    return width, (last // together + 1) * together - columns
 
 
-def column_of(x: float, end: float, length: float, columns: int) -> int:
+def column_of(x: float, end: float, length: float, columns: int, together: int = CELL) -> int:
     """Return the column of cells of ``x``, from 0 if it is within the chart.
 
     Args:
@@ -37,16 +43,17 @@ def column_of(x: float, end: float, length: float, columns: int) -> int:
         end: the x value at the right end of the axis.
         length: the length of the axis.
         columns: its columns of cells.
+        together: the columns of dots by which it moves at once: 1 for an axis that does not move.
     """
-    width, first = column_grid(end, length, 2 * columns)
-    return (math.floor(x / width) - first) // 2
+    width, first = column_grid(end, length, CELL * columns, together)
+    return (math.floor(x / width) - first) // CELL
 
 
 def time_of(column: int, end: float, length: float, columns: int) -> float:
     """Return the last time in a column of cells, at most ``end``. The arguments are those of `column_of`."""
-    width, first = column_grid(end, length, 2 * columns)
+    width, first = column_grid(end, length, CELL * columns, CELL)
     # Slightly before the edge, which belongs to the next column.
-    return min(end, (first + 2 * column + 2) * width - 1e-6)
+    return min(end, (first + CELL * (column + 1)) * width - 1e-6)
 
 
 def time_label(seconds: float, step: float) -> str:
@@ -55,9 +62,9 @@ def time_label(seconds: float, step: float) -> str:
     return f"{seconds / size:g}{unit}"
 
 
-def _tick(x: float, label: str, end: float, length: float, columns: int) -> AxisTick:
+def _tick(x: float, label: str, end: float, length: float, columns: int, together: int = CELL) -> AxisTick:
     exact = (x - end + length) / length * columns
-    return AxisTick(min(max(0, column_of(x, end, length, columns)), columns - 1), label, exact)
+    return AxisTick(min(max(0, column_of(x, end, length, columns, together)), columns - 1), label, exact)
 
 
 def _all_fit(ticks: Sequence[AxisTick], columns: int) -> bool:
@@ -76,7 +83,7 @@ def size_ticks(end: float, length: float, columns: int) -> tuple[AxisTick, ...]:
     for steps in DECIMAL_LOG_STEPS:
         values = [steps.value(index, 1) for index in range(steps.index_below(10 ** max(0.0, end), 1) + 1)]
         found = [
-            _tick(math.log10(value), format_short(value), end, length, columns)
+            _tick(math.log10(value), format_short(value), end, length, columns, together=1)
             for value in values
             if end - length - 1e-9 <= math.log10(value)
         ]

@@ -9,6 +9,7 @@ from concwatch.charts.decimation import Point
 from concwatch.charts.picture import Picture
 from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, split_at_gaps
 from concwatch.charts.terminal import SHADE_OPACITY
+from concwatch.charts.ticks import CELL
 
 FINER = 8
 """Columns of points in a cell."""
@@ -49,7 +50,8 @@ class _Drawing:
         self.wide, self.high = cell
         self.width = self.picture.columns * self.wide
         self.columns = self.picture.columns * FINER
-        drawn = [] if self.picture.word else decimate_lines(self.plot, self.columns, remember=False)
+        together = FINER if self.plot.over_time else FINER // CELL
+        drawn = [] if self.picture.word else decimate_lines(self.plot, self.columns, together)
         drawn.reverse()  # what lies on top is drawn last
         self.drawn = sorted(drawn, key=lambda each: (bool(each.line.mark), each.line.top))
         self.stroke, self.thin = STROKE * self.high, THIN * self.high

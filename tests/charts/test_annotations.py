@@ -10,7 +10,7 @@ from concwatch.charts.decimation import decimate
 from concwatch.charts.picture import LABEL_WIDTH, compose
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.terminal import paint
-from concwatch.charts.ticks import column_of, time_of
+from concwatch.charts.ticks import CELL, column_of, time_of
 from concwatch.monitor.unit import BYTES
 
 NOW = st.floats(0, 1e6)
@@ -38,9 +38,10 @@ def test_the_time_of_a_column_maps_back_to_the_column(now, window, columns, data
 @given(NOW, WINDOW, COLUMNS, st.floats(0, 1))
 def test_an_annotation_is_in_the_column_of_the_sample_at_its_time(now, window, columns, share):
     time = now - window * share
-    points = [column for column, _ in decimate([time], [1.0], now - window, now, 2 * columns) if column >= 0]
+    drawn = decimate([time], [1.0], now - window, now, CELL * columns, together=CELL)[:1]
+    points = [column for column, _ in drawn if column >= 0]
     places = [flag.column for flag in place_annotations([Annotation(time, "#ffffff")], now, window, columns)]
-    assert [point // 2 for point in points] == places or not points
+    assert [point // CELL for point in points] == places or not points
 
 
 def test_a_command_is_a_tick_on_the_axis_and_a_note_a_line_with_its_text():

@@ -11,6 +11,7 @@ from msgspec import structs
 from rich.cells import cell_len
 from rich.segment import Segment
 
+from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import distinct, short_label, short_value, title
 from concwatch.charts.decimation import Memo, decimate, running_maximum
 from concwatch.charts.picture import LABEL_WIDTH, Grid, apart, compose
@@ -53,7 +54,8 @@ def sizes(*series, margin=0.2, unit=BYTES):
         for color, mark, points in series
     ]
     low, high = min(places) - margin, max(places) + margin
-    return plot(*lines, unit=unit, end=high, length=high - low, logarithmic=True, x_ticks=size_ticks)
+    axes = {"logarithmic": True, "x_ticks": size_ticks, "over_time": False}
+    return plot(*lines, unit=unit, end=high, length=high - low, **axes)
 
 
 def shades(chart):
@@ -193,14 +195,15 @@ def test_complete_columns_do_not_change_as_the_window_moves():
     values=st.lists(st.floats(0, 100) | st.just(math.nan), min_size=20, max_size=120),
     ends=st.lists(st.floats(0, 12), min_size=1, max_size=8),
     width=st.sampled_from([5.0, 7.0]),
+    together=st.sampled_from([1, 2]),
 )
-def test_what_is_remembered_of_a_series_does_not_change_its_decimation(values, ends, width):
+def test_what_is_remembered_of_a_series_does_not_change_its_decimation(values, ends, width, together):
     times, memo = [index * 0.1 for index in range(len(values))], Memo()
     for end in sorted(ends):
         known = times[: sum(time <= end for time in times)]
         seen = values[: len(known)]
-        plain = decimate(known, seen, end - width, end, 20)
-        points = decimate(known, seen, end - width, end, 20, memo)
+        plain = decimate(known, seen, end - width, end, 20, together=together)
+        points = decimate(known, seen, end - width, end, 20, memo, together)
         assert str(points) == str(plain)
         grid = Grid(linear_scale(COUNT, 100, 8), 20, 8, 4)
         assert grid.draw(points, memo=memo) == grid.draw(points)
@@ -208,7 +211,7 @@ def test_what_is_remembered_of_a_series_does_not_change_its_decimation(values, e
 
 def test_a_gap_that_a_later_report_fills_is_not_remembered():
     times, memo, nan = [index * 0.1 for index in range(50)], Memo(), math.nan
-    decimate(times, [1.0] * 20 + [nan] * 20 + [1.0] * 10, 0, 4.9, 10, memo)
+    decimate(times, [1.0] * 20 + [nan] * 30, 0, 4.9, 10, memo)
     filled = [1.0] * 50
     assert decimate(times, filled, 0, 4.9, 10, memo) == decimate(times, filled, 0, 4.9, 10)
 
@@ -505,6 +508,45 @@ def test_a_painter_paints_what_has_changed_like_all(frames):
         if before is not None and before[0] == picture:
             assert all(one is other for one, other in zip(rows[:-1], before[1], strict=False))
         before = picture, rows
+
+
+@given(
+    values=st.lists(st.floats(0, 100) | st.just(math.nan), min_size=60, max_size=60),
+    moves=st.lists(st.floats(0, 4), min_size=1, max_size=8),
+    note=st.floats(0, 60),
+)
+def test_a_painter_of_a_chart_that_moves_paints_like_a_new_one(values, moves, note):
+    painter, memos, end = Painter(), [Memo(), Memo()], 30.0
+    marks = [Annotation(note, "#00ff00", "note"), Annotation(note + 3, "#00ff00")]
+    for move in moves:
+        end = min(60.0, end + move)
+        known = values[: int(end) + 1]
+        lines = [
+            structs.replace(line(known[shift:], color), memo=memo)
+            for shift, color, memo in ((0, "#ff0000", memos[0]), (20, "#00ff00", memos[1]))
+        ]
+        chart = plot(*lines, unit=COUNT, end=end, length=30.0, annotations=marks)
+        colors = "#888888", "#333333", "#000000"
+        assert painter.paint(compose(chart, 44, 12), *colors) == paint(compose(chart, 44, 12), *colors)
+        picture = compose(
+            structs.replace(chart, lines=[structs.replace(one, memo=None) for one in lines]), 44, 12
+        )
+        assert picture.lines == compose(chart, 44, 12).lines
+
+
+def test_a_line_moves_by_whole_cells_and_always_reaches_the_right_edge():
+    times = [index / 10 for index in range(1200)]
+    wave = Line("", "#ff0000", times, [math.sin(time) + 2 for time in times])
+    pictures = [
+        [row[LABEL_WIDTH + 1 :] for row in draw(plot(wave, unit=COUNT, end=60 + step / 4))[1][:-2]]
+        for step in range(40)
+    ]
+    for before, after in pairwise(pictures):
+        assert any(
+            all(one[1 + by : -1] == other[1 : -1 - by] for one, other in zip(before, after, strict=True))
+            for by in (0, 1)
+        )
+        assert any(row[-1] in DOTS for row in after)
 
 
 @pytest.mark.parametrize(

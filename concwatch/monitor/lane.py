@@ -420,7 +420,7 @@ class Lane:
             self.stats.set_live(reached.live)
             self.target = self.target.add_part(reached)
             whole = self.target.reached
-            if whole is not None and whole.created:
+            if whole is not None and whole.grew:
                 self.stats.add_creation(whole, self._load_before, self._load_now())
             elif whole is not None and whole.cancelled and not whole.target:
                 self.stats.stop_seconds = whole.seconds

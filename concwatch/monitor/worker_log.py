@@ -38,7 +38,7 @@ def limit_text(limit: Limit) -> str:
 def reached_text(reached: Reached) -> str:
     """Return the text of a target that was reached."""
     took = format_seconds(reached.seconds)
-    if not reached.created:
+    if not reached.grew:
         left = f", {format_count(reached.target)} left" if reached.target else ""
         return f"{counted(reached.cancelled, 'task')} stopped in {took}{left}"
     how = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"

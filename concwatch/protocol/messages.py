@@ -84,6 +84,11 @@ class Reached(msgspec.Struct, tag="reached", frozen=True):
     cancelled: Count
     seconds: Seconds
 
+    @property
+    def grew(self) -> bool:
+        """Whether tasks were created for it, not only to replace some while more were cancelled."""
+        return self.created > 0 and self.created >= self.cancelled
+
 
 class BurstDone(msgspec.Struct, tag="burst", frozen=True):
     """A burst has finished; times in seconds, memory in bytes."""

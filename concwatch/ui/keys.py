@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.style import Style
 
+from concwatch.charts.symbols import AUTO, CHOICES
 from concwatch.charts.table import ON_SCREEN
 from concwatch.ui.widgets.key_bar import Key
 from concwatch.ui.widgets.lane_card import STEP
@@ -273,6 +274,10 @@ def _select(lane: int) -> Callable[[HasLanes], object]:
     return lambda on: on.lanes.select(lane)
 
 
+def _choose_symbols(choice: str) -> Callable[[HasView], object]:
+    return lambda on: on.app.choose_symbols(choice)
+
+
 def _show_chart(metric: str) -> Callable[[HasView], object]:
     return lambda on: on.charts.show_chart(metric)
 
@@ -295,6 +300,11 @@ CHARTS: tuple[Row[HasView], ...] = (
     Row(
         "", lambda on: on.app.action_next_symbols(),
         "draw charts with other symbols: auto, octants, braille, blocks", title="Chart symbols", sign="^p",
+    ),
+    *(
+        Row("", _choose_symbols(choice), title=f"Chart symbols: {choice}", about=f"draw charts with {what}")
+        for choice in CHOICES
+        for what in ["the best that the terminal can show" if choice == AUTO else choice]
     ),
     *(Row("", _show_chart(spec.metric), title=f"Chart: {spec.title}", about=spec.hint) for spec in ON_SCREEN),
 )  # fmt: skip

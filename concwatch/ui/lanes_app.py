@@ -101,7 +101,11 @@ class LanesApp(InputQueue):
 
     def action_next_symbols(self) -> None:
         """Draw charts with the next symbols."""
-        self.chosen_symbols = self._symbols = CHOICES[(CHOICES.index(self._symbols) + 1) % len(CHOICES)]
+        self.choose_symbols(CHOICES[(CHOICES.index(self._symbols) + 1) % len(CHOICES)])
+
+    def choose_symbols(self, choice: str) -> None:
+        """Draw charts with ``choice``, one of `CHOICES`, from now on."""
+        self.chosen_symbols = self._symbols = choice
         for screen in self.screen_stack:
             for chart in screen.query(Chart):
                 chart.symbols = self.chart_symbols

@@ -374,12 +374,23 @@ def test_reports_about_an_older_target_are_logged_but_not_applied():
     ]
 
 
+def test_a_lower_target_keeps_the_rate_at_which_tasks_were_created():
+    bench, lane, _ = running_lane()
+    bench.lab.set_target(lane, 100_000)
+    bench.receive(tick(1.0, 100_000), Reached(100_000, 100_000, 100_000, 0, 1.0))
+    bench.lab.set_target(lane, 50_000)
+    bench.receive(tick(1.5, 50_000), Reached(50_000, 50_000, 8, 50_008, 0.333))
+    assert lane.status.create_rate == 100_000
+    assert bench.texts()[-1] == "50,008 tasks stopped in 333 ms, 50,000 left"
+
+
 @pytest.mark.parametrize(
     ("reached", "text"),
     [
         (Reached(10_000, 10_000, 10_350, 0, 5.0), "10,000 tasks live after 5 s (2.07 k/s)"),
         (Reached(100, 99, 103, 0, 0.5), "99 of 100 tasks live after 500 ms (103 created, 206/s)"),
         (Reached(1, 1, 1, 0, 0.0), "1 task live after 0 s (at once)"),
+        (Reached(50_000, 50_000, 8, 50_008, 0.333), "50,008 tasks stopped in 333 ms, 50,000 left"),
     ],
 )
 def test_a_reached_target_is_logged_in_the_words_of_who_asked_for_it(reached, text):

@@ -829,7 +829,7 @@ async def test_the_palette_shows_a_chart_and_changes_the_symbols():
         await choose(s, "Chart: memory added over live tasks", "memory added over")
         await s.until(lambda: s.chart_titles() == [COST], "the chart of the cost alone")
         for name, character in (("octants", "\U0001cd00"), ("braille", "⠀"), ("blocks", "▖"), ("auto", "⠀")):
-            await choose(s, "Chart symbols", "Chart symbols")
+            await choose(s, f"Chart symbols: {name}", name)
             await s.sees(f"charts are drawn with {name}")
             drawn = {char for char in s.text(s.chart("cost")) if ord(char) > 0x2590}
             assert any(ord(character) <= ord(char) < ord(character) + 0x100 for char in drawn), name

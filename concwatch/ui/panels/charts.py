@@ -114,7 +114,9 @@ class ChartPanel(Panel):
         """Select the next longer or shorter time window."""
         shown = self._grid.window
         others = [each for each in WINDOWS if (each > shown if step > 0 else each < shown)]
-        self.selected_window, self.growing = (min if step > 0 else max)(others, default=shown), False
+        if not others:
+            return
+        self.selected_window, self.growing = (min if step > 0 else max)(others), False
         self._log_event(f"charts show {format_seconds(self.selected_window)}")
         self._grid.redraw()
 

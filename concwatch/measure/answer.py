@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from concwatch.monitor.metrics import BY_NAME, KEPT, LaneSnapshot
+from concwatch.monitor.metrics import BY_NAME, KEPT, LaneSnapshot, known_cost
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import format_bytes, format_count, format_short
 
@@ -66,12 +66,9 @@ class Answer:
 
 def _known(lane: LaneSnapshot) -> Known | None:
     """Return the metrics of a lane that holds its tasks; None if they are not known."""
-    value, live = COST.value(lane), lane.sample.measured_live or 0
+    value, live = known_cost(lane), lane.sample.measured_live or 0
     holds = lane.on and lane.status.target and lane.live >= lane.status.target * REACHED
     if not (value and holds and live >= max(LEAST, REACHED * lane.live)) or KEPT.holds(lane):
-        return None
-    resolution = COST.coarse_resolution(lane)
-    if resolution is not None and resolution > value:
         return None
     here = not lane.engine.host and lane.own_name == lane.name  # not folded over several hosts
     fits = lane.status.fits if lane.status.fits_limit else 0

@@ -172,6 +172,8 @@ class Measurement:
         failed = result.last.failed if result.last else 0
         peak, held = status.peak_live, result.held  # not `last`: a target of 0 clears the limit
         limit = self._limit or (held.status.limit_text if held else "")
+        if self._blocked:  # as it was seen last: more tasks may have started since growth was given up
+            limit = result.limited_by = self._blocked
         result.problems = {}
         if status.state.broken:
             result.problems[Outcome.FAILED] = status.reason
@@ -208,7 +210,7 @@ class Measurement:
             self.result.held = lane
             if limit or reached:  # else what limited it last is why it has not reached its target
                 self.result.limited_by = limit
-            self._blocked = never_yields(lane, snapshot)
+            self._blocked = never_yields(lane, snapshot) or self._blocked
 
     async def _next_sample(self) -> None:
         """Wait for two more ticks and samples, so that they include everything reported until now."""

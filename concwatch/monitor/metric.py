@@ -198,8 +198,9 @@ class Metric(Struct, frozen=True):
         return resolution if resolution and value is not None and resolution > COARSE * value else None
 
     def marks(self, lane: Any) -> str:
-        """Return the marks of the caveats that hold."""
-        known = bool(self.value(lane))
+        """Return the marks of the caveats that hold; none if its text is that of an unknown value."""
+        value = self.value(lane)
+        known = bool(value) and not (self.coarse_resolution(lane) or 0.0) > (value or 0.0)
         return "".join(caveat.mark for caveat in self.caveats if known and caveat.holds(lane))
 
     def text(self, lane: Any) -> str:

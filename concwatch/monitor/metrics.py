@@ -143,6 +143,12 @@ def _allocation_per_task(lane: "LaneSnapshot") -> float | None:
     return _share(lane.engine.resolution, lane.sample.measured_live)
 
 
+def known_cost(lane: "LaneSnapshot") -> float | None:
+    """Return the bytes of RSS of a task; None if they are less than what its runtime requests at once."""
+    cost, resolution = lane.sample.rss_per_task, _allocation_per_task(lane)
+    return None if cost is not None and resolution is not None and resolution > cost else cost
+
+
 # The table. A field that is no metric may have a `Combine` alone.
 # fmt: off
 
@@ -364,7 +370,7 @@ class LaneStatus(
 
 DERIVED_METRICS = (
     Metric("× cheapest", RATIO, "RSS/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, MEMORY, UP, 4, "ratio",
-           of=lambda lane: _share(lane.sample.rss_per_task, lane.cheapest), column=CostColumn(4, 7, 2), actions=NEITHER),
+           of=lambda lane: _share(known_cost(lane), lane.cheapest), column=CostColumn(4, 7, 2), actions=NEITHER),
     Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 18, "gc_share",
            of=_gc_share, column=CostColumn(10, 6, 9)),
     Metric("RSS added", BYTES, "RSS above that of the idle worker.", DERIVED, NONE, AS_OF, MEMORY, UP, 22, "rss_added",

@@ -11,7 +11,7 @@ from math import inf
 from msgspec import Struct, structs
 
 from concwatch.monitor.events import Event, Log, Mark
-from concwatch.monitor.metrics import Count, LaneSnapshot
+from concwatch.monitor.metrics import Count, LaneSnapshot, known_cost
 from concwatch.monitor.series import Samples
 from concwatch.monitor.settings import Settings
 
@@ -88,6 +88,5 @@ class Snapshot(Struct, frozen=True):
 
 def with_cheapest(lanes: Sequence[LaneSnapshot]) -> tuple[LaneSnapshot, ...]:
     """Return the lanes, each with the fewest bytes per task of all."""
-    costs = [lane.sample.rss_per_task for lane in lanes if lane.sample.rss_per_task]
-    cheapest = min(costs, default=None)
+    cheapest = min(filter(None, map(known_cost, lanes)), default=None)
     return tuple(structs.replace(lane, cheapest=cheapest) for lane in lanes)

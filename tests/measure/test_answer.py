@@ -5,9 +5,9 @@ from msgspec import structs
 
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by
-from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.metrics import BY_NAME, EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.settings import Settings
-from concwatch.monitor.snapshot import Machine, Snapshot
+from concwatch.monitor.snapshot import Machine, Snapshot, with_cheapest
 from concwatch.monitor.state import State
 from concwatch.monitor.user_source import why_not_found
 from concwatch.protocol.workloads import parse
@@ -51,6 +51,16 @@ def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
         )
     ]
     assert Answer().update(lab(*traced))[1].endswith("tasksᵗ · 21,700 threads, 6 Mᵗ asyncio tasks fit")
+
+
+def test_a_cost_below_what_the_runtime_requests_at_once_is_unknown_everywhere():
+    few = lane(live=2, target=2, rss_per_task=1_000.0)
+    few = structs.replace(few, engine=EngineFacts("asyncio", resolution=1 << 18))
+    many = lane("go", live=10_000, rss_per_task=3_000.0)
+    shown = with_cheapest([few, many])
+    cost, ratio = BY_NAME["rss_per_task"], BY_NAME["ratio"]
+    assert [(cost.text(each), ratio.text(each)) for each in shown] == [("–", "–"), ("2.93 KiB", "1.0 ×")]
+    assert cost.marks(structs.replace(few, status=structs.replace(few.status, rss_moves=True))) == ""
 
 
 def test_littles_law_is_told_only_while_as_many_tasks_start_as_end():

@@ -200,6 +200,13 @@ second, under one number.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
 
+``objects``: the answer to the command: how many objects the garbage collector tracks. These refer to others:
+numbers, text and bytes are not among them.
+    ``counted``    how many
+    ``since``      seconds since the previous count; null for the first
+    ``types``      list of objects ``name`` (``"app.views.Session"``, ``"dict"``), ``count``, ``grown`` (more
+                   than in the previous count, may be negative): the first 20 by growth
+
 ``applied``: as in `concwatch.protocol.wire`: a command has taken effect, and how long that took.
 ``error``: as in `concwatch.protocol.wire`: a command was refused (``command``), or the agent reports a
 limitation of this process (``command`` is null), each once.
@@ -220,6 +227,8 @@ Commands, monitor to agent
 ``blocked_after``  ``seconds``: report what blocks a loop for longer than that; null for never.
 ``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.
+``objects``   count the objects by type, which stops the process for up to 20 ms; refused with so many objects
+              that it could take longer.
 ``detach``    remove the hooks and close the connection.
 
 What it does to the program

@@ -12,6 +12,7 @@ from .counting import COUNTS
 from .cycles import CycleFinder
 from .figures import Figures
 from .hooks import HOOKS
+from .objects import ObjectCounter
 from .process import flags, identity, name
 from .report import ChangedGroups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
@@ -89,7 +90,7 @@ class AgentSession:
         """Reports of blocks that have not been sent yet."""
         self._blocks = Blocks(lambda: self._figures.collector.seconds, self._unsent.append, _after(options))
         self._figures, self._tracing = Figures(self._blocks.loops), Tracing()
-        self._busy = Busy()
+        self._busy, self._objects = Busy(), ObjectCounter()
         if "trace" in options:
             self._tracing.set(True)
         self._figures.collector.install()
@@ -119,6 +120,7 @@ class AgentSession:
             "blocked_after": self._set_blocked_after,
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
             "lines": self._send_lines,
+            "objects": self._send_objects,
             "detach": self._detach,
         }
 
@@ -321,6 +323,10 @@ class AgentSession:
 
     def _send_lines(self, fields: Dict[str, Any]) -> bool:
         self._connection.send("lines", lines=self._tracing.lines())
+        return True
+
+    def _send_objects(self, fields: Dict[str, Any]) -> bool:
+        self._connection.send("objects", **self._objects.read())
         return True
 
     def _detach(self, fields: Dict[str, Any]) -> bool:

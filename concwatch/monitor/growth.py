@@ -221,7 +221,7 @@ class GrowthMeter:
                 self._warm_up = max(0, self._warm_up - 1)
             self._windows.append(window)
             self._lows.append(window.fewest)
-            self.rises_evenly = self._rises_evenly()
+            self.rises_evenly = self.rises_over(PLAIN, STEADY)
             self.is_plain = self.rises_evenly and not any(each.ended for each in list(self._windows)[-PLAIN:])
             rises = self._may_rise and any(self._rises(merged) for merged in MERGED)
             self._confirmed = self._confirmed + 1 if rises else 0
@@ -266,6 +266,11 @@ class GrowthMeter:
         return Growth(60 * slope, 60 * (slope - width), 60 * (slope + width))
 
     @property
+    def may_leak(self) -> bool:
+        """Whether it rises evenly or significantly, which one more window may confirm."""
+        return self.rises_evenly or self._confirmed > 0
+
+    @property
     def leaks(self) -> bool:
         """Whether the low-water mark rises significantly and without explanation."""
         return self._confirmed >= CONFIRMED
@@ -275,19 +280,41 @@ class GrowthMeter:
         """The seconds for which it has grown, since that was first certain; a process that stops does not."""
         return self._growing * WINDOW
 
-    def _rises_evenly(self) -> bool:
+    def rises_over(self, windows: int, steady: float) -> bool:
+        """Return whether the low-water mark has risen in each of the last windows.
+
+        Args:
+            windows: how many.
+            steady: the share of the rise of the first half of them that the second half has at least.
+        """
         lows = self._lows
-        if len(lows) <= PLAIN or lows[-1] <= lows[-2]:  # most groups: found at once
+        if len(lows) <= windows or lows[-1] <= lows[-2]:  # most groups: found at once
             return False
-        steps = [after - before for before, after in pairwise(list(lows)[-PLAIN - 1 :])]
-        half = PLAIN // 2
-        steady = sum(steps[-half:]) >= STEADY * sum(steps[:half])
-        return min(steps) > 0 and sum(steps) >= LEAST_RISE and steady
+        steps = [after - before for before, after in pairwise(list(lows)[-windows - 1 :])]
+        half = windows // 2
+        is_steady = sum(steps[-half:]) >= steady * sum(steps[:half])
+        return min(steps) > 0 and sum(steps) >= LEAST_RISE and is_steady
+
+    def rises_significantly(self, windows: int) -> bool:
+        """Return whether the low-water mark has risen significantly over the last windows."""
+        lows = list(self._lows)[-windows - 1 :]
+        found = trend(range(len(lows)), lows)
+        return found is not None and found[0] > found[1]
+
+    def rises_from_highest(self, windows: int) -> bool:
+        """Return whether the low-water mark was not higher at any time before the last windows."""
+        lows = list(self._lows)
+        return len(lows) > windows and max(lows[:-windows]) == lows[-windows - 1]
 
     @property
     def rise(self) -> int:
         """By how much the low-water mark has risen in the last two minutes."""
         return self._lows[-1] - min(self._lows) if self._lows else 0
+
+    def rise_from(self, window: int) -> int:
+        """Return by how much it has risen from one of the last two minutes' windows on, by its index."""
+        lows = list(self._lows)[window:]
+        return lows[-1] - min(lows) if lows else 0
 
     @property
     def is_level(self) -> bool:

@@ -4,46 +4,75 @@ import math
 from collections.abc import Callable
 
 from concwatch.monitor.events import EventSink
-from concwatch.monitor.growth import LEAST_RISE, GrowthMeter
+from concwatch.monitor.growth import LEAST_RISE, WARM_UP, GrowthMeter
+from concwatch.protocol.agent_messages import Objects
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
-from concwatch.protocol.units import format_bytes
+from concwatch.protocol.units import format_bytes, format_count, format_seconds
 
 UNIT = 64 * 1024
 """Unit of memory in bytes: the allocator requests no less from the system at a time."""
 
+PLAIN_WINDOWS, PLAIN_STEADY = 5, 0.85
+"""Windows in each of which memory rises that grows beyond doubt, and the share of the first half of the rise
+that the second half has at least."""
+
+PLAIN_RISE, PLAIN_SHARE = 16, 0.02
+"""Units by which it has then risen at least, and the same as a share of the memory."""
+
 LINES = 3
-"""Lines of source code that are logged."""
+"""Lines of source code, or types of objects, that are logged."""
 
 WORTH = 0.05
-"""Share of the growth of the first line that another line must have grown by to be logged."""
+"""Share of the growth of the first line or type that another one must have grown by to be logged."""
 
 BETWEEN = 10.0
 """Seconds between the two readings of the lines of source code."""
+
+COUNTS_BETWEEN, COUNT_TIMEOUT = 2.4, 2.0
+"""Seconds between two counts of objects at least, and until one is not expected any more."""
+
+COUNT_VALID = 120.0
+"""Seconds for which the first count is not repeated."""
+
+NOT_TRACKED = "no more objects that refer to others, but bytes, text or numbers, or memory of an extension"
+"""What grows if no type of object that the garbage collector tracks does."""
+
+LEAST_OBJECTS, LEAST_DEVIATIONS = 20, 3.0
+"""Objects by which a type has grown, at least; the same as a multiple of the square root of their number."""
 
 
 class MemoryLeakDetector:
     """Compares the memory of one process with its live tasks, and logs when only the memory grows or stops
 
     The test is that of a leak of tasks: low-water marks that rise significantly for at least half a minute.
+    Memory that rises evenly while no more tasks are live is told after a quarter.
+
+    Args:
+        log: adds an event to the event log.
+        request_lines: requests the lines that hold traced memory; the answer goes to `add_lines`.
+        growing: returns the names of what else grows; an empty string if nothing does.
+        request_objects: requests a count of the objects; the answer goes to `add_objects`; None: not here.
     """
 
     def __init__(
-        self, log: EventSink, request_lines: Callable[[], None], growing: Callable[[], str] = str
+        self,
+        log: EventSink,
+        request_lines: Callable[[], None],
+        growing: Callable[[], str] = str,
+        request_objects: Callable[[], None] | None = None,
     ) -> None:
-        """Create a detector.
-
-        Args:
-            log: adds an event to the event log.
-            request_lines: requests the lines that hold traced memory; the answer goes to `add_lines`.
-            growing: returns the names of what else grows; an empty string if nothing does.
-        """
         self._log = log
         self._request_lines = request_lines
         self._growing = growing
+        self._request_objects = request_objects
         self._found = False
         self._answers = 0
         self._request_due = math.inf
+        self._withdrawn = self._leaks = False
+        self._counted = self._compared = -math.inf
+        self._pending = 0
+        self._objects: Objects | None = None
         self.restart()
 
     def restart(self) -> None:
@@ -66,26 +95,89 @@ class MemoryLeakDetector:
                 self._request_due = math.inf
                 self._request_lines()
             if self._memory.is_level:
-                self._found, self._answers, self._request_due = False, 0, math.inf
+                self._found = self._leaks = False
+                self._withdrawn = True
+                self._answers, self._request_due = 0, math.inf
                 self._log("memory no longer grows: not called a leak any more", "info", "memory_withdrawn")
-        elif self._memory.leaks and (self._growing() or not self._is_held()):
-            self._found = True
-            self._log(self._text(), "warning", "memory")
-            if traced:
-                self._request_due = time + BETWEEN
-                self._request_lines()
+            return
+        self._leaks = self._leaks or self._has_grown(rss // UNIT)
+        if self._leaks or (self._memory.may_leak and not self._is_held()):
+            known = traced or self._request_objects is None or self._are_counted(time, self._request_objects)
+            if self._leaks and known:
+                self._found = True
+                self._log(self._text(), "warning", "memory")
+                if traced:
+                    self._request_due = time + BETWEEN
+                    self._request_lines()
+
+    def _has_grown(self, units: int) -> bool:
+        """Return whether memory grows that nothing takes which may still end."""
+        if self._memory.leaks:
+            return bool(self._growing()) or not self._is_held()
+        return (
+            not self._withdrawn
+            and self._memory.rises_over(PLAIN_WINDOWS, PLAIN_STEADY)
+            and self._memory.rises_from_highest(PLAIN_WINDOWS)
+            and self._memory.rise >= max(PLAIN_RISE, PLAIN_SHARE * units)
+            and not self._held.rises_significantly(PLAIN_WINDOWS)
+            and not self._is_held()
+        )
 
     def _is_held(self) -> bool:
         """Return whether what grows, and is not called a leak yet, takes the memory."""
         growth = self._held.growth
-        return growth is not None and growth.low > 0 and self._held.rise >= LEAST_RISE
+        return growth is not None and growth.low > 0 and self._held.rise_from(WARM_UP) >= LEAST_RISE
+
+    def _are_counted(self, time: float, request: Callable[[], None]) -> bool:
+        """Have the objects counted, and once more if memory leaks; return whether both are done by then."""
+        stale = time >= self._counted + COUNT_VALID and not self._leaks
+        if stale or self._counted == -math.inf:
+            self._counted, self._compared, self._pending = time, -math.inf, 1
+            request()
+        elif self._leaks and self._compared < self._counted and time >= self._counted + COUNTS_BETWEEN:
+            self._compared, self._objects = time, None
+            self._pending += 1
+            request()
+        return self._compared >= self._counted and (
+            self._objects is not None or time >= self._compared + COUNT_TIMEOUT
+        )
+
+    def add_objects(self, found: Objects) -> None:
+        """Handle a count of the objects."""
+        self._pending -= 1
+        if self._compared >= self._counted and not self._pending:
+            self._objects = found
+
+    def stop_counting(self) -> None:
+        """Handle that the objects cannot be counted."""
+        self._request_objects = None
 
     def _text(self) -> str:
         growth = self._memory.growth
         rate = growth.text(lambda units: format_bytes(units * UNIT)) if growth else ""
         also = self._growing()
-        why = f"{also} grow too" if also else "something keeps references to what they created"
-        return f"memory grows{rate}, while live tasks do not: {why}"
+        causes = [f"{also} grow too"] if also else []
+        causes += self._kinds() or ([] if also else ["something keeps references to what they created"])
+        return f"memory grows{rate}, while live tasks do not: {'; '.join(causes)}"
+
+    def _kinds(self) -> list[str]:
+        """Return in words which types of objects have become more; empty if that is not known."""
+        found = self._objects
+        if found is None or not found.since:
+            return []
+        grown = [
+            one
+            for one in found.types
+            if one.grown >= max(LEAST_OBJECTS, LEAST_DEVIATIONS * math.sqrt(one.count))
+        ]
+        if not grown:
+            return [NOT_TRACKED]
+        kinds = [
+            f"{format_count(one.grown)} {one.name}"
+            for one in grown[:LINES]
+            if one.grown > WORTH * grown[0].grown
+        ]
+        return [f"{', '.join(kinds)} more than {format_seconds(found.since)} ago"]
 
     def add_lines(self, found: TracedLines) -> None:
         """Handle an answer; after the second one, log the lines that have grown most since the first."""

@@ -34,6 +34,7 @@ from concwatch.protocol.agent_messages import (
     Cycle,
     GroupReport,
     Groups,
+    Objects,
     ThreadWaits,
     Waits,
 )
@@ -123,7 +124,10 @@ class WatchedProcess:
         self._log = log
         self._agent_log = WorkerLog(self._log_event, now)
         self._memory = MemoryLeakDetector(
-            self._log_event, lambda: self.send("lines"), lambda: self.resources.growing()
+            self._log_event,
+            lambda: self.send("lines"),
+            lambda: self.resources.growing(),
+            lambda: self.send("objects"),
         )
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
@@ -256,6 +260,10 @@ class WatchedProcess:
                 case TracedLines():
                     self.lines = arrival
                     self._memory.add_lines(arrival)
+                case Objects():
+                    self._memory.add_objects(arrival)
+                case Error(command="objects"):
+                    self._memory.stop_counting()
                 case Error():
                     self._agent_log.add(now, arrival.message, "warning")
                 case AgentWaiting():

@@ -25,6 +25,10 @@ MAX_GROUPS = 200
 """Groups of one report."""
 
 
+MAX_TYPES = 20
+"""Types of objects in one report."""
+
+
 class AgentReady(Struct, tag="ready", frozen=True):
     """The agent is running, and counts from now on."""
 
@@ -253,6 +257,24 @@ class Block(Struct, tag="block", frozen=True):
     group: Count | None = None
 
 
+class ObjectCount(Struct, frozen=True):
+    """The objects of one type."""
+
+    name: ShortText
+    count: Count
+    grown: Int64 = 0
+    """More than in the previous count."""
+
+
+class Objects(Struct, tag="objects", frozen=True):
+    """The objects that the garbage collector tracks, by type, those that have grown most first."""
+
+    counted: Count
+    since: Seconds | None = None
+    """Seconds since the previous count; None for the first."""
+    types: Annotated[tuple[ObjectCount, ...], Meta(max_length=MAX_TYPES)] = ()
+
+
 class AgentEnd(Struct, tag="end", frozen=True):
     """The process is about to exit."""
 
@@ -271,6 +293,7 @@ AgentReport = (
     | ThreadWaits
     | Cycle
     | TracedLines
+    | Objects
     | Applied
     | Error
     | AgentEnd

@@ -271,6 +271,52 @@ INVALID_COMMANDS = {
 }
 
 
+COUNTED = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+class Equal(type):
+    def __eq__(self, other): raise SystemExit("compared")
+    def __hash__(self): raise SystemExit("hashed")
+class Session(metaclass=Equal):
+    def __init__(self): self.user = []
+kept, pool = [], ThreadPoolExecutor(1)
+pool.submit(str).result()
+for line in sys.stdin:
+    kept += [Session() for _ in range(int(line))]
+    print("kept", flush=True)
+"""
+
+
+@oldest_and_newest
+def test_objects_are_counted_by_type_without_running_code_of_the_program(monitor, python):
+    program = monitor.start(COUNTED, python=python)
+    process = monitor.process()
+
+    def keep(count):
+        program.stdin.write(f"{count}\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "kept\n"
+
+    def objects(number):
+        process.send("objects")
+        return eventually(lambda: process.all("objects")[number:], f"answer {number}")[0]
+
+    keep(10)
+    first = objects(0)
+    assert (first["since"], {one["grown"] for one in first["types"]}) == (None, {0})
+    keep(500)
+    second = objects(1)
+    assert second["since"] > 0
+    grown = {one["name"]: one for one in second["types"]}
+    assert grown["__main__.Session"] == {"name": "__main__.Session", "count": 510, "grown": 500}
+    assert grown["list"]["grown"] >= 500
+    keep(400_000)
+    process.send("objects")
+    error = process.wait("error", lambda error: error["command"] == "objects")
+    assert error["message"].startswith("too many objects to count in 20 ms")
+    finish(program)
+
+
 def test_invalid_commands_are_answered_and_tracing_can_be_switched(monitor):
     monitor.start(SMALL)
     process = monitor.process()

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from concwatch.monitor.growth import GrowthMeter
-from concwatch.monitor.memory_leak import MemoryLeakDetector
+from concwatch.monitor.memory_leak import NOT_TRACKED, MemoryLeakDetector
+from concwatch.protocol.agent_messages import ObjectCount, Objects
 from concwatch.protocol.messages import TracedLine, TracedLines
 
 HZ = 4
@@ -113,12 +114,16 @@ def test_growth_is_unknown_after_a_few_seconds():
 class Detected:
     """A `MemoryLeakDetector` fed with functions of time, and its events."""
 
-    def __init__(self, seconds, rss, live, traced=False):
-        self.events, self.requests = [], 0
+    def __init__(self, seconds, rss, live, traced=False, objects=None):
+        self.events, self.requests, self.counts = [], 0, 0
+        self.objects = objects
         self.detector = MemoryLeakDetector(
-            lambda text, severity, kind="": self.events.append((severity, text)), self.request
+            lambda text, severity, kind="": self.events.append((severity, text)),
+            self.request,
+            request_objects=self.count if objects else None,
         )
         for tenth in range(seconds * 10):
+            self.now = tenth / 10
             self.detector.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)
 
     def request(self):
@@ -126,8 +131,54 @@ class Detected:
         grown = 0 if self.requests % 2 else 1 << 20
         self.detector.add_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
 
+    def count(self):
+        self.counts += 1
+        self.objects(self)
+
 
 MIB = 1 << 20
+
+
+def sessions(detected, grown=600):
+    """Answer that there are more sessions than when this was last asked."""
+    kinds = (("app.Session", 12_000, grown), ("dict", 20_000, grown + 1), ("tuple", 50_000, 40))
+    since = 2.5 if detected.counts > 1 else None
+    types = tuple(ObjectCount(name, count, more if since else 0) for name, count, more in kinds)
+    detected.detector.add_objects(Objects(150_000, since, types))
+
+
+def test_memory_that_grows_evenly_is_told_within_twenty_seconds_with_what_grows():
+    found = Detected(20, rss=lambda t: 50 + t / 4, live=lambda t: 100, objects=sessions)
+    ((_, text),) = found.events
+    assert found.counts == 2
+    assert text.endswith("while live tasks do not: 600 app.Session, 601 dict more than 2.5 s ago")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (lambda detected: sessions(detected, 0), NOT_TRACKED),
+        (lambda detected: None, "something keeps references to what they created"),
+        (
+            lambda detected: detected.detector.stop_counting(),
+            "something keeps references to what they created",
+        ),
+    ],
+    ids=["none grows", "no answer", "refused"],
+)
+def test_memory_growth_is_told_if_no_type_of_object_is_known_to_grow(answer, cause):
+    found = Detected(23, rss=lambda t: 50 + t / 4, live=lambda t: 100, objects=answer)
+    assert [text.partition("do not: ")[2] for _, text in found.events] == [cause]
+
+
+def test_tasks_that_a_program_starts_with_do_not_hide_that_memory_grows():
+    found = Detected(23, rss=lambda t: 20 + t, live=lambda t: min(6 * t, 6) + t / 100)
+    assert len(found.events) == 1
+
+
+def test_objects_are_not_counted_while_memory_does_not_grow():
+    found = Detected(240, rss=lambda t: 50 + 3 * math.sin(t), live=lambda t: 100, objects=sessions)
+    assert (found.counts, found.events) == (0, [])
 
 
 def test_memory_growth_without_task_growth_is_logged_once():
@@ -155,8 +206,16 @@ def test_memory_that_stops_to_grow_is_no_longer_called_a_leak():
         (lambda t: 50 + 40 * (t > 30), lambda t: 100),
         (lambda t: 50 + 20 * (1 - 2.7 ** (-t / 10)), lambda t: 100),
         (lambda t: 50 + 10 * math.sin(t / 5), lambda t: 100),
+        (lambda t: 50 + t / 4, lambda t: 100 + 10 * t + 30 * math.sin(t)),
     ],
-    ids=["steady", "with its tasks", "a step", "levels off", "swings"],
+    ids=[
+        "steady",
+        "with its tasks",
+        "a step",
+        "levels off",
+        "swings",
+        "with its tasks, unevenly",
+    ],
 )
 def test_memory_that_is_bounded_or_grows_with_tasks_is_not_a_leak(rss, live):
     assert Detected(240, rss, live).events == []
@@ -169,8 +228,8 @@ def test_growing_lines_are_logged_while_allocations_are_traced():
 
 
 def test_readings_before_a_restart_are_ignored():
-    found = Detected(25, rss=lambda t: 50 + t / 4, live=lambda t: 100)
+    found = Detected(15, rss=lambda t: 50 + t / 4, live=lambda t: 100)
     found.detector.restart()
-    for tenth in range(250, 500):
+    for tenth in range(150, 300):
         found.detector.add(tenth / 10, int((50 + tenth / 40) * MIB), 100, False)
     assert found.events == []

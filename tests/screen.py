@@ -13,7 +13,7 @@ from typing import Any
 from textual import events
 from textual.app import App
 from textual.css.query import NoMatches
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -54,6 +54,9 @@ LIMIT = 20.0
 
 FRAME = 0.02
 """Seconds in which the screen is updated at least once."""
+
+Place = Region | Widget | type[Widget] | str
+"""A part of the screen: its cells, a widget, or the widget of a selector or a class."""
 
 _CELL = 12.2  # width of a character in Rich's SVG
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="[\d.]+" [^>]*-line-(\d+)\)">([^<]*)</text>')
@@ -138,7 +141,11 @@ class Stage(ScreenPilot):
 
     def slider(self, name: str) -> Slider:
         """The slider of one engine."""
-        return self.card(name).slider
+        return self.card(name)
+
+    def track(self, name: str) -> Region:
+        """The cells of one engine's slider."""
+        return self.card(name).track_region
 
     def chart(self, metric: str) -> Chart:
         """The chart of one metric."""
@@ -238,33 +245,35 @@ class Stage(ScreenPilot):
         await self.send(*map(key_event, keys))
         await self.wait(lambda: not self.app.is_running, LIMIT)
 
-    def _cell(self, widget: Widget | type[Widget] | str, offset: tuple[int, int]) -> Offset:
-        """The cell of the terminal at ``offset`` on a widget, or on that of a selector or a class."""
-        found = widget if isinstance(widget, Widget) else self.app.screen.query_one(widget)
+    def _cell(self, place: Place, offset: tuple[int, int]) -> Offset:
+        """The cell of the terminal at ``offset`` on a region, a widget, or that of a selector or a class."""
+        if isinstance(place, Region):
+            return place.offset + offset
+        found = place if isinstance(place, Widget) else self.app.screen.query_one(place)
         return found.region.offset + offset
 
-    async def hover(self, widget: Widget | type[Widget] | str, offset: tuple[int, int] = (0, 0)) -> None:
+    async def hover(self, widget: Place, offset: tuple[int, int] = (0, 0)) -> None:
         """Move the mouse over a widget."""
         await self.mouse.jump(self._cell(widget, offset))
         await self.settle()
 
-    async def mouse_down(self, widget: Widget | type[Widget] | str, offset: tuple[int, int]) -> None:
+    async def mouse_down(self, widget: Place, offset: tuple[int, int]) -> None:
         """Press the button of the mouse over a widget."""
         await self.mouse.press(self._cell(widget, offset))
         await self.settle()
 
-    async def mouse_up(self, widget: Widget | type[Widget] | str, offset: tuple[int, int]) -> None:
+    async def mouse_up(self, widget: Place, offset: tuple[int, int]) -> None:
         """Move the mouse over a widget, and release its button."""
         await self.hover(widget, offset)
         await self.mouse.release()
         await self.settle()
 
-    async def click(self, widget: Widget | type[Widget] | str, x: int = 0, y: int = 0) -> None:
+    async def click(self, widget: Place, x: int = 0, y: int = 0) -> None:
         """Click on a widget, ``x``, ``y`` cells from its corner."""
         await self.mouse.click(self._cell(widget, (x, y)))
         await self.settle()
 
-    async def wheel(self, event: type[events.MouseEvent], widget: Widget, offset: tuple[int, int]) -> None:
+    async def wheel(self, event: type[events.MouseEvent], widget: Place, offset: tuple[int, int]) -> None:
         """Turn the mouse wheel over a cell of a widget."""
         await self.mouse.wheel(event, self._cell(widget, offset))
         await self.settle()

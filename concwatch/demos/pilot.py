@@ -71,8 +71,8 @@ class ScreenPilot:
 
     def stop(self, slider: Slider, tasks: int) -> Offset:
         """Return the cell of the terminal where a slider's knob stands at ``tasks``."""
-        cell = slider.scale.cell(tasks, slider.content_size.width)
-        return slider.content_region.offset + Offset(cell, 0)
+        track = slider.track_region
+        return track.offset + Offset(slider.scale.cell(tasks, track.width), 0)
 
     # Operating.
 

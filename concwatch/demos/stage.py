@@ -190,8 +190,8 @@ class Stage:
             count = parse_count(str(tasks), LARGEST_TARGET)
             slider = await self._slider(lane)
             start, end = self._pilot.stop(slider, slider.shown), self._pilot.stop(slider, count)
-            scale, cell = slider.scale, end.x - slider.content_region.x
-            stop = scale.value_at(cell, slider.content_size.width)
+            scale, track = slider.scale, slider.track_region
+            stop = scale.value_at(end.x - track.x, track.width)
             if stop != count:
                 raise DemoFailed(
                     f"the slider stops at {format_count(stop)}: expected one of its stops, such as 1k, 2k "
@@ -357,7 +357,7 @@ class Stage:
 
     async def _slider(self, name: str) -> Slider:
         """Scroll to a lane's slider and return it."""
-        slider = self._card(name).slider
+        slider = self._card(name)
         slider.scroll_visible(animate=False)  # happens later, when the screen processes it
         find = self.app.screen.find_widget
         await self._expect(

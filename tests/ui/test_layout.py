@@ -75,7 +75,7 @@ async def test_every_size_shows_lanes_settings_costs_and_charts_without_truncate
                 card = s.card(name)
                 assert f"{number} {name}" in s.text(card), (size, name)
                 assert "10 k" in s.text(card) or "10,000 live" in s.text(card), (size, name)
-                assert s.slider(name).size.width >= 8, (size, name)
+                assert s.track(name).width >= 8, (size, name)
                 cost = s.row(name) if found.below.table else s.text(card)
                 assert "B" in cost or "–" in cost, (size, name)
             charts = [chart for chart in s.monitor.query(Chart) if chart.display and chart.size.height]
@@ -129,7 +129,7 @@ def places(s: Stage) -> dict[str, object]:
     header = next((line for line in lines if COLUMNS[0].title in line and "/task" in line), "")
     charts = [chart.region for chart in s.monitor.query(Chart) if chart.display and chart.size]
     return {
-        **{card.id: (card.region, card.slider.region) for card in s.monitor.query(LaneCard)},
+        **{card.id: (card.region, card.track_region) for card in s.monitor.query(LaneCard)},
         **{f"chart {number}": region for number, region in enumerate(charts, 1)},
         **{kind.__name__: s.monitor.query_one(kind).region for kind in (CommonPanel, EventView, KeyBar)},
         **{column.title: header.find(column.title) for column in COLUMNS},

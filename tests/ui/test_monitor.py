@@ -102,7 +102,7 @@ async def test_keys_that_arrive_together_act_in_order_also_across_dialogs():
             s.lab.set_target(first, 0)
             await s.press_at_once(*keys.split())
             assert (first.target.tasks, s.monitor.side.selected) == (target, 0), keys
-            assert s.app.focused is s.card("threads").slider
+            assert s.app.focused is s.card("threads")
         # Keys after one that opens or closes a dialog or a screen.
         await s.press_at_once("3", "enter", *"5000", "enter", "plus", "enter", *"77", "escape", "1", "plus")
         assert (first.target.tasks, third.target.tasks) == (10_001, 15_000)
@@ -170,10 +170,10 @@ async def test_a_load_that_cannot_be_held_is_named_while_dragging_and_in_the_dia
 async def test_slider_keys_and_buttons_set_a_target_within_its_limits():
     async with stage() as s:
         lane, threads = s.lane("asyncio"), s.lane("threads")
-        await s.click(s.slider("asyncio"), x=s.slider("asyncio").size.width - 1)
-        await s.click(s.slider("threads"), x=s.slider("threads").size.width - 1)
+        await s.click(s.track("asyncio"), x=s.track("asyncio").width - 1)
+        await s.click(s.track("threads"), x=s.track("threads").width - 1)
         assert (lane.target.tasks, threads.target.tasks) == (1_000_000, 21_800)  # the machine's limit
-        await s.click(s.slider("asyncio"), x=0)
+        await s.click(s.track("asyncio"))
         assert lane.target.tasks == 0
         for keys, target in (
             ("3 end", 1_000_000),
@@ -239,7 +239,7 @@ async def test_a_button_is_highlighted_under_the_mouse_and_clicked_only_if_relea
         await s.mouse_down(card, offset=less)
         await s.mouse_up(card, offset=more)
         assert s.lane("uvloop").target.tasks == 0
-        await s.hover(s.slider("uvloop"), offset=(30, 0))
+        await s.hover(s.track("uvloop"), offset=(30, 0))
         assert highlighted() == [False, False]
 
 
@@ -537,7 +537,7 @@ async def test_a_missing_engine_is_disabled_and_shows_how_to_install_it():
     absent = Engine("gevent", "one greenlet", 3_000, needs=("nosuch",), install="pip install nosuch")
     async with stage((200, 60), engines=[*PAIR, absent]) as s:
         await s.sees("needs nosuch: pip install nosuch", within=s.card("gevent"))
-        assert s.slider("gevent").disabled
+        assert s.slider("gevent").locked
         assert s.color(s.card("gevent"), 5) not in (ON_DARK[2], s.color(s.card("asyncio"), 5))
         await s.press("1", "right", "3", "right", "plus")
         await s.run(0.5)
@@ -628,8 +628,7 @@ async def test_the_wheel_moves_a_selected_slider_or_the_window_of_the_charts_and
     async with stage((80, 24)) as s:
         await s.run(1)
         for name, target in (("asyncio", 0), ("threads", 1)):  # threads is selected
-            slider = s.slider(name)
-            await s.wheel(MouseScrollUp, slider, (2, 0))
+            await s.wheel(MouseScrollUp, s.track(name), (2, 0))
             assert s.lane(name).target.tasks == target, name
         await s.wheel(MouseScrollDown, s.chart("rss"), (20, 3))
         assert not s.monitor.charts.growing
@@ -655,9 +654,9 @@ async def test_lane_colours_change_with_dark_light_and_ansi_themes():
 
         def lane_colors():
             """Return the colours in which the second lane's name and value are shown."""
-            places = {s.card("uvloop"): "uvloop", s.slider("uvloop"): "━", s.chart("rss"): "2 37M"}
-            places |= {table: "uvloop  ", events: "uvloop"}
-            return {s.color(widget, *s.place(text, widget)) for widget, text in places.items()}
+            card = s.card("uvloop")
+            places = ((card, "uvloop"), (card, "━"), (s.chart("rss"), "2 37M"), (table, "uvloop  "))
+            return {s.color(widget, *s.place(text, widget)) for widget, text in (*places, (events, "uvloop"))}
 
         assert lane_colors() == {ON_DARK[3]}
         await choose(s, "Theme", "Theme")
@@ -842,8 +841,8 @@ async def test_a_dragged_slider_moves_a_ghost_along_the_forecast():
         await s.run(2)
         chart, slider = s.chart("cost"), s.slider("asyncio")
         assert "○" not in s.text(chart)
-        await s.mouse_down(slider, offset=(24, 0))
-        await s.hover(slider, offset=(30, 0))
+        await s.mouse_down(s.track("asyncio"), offset=(24, 0))
+        await s.hover(s.track("asyncio"), offset=(30, 0))
         held = slider.held
         await s.sees("○", within=chart)
         (ghost,) = [line for line in chart.plot.lines if line.mark == "○"]
@@ -875,7 +874,7 @@ async def test_everything_can_be_reached_with_keys():
         for _ in range(9):
             kinds.append(type(s.app.focused).__name__)
             await s.press("tab")
-        assert kinds == ["Slider"] * 4 + ["CursorChart"] * 4 + ["EventView"]
+        assert kinds == ["LaneCard"] * 4 + ["CursorChart"] * 4 + ["EventView"]
         await s.press("1", "space", "2", "plus", "3", "right", "right", "4", "enter", *"2500", "enter")
         await s.run(1)
         assert [lane.live for lane in s.lab.lanes] == [0, 10_000, 2, 2_500]

@@ -206,5 +206,5 @@ async def test_kept_lines_are_those_that_textual_draws_whatever_changes():
                     )
                     assert kept == fresh, widget
                     drawn += 1
-        assert drawn > 7 * 15
+        assert drawn > 6 * 15
         assert {strip.cell_length for strip in screen_strips(s.app)} == {s.app.size.width}

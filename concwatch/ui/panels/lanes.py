@@ -12,7 +12,6 @@ from concwatch.ui.panels.panel import SidePanel
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.lane_card import LaneCard, LaneControls
 from concwatch.ui.widgets.sidebar import Sidebar
-from concwatch.ui.widgets.slider import Slider
 
 NAME_CELLS = 8
 """Minimum width of the column of lane names, in cells."""
@@ -84,9 +83,9 @@ class LanePanel(SidePanel):
             card, screen = self._cards[lane], self.screen
             self._mark(lane)
             # Immediately, unlike Widget.focus(): the next key may already be queued.
-            if card.slider in screen.focus_chain:
-                screen.set_focus(card.slider)
-            elif isinstance(screen.focused, Slider):
+            if card in screen.focus_chain:
+                screen.set_focus(card)
+            elif isinstance(screen.focused, LaneCard):
                 screen.set_focus(None)
             card.scroll_visible(animate=False)
 
@@ -98,10 +97,9 @@ class LanePanel(SidePanel):
             self.screen.charts.redraw()
 
     def focused(self, widget: Widget) -> None:
-        """Select the lane whose slider has got the focus."""
-        sliders = [card.slider for card in self._cards]
-        if isinstance(widget, Slider) and widget in sliders:
-            self._mark(sliders.index(widget))
+        """Select the lane whose card has got the focus."""
+        if isinstance(widget, LaneCard) and widget in self._cards:
+            self._mark(self._cards.index(widget))
 
     def rows(self, snapshot: Snapshot) -> tuple[int, int]:
         """Return the number of lanes with no row unfolded, and with all; more if hosts may join."""
@@ -126,7 +124,7 @@ class LanePanel(SidePanel):
 
     def held(self) -> Mapping[int, int]:
         """Return the targets at the sliders that are being dragged, by lane."""
-        held = ((index, card.slider.held) for index, card in enumerate(self._cards))
+        held = ((index, card.held) for index, card in enumerate(self._cards))
         return {index: tasks for index, tasks in held if tasks is not None}
 
     def place(self, found: Layout) -> None:

@@ -64,7 +64,7 @@ class Help(NamedTuple):
 class MonitorScreen(BaseScreen[None], KeptLines):
     """Shows a lab, a watched program, or a recording of either. Its panels decide what it offers."""
 
-    AUTO_FOCUS = "Slider"  # without one nothing: arrow keys then move the play head or select a group
+    AUTO_FOCUS = "LaneCard"  # without one nothing: arrow keys then move the play head or select a group
     BINDINGS = keys.bindings((*keys.MONITOR, *keys.REPLAY, *keys.WATCH, *keys.WATCH_REPLAY))
 
     keyboard: keys.Keyboard[Any]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from textual import on
-from textual.app import ComposeResult
+from textual import events, on
 from textual.content import Content
+from textual.geometry import Offset, Region
 from textual.reactive import reactive
 
 from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
@@ -137,8 +137,8 @@ class LaneControls(Protocol):
         ...
 
 
-class LaneCard(ClickableLines):
-    """Shows the snapshot of a lane, and its slider."""
+class LaneCard(ClickableLines, Slider, can_focus=True):
+    """Shows the snapshot of a lane, and is its slider: one more widget would delay the first frame."""
 
     DEFAULT_CSS = """
     LaneCard {
@@ -154,8 +154,6 @@ class LaneCard(ClickableLines):
 
     selected: reactive[bool] = reactive(False)
     """Whether keys act on this lane."""
-    color: reactive[str] = reactive("")
-    """The lane's colour, ``#rrggbb``."""
 
     def __init__(
         self,
@@ -179,8 +177,10 @@ class LaneCard(ClickableLines):
             selected: whether keys act on it.
         """
         super().__init__(id=f"lane-{lane + 1}")
+        self.set_reactive(Slider.maximum, maximum)
+        self.set_reactive(Slider.color, color)
         self.set_reactive(LaneCard.selected, selected)
-        self.set_reactive(LaneCard.color, color)
+        self.set_reactive(LaneCard.locked, controls is None)
         self._controls = controls
         self._lane = lane
         self._engine = name
@@ -190,12 +190,6 @@ class LaneCard(ClickableLines):
         self._dragging = False
         self._rows, self._cost = 3, False
         self._before, self._after = 0, 0
-        self.slider = Slider(maximum=maximum, color=color)
-        """The slider, over the cells that `track` returns."""
-
-    def compose(self) -> ComposeResult:
-        """Place the slider over the text."""
-        yield self.slider
 
     def place(self, rows: int, width: int, beside: bool, cost: bool) -> None:
         """Place the parts of the card.
@@ -214,7 +208,6 @@ class LaneCard(ClickableLines):
         self._before, self._after = (left, summary_cells + 1) if line else (0, 0)
         self.styles.height = rows
         self.styles.padding = (0, 0, 0, 0 if line else 1)
-        self.slider.styles.margin = (min(rows - 1, 1), self._after, 0, self._before)
         self.update_lines()
 
     def show(self, view: LaneSnapshot, refill: bool = True, maximum: int | None = None) -> None:
@@ -226,21 +219,41 @@ class LaneCard(ClickableLines):
             maximum: the right end of the slider in tasks; None to keep it.
         """
         self._view = view
-        if maximum is not None and self.slider.held is None:
-            self.slider.maximum = maximum
+        if maximum is not None and self.held is None:
+            self.set_reactive(Slider.maximum, maximum)
         running = view.status.state in ACTIVE
-        self.slider.finished = running and bool(view.status.target) and not (view.live or refill)
-        self.slider.value = view.status.target
-        self.slider.live = view.live
-        self.slider.disabled = view.status.missing is not None
+        finished = running and bool(view.status.target) and not (view.live or refill)
+        self.set_reactive(Slider.finished, finished)
+        self.set_reactive(Slider.value, view.status.target)
+        self.set_reactive(Slider.live, view.live)
+        self.locked = self._controls is None or view.status.missing is not None
+        self.update_lines()
+
+    @property
+    def track(self) -> Region:
+        """The cells of the slider, relative to the content of the card."""
+        width = max(0, self.content_size.width - self._before - self._after)
+        return Region(self._before, min(self._rows - 1, 1), width, 1)
+
+    def is_button(self, position: Offset) -> bool:
+        """Return whether a press of the mouse at a position on the screen does something."""
+        return super().is_button(position) or self.is_on_track(position)
+
+    def redraw_track(self) -> None:
+        """Redraw the lines that have changed."""
+        self.update_lines()
+
+    @on(events.Focus)
+    @on(events.Blur)
+    def _show_focus(self) -> None:
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return three, two or one lines, over one of which the slider lies."""
+        """Return three, two or one lines, one of them with the slider."""
         view = self._view
         if view is None:
             return ()
-        held = self.slider.held
+        held = self.held
         forecasting = held is not None or view.sample.time < self._forecast_until
         # A forecast or an explanation takes the whole line.
         whole = forecasting or view.status.state.broken or bool(view.status.missing or view.failed)
@@ -257,7 +270,7 @@ class LaneCard(ClickableLines):
                 (
                     Cell(self._name_cells, heading),
                     Cell(cells, state if cells > SYMBOL else state[:1], call(self._switch)),
-                    self.track(max(0, width - self._before - self._after)),
+                    self._track_cell(max(0, width - self._before - self._after)),
                     Cell(1),
                     Cell(LIVE, live, call(self._ask), right=True)
                     if self._after == LIVE + 1
@@ -269,7 +282,7 @@ class LaneCard(ClickableLines):
             if forecasting:
                 return (
                     (Cell(self._name_cells, heading), Cell(rest, line, call(self._ask))),
-                    (self.track(width),),
+                    (self._track_cell(width),),
                 )
             return (
                 (
@@ -277,7 +290,7 @@ class LaneCard(ClickableLines):
                     Cell(LIVE, live, call(self._ask), right=True),
                     Cell(rest - LIVE, state, call(self._switch), right=True),
                 ),
-                (self.track(width),),
+                (self._track_cell(width),),
             )
         last = [Cell(room, line, call(self._ask))]
         if not whole:
@@ -286,13 +299,12 @@ class LaneCard(ClickableLines):
                 last += [Cell(1), Cell(4, step, call(self._change, by))]
         return (
             (Cell(max(0, width - 20), heading), Cell(20, state, call(self._switch), right=True)),
-            (self.track(width),),
+            (self._track_cell(width),),
             last,
         )
 
-    def track(self, width: int) -> Cell:
-        """Return the ``width`` cells under the slider."""
-        return Cell(width)
+    def _track_cell(self, width: int) -> Cell:
+        return Cell(width, self.track_text(width))
 
     def _heading(self, view: LaneSnapshot) -> Content:
         style = f"bold {self.color}" if view.on else self.color if not view.status.missing else "$dim"
@@ -303,15 +315,10 @@ class LaneCard(ClickableLines):
         """Mark or unmark the card."""
         self.update_lines()
 
-    def watch_color(self, color: str) -> None:
-        """Set the colour of the slider."""
-        self.slider.color = color
-        self.update_lines()
-
     def _select(self) -> LaneControls:
         """Select the lane, and return what changes it."""
         assert self._controls is not None
-        self.slider.focus()
+        self.focus()
         return self._controls
 
     def _switch(self) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from textual.app import ComposeResult
 from textual.color import Color
+from textual.content import Content
 from textual.events import Click
 from textual.style import Style
 
@@ -12,11 +12,8 @@ from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.text_lines import Cell
 
 
-class RecordedCard(LaneCard):
-    """The card of a recorded lane. A click selects it, and notifies that nothing can be changed.
-
-    The slider is not mounted: the card draws its track, as six more widgets would slow down jumps.
-    """
+class RecordedCard(LaneCard, can_focus=False):
+    """The card of a recorded lane. A click selects it, and notifies that nothing can be changed."""
 
     HINT = ""
     HAS_STEPS = False
@@ -42,23 +39,18 @@ class RecordedCard(LaneCard):
         super().__init__(None, lane, name, name_width, maximum, color, selected)
         self._choose, self._refuse = select, refuse
 
-    def compose(self) -> ComposeResult:
-        """Mount no slider."""
-        return ()
-
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the lines of a lane's card, without actions."""
         return [[cell._replace(action=None) for cell in line] for line in super().cell_rows(width)]
 
-    def track(self, width: int) -> Cell:
-        """Return the slider's track with a bar at the target in place of the knob."""
-        _, _, background, _ = self.colors
+    def track_text(self, width: int) -> Content:
+        """Return the track with a bar at the target in place of the knob."""
+        _, background = self.background_colors
         color = Color.parse(self.color)
         lane, pending = (
             Style(foreground=background.blend(color, share, alpha=1.0)) for share in (0.75, 0.45)
         )
-        bar = self.slider.bar(width, "┃")
-        return Cell(width, bar.content(lane, pending, "$dim", "$foreground 20%"))
+        return self.bar(width, "┃").content(lane, pending, "$dim", "$foreground 20%")
 
     def on_click(self, event: Click) -> None:
         """Select the lane, and notify if the click was not on its name."""

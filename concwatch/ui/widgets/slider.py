@@ -7,6 +7,9 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import RenderResult
 from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.content import Content
+from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.reactive import reactive
 from textual.style import Style
@@ -20,7 +23,8 @@ from concwatch.ui.widgets.kept_lines import KeptLines
 class Slider(KeptLines, can_focus=True):
     """A logarithmic slider from 0 to ``maximum`` tasks, for mouse, wheel and keys.
 
-    A drag posts `Dragged` for each new value, and at its end `Changed` or `Cancelled`.
+    A drag posts `Dragged` for each new value, and at its end `Changed` or `Cancelled`. The track is the whole
+    widget; a subclass that shows more overrides `track`, and draws `track_text` there.
     """
 
     ALLOW_SELECT = False
@@ -29,7 +33,6 @@ class Slider(KeptLines, can_focus=True):
     Slider {
         width: 1fr;
         height: 1;
-        color: $primary;
         pointer: pointer;
     }
     """
@@ -58,10 +61,13 @@ class Slider(KeptLines, can_focus=True):
     """The right end, in tasks."""
 
     color: reactive[str] = reactive("", repaint=False)
-    """The colour of the filled part and the knob; empty for that of the style sheet."""
+    """The colour of the filled part and the knob, ``#rrggbb``."""
 
     finished: reactive[bool] = reactive(False, repaint=False)
     """Whether all tasks of the target have ended, and are not replaced."""
+
+    locked: reactive[bool] = reactive(False, repaint=False)
+    """Whether the user cannot move the knob."""
 
     held: reactive[int | None] = reactive[int | None](None, repaint=False)
     """The value under the mouse during a drag, else None."""
@@ -88,12 +94,13 @@ class Slider(KeptLines, can_focus=True):
     class Cancelled(Moved):
         """Posted when a drag ends without a change; the slider shows the target again."""
 
-    def __init__(self, maximum: int = LARGEST_TARGET, color: str = "") -> None:
-        super().__init__()
-        self._drawn: SliderBar | None = None
+    def __init__(self, maximum: int = LARGEST_TARGET, color: str = "#59c9f0", id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._bar: tuple[SliderBar, tuple[Style | str, ...]] | None = None
+        self._bar_text = Content()
         self._button_seen = False
         self.set_reactive(Slider.maximum, maximum)
-        self.color = color
+        self.set_reactive(Slider.color, color)
 
     @property
     def scale(self) -> StopScale:
@@ -117,14 +124,38 @@ class Slider(KeptLines, can_focus=True):
             FINISHED if self.finished and self.held is None else mark,
         )
 
+    @property
+    def track(self) -> Region:
+        """The cells of the track, relative to the content of the widget."""
+        return Region(0, 0, self.content_size.width, 1)
+
+    @property
+    def track_region(self) -> Region:
+        """The cells of the track on the screen."""
+        return self.track.translate(self.content_region.offset)
+
+    def track_text(self, width: int) -> Content:
+        """Return the track in ``width`` cells; the same object while it looks the same."""
+        bar, styles = drawn = self.bar(width), self._styles()
+        if drawn != self._bar:
+            self._bar, self._bar_text = drawn, bar.content(*styles)
+        return self._bar_text
+
     def render(self) -> RenderResult:
         """Draw the track."""
-        self._drawn = self.bar(self.content_size.width)
-        return self._drawn.content(*self._styles())
+        return self.track_text(self.content_size.width)
 
-    def watch_color(self, color: str) -> None:
-        """Use the colour, or that of the style sheet if it is empty."""
-        self.styles.color = color or None
+    def redraw_track(self) -> None:
+        """Draw the track again."""
+        self.refresh()
+
+    def watch_locked(self, locked: bool) -> None:
+        """Cancel a drag, and lose the focus."""
+        self.can_focus = not locked
+        if locked:
+            self._cancel()
+            if self.has_focus:
+                self.blur()
 
     def watch_disabled(self, disabled: bool) -> None:
         """Cancel a drag, since a disabled widget does not receive the release of the button."""
@@ -132,16 +163,21 @@ class Slider(KeptLines, can_focus=True):
         if disabled:
             self._cancel()
 
-    def _refresh_if_seen(self) -> None:
-        """Refresh if a cell would change: ticks are far more frequent than that."""
-        if self.bar(self.content_size.width) != self._drawn:
-            self.refresh()
+    def _redraw_if_seen(self) -> None:
+        """Redraw the track if a cell would change: ticks are far more frequent than that."""
+        if self._bar is None or self.bar(self.track.width) != self._bar[0]:
+            self.redraw_track()
 
-    watch_value = watch_live = watch_maximum = watch_held = watch_finished = _refresh_if_seen
+    watch_value = watch_live = watch_maximum = watch_held = watch_finished = _redraw_if_seen
+
+    def watch_color(self) -> None:
+        """Draw the track in the colour."""
+        self.redraw_track()
 
     def _styles(self) -> tuple[Style, Style, Style | str, str]:
         # Component classes would each cost one more styled node before the first frame.
-        _, _, background, color = self.colors
+        _, background = self.background_colors
+        color = Color.parse(self.color)
         lane = Style(foreground=background + color)
         pending = Style(foreground=background.blend(color, 0.55, alpha=1.0))
         knob: Style | str = lane
@@ -180,26 +216,33 @@ class Slider(KeptLines, can_focus=True):
     def _wheel(self, event: events.MouseEvent) -> None:
         # Only if it is selected: else the wheel scrolls what the slider is in. Textual sends wheel events to
         # disabled widgets, too, for the same reason.
-        if self.has_focus and not self.is_disabled:
+        if self.has_focus and not self.is_disabled and self.is_on_track(event.screen_offset):
             event.stop()
             event.prevent_default()
             self.action_step(1 if isinstance(event, events.MouseScrollUp) else -1)
 
     # --- dragging -------------------------------------------------------------------------------------------
 
-    def on_mouse_down(self, event: events.MouseDown) -> None:
+    def is_on_track(self, position: Offset) -> bool:
+        """Return whether a press of the mouse at a position on the screen starts a drag."""
+        return not self.locked and self.track_region.contains_point(position)
+
+    @on(events.MouseDown)
+    def _start_drag(self, event: events.MouseDown) -> None:
         """Start a drag at the cell under the mouse."""
-        event.stop()
         if self.held is not None:
             # The release was lost. This press may not be meant for the slider.
+            event.stop()
             self._cancel()
-        elif event.button == 1:
+        elif event.button == 1 and self.is_on_track(event.screen_offset):
+            event.stop()
             self.capture_mouse()
             self._button_seen = False
             self.held = self.value
             self._hold(event)
 
-    def on_mouse_move(self, event: events.MouseMove) -> None:
+    @on(events.MouseMove)
+    def _follow_mouse(self, event: events.MouseMove) -> None:
         """Move the knob to the mouse, also outside the widget."""
         if self.held is None:
             return
@@ -214,8 +257,8 @@ class Slider(KeptLines, can_focus=True):
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         """End the drag, and apply its value."""
-        event.stop()
         if self.held is not None:
+            event.stop()
             self._hold(event)
             self._release()
 
@@ -237,8 +280,8 @@ class Slider(KeptLines, can_focus=True):
         self.release_mouse()
 
     def _hold(self, event: events.MouseEvent) -> None:
-        scale, width = self.scale, self.content_size.width
-        cell = event.x - self.gutter.left
+        scale, track = self.scale, self.track_region
+        cell, width = event.screen_offset.x - track.x, track.width
         # The knob's own cell keeps the exact value: a click there must not change 12,345 to 12,000.
         at_knob = cell == scale.cell(self.value, width) and 0 < cell < width - 1
         value = self.value if at_knob else scale.value_at(cell, width)

@@ -314,6 +314,10 @@ class ClickableLines(TextLines):
                     return cell.action
         return None
 
+    def is_button(self, position: Offset) -> bool:
+        """Return whether a press of the mouse at a position on the screen does something."""
+        return self._action_at(position) is not None
+
     @on(MouseMove)
     @on(Leave)
     def _update_hover(self, event: MouseMove | Leave) -> None:
@@ -321,7 +325,9 @@ class ClickableLines(TextLines):
             self._mouse = event.screen_offset
         elif event.node is self:  # not a child's, which bubbles
             self._mouse = None
-        self.styles.pointer = "pointer" if self._hovered else "default"
+        self.styles.pointer = (
+            "pointer" if self._mouse is not None and self.is_button(self._mouse) else "default"
+        )
         self.update_lines()
 
     def on_mouse_down(self, event: MouseDown) -> None:

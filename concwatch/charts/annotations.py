@@ -1,13 +1,13 @@
 """Annotations of a chart: marks on its time axis, and the cursor at which values are read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.graphemes import graphemes
-from concwatch.charts.ticks import CELL, column_of
+from concwatch.charts.ticks import CELL, columns_of
 
 if TYPE_CHECKING:
     from concwatch.charts.raster import Cell
@@ -41,15 +41,18 @@ class Marker(Struct, frozen=True):
 
 
 def place_annotations(
-    annotations: Iterable[Annotation], now: float, window: float, columns: int, together: int = CELL
+    annotations: Sequence[Annotation], now: float, window: float, columns: int, together: int = CELL
 ) -> tuple[Marker, ...]:
-    """Return the markers of the annotations within the chart: ticks first, one line at most in a column.
+    """Return the markers of the annotations within the chart: ticks first, one of each kind in a column.
 
-    The arguments are those of `column_of`.
+    The arguments are those of `columns_of`.
     """
-    placed = [(column_of(each.time, now, window, columns, together), each) for each in annotations]
-    inside = [(column, each) for column, each in placed if 0 <= column < columns]
-    ticks = [Marker(column, each.color) for column, each in inside if not each.text]
+    places = columns_of([each.time for each in annotations], now, window, columns, together)
+    inside = [place for place in zip(places, annotations, strict=True) if 0 <= place[0] < columns]
+    ticks = [
+        Marker(column, each.color)
+        for column, each in {column: each for column, each in inside if not each.text}.items()
+    ]
     # From left to right: each text may reach to the line of the next.
     texts = sorted({column: each for column, each in inside if each.text}.items())
     ends = [*(column for column, _ in texts[1:]), columns][: len(texts)]

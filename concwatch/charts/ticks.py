@@ -4,7 +4,7 @@ An x value is a time in seconds, or another number such as the logarithm of a si
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from concwatch.charts.scales import DECIMAL_LOG_STEPS, AxisTick
 from concwatch.protocol.units import format_short
@@ -36,17 +36,24 @@ def column_grid(end: float, length: float, columns: int, together: int = 1) -> t
 
 
 def column_of(x: float, end: float, length: float, columns: int, together: int = CELL) -> int:
-    """Return the column of cells of ``x``, from 0 if it is within the chart.
+    """Return the column of cells of ``x``, from 0 if it is within the chart; see `columns_of`."""
+    return columns_of((x,), end, length, columns, together)[0]
+
+
+def columns_of(
+    places: Iterable[float], end: float, length: float, columns: int, together: int = CELL
+) -> list[int]:
+    """Return the column of cells of each x value, from 0 if it is within the chart.
 
     Args:
-        x: the x value.
+        places: the x values.
         end: the x value at the right end of the axis.
         length: the length of the axis.
         columns: its columns of cells.
         together: the columns of dots by which it moves at once: 1 for an axis that does not move.
     """
     width, first = column_grid(end, length, CELL * columns, together)
-    return (math.floor(x / width) - first) // CELL
+    return [(math.floor(x / width) - first) // CELL for x in places]
 
 
 def time_of(column: int, end: float, length: float, columns: int) -> float:

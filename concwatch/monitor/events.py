@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Generic, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Struct
@@ -86,7 +87,7 @@ class Log(Generic[Entry]):
     def since(self, number: int) -> Sequence[Entry]:
         """Return the entries after number ``number`` that are still kept, oldest first."""
         missed = max(0, min(self._count - number, len(self._entries)))
-        return [self._entries[index] for index in range(len(self._entries) - missed, len(self._entries))]
+        return [*islice(self._entries, len(self._entries) - missed, None)]
 
     @property
     def count(self) -> int:

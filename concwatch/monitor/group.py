@@ -86,7 +86,7 @@ REPORTED = frozenset((*FACTS, *fields_from(GroupStatus, MetricSource.TICK)))
 COMPUTED = frozenset(
     (
         *("live_peak", "created_per_second", "ended_per_second", "mean_life", "oldest"),
-        *("growth", "rss", "leak", "busy", "busy_half", *QUANTILES, "timed"),
+        *("growth", "rss", "leak", "at_least", "busy", "busy_half", *QUANTILES, "timed"),
     )
 )
 """Those that can be computed one by one."""
@@ -301,13 +301,12 @@ class Group:
     def status(self) -> GroupStatus:
         """Its current figures."""
         report = self.report
-        mean_life, longer = self._mean_life()
         return GroupStatus(
             **{name: getattr(report, name) for name in REPORTED},
             live_peak=self.live_peak,
             created_per_second=self.created_per_second,
             ended_per_second=self.ended_per_second,
-            mean_life=mean_life,
+            mean_life=self.mean_life,
             oldest=self.oldest,
             growth=self.growth,
             rss=self.rss,
@@ -316,13 +315,18 @@ class Group:
             waits_known=self.waits is not None,
             created_at=self.waits.created if self.waits else (),
             awaited_by=self.waits.awaited_by if self.waits else (),
-            at_least=(("mean_life",) if longer else ()) + self._missed + self._longer,
+            at_least=self.at_least,
             busy=self.busy,
             busy_half=self.busy_half,
             p50=self.p50,
             p99=self.p99,
             timed=self.timed,
         )
+
+    @property
+    def at_least(self) -> tuple[str, ...]:
+        """The figures that may be higher."""
+        return (("mean_life",) if self._mean_life()[1] else ()) + self._missed + self._longer
 
     @property
     def _longer(self) -> tuple[str, ...]:

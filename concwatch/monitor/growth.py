@@ -335,15 +335,19 @@ class GrowthMeter:
         return newest >= LEAST_RISE and self.rise >= LEAST_RISE
 
     def _rises(self, merged: int) -> bool:
-        fewest = list(self._lows)[self._warm_up :]
-        first = len(fewest) % merged  # they are aligned to the newest
-        lows = [min(fewest[at : at + merged]) for at in range(first, len(fewest), merged)]
+        lows = list(self._lows)[self._warm_up :]
+        first = len(lows) % merged  # they are aligned to the newest
+        if merged > 1:
+            lows = [min(lows[at : at + merged]) for at in range(first, len(lows), merged)]
         if len(lows) < LEAST_POINTS:
             return False
         third, half = len(lows) // 3, len(lows) // 2
         rise = min(lows[-third:]) - max(lows[:third])
-        if rise < max(LEAST_RISE, LEAST_SHARE * max(lows), LEAST_DEVIATIONS * math.sqrt(max(lows))):
+        if rise < LEAST_RISE:
             return False  # most groups: before what takes longer
+        most = max(lows)
+        if rise < max(LEAST_SHARE * most, LEAST_DEVIATIONS * math.sqrt(most)):
+            return False
         marks = self._marks(list(self._windows)[self._warm_up + first :], lows, merged)
         if marks[-1].time - marks[0].time < LEAST_SPAN:
             return False

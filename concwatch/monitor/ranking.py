@@ -27,11 +27,15 @@ def _by_row(combine: Combine) -> Callable[[Groups, str], Any]:
     """Return what combines a figure of several groups; a mean is that of all tasks that have ended."""
 
     def combined(groups: Groups, name: str) -> Any:
-        known = [group for group in groups if group.figure(name) is not None]
-        weights = [group.figure("ended") if combine is Combine.MEAN else 1 for group in known]
-        return combined_value(combine, [group.figure(name) for group in known], weights)
+        return combined_value(combine, _known(groups, name), ())
 
-    return combined
+    def mean(groups: Groups, name: str) -> Any:
+        known = [
+            (value, group.figure("ended")) for group in groups if (value := group.figure(name)) is not None
+        ]
+        return combined_value(combine, *zip(*known, strict=True)) if known else None
+
+    return mean if combine is Combine.MEAN else combined
 
 
 def _total_growth(groups: Groups, name: str) -> Growth | None:
@@ -117,6 +121,14 @@ COMBINED: Mapping[str, Callable[[Groups, str], Any]] = {
 """How the figures of several groups become one, by name; the first group's count for the others."""
 
 
+OF_ONE_FUNCTION: Mapping[str, Any] = {
+    "leak": False,
+    "own": False,
+    **dict.fromkeys(("waits", "created_at", "awaited_by"), ()),
+}
+"""The figures that the groups of several functions do not have together, with what stands in their place."""
+
+
 class MergedGroup:
     """Several groups as one, such as those of the same function in several processes.
 
@@ -147,7 +159,16 @@ class MergedGroup:
         """Return one figure, without computing the others."""
         if name in self.unknown:
             return None
-        return COMBINED[name](self.groups, name) if len(self.groups) > 1 else self.groups[0].figure(name)
+        if self._rest and name in OF_ONE_FUNCTION:
+            return OF_ONE_FUNCTION[name]
+        if len(self.groups) > 1 and name in COMBINED:
+            return COMBINED[name](self.groups, name)
+        return self.groups[0].figure(name)
+
+    @cached_property
+    def at_least(self) -> tuple[str, ...]:
+        """The figures that may be higher."""
+        return tuple(self.figure("at_least"))
 
     @cached_property
     def status(self) -> GroupStatus:
@@ -159,8 +180,7 @@ class MergedGroup:
             changed |= {name: self.figure(name) for name in QUANTILES}
         if self._rest:
             name, file, line = self.function
-            changed |= {"name": name, "file": file, "line": line, "leak": False, "own": False}
-            changed |= dict.fromkeys(("waits", "created_at", "awaited_by"), ())
+            changed |= {"name": name, "file": file, "line": line, **OF_ONE_FUNCTION}
         return structs.replace(found[0], **changed)
 
 

@@ -28,8 +28,8 @@ def _column(row: Metric, layout: GroupColumn) -> Column[MergedGroup]:
     form = row.unit.format if layout.exact else row.unit.short
 
     def text(group: MergedGroup) -> str:
-        found = row.value(group.status)
-        return UNKNOWN if found is None else ("≥" if row.field in group.status.at_least else "") + form(found)
+        found = row.value(group)
+        return UNKNOWN if found is None else ("≥" if row.field in group.at_least else "") + form(found)
 
     title = layout.title or row.title
     return Column(title, layout.cells, layout.text or text, row.value, layout.leaves, layout.optional)
@@ -103,9 +103,9 @@ class GroupTable(PlaceTable[MergedGroup]):
 
     def describe(self, row: MergedGroup) -> tuple[str, str, str]:
         """Return a group's name, its style, and where its function is defined."""
-        group = row.status
-        style = "bold $warning" if group.leak else "bold" if group.own else ""
-        return group.name, style, f"{short_place(group.file)}:{group.line}" if group.file else ""
+        name, file, line = row.function
+        style = "bold $warning" if row.figure("leak") else "bold" if row.figure("own") else ""
+        return name, style, f"{short_place(file)}:{line}" if file else ""
 
     def below(self, row: MergedGroup) -> Sequence[Content]:
         """Return what was left over, where the tasks wait, and what created and awaits them."""

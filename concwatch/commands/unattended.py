@@ -266,6 +266,8 @@ class Unattended(Struct, frozen=True):
                     save()
                 await asyncio.sleep(1 / HZ)
         finally:
+            if watching.clock() >= ends:
+                watching.end_time()
             await watching.host.finish()
             watching.step()
 

@@ -50,7 +50,7 @@ def watch_report(
             }
             for event in watching.events.since(0)
         ],
-        "processes": [_process(lane, watching.clock()) for lane in watching.lanes],
+        "processes": [_process(lane, watching) for lane in watching.lanes],
     }
 
 
@@ -71,7 +71,8 @@ def _values(rows: Iterable[Metric], of: LaneSnapshot | GroupStatus) -> dict[str,
     return found
 
 
-def _process(lane: WatchedProcess, now: float) -> dict[str, Any]:
+def _process(lane: WatchedProcess, watching: Watching) -> dict[str, Any]:
+    reported = lane.reported_at
     return {
         "pid": lane.pid,
         "ppid": lane.ppid,
@@ -79,7 +80,8 @@ def _process(lane: WatchedProcess, now: float) -> dict[str, Any]:
         "runtime": lane.ready.runtime if lane.ready else None,
         "how": "agent" if lane.ready else "outside",
         "reason": lane.reason,
-        **_values(PROCESS_METRICS, lane.snapshot(now)),
+        "as_of": None if reported is None else round(reported - watching.began, 3),
+        **_values(PROCESS_METRICS, lane.snapshot(watching.clock())),
         "at_least": list(lane.process.at_least),
         "blocks": [place.as_json() for place in lane.blocks.ranked()],
         "thread_targets": [as_json(one) for one in lane.resources.of("threads")],

@@ -75,8 +75,8 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     file: str
     line: int
     own: bool
-    live: Annotated[int, Metric(
-        "live", COUNT, "Live tasks of a coroutine function.", TICK, SUM, openmetrics="tasks",
+    live: Annotated[int | None, Metric(
+        "live", COUNT, "Live tasks of a coroutine function; unknown if the process ended without its last report.", TICK, SUM, openmetrics="tasks",
         group_column=GroupColumn(1, 9, exact=True),
     )]
     live_peak: Annotated[int | None, Metric(
@@ -206,7 +206,7 @@ def _figures() -> Iterator[Metric]:
 
 GROUP_METRICS = (
     *_figures(),
-    Metric("growth a minute", COUNT, "Growth of the live tasks a minute, over the last two minutes.", DERIVED, NONE, AS_OF, (), UP,
+    Metric("growth a minute", COUNT, "Growth of the live tasks a minute, over the last two minutes.", DERIVED, NONE, SAMPLED, (), UP,
            name="growth_per_minute", field="growth", of=_per_minute, compared=True, group_column=GroupColumn(6, 14, title="growth/min", text=_growth_text)),
     Metric("leaks", COUNT, "Leaks of a coroutine function, one a process.", DERIVED, SUM, worse=UP,
            name="leaks", field="leak", of=lambda group: int(group.figure("leak")), openmetrics="leaks"),
@@ -221,5 +221,5 @@ OF_NOW = tuple(row.field for row in GROUP_METRICS if row.known is AS_OF)
 
 def largest(groups: Iterable[GroupFigures], count: int) -> tuple[GroupStatus, ...]:
     """Return the ``count`` groups with most live tasks, the largest first."""
-    found = sorted(groups, key=lambda group: -group.figure("live"))
+    found = sorted(groups, key=lambda group: -(group.figure("live") or 0))
     return tuple(group.status for group in found[:count])

@@ -34,7 +34,7 @@ class ProcessStatus(Struct, frozen=True):
         "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, MAX, PEAK, worse=UP, compared=True,
     )] = None
     pss: Annotated[int | None, Metric(
-        "PSS", BYTES, "Memory of the process, each page divided by the processes that share it (PSS), where the system tells; read every five seconds, or each while RSS changes.",
+        "PSS", BYTES, "Memory of the process, each page divided by the processes that share it (PSS), where the system tells; the last that was read, every five seconds, or each while RSS changes.",
         DERIVED, SUM, AS_OF, worse=UP, compared=True, openmetrics="proportional_memory",
     )] = None
     cpu_seconds: Annotated[float, Metric(
@@ -42,7 +42,7 @@ class ProcessStatus(Struct, frozen=True):
         compared=True, per_second=PerSecond("cpu", "CPU", SHARE),
     )] = 0.0
     threads: Annotated[int, Metric("peak threads", COUNT, "The most threads at once.", DERIVED, SUM, PEAK)] = 0
-    queued: Annotated[int | None, Metric("queued", COUNT, "Jobs that wait for a thread of an executor.", TICK, SUM)] = None
+    queued: Annotated[int | None, Metric("queued", COUNT, "Jobs that wait for a thread of an executor; unknown if the process ended without its last report.", TICK, SUM)] = None
     queued_peak: Annotated[int | None, Metric(
         "peak queued", COUNT, "The most jobs that waited for a thread of an executor at once.", DERIVED, SUM, PEAK,
     )] = None
@@ -50,7 +50,7 @@ class ProcessStatus(Struct, frozen=True):
         "created", COUNT, "Tasks created.", DERIVED, SUM, AT_END,
         compared=True, per_second=PerSecond("created_per_second", "created", RATE),
     )] = None
-    live: Annotated[int | None, Metric("live", COUNT, "Tasks created and not yet ended.", TICK, SUM)] = None
+    live: Annotated[int | None, Metric("live", COUNT, "Tasks created and not yet ended; unknown if the process ended without its last report.", TICK, SUM)] = None
     live_peak: Annotated[int | None, Metric(
         "peak live", COUNT, "The most tasks live at once of all scans.", DERIVED, SUM, PEAK, worse=UP, compared=True,
     )] = None

@@ -1,7 +1,7 @@
 """Groups of watched processes: merged by function, filtered and sorted."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -134,14 +134,11 @@ class MergedGroup:
 
     Args:
         groups: the groups, at least one.
-        unknown: the names of metrics that are not known any more.
         rest: how many functions they are, if they are not one function's.
     """
 
-    def __init__(self, groups: Groups, unknown: Collection[str] = (), rest: int = 0) -> None:
+    def __init__(self, groups: Groups, rest: int = 0) -> None:
         self.groups = groups
-        self.unknown = unknown
-        """The names of metrics that are not known any more."""
         self._rest = rest
 
     @property
@@ -157,8 +154,6 @@ class MergedGroup:
 
     def figure(self, name: str) -> Any:
         """Return one figure, without computing the others."""
-        if name in self.unknown:
-            return None
         if self._rest and name in OF_ONE_FUNCTION:
             return OF_ONE_FUNCTION[name]
         if len(self.groups) > 1 and name in COMBINED:
@@ -174,9 +169,9 @@ class MergedGroup:
     def status(self) -> GroupStatus:
         """All figures."""
         found = [group.status for group in self.groups]
-        changed: dict[str, Any] = dict.fromkeys(self.unknown)
+        changed: dict[str, Any] = {}
         if len(found) > 1:
-            changed = {name: combine(found, name) for name, combine in COMBINED.items()} | changed
+            changed = {name: combine(found, name) for name, combine in COMBINED.items()}
             changed |= {name: self.figure(name) for name in QUANTILES}
         if self._rest:
             name, file, line = self.function
@@ -184,17 +179,12 @@ class MergedGroup:
         return structs.replace(found[0], **changed)
 
 
-def merge_groups(groups: Iterable[GroupFigures], unknown: Collection[str] = ()) -> list[MergedGroup]:
-    """Return the groups of several processes with one group per function.
-
-    Args:
-        groups: the groups of all.
-        unknown: the names of metrics that are not known any more.
-    """
+def merge_groups(groups: Iterable[GroupFigures]) -> list[MergedGroup]:
+    """Return the groups of several processes with one group per function."""
     by_function: dict[Function, list[GroupFigures]] = {}
     for group in groups:
         by_function.setdefault(group.function, []).append(group)
-    return [MergedGroup(same, unknown) for same in by_function.values()]
+    return [MergedGroup(same) for same in by_function.values()]
 
 
 def ranked(
@@ -211,7 +201,7 @@ def ranked(
         return found
     rest = found[most - 1 :]
     members = [member for group in rest for member in group.groups]
-    return [*found[: most - 1], MergedGroup(members, rest[0].unknown, len(rest))]
+    return [*found[: most - 1], MergedGroup(members, len(rest))]
 
 
 def _or_least(value: float | None) -> float:

@@ -12,7 +12,7 @@ from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
 from concwatch.monitor.group import AgentClock, Group, finite_rate
-from concwatch.monitor.group_status import GroupStatus
+from concwatch.monitor.group_status import OF_NOW, GroupStatus
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metric import MetricSource, fields_from
@@ -66,6 +66,12 @@ BUSY_SECONDS = 2.0
 COUNTS = ("created", "live", "ended", "failed", "retained", "left_over", "destroyed")
 """The counts of a process that are the sums of those of its groups."""
 
+AT_THAT_MOMENT = ("live", "retained", "queued")
+"""The counts that are unknown once a process has ended without its last report."""
+
+SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
+"""Those that may be higher then."""
+
 MAX_LEAKS = 20
 """Groups per process whose leak is logged."""
 
@@ -115,6 +121,8 @@ class WatchedProcess:
         """The numbers of the groups that `new_leaks` has returned."""
         self.exited_normally = False
         """Whether its agent has reported the exit."""
+        self.time_is_up = False
+        """Whether its last figures are those asked for: it is ended because the time for it is up."""
         self.waiting = False
         """Whether it has had no tasks and no threads so far, so that its agent is not connected."""
         self.lags = Histogram()
@@ -145,6 +153,10 @@ class WatchedProcess:
         self._host = host
         self._last: tuple[AgentTick | None, dict[int, Group], Resources] | None = None
         """What its agent reported last, while it is not known whether the process has ended without it."""
+        self._last_reading: Reading | None = None
+        """The system's figures then: later ones may be of another program that it has executed."""
+        self._final: tuple[GroupStatus, ...] = ()
+        """Its groups once it has ended."""
         try:
             self._reader: ProcessReader | None = host.reader(pid)
         except LookupError:
@@ -209,9 +221,12 @@ class WatchedProcess:
         if not self.alive:
             return
         self.step(now)
+        if self._last is not None:
+            self.reading = self._last_reading
         self._restore_last()
         self.exited_normally |= self.waiting
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
+        self._final = tuple(map(self.group_status, self.groups.values()))
         self._disconnect()
         self._reader = None
         self.sample = blank_sample(self.number, now)
@@ -287,6 +302,7 @@ class WatchedProcess:
         """Handle that nothing is known of its tasks any more, unless it has just ended."""
         self.how, self.reason = "outside", "its agent's connection ended"
         self._last, self._lost_at = (self.tick, self.groups, self.resources), now
+        self._last_reading = self.reading
         self._set_figures(None, {}, Resources())
 
     def _restore_last(self) -> None:
@@ -500,6 +516,8 @@ class WatchedProcess:
                 "destroyed": self._so_far(counts["destroyed"]),
                 "gc_seconds": tick.gc,
             }
+            if self._ended_unreported:
+                reported |= dict.fromkeys(AT_THAT_MOMENT)
         return ProcessStatus(
             rss_first=self.rss_first,
             rss_last=self.reading.rss if self.reading else None,
@@ -525,23 +543,42 @@ class WatchedProcess:
 
     def _at_least(self, tick: AgentTick) -> tuple[str, ...]:
         """Return the figures that may be higher, since scans may have missed some tasks."""
+        if self._ended_unreported:
+            return (*SO_FAR, "live_peak")
         if tick.missed or self._direct:
             return ("created", "ended", "live_peak")
         return ("live_peak",) if (self.live_peak or 0) < tick.created + (tick.since or 0) else ()
 
+    @property
+    def reported_at(self) -> float | None:
+        """When its agent reported last; None without one."""
+        return self._tick_at if self.ready else None
+
+    @property
+    def _ended_unreported(self) -> bool:
+        return not (self.alive or self.exited_normally or self.time_is_up)
+
     def _so_far(self, count: int | None) -> int | None:
         """Return a count that only rises; None for 0 if the process ended without its last report."""
-        return count if count or self.alive or self.exited_normally else None
+        return count if count or not self._ended_unreported else None
 
     def group_status(self, group: Group) -> GroupStatus:
         """Return the figures of one of its groups, with what is known of them once the process has ended."""
         status = group.status
-        return structs.replace(
-            status,
-            left_over=self._so_far(status.left_over),
-            destroyed=self._so_far(status.destroyed),
-            live_at_end=status.live if self.exited_normally else None,
-        )
+        if self.alive:
+            return status
+        unknown = () if self.time_is_up else OF_NOW
+        at_least = status.at_least
+        if self._ended_unreported:
+            unknown += ("live", "retained")
+            at_least += tuple(name for name in SO_FAR if name not in at_least)
+        known: dict[str, Any] = {
+            "left_over": self._so_far(status.left_over),
+            "destroyed": self._so_far(status.destroyed),
+            "live_at_end": status.live if self.exited_normally else None,
+            "at_least": at_least,
+        }
+        return structs.replace(status, **known, **dict.fromkeys(unknown))
 
     def snapshot(self, now: float) -> LaneSnapshot:
         """Return the lane at ``now``."""
@@ -549,7 +586,7 @@ class WatchedProcess:
             self.facts,
             self.status,
             self.sample,
-            groups=tuple(self.groups.values()),
+            groups=tuple(self.groups.values()) if self.alive else self._final,
             tick=self.tick,
             process=self.process,
             resources=self.resources.statuses(),

@@ -289,6 +289,11 @@ class Watching(Observable):
             return ""
         return f"the program {program.describe_exit()}"
 
+    def end_time(self) -> None:
+        """Keep what is reported last of each process: they are ended now, since the time for them is up."""
+        for lane in self.alive:
+            lane.time_is_up = True
+
     def leave_daemons(self) -> None:
         """Note of each process that has outlived the program that it is a daemon, which is left running."""
         for lane in self.alive:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from msgspec import structs
 
 from concwatch.links.link import Ended, Garbage
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
@@ -118,17 +119,54 @@ def test_nothing_is_known_of_the_tasks_of_a_process_that_runs_on_without_its_age
     assert report_of(bench)["live"] is None
 
 
-def test_a_process_that_is_killed_keeps_its_last_figures():
+def end_of_a_process(how):
+    """Return the report on a process that has ended, or is ended since the time is up, and its groups."""
     bench = WatchBench()
     agent = bench.agent(40)
-    agent.report_groups(1.0, fetch_page=(3, 10))
-    bench.advance()
+    for second in range(3):
+        agent.report_groups(float(second), fetch_page=(3, 10 + second))
+        bench.advance(1)
+    if how == "exited":
+        agent.report(AgentEnd())
+    elif how == "time is up":
+        bench.watching.end_time()
     agent.disconnect()
+    bench.advance(0.2)
+    bench.watching.lanes[0]._reader.rss = 1 << 20  # of another program that it has executed
+    bench.advance(0.2)
     bench.running.clear()
     bench.advance(1)
-    process = report_of(bench)
-    assert (process["live"], process["live_at_end"], process["created"]) == (3, None, 10)
-    assert [group["live"] for group in process["groups"]] == [3]
+    (lane,) = bench.watching.snapshot().lanes
+    return report_of(bench), lane.groups
+
+
+OF_THEN = ("live", "retained", "created_per_second", "oldest")
+
+
+def test_of_a_process_that_is_killed_the_last_counts_are_known_but_nothing_of_now():
+    process, shown = end_of_a_process("killed")
+    assert [process[name] for name in ("live", "retained", "queued", "live_at_end")] == [None] * 4
+    assert [process[name] for name in ("created", "ended", "rss_last")] == [12, 9, 40 << 20]
+    assert 2 < process["as_of"] < 3
+    assert {"created", "ended", "left_over"} <= set(process["at_least"])
+    for group in (*process["groups"], *map(structs.asdict, shown)):
+        assert [group[name] for name in (*OF_THEN, "live_at_end")] == [None] * 5
+        assert {"created", "ended"} <= set(group["at_least"])
+
+
+def test_of_a_process_that_reported_its_exit_the_counts_are_exact():
+    process, shown = end_of_a_process("exited")
+    assert (process["live"], process["live_at_end"], process["at_least"]) == (3, 3, ["live_peak"])
+    for group in (*process["groups"], *map(structs.asdict, shown)):
+        assert [group[name] for name in ("live", "live_at_end", "created_per_second")] == [3, 3, None]
+
+
+def test_of_a_process_that_is_ended_since_the_time_is_up_the_figures_are_those_of_then():
+    process, shown = end_of_a_process("time is up")
+    assert (process["live"], process["live_at_end"], process["at_least"]) == (3, None, ["live_peak"])
+    for group in (*process["groups"], *map(structs.asdict, shown)):
+        assert [group[name] for name in ("live", "created")] == [3, 12]
+        assert group["created_per_second"] > 0
 
 
 def test_an_agent_that_connects_again_goes_on_with_its_groups():

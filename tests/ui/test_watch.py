@@ -188,6 +188,7 @@ async def test_a_selected_process_that_has_ended_shows_no_figures_of_now(tmp_pat
         assert "worker.py" in "\n".join(s.processes())
         before = s.table()[1].split()
         assert before[2:4] != ["4", "–"]
+        s.bench.watching.lanes[1].exited_normally = True
         s.bench.watching.lanes[1].end("exited with status 0", s.bench.now)
         await s.advance(0.5)
         await s.sees("tasks by function, when the process ended")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from textual.widget import Widget
 
-from concwatch.monitor.group_status import OF_NOW, Function
+from concwatch.monitor.group_status import Function
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.ranking import MergedGroup, merge_groups, ranked
 from concwatch.monitor.snapshot import Snapshot
@@ -106,7 +106,7 @@ class GroupPanel(Panel):
             return
         self._shown = shown
         ended = process != ALL and not snapshot.lanes[process].on
-        groups = merge_groups((group for lane in lanes for group in lane.groups), OF_NOW if ended else ())
+        groups = merge_groups(group for lane in lanes for group in lane.groups)
         self._groups = ranked(groups, value, self._filter, MOST)
         rows_of = {group.function: row for row, group in enumerate(self._groups)}
         self._row = rows_of.get(self._selected, 0) if self._selected else 0

@@ -119,7 +119,7 @@ class GroupTable(PlaceTable[MergedGroup]):
             for line in group.left_lines
         ]
         if not group.waits:
-            known = "not known where its tasks wait" if group.live else "no tasks wait"
+            known = "no tasks wait" if group.live == 0 else "not known where its tasks wait"
             text = known if group.waits_known or not group.live else "reading where its tasks wait …"
             return left or [assemble((f"   ↳ {text}", "$dim"))]
         waits = [

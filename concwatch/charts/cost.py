@@ -63,6 +63,8 @@ class CostCurve:
                 self._add(self.now)
 
     def _add(self, point: Point) -> None:
+        if point[1] <= LEAST:  # as when not all hosts of a row have reported yet: no price of a task
+            return
         most = self.points[-1][0] if self.points else 0.0
         if point[0] > most * STEP:
             self.points.append(point)
@@ -154,7 +156,11 @@ class CostCurves:
             held: lane → the tasks that its slider is held at.
         """
         return [
-            lane_cost(lane, self._extended(lane, samples, now), (held or {}).get(number))
+            lane_cost(
+                lane,
+                self._extended(lane, samples.band.total if samples.band else samples, now),
+                (held or {}).get(number),
+            )
             for number, (lane, samples) in enumerate(zip(lanes, series, strict=True))
         ]
 

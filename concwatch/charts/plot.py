@@ -79,7 +79,7 @@ def lines_of(metric: str, lanes: Sequence[LaneSeries], start: float) -> list[Lin
 def _line(metric: str, lane: LaneSeries, start: float) -> Line:
     times, values = lane.series.since(metric, start)
     ends = lane.series.band
-    band = (ends[0].since(metric, start)[1], ends[1].since(metric, start)[1]) if ends else None
+    band = (ends.least.since(metric, start)[1], ends.most.since(metric, start)[1]) if ends else None
     memo = None if lane.memos is None else lane.memos.setdefault(metric, Memo())
     return Line(lane.name, lane.color, times, values, band=band, number=lane.number, top=lane.top, memo=memo)
 

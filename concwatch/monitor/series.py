@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from math import inf, isnan, nan
 from statistics import median
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from concwatch.monitor.metrics import METRICS, Sample
 
@@ -32,8 +32,8 @@ class Samples(Protocol):
     """The samples of a lane, live or recorded, for those who read them."""
 
     @property
-    def band(self) -> "tuple[Samples, Samples] | None":
-        """The minimum and the maximum at the same times, of samples that combine several lanes."""
+    def band(self) -> "Band | None":
+        """What belongs to them if they are the median of several lanes."""
         ...
 
     @property
@@ -44,6 +44,14 @@ class Samples(Protocol):
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
         """Return the times and values of a metric since ``start``, and the last one before it."""
         ...
+
+
+class Band(NamedTuple):
+    """The minimum, the maximum and the sum of several lanes, at the times of their median."""
+
+    least: Samples
+    most: Samples
+    total: Samples
 
 
 class Columns:
@@ -91,7 +99,7 @@ def extremes(values: Sequence[float]) -> tuple[float, float]:
 class Series:
     """The samples of one lane; `append` takes constant time, memory is at most about 2.5 MiB."""
 
-    band: "tuple[Series, Series] | None" = None
+    band: Band | None = None
     """The minimum and the maximum at the same times, if the samples are those of several lanes."""
 
     def __init__(self) -> None:
@@ -152,10 +160,11 @@ class Series:
 class Spread(Series):
     """The median, minimum and maximum of several lanes over time."""
 
-    def __init__(self) -> None:
+    def __init__(self, total: Samples) -> None:
+        """Create the series of lanes whose sum is ``total``."""
         super().__init__()
         self._least, self._most = Series(), Series()
-        self.band = self._least, self._most
+        self.band = Band(self._least, self._most, total)
 
     def add(self, samples: Sequence[Sample], time: float) -> None:
         """Add the samples of all lanes at one time, later than all before."""

@@ -96,7 +96,8 @@ class LaneRow:
         self.own_name = first.name.partition(ON)[0]
         name = f"{self.own_name} × {len(numbers)}"
         self._facts = structs.replace(first, name=name, host="") if self._several else first
-        self._sum, self._spread = Series(), Spread()
+        self._sum = Series()
+        self._spread = Spread(self._sum)
         self._updated_at = 0.0
 
     @property

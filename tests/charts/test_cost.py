@@ -24,6 +24,8 @@ IDLE = 10 * MIB
 class History:
     """Samples of live tasks and of memory, ten a second."""
 
+    band = None
+
     def __init__(self, live, rss):
         self.times = [0.1 * (number + 1) for number in range(len(live))]
         self.columns = {"live": live, "rss": rss}
@@ -74,11 +76,16 @@ def test_a_curve_stays_while_fewer_tasks_are_live_and_begins_anew_when_none_was(
     assert [tasks for tasks, _ in again.points] == [300]
 
 
+def test_a_curve_has_no_points_without_the_memory_of_all_hosts():
+    partly = History([100.0] * 10 + [1_000.0] * 10, [1.0] * 10 + [IDLE + 2_000 * KIB] * 10)
+    assert cost_curve(partly, IDLE).points == [(1_000, 2_000 * KIB)]
+
+
 def test_gaps_and_memory_below_the_idle_worker_s_do_no_harm():
     odd = cost_curve(
         History([math.nan, 100.0, 100.0, math.nan] + [100.0] * 9, [math.nan] * 3 + [1.0] * 10), IDLE
     )
-    assert [added for _, added in odd.points] == [LEAST]
+    assert (odd.points, odd.now) == ([], (100, LEAST))
     assert cost_curve(History([], []), IDLE).points == []
 
 

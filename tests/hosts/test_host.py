@@ -349,7 +349,7 @@ def test_a_combined_row_records_sums_and_the_range_of_retained_memory():
     assert series.last("retained") == sum(retained)
     source.show_range = True
     (series,) = source.snapshot().series
-    spread = [each.last("retained") for each in (series, *series.band)]
+    spread = [each.last("retained") for each in (series, series.band.least, series.band.most)]
     assert spread == [sum(retained) / 2, min(retained), max(retained)]
 
 

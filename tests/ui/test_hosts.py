@@ -1,5 +1,8 @@
 """Lanes of one engine on several hosts, folded into one row or each in its own."""
 
+import math
+
+import pytest
 from msgspec import structs
 
 from concwatch.ui.widgets.chart import Chart
@@ -80,6 +83,9 @@ async def test_charts_can_show_the_median_of_hosts_and_their_range():
         assert [(line.values[-1], line.band) for line in chart.plot.lines] == [(9_000, None)]
         await screen.press("d")
         await screen.run(1)
+        lines = screen.app.screen.query_one("#chart-cost", Chart).plot.lines
+        cost = next(line for line in lines if line.mark == "●")
+        assert cost.times == [pytest.approx(math.log10(9_000))], "the cost stays that of all hosts"
         [line] = chart.plot.lines
         assert (line.name, line.values[-1]) == ("asyncio × 3, median", 2_000)
         assert [edge[-1] for edge in line.band] == [1_000, 6_000]

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from concwatch.monitor.blocks import BlockedPlace
 from concwatch.monitor.forecast import mean_life
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import ACTIVE
+from concwatch.protocol.text import short_place
 from concwatch.protocol.units import format_count, format_percent, format_rate, format_seconds
 from concwatch.protocol.workloads import is_function, parse
 from concwatch.system.memory import BUDGET
@@ -22,6 +24,9 @@ the mean life that follows may differ from that of the workload."""
 
 STUCK = 3.0
 """Seconds for which an event loop that runs a function of the user is stalled before it is said to block."""
+
+BLOCKED = 0.1
+"""Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
 
 SLEEPING = ("sleep", "churn", "hold", "payload")
 """Workloads whose tasks only sleep: their threads do not want the interpreter's lock."""
@@ -47,8 +52,32 @@ def never_yields(lane: LaneSnapshot, lab: Snapshot) -> str | None:
     blocked = looped and lane.sample.stalled >= STUCK and lane.live < lane.status.target
     if not (blocked and colon and is_function(lab.settings.workload)):
         return None
+    place = _most_blocked(lane)
+    where = ""
+    if place is not None:
+        inside = "" if place.function == function else f"in {place.function}() "
+        where = f" {inside}({short_place(place.where)})"
     return (
-        f"{function}() never yields: {format_count(lane.live)} of {format_count(lane.status.asked)} started"
+        f"{function}(){where} never yields: {format_count(lane.live)} of {format_count(lane.status.asked)} "
+        "started"
+    )
+
+
+def _most_blocked(lane: LaneSnapshot) -> BlockedPlace | None:
+    """Return the place at which the user's function has blocked the event loop most."""
+    return next((place for place in lane.blocks if place.cause == "code"), None)
+
+
+def _blocks(place: BlockedPlace) -> str:
+    called = f", called by {place.caller.in_}," if place.caller is not None else ""
+    times = (
+        "once"
+        if place.count == 1
+        else f"{format_count(place.count)} times, {format_seconds(place.seconds)} in all"
+    )
+    return (
+        f"{place.function}() ({short_place(place.where)}){called} blocks the event loop: for "
+        f"{format_seconds(place.longest)} at most, {times}"
     )
 
 
@@ -79,7 +108,10 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     sleeping = lab.settings.workload.partition(":")[0] in SLEEPING
     if python and threaded and not sleeping and 0.8 <= cpu <= 1.2:
         yield "the interpreter's lock: its threads take turns on one core"
-    if not lane.engine.threads and lag >= 0.1 and cpu >= 0.5:
+    blocked = _most_blocked(lane)
+    if lag >= BLOCKED and blocked is not None:
+        yield _blocks(blocked)
+    if not lane.engine.threads and lag >= BLOCKED and cpu >= 0.5:
         yield f"a blocked event loop: sleepers wake up to {format_seconds(lag)} late"
     created, completed = sample.created_per_second or 0.0, sample.completed_per_second
     if short and lane.live and completed and abs(created - completed) <= STEADY * completed:

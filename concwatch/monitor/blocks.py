@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from concwatch.protocol.agent_messages import Block, StackFrame
+from concwatch.protocol.messages import Block, StackFrame
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_seconds
 

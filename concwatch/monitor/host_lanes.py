@@ -242,5 +242,11 @@ class HostLanes:
             most_held=most_held(lane.engine, settings),
         )
         return LaneSnapshot(
-            lane.facts, status, lane.sample, target=lane.target, refused=lane.burst_refused, idle=lane.idle
+            lane.facts,
+            status,
+            lane.sample,
+            blocks=lane.stats.blocks.ranked(),
+            target=lane.target,
+            refused=lane.burst_refused,
+            idle=lane.idle,
         )

@@ -353,6 +353,11 @@ class Lane:
                 self._handle_applied(arrival)
             case messages.Error():
                 self._handle_error(arrival)
+            case messages.Block():
+                text = self.stats.blocks.add(arrival, "")
+                self.stats.blocks.ended.clear()
+                if text:
+                    self._log(text, "warning", "block")
             case messages.TracedLines():
                 self._leak_detector.add_lines(arrival)
             case messages.HostFigures():

@@ -427,7 +427,8 @@ class LaneSnapshot(Struct, frozen=True):
     resources: "tuple[ResourceStatus, ...]" = ()
     """What a watched process holds besides its tasks."""
     blocks: "tuple[BlockedPlace, ...]" = ()
-    """What has blocked the event loops of a watched process, the most blocked place first."""
+    """What has blocked the event loops of a watched process, or of a function of the user in a lane, the most
+    blocked place first."""
     lines: TracedLines | None = None
     """The lines of a watched process that hold traced memory; None until its agent has answered."""
     combines: tuple[str, ...] = ()

@@ -30,7 +30,6 @@ from concwatch.protocol.agent_messages import (
     AgentReady,
     AgentTick,
     AgentWaiting,
-    Block,
     Cycle,
     GroupReport,
     Groups,
@@ -38,7 +37,7 @@ from concwatch.protocol.agent_messages import (
     ThreadWaits,
     Waits,
 )
-from concwatch.protocol.messages import Error, TracedLines
+from concwatch.protocol.messages import Block, Error, TracedLines
 from concwatch.system.process import Reading
 
 STALL = 1.0

@@ -4,6 +4,7 @@ import math
 from statistics import median
 from typing import Any
 
+from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.cost import CostMeter, CpuMeter
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource
@@ -60,6 +61,8 @@ class WorkerStats:
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
+        self.blocks = BlockedPlaces()
+        """What has blocked its event loop while its tasks ran a function of the user."""
         self._ended_before = 0  # tasks of earlier workloads that have ended
         self._duration: float | None = None  # the median in the last tick that reported any
         self._unpaired: Reading | None = None  # since the last tick
@@ -118,6 +121,7 @@ class WorkerStats:
         """Discard what is known about tasks, since the workload has changed."""
         self.meter.reset(not self.untouched)
         self._cpu.reset()
+        self.blocks = BlockedPlaces()
         self.durations, self.delays, self._duration = Histogram(), Histogram(), None
         self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
 

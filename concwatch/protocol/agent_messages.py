@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from concwatch.protocol.messages import (
     Applied,
+    Block,
     Clock,
     Count,
     Error,
@@ -17,9 +18,6 @@ from concwatch.protocol.messages import (
     TracedLines,
     line_decoder,
 )
-
-MAX_STACK = 20
-"""Frames of the stack of a block."""
 
 MAX_GROUPS = 200
 """Groups of one report."""
@@ -233,28 +231,6 @@ class Cycle(Struct, tag="cycle", frozen=True):
     """Tasks that wait each for the next, and the last for the first."""
 
     tasks: tuple[WaitPlace, ...] = ()
-
-
-class StackFrame(Struct, frozen=True, rename={"in_": "in"}):
-    """A function on a stack, and the line that it runs."""
-
-    in_: ShortText
-    where: ShortText
-
-
-class Block(Struct, tag="block", frozen=True):
-    """What has blocked an event loop. A block that goes on is reported again and again, under one number."""
-
-    block: Count
-    loop: ShortText
-    seconds: Seconds
-    time: Clock = 0.0
-    ended: bool = True
-    cause: ShortText = "code"
-    exact: bool = True
-    stack: Annotated[tuple[StackFrame, ...], Meta(max_length=MAX_STACK)] = ()
-    own: Annotated[tuple[Count, ...], Meta(max_length=MAX_STACK)] = ()
-    group: Count | None = None
 
 
 class ObjectCount(Struct, frozen=True):

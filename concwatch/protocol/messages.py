@@ -122,6 +122,32 @@ class Applied(msgspec.Struct, tag="applied", frozen=True):
     flags: TextList | None = None
 
 
+MAX_STACK = 20
+"""Frames of the stack of a block."""
+
+
+class StackFrame(msgspec.Struct, frozen=True, rename={"in_": "in"}):
+    """A function on a stack, and the line that it runs."""
+
+    in_: ShortText
+    where: ShortText
+
+
+class Block(msgspec.Struct, tag="block", frozen=True):
+    """What has blocked an event loop. A block that goes on is reported again and again, under one number."""
+
+    block: Count
+    loop: ShortText
+    seconds: Seconds
+    time: Clock = 0.0
+    ended: bool = True
+    cause: ShortText = "code"
+    exact: bool = True
+    stack: Annotated[tuple[StackFrame, ...], Meta(max_length=MAX_STACK)] = ()
+    own: Annotated[tuple[Count, ...], Meta(max_length=MAX_STACK)] = ()
+    group: Count | None = None
+
+
 class TracedLine(msgspec.Struct, frozen=True):
     """A line of code that has allocated traced memory."""
 
@@ -282,7 +308,7 @@ HostReport = (
 )
 """The reports that a bridge adds to its worker's."""
 
-Report = Ready | Tick | Reached | BurstDone | Limit | Applied | TracedLines | Error
+Report = Ready | Tick | Reached | BurstDone | Limit | Applied | Block | TracedLines | Error
 
 
 class _Type(msgspec.Struct):

@@ -94,6 +94,21 @@ as many have been created. A ``tick`` should follow at once.
     ``value``      that limit's value, or null
     ``detail``     string, the runtime's error message
 
+``block``: what has blocked the event loop for 0.1 s or longer, while tasks run the user's own function. A
+worker need not send it. One that goes on is reported each second, under one number.
+    ``block``      integer, the number of the block
+    ``loop``       string, a name of the loop
+    ``time``       when it began, on the clock of ticks
+    ``seconds``    how long it has lasted
+    ``ended``      whether it has
+    ``cause``      ``"code"``: one task or callback ran all the time; ``"gc"``: the process collected garbage;
+                   ``"stopped"``: the process was stopped, or waited for a processor
+    ``exact``      for code: whether the stack was read meanwhile, or only then or just before
+    ``stack``      for code: list of objects ``in`` (function) and ``where`` (``"/app/views.py:12"``), at most
+                   20, innermost first
+    ``own``        for code: the indexes in ``stack`` of the user's code
+    ``group``      null; in a watched program, see `concwatch.agent`, the group of the task
+
 ``lines``: answers the command ``lines``: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, or fewer if negative), ``blocks``: the 20 that grew most

@@ -5,11 +5,13 @@ from msgspec import structs
 
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by
+from concwatch.monitor.blocks import BlockedPlace
 from concwatch.monitor.metrics import BY_NAME, EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Machine, Snapshot, with_cheapest
 from concwatch.monitor.state import State
 from concwatch.monitor.user_source import why_not_found
+from concwatch.protocol.messages import StackFrame
 from concwatch.protocol.workloads import parse
 
 
@@ -88,6 +90,27 @@ def test_a_function_that_never_yields_is_named_with_how_many_tasks_have_started(
     blocked = structs.replace(blocked, sample=structs.replace(blocked.sample, stalled=4.0))
     assert limited_by(blocked, lab(blocked, workload="app:block")) == "block() never yields: 1 of 500 started"
     assert "never yields" not in (limited_by(blocked, lab(blocked, workload="spin:1")) or "")
+    known = structs.replace(blocked, blocks=(BlockedPlace("code", "loop 1", "block", "/srv/app.py:3"),))
+    told = limited_by(known, lab(known, workload="app:block"))
+    assert told == "block() (srv/app.py:3) never yields: 1 of 500 started"
+    known = structs.replace(blocked, blocks=(BlockedPlace("code", "loop 1", "wait", "/srv/app.py:9"),))
+    told = limited_by(known, lab(known, workload="app:block"))
+    assert told == "block() in wait() (srv/app.py:9) never yields: 1 of 500 started"
+
+
+def test_what_blocks_the_loop_of_the_users_function_is_what_limits_it():
+    view = lane(target=500, live=500)
+    place = BlockedPlace("code", "loop 1", "hash", "/srv/app.py:3", count=14, seconds=4.1, longest=0.312)
+    place = structs.replace(place, caller=StackFrame("login", "/srv/app.py:9"))
+    late = structs.replace(view, blocks=(place,), status=structs.replace(view.status, wake_lag_p99=0.3))
+    told = limited_by(late, lab(late, workload="app:login"))
+    assert told == (
+        "hash() (srv/app.py:3), called by login, blocks the event loop: for 312 ms at most, 14 times, "
+        "4.1 s in all"
+    )
+    once = structs.replace(late, blocks=(structs.replace(place, caller=None, count=1),))
+    assert limited_by(once, lab(once, workload="app:login")).endswith("for 312 ms at most, once")
+    assert limited_by(view, lab(view, workload="app:login")) is None
 
 
 @pytest.mark.parametrize(

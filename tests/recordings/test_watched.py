@@ -2,7 +2,8 @@
 
 import pytest
 
-from concwatch.protocol.agent_messages import Block, StackFrame, WaitPlace, Waits
+from concwatch.protocol.agent_messages import WaitPlace, Waits
+from concwatch.protocol.messages import Block, StackFrame
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter

@@ -3,8 +3,8 @@
 from contextlib import asynccontextmanager
 
 from concwatch.commands.watch_session import asked_for_input
-from concwatch.protocol.agent_messages import AgentTick, Block, StackFrame, WaitPlace, Waits
-from concwatch.protocol.messages import TracedLine, TracedLines
+from concwatch.protocol.agent_messages import AgentTick, WaitPlace, Waits
+from concwatch.protocol.messages import Block, StackFrame, TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.block_table import BlockTable
 from concwatch.ui.widgets.chart import Chart

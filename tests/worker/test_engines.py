@@ -598,6 +598,24 @@ def test_lag_grows_while_a_task_blocks_the_event_loop(worker):
 # Optional and invalid commands.
 
 
+@only(*EVENT_LOOPS)
+def test_what_blocks_the_loop_of_a_function_of_the_user_is_named(worker):
+    worker.do("workload", spec="jobs:block")
+    since = len(worker.reports)
+    worker.target(1)
+    block = worker.wait("block", lambda block: block["cause"] in ("code", "stopped"), since)
+    if block["cause"] == "code":  # on a busy machine, it may have waited for a processor instead
+        frame = block["stack"][block["own"][0]]
+        assert (frame["in"], block["group"]) == ("block", None)
+        assert "jobs.py:" in frame["where"]
+    worker.do("workload", spec="sleep:600")
+    worker.target(1)
+    reports = len(worker.all("block"))
+    worker.target(20_000)
+    worker.next_ticks()
+    assert len(worker.all("block")) == reports  # it is not looked for
+
+
 @only("asyncio")
 def test_the_rate_of_ticks_is_set(worker):
     worker.do("rate", hz=4)

@@ -7,7 +7,7 @@ import contextvars
 from functools import partial
 from time import monotonic, thread_time
 
-from concwatch.protocol.workloads import SLEEPS
+from concwatch.protocol.workloads import SLEEPS, USER
 from concwatch.worker.callables import load_callable
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
+    from concwatch.worker.loop_blocks import LoopBlocks
 
     Body = Callable[[], Coroutine[Any, Any, object]]
 
@@ -89,6 +90,8 @@ class EventLoopEngine(LoopEngine):
         self._body: Body = _nop
         self._context = contextvars.copy_context()  # copied once, so that all tasks share it
         self._keep = False
+        self._blocks: Optional[LoopBlocks] = None
+        """Looks for what blocks the loop, while tasks run a function of the user."""
 
     def wake(self) -> None:
         """Wake the loop, from any thread."""
@@ -105,6 +108,7 @@ class EventLoopEngine(LoopEngine):
     def load(self, workload: Workload) -> None:
         """Set the workload of new tasks; a user's function must be a coroutine function."""
         own = load_callable(workload, coroutine=True)
+        self._look_for_blocks(workload.word == USER)
         if own:
             self._body = own
         else:
@@ -116,6 +120,15 @@ class EventLoopEngine(LoopEngine):
                 self._body = partial(body, *workload.values) if workload.values else body
         self._keep = SLEEPS.get(workload.word, workload.word) not in LOOP_REFERENCED
         self.batch = Batch()  # how long the new tasks take to create is unknown
+
+    def _look_for_blocks(self, on: bool) -> None:
+        if self._blocks is not None:
+            self._blocks.stop()
+        self._blocks = None
+        if on:
+            from concwatch.worker.loop_blocks import LoopBlocks  # imports much of the agent
+
+            self._blocks = LoopBlocks(self.loop, lambda: self.collector.seconds, self.send)
 
     def serve(self) -> None:
         """Run the loop, and hold the target on it."""

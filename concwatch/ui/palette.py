@@ -15,29 +15,31 @@ THEMES = (
     Theme(
         name="concwatch-dark",
         primary="#59c9f0",
-        secondary="#a5e065",
-        accent="#ffb454",
-        warning="#ffb454",
-        error="#ff7a85",
-        success="#a5e065",
+        secondary="#a4e065",
+        accent="#feb454",
+        warning="#feb454",
+        error="#fe7a85",
+        success="#a4e065",
         foreground="#d7dce5",
         background="#0c0f15",
         surface="#12161f",
         panel="#1b2230",
+        variables={"dim": "#858991"},
     ),
     Theme(
         name="concwatch-light",
         primary="#0069a8",
-        secondary="#3c7a00",
-        accent="#a05a00",
-        warning="#a05a00",
-        error="#c4233b",
-        success="#3c7a00",
+        secondary="#387500",
+        accent="#985600",
+        warning="#985600",
+        error="#c3233b",
+        success="#387500",
         foreground="#1f2530",
         background="#fbfbf9",
         surface="#f2f2ee",
         panel="#e6e6e0",
         dark=False,
+        variables={"dim": "#63676e"},
     ),
     Theme(
         name=FEW_COLORS,
@@ -51,6 +53,7 @@ THEMES = (
         background="#000000",
         surface="#000000",
         panel="#000000",
+        variables={"dim": "#7f7f7f"},
     ),
 )
 
@@ -72,8 +75,10 @@ def readable(theme: Theme) -> Theme:
     """Return a theme adjusted so that the contrast of its text is at least `TEXT`.
 
     Its variable ``dim`` is a colour for less important text, as close to the background as that allows.
-    A theme that uses the terminal's own colours keeps them.
+    A theme that uses the terminal's own colours keeps them, and one that has that variable is readable.
     """
+    if "dim" in theme.variables:
+        return theme
     colors = theme.to_color_system().generate()
     grounds = [Color.parse(colors[name]) for name in ("background", "surface", "panel")]
     if any(ground.ansi is not None for ground in grounds):

@@ -98,20 +98,20 @@ class ChartGrid(Transparent):
         ]
         self._choose_charts()
         yield from (chart for chart in self._charts if chart.display)
-        yield self._caption
 
     def on_mount(self) -> None:
-        """Mount the other charts after the first frame."""
+        """Mount the other charts and the caption after the first frame."""
         self.call_after_refresh(self._mount_others)
 
     async def _mount_others(self) -> None:
-        following: Widget = self._caption
-        for chart in reversed(self._charts):
+        """Mount what the first frame does not show, each before the one that follows it."""
+        following: Widget | None = None
+        for widget in (self._caption, *reversed(self._charts)):
             if self.app.return_code is not None:
                 return  # the app is exiting
-            if not chart.is_attached:
-                await self.mount(chart, before=following)
-            following = chart
+            if not widget.is_attached:
+                await self.mount(widget, before=following)
+            following = widget
 
     def _choose_charts(self) -> None:
         """Display the charts that there is room for."""

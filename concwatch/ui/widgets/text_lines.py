@@ -151,6 +151,8 @@ class TextLines(KeptLines):
     def update_lines(self) -> None:
         """Get the lines again, and redraw those that have changed."""
         width, before, stale = self._cells, self._drawn, self._width < 0
+        if stale and not width:  # before the first layout, which draws everything
+            return
         rows = self.rows(width)
         if width == self._width and len(rows) == len(before):
             changed = [

@@ -1,5 +1,6 @@
 """``concwatch doctor``: how many tasks a machine can hold, and which limit comes first."""
 
+import shutil
 import sys
 
 import click
@@ -16,7 +17,7 @@ from concwatch.hosts.survey import survey_all
 from concwatch.measure.doctor.examination import Examination, examine, examine_host
 from concwatch.measure.doctor.proof import ENGINE, Proof
 from concwatch.measure.doctor.proof import prove as measure_proof
-from concwatch.measure.doctor.report import host_rows, proof_rows, rows, verdict
+from concwatch.measure.doctor.report import LEAST_WIDTH, WIDTH, host_rows, proof_rows, rows, verdict
 from concwatch.monitor.catalog import find_engines
 from concwatch.monitor.forecast import Fit
 from concwatch.monitor.settings import Settings
@@ -50,15 +51,21 @@ def command(
         sys.exit(_examine_others(others, max_memory, json))
     examination = examine(max_memory)
     if not json:
-        print_lines(rows(examination))
+        print_lines(rows(examination, _width()))
     proof = _prove(examination, max_memory) if prove else None
     if json:
         print_json(to_builtins(replace(examination, proof=proof)))
     elif proof is not None:
-        print_lines([(), *proof_rows(proof)])
+        print_lines([(), *proof_rows(proof, _width())])
     if proof is not None and not proof.holds:
         print_error(proof.reason or verdict(proof))
         sys.exit(1)
+
+
+def _width() -> int:
+    """Return the columns to print on."""
+    columns = shutil.get_terminal_size((WIDTH, 0)).columns if sys.stdout.isatty() else WIDTH
+    return min(WIDTH, max(LEAST_WIDTH, columns))
 
 
 def _examine_others(hosts: list[Host], budget: int | None, json: bool) -> int:
@@ -70,7 +77,7 @@ def _examine_others(hosts: list[Host], budget: int | None, json: bool) -> int:
     if json:
         print_json(to_builtins(found))
     for number, one in enumerate(() if json else found):
-        print_lines([*([()] if number else []), *host_rows(one)])
+        print_lines([*([()] if number else []), *host_rows(one, _width())])
     return int(any(one.problem for one in found))
 
 

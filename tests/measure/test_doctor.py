@@ -317,7 +317,11 @@ def test_no_command_is_wrapped_in_its_middle():
     command = "pip install --force-reinstall gevent==24.2.1 greenlet==3.0.3"
     reason = f"broken gevent: the library that was built for another Python; try {command}"
     found = examined(reasons=[None if row.name != "gevent" else reason for row in CATALOG])
-    assert any(command in line for line in text_of(rows(found)).splitlines())
+    for width in (80, 60):
+        lines = text_of(rows(found, width)).splitlines()
+        assert any(command in line for line in lines)
+        longer = [line for line in lines if len(line.rstrip()) > width]
+        assert all(command in line or line.startswith("    ") for line in longer), longer
 
 
 def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():

@@ -1,4 +1,4 @@
-"""The text of ``concwatch doctor``: lines of at most 80 columns, as pieces with a tone."""
+"""The text of ``concwatch doctor``: lines of limited width, as pieces with a tone."""
 
 import re
 import textwrap
@@ -11,9 +11,14 @@ from concwatch.measure.doctor.proof import Proof
 from concwatch.monitor.metrics import FORECAST
 from concwatch.protocol.units import format_bytes, format_count, format_percent, format_seconds
 
-WIDTH = 80
+WIDTH, LEAST_WIDTH = 80, 60
+"""The maximum width in columns, and the least for a narrower terminal."""
+
 LABEL = 17
 """Columns of the labels on the left."""
+
+TASKS, LIMIT, CELL = 13, 26, 11
+"""Columns of the tasks of an engine, of what limits them, and of other numbers in the tables."""
 
 Pieces = Sequence[tuple[str, str]]
 """Pieces of text, each with its tone: heading, good, caution, bad, quiet, copy (a command), or nothing."""
@@ -33,19 +38,20 @@ def _wrap(text: str, room: int) -> list[str]:
     return [line.replace("\xa0", " ") for line in lines]
 
 
-def rows(examination: Examination) -> Iterator[Pieces]:
-    """Yield the lines about this machine."""
-    yield from _machine("Machine", examination.machine)
-    yield from _capacity(examination)
+def rows(examination: Examination, width: int = WIDTH) -> Iterator[Pieces]:
+    """Yield the lines about this machine, of up to ``width`` columns if no command is longer."""
+    yield from _machine("Machine", examination.machine, width)
+    yield from _capacity(examination, width)
     yield ()
     yield (("Terminal", "heading"),)
     if not examination.terminal:
         yield (("  shows the screen without restrictions", "good"),)
     for problem in examination.terminal:
-        yield from (((f"  {line}", "caution"),) for line in _wrap(problem, WIDTH - 2))
+        yield from (((f"  {line}", "caution"),) for line in _wrap(problem, width - 2))
     yield ()
     lacking = ", ".join(f"{name} ({extra})" for name, extra in examination.not_installed.items())
     yield from _facts(
+        width,
         "Versions",
         ("concwatch", f"{examination.concwatch} on {examination.machine.python}"),
         (
@@ -55,28 +61,28 @@ def rows(examination: Examination) -> Iterator[Pieces]:
         ),
     )
     yield ()
-    yield from _advice(examination.for_more)
+    yield from _advice(examination.for_more, width)
 
 
-def host_rows(found: HostExamination) -> Iterator[Pieces]:
+def host_rows(found: HostExamination, width: int = WIDTH) -> Iterator[Pieces]:
     """Yield the lines about another host."""
     if found.machine is None:
         yield ((f"{found.host}  ", "heading"), (found.problem or "", "bad"))
         return
-    yield from _machine(found.host, found.machine)
-    yield from _capacity(found)
+    yield from _machine(found.host, found.machine, width)
+    yield from _capacity(found, width)
 
 
-def _capacity(found: Examination | HostExamination) -> Iterator[Pieces]:
+def _capacity(found: Examination | HostExamination, width: int) -> Iterator[Pieces]:
     yield ()
-    yield from _limits(found.limits)
+    yield from _limits(found.limits, width)
     yield ()
-    yield from _engines(found.engines)
+    yield from _engines(found.engines, width)
 
 
-def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
+def _facts(width: int, heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
     """Yield the lines of facts: label, text, and optionally a note and the tone of the text."""
-    room = WIDTH - LABEL - 2
+    room = width - LABEL - 2
     yield ((heading, "heading"),)
     for fact in facts:
         label, text, note, tone = (*fact, "", "")[:4]
@@ -87,12 +93,13 @@ def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
             yield ((f"  {'' if number else label:{LABEL}}", "quiet"), line, (beside, "quiet"))
 
 
-def _machine(heading: str, machine: MachineCapacity) -> Iterator[Pieces]:
+def _machine(heading: str, machine: MachineCapacity, width: int) -> Iterator[Pieces]:
     total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
     share = format_percent(machine.budget / max(1, machine.memory_available))
     group = f"limited by the control group {machine.memory_group}" if machine.memory_group else ""
     quota = f"a control group allows {machine.quota:.3g} of them" if machine.quota is not None else ""
     return _facts(
+        width,
         heading,
         ("system", f"{machine.system}, {machine.processor}, {machine.python}"),
         ("memory", f"{available} available of {total}", group),
@@ -111,65 +118,72 @@ def _open_files(soft: int | None, hard: int | None) -> tuple[str, str]:
     return format_count(soft), note
 
 
-def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:
+def _limits(limits: Sequence[ThreadLimit], width: int) -> Iterator[Pieces]:
     least = min((limit.threads for limit in limits if limit.threads is not None), default=None)
     names = max(LABEL, *(len(limit.name) for limit in limits))
-    heads = "".join(f"{name:>11}" for name in ("value", "used", "free", "threads"))
+    first = "  ◂ first"
+    shown = max(0, min(3, (width - names - 2 - CELL - len(first)) // CELL))  # the last ones are kept longest
+    heads = "".join(f"{name:>{CELL}}" for name in [*("value", "used", "free")[3 - shown :], "threads"])
     yield ((f"{'Limits on threads':{names + 2}}", "heading"), (heads, "quiet"))
     for limit in limits:
         start = (f"  {limit.name:{names}}", "quiet")
         if limit.value is None:
-            yield (start, (f"{limit.note:>11}", "caution" if limit.note == UNKNOWN else "quiet"))
+            yield (start, (f"{limit.note:>{CELL}}", "caution" if limit.note == UNKNOWN else "quiet"))
             continue
-        cells = "".join(f"{_in_unit(limit.name, n or 0):>11}" for n in (limit.value, limit.used, limit.free))
-        mark, tone = ("  ◂ first", "heading") if limit.threads == least else ("", "")
-        yield (start, (cells, ""), (f"{format_count(limit.threads or 0):>11}", tone), (mark, "caution"))
+        numbers = (limit.value, limit.used, limit.free)[3 - shown :]
+        cells = "".join(f"{_in_unit(limit.name, n or 0):>{CELL}}" for n in numbers)
+        mark, tone = (first, "heading") if limit.threads == least else ("", "")
+        yield (start, (cells, ""), (f"{format_count(limit.threads or 0):>{CELL}}", tone), (mark, "caution"))
 
 
 def _in_unit(limit: str, value: int) -> str:
     return format_bytes(value) if "memory" in limit else format_count(value)
 
 
-def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
-    heads = f"{'tasks':>13}  {'limited by':24}{'a task':>12}"
-    yield ((f"{'Engines & forecast':{LABEL + 2}}", "heading"), (heads, "quiet"))
+def _engines(engines: Sequence[EngineForecast], width: int) -> Iterator[Pieces]:
+    full = width >= LABEL + 2 + TASKS + LIMIT + CELL
+    heads = f"{'tasks':>{TASKS}}  {'limited by':{LIMIT - 2}}" + (f"{'a task':>{CELL}}" if full else "")
+    yield ((f"{'Engines & forecast':{LABEL + 2}}", "heading"), (heads.rstrip(), "quiet"))
     for row in engines:
         start = (f"  {_named(row.engine, row.workload):{LABEL}}", "quiet")
         if row.missing:
-            for line in _wrap(f"cannot: {row.missing}", WIDTH - LABEL - 4):
+            for line in _wrap(f"cannot: {row.missing}", width - LABEL - 4):
                 yield (start, (f"  {line}", "bad"))
                 start = (" " * (LABEL + 2), "")
             continue
         limit = row.limit if row.sure else "limits on threads unknown"
         weight = format_bytes(row.bytes_per_task) if row.bytes_per_task > 1 else "–"
-        tasks = f"{format_count(row.tasks):>13}"
+        rest = f"{FORECAST.mark if row.forecast else '':2}{limit:{LIMIT - 2}}"
         yield (
             start,
-            (tasks, "heading"),
-            (f"{FORECAST.mark if row.forecast else '':2}{limit:24}{weight:>12}", ""),
+            (f"{format_count(row.tasks):>{TASKS}}", "heading"),
+            (rest + (f"{weight:>{CELL}}" if full else ""), ""),
         )
     if any(row.forecast and not row.missing for row in engines):
-        yield ((f"  {FORECAST.mark} {FORECAST.note}", "quiet"),)
+        yield from (
+            ((f"  {line}", "quiet"),) for line in _wrap(f"{FORECAST.mark} {FORECAST.note}", width - 2)
+        )
 
 
 def _named(names: str, workload: str) -> str:
     return f"{names} {workload}" if workload == HTTP else names
 
 
-def _advice(advices: Sequence[Advice]) -> Iterator[Pieces]:
+def _advice(advices: Sequence[Advice], width: int) -> Iterator[Pieces]:
     yield (("For more", "heading"),)
     if not advices:
         yield (("  no way to run more is known", ""),)
     for advice in advices:
         whose = f"{_named(', '.join(advice.engines), advice.workload)}: {advice.limit} comes first"
-        yield from (((f"  {line}", ""),) for line in textwrap.wrap(whose, WIDTH - 2))
+        yield from (((f"  {line}", ""),) for line in _wrap(whose, width - 2))
         yield from (((f"    {command}", "copy"),) for command in advice.commands)
         if advice.tasks is not None:
             after = "" if advice.then in (None, advice.limit) else f", limited by {advice.then}"
-            yield ((f"    → {format_count(advice.tasks)} tasks of {advice.engines[0]}{after}", "quiet"),)
+            result = f"→ {format_count(advice.tasks)} tasks of {advice.engines[0]}{after}"
+            yield from (((f"    {line}", "quiet"),) for line in _wrap(result, width - 4))
 
 
-def proof_rows(proof: Proof) -> Iterator[Pieces]:
+def proof_rows(proof: Proof, width: int = WIDTH) -> Iterator[Pieces]:
     """Yield the lines about the test of the forecast."""
     limit = proof.limit or "none was reached"
     if proof.limit and proof.limit_value is not None:
@@ -178,6 +192,7 @@ def proof_rows(proof: Proof) -> Iterator[Pieces]:
     took = "" if proof.seconds is None else f"after {format_seconds(proof.seconds)}"
     left = "nothing: the worker has ended" if proof.ended else "a worker that has not ended yet"
     return _facts(
+        width,
         "Proof",
         ("forecast", f"{format_count(proof.forecast)} threads, limited by {proof.forecast_limit}"),
         ("stopped early", proof.reason or "", "", "bad"),

@@ -170,7 +170,7 @@ of places within another have at most 5, the most frequent first.
                    oldest sampled task, or null
 
 ``thread_waits``: the answer to the command: where the threads of a target wait, at most 20 places.
-    ``name``       the requested name
+    ``name``, ``pool``  as requested
     ``waits``      as in ``waits``, without ``on``
     ``looked``, ``wakeable``, ``locked``  all of them; those that others may wake: they wait in a function of
                    a library, as for a connection or a queue, or are timers; and those that wait for a lock
@@ -220,7 +220,8 @@ Commands, monitor to agent
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
               process's time allows.
 ``waits``     ``group``: the number of a group. Answered by ``waits``.
-``thread_waits``  ``name``: a name of ``threads``. Answered by ``thread_waits``.
+``thread_waits``  ``name``: a name of ``threads``; of ``executors`` if ``pool`` is true. Answered by
+                  ``thread_waits``.
 ``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).
 ``timing``    ``on``: time some tasks from their first step to their end, and their steps, from now on.
 ``by_name``   ``on``: group tasks that are found from now on by their names, unless asyncio gave these.

@@ -9,8 +9,7 @@ from _collections import deque  # type: ignore[import-not-found]
 from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic, perf_counter, process_time
 
-from .names import printable
-from .threads import ThreadCounts
+from .threads import ThreadCounts, pool_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,8 +163,7 @@ def _find_pools() -> List[_Pool]:
     for reference, queue in list(queues.data.items()) if queues is not None else ():
         thread = reference()
         if thread is not None and thread.is_alive():
-            name = printable(thread.name.rpartition("_")[0])
-            pools.setdefault(id(queue), _Pool(name, queue)).threads.append(reference)
+            pools.setdefault(id(queue), _Pool(pool_name(thread), queue)).threads.append(reference)
     return list(pools.values())
 
 

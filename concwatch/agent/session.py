@@ -318,7 +318,9 @@ class AgentSession:
         return True
 
     def _send_thread_waits(self, fields: Dict[str, Any]) -> bool:
-        self._connection.send("thread_waits", **find_thread_waits(str(fields.get("name"))))
+        self._connection.send(
+            "thread_waits", **find_thread_waits(str(fields.get("name")), bool(fields.get("pool")))
+        )
         return True
 
     def _send_lines(self, fields: Dict[str, Any]) -> bool:

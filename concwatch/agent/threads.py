@@ -103,11 +103,22 @@ def _count(threads: List[Any], labels: Dict[int, str]) -> List[Dict[str, Any]]:
     return [*found, {"name": "others", "count": rest}] if rest else found
 
 
-def find_thread_waits(name: str) -> Dict[str, Any]:
-    """Return the fields of a report on where the threads of a target wait."""
+def pool_name(thread: Any) -> str:
+    """Return the name of the executor that a thread of its own has been named after."""
+    return printable(thread.name.rpartition("_")[0])
+
+
+def find_thread_waits(name: str, of_pool: bool = False) -> Dict[str, Any]:
+    """Return the fields of a report on where threads wait.
+
+    Args:
+        name: their target, or the name of the executor whose threads they are.
+        of_pool: whether it is that.
+    """
     threading = sys.modules.get("threading")
     threads = threading.enumerate() if threading else ()
-    wanted = {thread.ident for thread in threads if thread_label(thread) == name}
+    label = pool_name if of_pool else thread_label
+    wanted = {thread.ident for thread in threads if label(thread) == name}
     places: Dict[Tuple[str, str], int] = {}
     kinds = {"looked": 0, "wakeable": 0, "locked": 0}
     for ident, frame in sys._current_frames().items():  # the only way to the stacks of other threads
@@ -122,6 +133,7 @@ def find_thread_waits(name: str) -> Dict[str, Any]:
     ranked = sorted(places.items(), key=lambda item: -item[1])[:MAX_PLACES]
     return {
         "name": name,
+        "pool": of_pool,
         **kinds,
         "waits": [{"where": where, "in": inside, "tasks": count} for (where, inside), count in ranked],
     }

@@ -9,6 +9,7 @@ from concwatch.monitor.group import BOUNDED, most_wait_at, with_place
 from concwatch.monitor.growth import CONNECTED, LEAST_CONNECTED, LEAST_GROWTH, Growth, GrowthMeter
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
 from concwatch.protocol.agent_messages import AgentTick, ThreadWaits, WaitPlace
+from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
 
 FILES = "open files and sockets"
@@ -138,7 +139,12 @@ class Resource:
         rate = growth.text(format_count) if growth else ""
         if report.kind == "jobs":
             jobs = "1 job waits" if report.count == 1 else f"{format_count(report.count)} jobs wait"
-            return f"{report.name}: {jobs} for its {counted(report.threads, 'thread')}; the queue grows{rate}"
+            most = self.waits[0] if self.waits else None
+            runs = f"; {format_count(most.tasks)} run {most.in_} ({short_place(most.where)})" if most else ""
+            return (
+                f"{report.name}: {jobs} for its {counted(report.threads, 'thread')}{runs}; "
+                f"the queue grows{rate}"
+            )
         if report.kind == "files":
             return f"{FILES} grow{rate}, to {format_count(report.count)}"
         waits = most_wait_at(self.waits)
@@ -214,7 +220,7 @@ class Resources:
 
     def add_waits(self, waits: ThreadWaits) -> None:
         """Record where the threads of a target wait."""
-        resource = self._found.get(("threads", waits.name))
+        resource = self._found.get(("jobs" if waits.pool else "threads", waits.name))
         if resource is not None:
             resource.add_waits(waits)
 

@@ -452,10 +452,11 @@ class WatchedProcess:
             if one.withdraw():
                 self._log_event(f"{one.label}: no longer grows", kind="leak_withdrawn")
             elif one.starts_to_grow and not self._are_connections(one):
-                if one.report.kind == "threads" and one.asked_at is None:
+                kind = one.report.kind
+                if kind != "files" and one.asked_at is None:
                     if now >= one.ask_due:
                         one.asked_at, one.answered = now, False
-                        self.send("thread_waits", name=one.report.name)
+                        self.send("thread_waits", name=one.report.name, pool=kind == "jobs")
                 elif one.asked_at is None or one.answered or now >= one.asked_at + ANSWER_TIME:
                     one.asked_at, one.ask_due = None, now + ASK_AGAIN
                     if not one.too_early(self.resources.sockets_rise):

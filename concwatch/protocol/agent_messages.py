@@ -216,7 +216,7 @@ class Waits(Struct, tag="waits", frozen=True):
 
 
 class ThreadWaits(Struct, tag="thread_waits", frozen=True):
-    """Where the threads of a target wait, most frequent first."""
+    """Where the threads of a target, or of an executor, wait, most frequent first."""
 
     name: ShortText
     waits: tuple[WaitPlace, ...] = ()
@@ -225,6 +225,8 @@ class ThreadWaits(Struct, tag="thread_waits", frozen=True):
     """The threads that something else may wake."""
     locked: Count = 0
     """Those that wait for a lock or an event of ``threading``."""
+    pool: bool = False
+    """Whether ``name`` is that of an executor."""
 
 
 class Cycle(Struct, tag="cycle", frozen=True):

@@ -155,8 +155,9 @@ def test_threads_executors_and_loop_lag_are_reported(monitor):
         "import asyncio, sys, threading, time\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
         "def poll(): time.sleep(600)\n"
+        "def connect(): poll()\n"
         "for _ in range(3): threading.Thread(target=poll, daemon=True).start()\n"
-        "pool = ThreadPoolExecutor(2, thread_name_prefix='disk')\n"
+        "pool = ThreadPoolExecutor(2, thread_name_prefix='disk', initializer=connect)\n"
         "for _ in range(7): pool.submit(time.sleep, 600)\n"
         "async def main():\n"
         "    while True:\n"
@@ -165,8 +166,8 @@ def test_threads_executors_and_loop_lag_are_reported(monitor):
         "asyncio.run(main())\n"
     )
     process = monitor.process()
-    tick = process.tick(lambda tick: tick.get("queued") == 5 and "threads" in tick)
-    assert tick["executors"] == [{"name": "disk", "threads": 2, "queued": 5}]
+    tick = process.tick(lambda tick: tick.get("queued") == 7 and "threads" in tick)
+    assert tick["executors"] == [{"name": "disk", "threads": 2, "queued": 7}]
     threads = {thread["name"]: thread["count"] for thread in tick["threads"]}
     assert (threads["__main__.poll"], threads["main"], sum(threads.values())) == (3, 1, 6)
     (poll,) = [thread for thread in tick["threads"] if thread["name"] == "__main__.poll"]
@@ -175,6 +176,9 @@ def test_threads_executors_and_loop_lag_are_reported(monitor):
     process.send("thread_waits", name="__main__.poll")
     (place,) = process.wait("thread_waits")["waits"]
     assert (place["in"], place["tasks"]) == ("poll", 3)
+    process.send("thread_waits", name="disk", pool=True)
+    answer = process.wait("thread_waits", lambda answer: answer["pool"])
+    assert (answer["name"], [place["in"] for place in answer["waits"]]) == ("disk", ["poll"])
     process.tick(lambda tick: tick.get("lag", 0) > 0.1)
 
 

@@ -195,6 +195,7 @@ class Watching(Observable):
     def _search(self, now: float) -> None:
         """Find new processes, and those that have ended."""
         self._found = self.host.family()
+        self._connect_agents(now)  # those of processes that have just ended have connected before
         for pid in self._found:
             known = self._by_pid.get(pid)
             if known is not None and known.alive and known.how != "starting":

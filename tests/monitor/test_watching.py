@@ -169,6 +169,29 @@ def test_of_a_process_that_is_ended_since_the_time_is_up_the_figures_are_those_o
         assert group["created_per_second"] > 0
 
 
+def test_a_process_that_ends_just_after_its_agent_has_connected_has_one_lane():
+    bench = WatchBench()
+    bench.host.names[41] = "python"
+    bench.running.add(41)
+    bench.advance(1)
+    agent = FakeAgent(41)
+    agent.report_groups(1.0, job=(0, 3))
+    agent.report(AgentEnd())
+    agent.disconnect()
+
+    def family():
+        """End the process, whose agent has connected since connections were accepted."""
+        bench.host.new.append(agent)
+        bench.running.clear()
+        bench.host.family = list
+        return ()
+
+    bench.host.family = family
+    bench.advance(2)
+    (lane,) = bench.watching.snapshot().lanes
+    assert (lane.process.created, lane.process.live_at_end) == (3, 0)
+
+
 def test_an_agent_that_connects_again_goes_on_with_its_groups():
     bench = WatchBench()
     first, second = bench.agent(40), FakeAgent(40)

@@ -92,10 +92,10 @@ class FakeReader:
     """A reader of constant figures of a process."""
 
     def __init__(self, pid):
-        self.rss, self.threads = pid << 20, 3
+        self.rss, self.threads, self.pss = pid << 20, 3, None
 
     def read(self):
-        return Reading(self.rss, 0.1, self.threads, cpu_seconds=1.0)
+        return Reading(self.rss, 0.1, self.threads, cpu_seconds=1.0, pss=self.pss)
 
 
 class WatchBench:

@@ -20,7 +20,7 @@ from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
 from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.links.private_folder import remove_socket_folder, socket_folder
-from concwatch.system.proc import process_figures
+from concwatch.system.proc import PssReader, process_figures
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent
 
@@ -73,6 +73,7 @@ class Watcher:
         self._program: subprocess.Popen[bytes] | None = None
         self._known: set[int] = set()
         self._attached: dict[int, str] = {}
+        self._pss: dict[int, PssReader] = {}
         self._agents: dict[int, socket.socket] = {}
         self._connections = 0
         self._lock = threading.Lock()
@@ -251,12 +252,14 @@ class Watcher:
         """Report the program's processes and those attached to."""
         self._known = {pid for pid in set(self._known) if find_process(pid)}
         rows = []
-        for pid in sorted(self._known | {pid for pid in self._attached if find_process(pid)})[:MAX_PROCESSES]:
+        reported = sorted(self._known | {pid for pid in self._attached if find_process(pid)})[:MAX_PROCESSES]
+        self._pss = {pid: self._pss.get(pid) or PssReader(pid) for pid in reported}
+        for pid in reported:
             found, figures = find_process(pid), process_figures(pid)
             if found is not None and figures is not None:
                 why = self._attached[pid] if pid in self._attached else why_no_agent(pid, self._address)
-                rows.append(
-                    {"pid": pid, "ppid": found.parent, "name": process_name(pid), "why": why, **figures}
-                )
+                names = {"ppid": found.parent, "name": process_name(pid), "why": why}
+                pss = self._pss[pid].at(monotonic(), int(figures["rss"]))
+                rows.append({"pid": pid, **names, **figures, "pss": pss})
         with self._lock:  # in order
             self._out.send("processes", time=monotonic(), rows=rows)

@@ -21,4 +21,5 @@ class ReportedReadings:
             virtual=figures.virtual,
             cpu_seconds=figures.cpu_seconds,
             peak_rss=figures.peak_rss,
+            pss=figures.pss if isinstance(figures, ProcessRow) else None,
         )

@@ -263,6 +263,10 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         "loop busy", SHARE, "Share of the time of its event loops in which a task of a watched process ran, in the last two seconds.",
         DERIVED, MAX, SAMPLED, (), 0, 0, chart=MetricChart("loop busy", "share of the event loop's time in which tasks ran"), decimals=4, openmetrics="event_loop_busy",
     )] = None
+    pss: Annotated[Count | None, Metric(
+        "PSS", BYTES, "Memory of a watched process, each page divided by the processes that share it (PSS), where the system tells; read every five seconds, or each while RSS changes.",
+        READING, SUM, AS_OF, openmetrics="proportional_memory",
+    )] = None
 
     @property
     def retained(self) -> int | None:

@@ -34,8 +34,7 @@ class ProcessStatus(Struct, frozen=True):
         "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, MAX, PEAK, worse=UP, compared=True,
     )] = None
     pss: Annotated[int | None, Metric(
-        "PSS", BYTES, "Memory of the process, each page divided by the processes that share it (PSS), where the system tells; the last that was read, every five seconds, or each while RSS changes.",
-        DERIVED, SUM, AS_OF, worse=UP, compared=True, openmetrics="proportional_memory",
+        "PSS at the end", BYTES, "The last PSS that was read: RSS, each page divided by the processes that share it.", DERIVED, SUM, AS_OF, worse=UP, compared=True,
     )] = None
     cpu_seconds: Annotated[float, Metric(
         "CPU time", SECONDS, "CPU time that the process has used.", DERIVED, SUM, AT_END, worse=UP, decimals=3,

@@ -82,7 +82,7 @@ class Snapshot(Struct, frozen=True):
     @property
     def total_pss(self) -> int | None:
         """PSS in bytes of all running processes together; None unless it is known of each."""
-        known = [lane.process.pss if lane.process else None for lane in self.lanes if lane.on]
+        known = [lane.sample.pss for lane in self.lanes if lane.on]
         return sum(pss for pss in known if pss is not None) if known and None not in known else None
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import time
 from typing import Any
 
 from msgspec import structs
@@ -48,10 +47,6 @@ UNCHANGED = 1.25
 
 LOST_TIMEOUT = 2.0
 """Seconds after which a process that has lost its agent runs on, perhaps as another program."""
-
-PSS_INTERVAL, PSS_SOON, PSS_CHANGE, PSS_SHARE = 5.0, 1.0, 0.1, 0.005
-"""Seconds between two readings of a process's PSS; after its RSS has changed by that share of it; and the
-share of the time that these readings take at most."""
 
 ASK_AGAIN = 5.0
 """Seconds after which an agent is asked again where tasks wait that it was too early to call a leak."""
@@ -114,8 +109,6 @@ class WatchedProcess:
         self.rss_peak: int | None = None
         self.cpu_seconds = 0.0
         self.threads_peak = 0
-        self.pss: int | None = None
-        """Bytes of its memory with that which is shared divided; None if the system does not tell."""
         self.reported_leaks: set[int] = set()
         """The numbers of the groups that `new_leaks` has returned."""
         self.exited_normally = False
@@ -140,7 +133,6 @@ class WatchedProcess:
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._busy = Trailing(BUSY_SECONDS)
         self._tick_at = self._reading_due = now
-        self._pss_read = -math.inf, 0, 0.0  # when, at what RSS, and the seconds that it took
         self._clock = AgentClock()
         self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
         self._groups_time = -math.inf
@@ -371,7 +363,6 @@ class WatchedProcess:
             self.cpu_seconds = max(self.cpu_seconds, reading.cpu_seconds)
             self.threads_peak = max(self.threads_peak, reading.threads)
             self._cpu.add(now, reading.cpu_seconds)
-            self._read_proportional_memory(now, reading.rss)
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING
@@ -380,17 +371,6 @@ class WatchedProcess:
         if self.tick is not None and self.tick.live is not None:
             held = self.tick.live + (self.tick.retained or 0) + reading.threads + self.resources.sockets
             self._memory.add(now, reading.rss, held, self.tick.traced is not None)
-
-    def _read_proportional_memory(self, now: float, rss: int) -> None:
-        """Read it, so seldom that this takes little of the time."""
-        read_at, read_rss, cost = self._pss_read
-        changed = abs(rss - read_rss) > PSS_CHANGE * rss
-        if now < read_at + max(PSS_SOON if changed else PSS_INTERVAL, cost / PSS_SHARE):
-            return
-        began = time.perf_counter()
-        pss = self._host.proportional_memory(self.pid)
-        self.pss = self.pss if pss is None else pss
-        self._pss_read = now, rss, time.perf_counter() - began
 
     def _stalled_for(self, now: float) -> float:
         """Return the seconds since the last tick, or the lag if longer; 0 if below `STALL`."""
@@ -522,7 +502,7 @@ class WatchedProcess:
             rss_first=self.rss_first,
             rss_last=self.reading.rss if self.reading else None,
             rss_peak=self.rss_peak,
-            pss=self.pss,
+            pss=self.reading.pss if self.reading else None,
             cpu_seconds=self.cpu_seconds,
             threads=self.threads_peak,
             queued_peak=self.queued_peak,

@@ -13,7 +13,7 @@ from concwatch.links.program import Program
 from concwatch.monitor.snapshot import HostStatus
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
-from concwatch.system.proc import LINUX, proportional_memory
+from concwatch.system.proc import PssReader
 from concwatch.system.process import Reading, Sampler
 from concwatch.system.processes import find_process
 
@@ -69,10 +69,6 @@ class WatchedHost(Protocol):
             LookupError: there is no such process.
         """
         ...
-
-    def proportional_memory(self, pid: int) -> int | None:
-        """Return the PSS of a process in bytes; None if it is not known here."""
-        return None
 
     def exists(self, pid: int) -> bool:
         """Return whether a process exists."""
@@ -156,13 +152,9 @@ class LocalHost(WatchedHost):
         if find_process(pid) is None:
             raise LookupError(pid)
         try:
-            return Sampler(pid)
+            return Sampler(pid, PssReader(pid))
         except OSError:  # it has ended meanwhile
             raise LookupError(pid) from None
-
-    def proportional_memory(self, pid: int) -> int | None:
-        """Return the PSS of a process in bytes; None if the system does not tell."""
-        return proportional_memory(pid) if LINUX else None
 
     def exists(self, pid: int) -> bool:
         """Return whether a process is running; one that waits to be reaped has ended."""

@@ -261,7 +261,7 @@ class Output(msgspec.Struct, tag="output", frozen=True):
 
 
 class ProcessRow(msgspec.Struct, frozen=True):
-    """One watched process, with the figures of `ProcessFigures`."""
+    """One watched process, with the figures of `ProcessFigures`, and its PSS where the system tells."""
 
     pid: Int64
     ppid: Int64
@@ -273,6 +273,7 @@ class ProcessRow(msgspec.Struct, frozen=True):
     peak_rss: Count
     threads: Count
     cpu_seconds: Seconds
+    pss: Count | None = None
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

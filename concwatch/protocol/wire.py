@@ -177,8 +177,8 @@ terminates the program; ``end`` ends the bridge and kills all processes that the
     ``text``       string
 ``processes``: all processes of the program and all attached ones, five times a second.
     ``time``       seconds
-    ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, or null) and the
-                   figures of ``process``
+    ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, or null), the
+                   figures of ``process``, and ``pss`` in bytes, where the system tells
 ``agent``: a line from an agent.
     ``connection``  number of its connection
     ``pid``        the agent's process id

@@ -70,7 +70,8 @@ changes; the last one holds for the whole recording.
     ``time``, ``lane``  its number
     ``name``, ``task``, ``queues``, ``threads``, ``grain``, ``host``  as in the header's ``lanes``
 
-``groups``: the groups of a watched process, at most once a second. Valid until the next.
+``groups``: the groups of a watched process, at most once a second, and when it has ended. Valid until the
+next. What is unknown is null, such as ``live`` if the process ended without its last report.
     ``time``, ``lane``
     ``groups``     list of objects, the largest first, at most 50: ``name``, ``file``, ``line``, ``own``,
                    ``live``, ``live_peak``, ``created``, ``ended``, ``since``, ``failed``, ``retained`` as the

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.group_status import largest
 from concwatch.monitor.lane import facts
-from concwatch.monitor.metrics import Sample
+from concwatch.monitor.metrics import LaneSnapshot, Sample
 from concwatch.monitor.observable import Observable
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.recordings import format as lines
@@ -156,18 +156,12 @@ class Recorder:
             # A sample from before the start of this worker is an earlier worker's.
             if self._is_new((place, "sample"), lane.sample) and lane.sample.time >= lane.status.born:
                 yield round_sample(lane.sample, place, began)
-        if snapshot.time >= self._groups_due:
+        due = snapshot.time >= self._groups_due
+        if due:
             self._groups_due = snapshot.time + GROUPS_INTERVAL
-            for index, lane in enumerate(snapshot.lanes):
-                if not lane.on:  # the last ones stay
-                    continue
-                groups = largest(lane.groups, MAX_GROUPS)
-                if (groups or self._last.get((index, "groups"))) and self._is_new((index, "groups"), groups):
-                    yield lines.GroupsLine(time, self._joined[index], groups)
-                blocks = lane.blocks[:MAX_BLOCKS]
-                if blocks and self._is_new((index, "blocks"), blocks):
-                    shorter = [structs.replace(one, stack=one.stack[:MAX_FRAMES]) for one in blocks]
-                    yield lines.BlocksLine(time, self._joined[index], tuple(shorter))
+        for index, lane in enumerate(snapshot.lanes):
+            if due if lane.on else self._is_new((index, "ended"), lane.name):  # the last ones stay
+                yield from self._groups_and_blocks(lane, index, time)
         since = snapshot.time - snapshot.elapsed - began  # the start of the lab, in the recording
         for event in snapshot.events.since(self._events):
             moment = truncate_time(max(0.0, event.time + since))
@@ -181,6 +175,18 @@ class Recorder:
             yield lines.MarkLine(moment, block.lane, block.kind, block.text)
         self._events, self._marks = snapshot.events.count, snapshot.marks.count
         self._blocks = snapshot.blocks.count
+
+    def _groups_and_blocks(
+        self, lane: LaneSnapshot, index: int, time: float
+    ) -> Iterator[lines.GroupsLine | lines.BlocksLine]:
+        """Yield the groups of a lane, and what has blocked its loops, if these have changed."""
+        groups = largest(lane.groups, MAX_GROUPS)
+        if (groups or self._last.get((index, "groups"))) and self._is_new((index, "groups"), groups):
+            yield lines.GroupsLine(time, self._joined[index], groups)
+        blocks = lane.blocks[:MAX_BLOCKS]
+        if blocks and self._is_new((index, "blocks"), blocks):
+            shorter = [structs.replace(one, stack=one.stack[:MAX_FRAMES]) for one in blocks]
+            yield lines.BlocksLine(time, self._joined[index], tuple(shorter))
 
     def _is_new(self, key: object, value: object) -> bool:
         if self._last.get(key) == value:

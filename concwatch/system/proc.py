@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from math import inf
+from time import perf_counter
 from typing import NamedTuple
 
 from concwatch.system.limits import cgroup_folders, read_fields, read_number, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, Optional, Tuple
+    from typing import Callable, Dict, Optional, Tuple
 
 LINUX = sys.platform.startswith("linux")
 """Whether this is Linux, which has ``/proc``."""
@@ -21,6 +23,10 @@ CLOCK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 _UNLIMITED = 1 << 60
+
+PSS_INTERVAL, PSS_SOON, PSS_CHANGE, PSS_SHARE = 5.0, 1.0, 0.1, 0.005
+"""Seconds between two readings of a process's PSS; after its RSS has changed by that share of it; and the
+share of the time that these readings take at most."""
 
 _LIMIT_AND_USAGE = (
     ("memory.max", "memory.current"),
@@ -98,6 +104,36 @@ def proportional_memory(pid: int) -> Optional[int]:
     """
     rows = read_fields(f"/proc/{pid}/smaps_rollup")
     return int(rows["Pss"].split()[0]) * 1024 if "Pss" in rows else None
+
+
+class PssReader:
+    """Reads the PSS of a process so seldom that it takes little of the time.
+
+    Args:
+        pid: the process.
+        read: returns the PSS in bytes.
+    """
+
+    def __init__(self, pid: int, read: Callable[[int], Optional[int]] = proportional_memory) -> None:
+        self._pid, self._read = pid, read
+        self._pss: Optional[int] = None
+        self._read_at, self._read_rss, self._seconds = -inf, 0, 0.0
+
+    def at(self, now: float, rss: int) -> Optional[int]:
+        """Return the PSS that was read last; None if the system does not tell.
+
+        Args:
+            now: seconds.
+            rss: the bytes of RSS: PSS is read more often while they change.
+        """
+        changed = abs(rss - self._read_rss) > PSS_CHANGE * rss
+        interval = max(PSS_SOON if changed else PSS_INTERVAL, self._seconds / PSS_SHARE)
+        if now >= self._read_at + interval:
+            began = perf_counter()
+            pss = self._read(self._pid) if LINUX else None
+            self._pss = self._pss if pss is None else pss
+            self._read_at, self._read_rss, self._seconds = now, rss, perf_counter() - began
+        return self._pss
 
 
 def _status_number(status: str, name: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from concwatch.system.proc import CLOCK, LINUX, ProcFile, cpu_seconds, memory_figures
+from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures
 
 _TICK = 1 / CLOCK
 """The system's unit of CPU time, in seconds."""
@@ -31,6 +31,8 @@ class Reading(Struct, frozen=True):
     """CPU seconds used so far; extrapolated by up to 0.1 ms a thread with more than 1,000 threads."""
     peak_rss: int = 0
     """Highest RSS so far, in bytes; equal to ``rss`` on systems other than Linux."""
+    pss: int | None = None
+    """Memory with what is shared divided, in bytes, as it was read last; None if it is not read."""
 
 
 class CpuShare:
@@ -57,13 +59,14 @@ class Sampler:
 
     Args:
         pid: the process; None for this one.
+        pss: reads its PSS, if that is wanted.
 
     Raises:
         OSError: there is no such process, or access is denied.
     """
 
-    def __init__(self, pid: int | None = None) -> None:
-        self._pid = pid or os.getpid()
+    def __init__(self, pid: int | None = None, pss: PssReader | None = None) -> None:
+        self._pid, self._pss = pid or os.getpid(), pss
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
         if LINUX:
@@ -82,7 +85,8 @@ class Sampler:
             return None
         if figures is None:
             return None
-        return Reading(cpu=self._share.at(now, figures["cpu_seconds"]), **figures)
+        pss = self._pss.at(now, figures["rss"]) if self._pss else None
+        return Reading(cpu=self._share.at(now, figures["cpu_seconds"]), pss=pss, **figures)
 
     def _figures(self, now: float) -> "dict[str, Any] | None":
         if LINUX:

@@ -16,6 +16,7 @@ from concwatch.hosts.host import Host
 from concwatch.monitor.remote_host import RemoteHost
 from concwatch.monitor.watching import Watching
 from concwatch.system.child import concwatch_command
+from concwatch.system.proc import proportional_memory
 from concwatch.ui.watch_app import WatchApp
 from tests.agent_driver import NEWEST, OLDEST
 from tests.command_line import refused
@@ -112,6 +113,8 @@ async def test_remote_processes_are_counted_by_agents_and_nothing_remains(
     places = [place for group in ticks for place in group.waits.waits]
     assert {(place.where, place.tasks) for place in places} == {(f"{service}:5", 20)}
     assert all(lane.how == "agent" and lane.reading.rss > 1 << 20 for lane in watching.lanes)
+    told = proportional_memory(os.getpid()) is not None
+    assert all((lane.sample.pss is not None) == told for lane in watching.lanes)
     pids = [lane.pid for lane in watching.lanes]
     folder = agent_folder(pids[0])
     assert folder.exists()

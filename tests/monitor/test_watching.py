@@ -219,24 +219,18 @@ def test_the_figures_of_a_process_in_a_report_are_those_of_its_groups():
     assert (lane.sample.created, lane.sample.live, lane.sample.completed) == (17, 9, 8)
 
 
-def test_pss_is_read_seldom_and_its_total_is_known_if_that_of_each_process_is():
+def test_the_total_of_pss_is_known_if_that_of_each_process_is():
     bench = WatchBench()
-    read = []
-    bench.host.proportional_memory = lambda pid: read.append(pid) or {40: 7 << 20, 41: 5 << 20}.get(pid)
-    bench.agent(40)
-    bench.advance(4)
-    assert read == [40]
-    bench.advance(2)
-    assert read == [40, 40]
-    bench.watching.lanes[0]._reader.rss *= 2
-    bench.advance(1.5)
-    assert read == [40, 40, 40]
-    assert report_of(bench)["pss"] == bench.watching.snapshot().total_pss == 7 << 20
-    bench.agent(41)
+    for pid, pss in ((40, 7 << 20), (41, 5 << 20)):
+        bench.agent(pid)
+        bench.watching.lanes[-1]._reader.pss = pss
+        bench.advance()
+    processes = watch_report(bench.watching, [], None, 1.0)["processes"]
+    assert [process["pss"] for process in processes] == [7 << 20, 5 << 20]
     assert bench.watching.snapshot().total_pss == 12 << 20
     bench.agent(42)  # its PSS cannot be read
     snapshot = bench.watching.snapshot()
-    assert (snapshot.lanes[2].process.pss, snapshot.total_pss) == (None, None)
+    assert (snapshot.lanes[2].sample.pss, snapshot.total_pss) == (None, None)
 
 
 FORKS = """

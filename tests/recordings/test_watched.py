@@ -9,7 +9,7 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.widgets.group_table import GroupTable
-from concwatch.ui.widgets.process_list import ProcessList
+from concwatch.ui.widgets.process_list import ProcessList, details
 from tests.watch_driver import WatchBench
 
 
@@ -21,6 +21,7 @@ def recorded(tmp_path_factory):
     recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
     recorder.observe(bench.watching)
     first, second = bench.agent(40), None
+    bench.watching.lanes[0]._reader.pss = 30 << 20
     for at in range(10):
         first.report_groups(at, fetch_page=(3, 10 * at), parse=1)
         if at == 4:
@@ -42,6 +43,12 @@ def recorded(tmp_path_factory):
     return load(path)
 
 
+def test_pss_is_recorded_and_shown(recorded):
+    snapshot = recorded.snapshot(3.0)
+    assert snapshot.total_pss == 30 << 20
+    assert ("PSS", "30 MiB") in details(snapshot.lanes[0])
+
+
 def test_lanes_groups_and_waits_appear_at_the_time_they_were_reported(recorded):
     assert recorded.watched
     lanes = recorded.snapshot(8.1).lanes
@@ -49,7 +56,8 @@ def test_lanes_groups_and_waits_appear_at_the_time_they_were_reported(recorded):
     assert recorded.groups(1, 2.0) == ()
     (group,) = recorded.groups(1, 8.1)
     assert (group.name, group.live) == ("fetch_page", 7)
-    assert recorded.groups(1, 11.5) == (group,)  # those at its end
+    (ended,) = recorded.groups(1, 11.5)  # without its last report
+    assert (ended.live, ended.created, "created" in ended.at_least) == (None, 7, True)
     assert (len(recorded.groups(0, 9.9)), recorded.groups(0, 11.5)) == (2, ())
     assert recorded.groups(0, 4.0)[0].waits == ()
     assert recorded.groups(0, 8.0)[0].waits[0].where == "/srv/app.py:12"

@@ -30,8 +30,8 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
     """Return further figures of a process: labels and texts; those of its tasks only while it runs."""
     status, tick = lane.status, lane.tick if lane.on else None
     rows = [("runtime", status.runtime or ""), ("note", status.reason), ("loaded", " · ".join(status.flags))]
-    if lane.on and lane.process and lane.process.pss is not None:
-        rows.append(("PSS", format_bytes(lane.process.pss)))
+    if lane.on and lane.sample.pss is not None:
+        rows.append(("PSS", format_bytes(lane.sample.pss)))
     if tick is not None:
         rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
         rows += [_resource(one) for one in _of(lane, "jobs")[:3]]

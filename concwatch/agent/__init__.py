@@ -194,7 +194,7 @@ second, under one number.
     ``stack``      for code: list of objects ``in`` (function) and ``where`` (``"/app/views.py:12"``), at most
                    20, innermost first, without the loop's own frames
     ``own``        for code: the indexes in ``stack`` of the program's own code
-    ``group``      for code: the number of the task's group, or null
+    ``group``      for code: the name of the task's group, or null
 
 ``lines``: the answer to the command: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last

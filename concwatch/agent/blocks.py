@@ -221,7 +221,7 @@ class Blocks:
                 exact=exact,
                 stack=[{"in": function, "where": where} for function, where in sample.stack],
                 own=sample.own,
-                group=sample.group,
+                group=sample.group or None,
             )
         self._send(report)
 

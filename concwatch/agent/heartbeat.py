@@ -9,6 +9,7 @@ import sys
 from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
+from .counting import COUNTS
 from .names import printable
 from .primitives import get_native_id
 from .stacks import depth, take_sample, usage_of
@@ -16,8 +17,9 @@ from .stacks import depth, take_sample, usage_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any, Callable, Dict, List, Optional
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
+    from .counting import CountedGroup
     from .stacks import StackSample, Usage
 
 MAX_SAMPLES = 1_000
@@ -123,14 +125,17 @@ class Heartbeat:
         used = now - self.began if usage is None else usage[0] - self._used
         return Delay(self.began, now, self.collecting() - self._collected, used, 0.0)
 
-    def task(self) -> int:
-        """Return a number that is another one for each task that runs; 0 if none is known to run."""
-        return 0
+    def task(self) -> Tuple[int, Optional[CountedGroup]]:
+        """Return a number that is another one for each task that runs, and its group.
+
+        0 if none is known to run, and None if its group is not known.
+        """
+        return 0, None
 
     def sample(self, frame: FrameType, now: float, late: float) -> None:
         """Add a sample of the loop's thread."""
         if len(self.samples) < MAX_SAMPLES:
-            self.samples.append(take_sample(frame, self.depth, self.task(), now, late))
+            self.samples.append(take_sample(frame, self.depth, *self.task(), now, late))
 
     def add_usage(self) -> None:
         """Add the usage of the loop's thread to the last sample, if that is the first of what runs."""
@@ -184,9 +189,9 @@ class TrioHeartbeat(Heartbeat):
         """Count a step."""
         self._steps += 1
 
-    def task(self) -> int:
+    def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the number of the step that runs."""
-        return self._steps
+        return self._steps, None
 
 
 TRIO: Dict[int, TrioHeartbeat] = {}
@@ -239,9 +244,15 @@ class TimerHeartbeat(Heartbeat):
         except Exception:  # it was closed just now
             self.stop()
 
-    def task(self) -> int:
-        """Return the id of the task that the loop runs; 0 if it runs none."""
+    def task(self) -> Tuple[int, Optional[CountedGroup]]:
+        """Return the id and the group of the task that the loop runs."""
         try:
-            return id(sys.modules["asyncio.tasks"].current_task(self._loop()) or 0)
+            task: Any = sys.modules["asyncio.tasks"].current_task(self._loop())
         except Exception:  # not one of asyncio's loops
-            return 0
+            task = None
+        if task is None:
+            return 0, None
+        try:
+            return id(task), COUNTS.group_of_task(task)
+        except Exception:  # it runs in a wrapper that hides its function
+            return id(task), None

@@ -6,13 +6,15 @@ from os import O_RDONLY, close, read
 from os import open as open_file
 from os.path import join
 
-from .counting import COUNTS, is_own, name_of
+from .counting import is_own, name_of
 from .names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Dict, List, Optional, Tuple
+
+    from .counting import CountedGroup
 
     Place = Tuple[str, str]
     """A function, and its file and the line that runs: ``"/app/crawl.py:41"``."""
@@ -42,7 +44,7 @@ class StackSample:
         key: what ran: the id of a task, or of the code of a callback; 0 for the loop itself.
         stack: the places of the frames, innermost first.
         own: the indexes in ``stack`` of the program's own code.
-        group: the number of the task's group; None if it has none.
+        group: the name of the task's group; empty if it is none.
         late: the seconds by which the sample was taken later than it was due.
     """
 
@@ -54,7 +56,7 @@ class StackSample:
         key: int,
         stack: List[Place],
         own: List[int],
-        group: Optional[int],
+        group: str,
         late: float = 0.0,
     ) -> None:
         self.time, self.key, self.stack, self.own, self.group, self.late = time, key, stack, own, group, late
@@ -87,7 +89,12 @@ def loop_depth(frame: Optional[FrameType]) -> int:
 
 
 def take_sample(
-    frame: Optional[FrameType], outer: int, task: int, now: float, late: float = 0.0
+    frame: Optional[FrameType],
+    outer: int,
+    task: int,
+    group: Optional[CountedGroup],
+    now: float,
+    late: float = 0.0,
 ) -> StackSample:
     """Return a sample of a stack, without the ``outer`` frames of the loop itself.
 
@@ -95,6 +102,7 @@ def take_sample(
         frame: the innermost frame.
         outer: how many frames are the loop's.
         task: the id of the task that runs; 0 if it is none.
+        group: its group, if it is known.
         now: the current time.
         late: the seconds by which the sample is taken later than it was due.
     """
@@ -105,17 +113,21 @@ def take_sample(
     del frames[max(0, len(frames) - outer) :]
     stack: List[Place] = []
     own: List[int] = []
-    group = None
+    outermost = outermost_own = ""
     for at, one in enumerate(frames):
         code = one.f_code
         if at < MAX_STACK:
             if is_own(code.co_filename):
                 own.append(at)
             stack.append((name_of(code), printable(f"{code.co_filename}:{one.f_lineno or 0}")))
-        if code.co_flags & COROUTINE and id(code) in COUNTS.groups:
-            group = COUNTS.groups[id(code)].number
+        if code.co_flags & COROUTINE:
+            outermost = name_of(code)
+            outermost_own = outermost if is_own(code.co_filename) else outermost_own
+    # A task of a framework that no scan has found yet is in the group of the framework's function.
+    known = group.name if group is not None else outermost
+    name = known if group is not None and group.own else outermost_own or known
     key = (task or id(frames[-1].f_code)) if frames else 0
-    return StackSample(now, key, stack, own, group, late)
+    return StackSample(now, key, stack, own, name, late)
 
 
 def usage_of(native_id: int) -> Optional[Usage]:

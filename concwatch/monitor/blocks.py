@@ -95,15 +95,10 @@ class BlockedPlaces:
         """By number, of the blocks that go on: the key, and the seconds that are counted already."""
         self._ranked: tuple[BlockedPlace, ...] | None = ()
 
-    def add(self, block: Block, group: str) -> str:
-        """Add a report; return the text of an event, or an empty string.
-
-        Args:
-            block: the agent's report.
-            group: the name of its group; empty if it is not known.
-        """
+    def add(self, block: Block) -> str:
+        """Add a report; return the text of an event, or an empty string."""
         going = self._going.pop(block.block, None)
-        key, before = going or (self._key(block, group), 0.0)
+        key, before = going or (self._key(block), 0.0)
         if key is None:
             return ""
         place = self._places[key]
@@ -123,7 +118,7 @@ class BlockedPlaces:
             self.ended.append(NewBlock(block.seconds, f"{format_seconds(block.seconds)} {place.place}"))
         return place.text() if place.count in DECADES else ""
 
-    def _key(self, block: Block, group: str) -> tuple[str, str, str] | None:
+    def _key(self, block: Block) -> tuple[str, str, str] | None:
         """Return the key of the place of a block, which is added if it is new; None beyond `MAX_PLACES`."""
         at = block.own[0] if block.own else 0
         inner = block.stack[at] if at < len(block.stack) else StackFrame("", "")
@@ -133,7 +128,7 @@ class BlockedPlaces:
                 return None
             caller = next((block.stack[index] for index in block.own[1:2] if index < len(block.stack)), None)
             self._places[key] = BlockedPlace(
-                block.cause, block.loop, inner.in_, inner.where, caller, group, block.exact
+                block.cause, block.loop, inner.in_, inner.where, caller, block.group or "", block.exact
             )
         return key
 

@@ -354,7 +354,7 @@ class Lane:
             case messages.Error():
                 self._handle_error(arrival)
             case messages.Block():
-                text = self.stats.blocks.add(arrival, "")
+                text = self.stats.blocks.add(arrival)
                 self.stats.blocks.ended.clear()
                 if text:
                     self._log(text, "warning", "block")

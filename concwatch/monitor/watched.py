@@ -259,8 +259,7 @@ class WatchedProcess:
                 case ThreadWaits():
                     self.resources.add_waits(arrival)
                 case Block():
-                    group = self.groups.get(-1 if arrival.group is None else arrival.group)
-                    text = self.blocks.add(arrival, group.report.name if group else "")
+                    text = self.blocks.add(arrival)
                     if text:
                         self._log_event(text, "warning", "block")
                 case TracedLines():

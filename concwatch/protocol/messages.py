@@ -145,7 +145,8 @@ class Block(msgspec.Struct, tag="block", frozen=True):
     exact: bool = True
     stack: Annotated[tuple[StackFrame, ...], Meta(max_length=MAX_STACK)] = ()
     own: Annotated[tuple[Count, ...], Meta(max_length=MAX_STACK)] = ()
-    group: Count | None = None
+    group: ShortText | None = None
+    """The name of the task's group."""
 
 
 class TracedLine(msgspec.Struct, frozen=True):

@@ -107,7 +107,7 @@ worker need not send it. One that goes on is reported each second, under one num
     ``stack``      for code: list of objects ``in`` (function) and ``where`` (``"/app/views.py:12"``), at most
                    20, innermost first
     ``own``        for code: the indexes in ``stack`` of the user's code
-    ``group``      null; in a watched program, see `concwatch.agent`, the group of the task
+    ``group``      null; in a watched program, the name of the group of the task
 
 ``lines``: answers the command ``lines``: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last

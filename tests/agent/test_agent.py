@@ -672,7 +672,7 @@ def test_what_blocks_a_loop_is_named(monitor, run):
     if "crunch" in named:  # on a busy machine, it may have waited for a processor instead
         block = named["crunch"]
         assert block["stack"][block["own"][0]]["where"].endswith("program.py:4")
-        assert block["stack"][block["own"][1]]["in"] == "handler"
+        assert block["stack"][block["own"][1]]["in"] == block["group"] == "handler"
         assert block["seconds"] >= 0.25
         assert block["exact"]
     finish(program)
@@ -725,7 +725,7 @@ def test_what_blocks_trio_is_named(monitor):
     if longest > 0.09:  # on a busy machine even a short one may take that long
         blocks = [block for block in blocks if block["stack"][0]["in"] != "short"]
     assert {block["stack"][0]["where"].rpartition("/")[2] for block in blocks} <= {"program.py:5"}
-    assert all(block["stack"][1]["in"] == "handler" for block in blocks)
+    assert all(block["stack"][1]["in"] == block["group"] == "handler" for block in blocks)
 
 
 def test_blocks_are_not_looked_for_if_that_is_off(monitor):

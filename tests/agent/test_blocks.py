@@ -2,7 +2,7 @@
 
 from concwatch.agent.stacks import StackSample, longest_run
 from concwatch.monitor.blocks import BlockedPlaces, merge_places
-from concwatch.protocol.agent_messages import Block, StackFrame
+from concwatch.protocol.messages import Block, StackFrame
 
 STACK = (
     StackFrame("sleep", "/lib/time.py:3"),
@@ -12,11 +12,11 @@ STACK = (
 
 
 def sample(time, key, line=1):
-    return StackSample(time, key, [("work", f"app.py:{line}")], [0], 7)
+    return StackSample(time, key, [("work", f"app.py:{line}")], [0], "login")
 
 
 def block(number=1, seconds=0.3, **fields):
-    fields = {"stack": STACK, "own": (1, 2), "group": 4, **fields}
+    fields = {"stack": STACK, "own": (1, 2), "group": "login", **fields}
     return Block(number, "loop 1", seconds, **fields)
 
 
@@ -34,7 +34,7 @@ def test_many_short_tasks_are_no_long_run():
 
 
 def test_the_loop_itself_is_no_run():
-    run = longest_run([StackSample(1.05, 0, [], [], None)], 1.0, 1.2)
+    run = longest_run([StackSample(1.05, 0, [], [], "")], 1.0, 1.2)
     assert run is not None
     assert run.seconds == 0
 
@@ -45,11 +45,11 @@ def test_without_a_sample_nothing_is_known():
 
 def test_a_place_is_told_once_and_then_counted():
     places = BlockedPlaces()
-    assert places.add(block(), "login") == (
+    assert places.add(block()) == (
         "loop 1 blocked for 300 ms in hash_password (app/auth.py:34), called by login (app/v.py:12)"
     )
-    assert [places.add(block(number), "") for number in range(2, 10)] == [""] * 8
-    assert places.add(block(10, 0.5), "").endswith("; 10 times, 3.2 s in all")
+    assert [places.add(block(number)) for number in range(2, 10)] == [""] * 8
+    assert places.add(block(10, 0.5)).endswith("; 10 times, 3.2 s in all")
     (row,) = places.ranked()
     assert row.as_json() | {"stack": None} == {
         "cause": "code",
@@ -67,9 +67,9 @@ def test_a_place_is_told_once_and_then_counted():
 
 def test_the_places_of_several_processes_are_one_list():
     first, second = BlockedPlaces(), BlockedPlaces()
-    first.add(block(), "")
-    second.add(block(1, 0.5), "")
-    second.add(block(2, 0.1, cause="gc"), "")
+    first.add(block())
+    second.add(block(1, 0.5))
+    second.add(block(2, 0.1, cause="gc"))
     one, other = merge_places([*first.ranked(), *second.ranked()])
     assert (one.function, one.count, one.seconds, one.longest) == ("hash_password", 2, 0.8, 0.5)
     assert other.cause == "gc"
@@ -81,15 +81,15 @@ def test_the_places_of_several_processes_are_one_list():
 
 def test_a_block_that_goes_on_is_counted_once():
     places = BlockedPlaces()
-    assert not places.add(block(1, 1.0, ended=False), "")
-    assert not places.add(block(1, 2.0, ended=False), "")
+    assert not places.add(block(1, 1.0, ended=False))
+    assert not places.add(block(1, 2.0, ended=False))
     assert places.ranked()[0].seconds == 2.0
-    assert places.add(block(1, 2.5), "")
+    assert places.add(block(1, 2.5))
     assert (places.ranked()[0].count, places.longest) == (1, 2.5)
 
 
 def test_a_process_that_did_not_run_is_not_blocked_by_its_code():
     places = BlockedPlaces()
-    text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None), "")
+    text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None))
     assert text == "loop 1 blocked for 4 s while its process was stopped, or waited for a processor"
     assert places.longest == 0

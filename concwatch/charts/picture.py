@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -265,6 +265,8 @@ class LabelNames:
         if not self._texts:
             # Room for two digits once there are ten lanes, whether they have lines or not.
             width = max((len(str(len(plot.names))), *map(len, numbers))) if numbers else 0
+        shared = _shared_words(names)
+        self._short = {line.name: str(line.number or line.name[shared:]) for line in lines}
         self.margin = 0
         """The cells on the right for labels, with a blank on the left; 0 if there are none."""
         if width and columns >= LABELLED_FROM and (lines or plot.names):
@@ -310,11 +312,11 @@ class LabelNames:
     def _named(
         self, groups: Sequence[Sequence[DecimatedLine]], equal: str, close: str, texts: Mapping[str, str]
     ) -> list[tuple[str, str]]:
-        """Return the names of lines, or without ``texts`` their numbers."""
+        """Return the names of lines, or without ``texts`` their numbers, or what tells their names apart."""
         parts: list[tuple[str, str]] = []
         for same in groups:
             for at, each in enumerate(same):
-                name = texts.get(each.line.name) or str(each.line.number or each.line.name)
+                name = texts.get(each.line.name) or self._short[each.line.name]
                 parts += [(equal if at else close, each.line.color)] if parts else []
                 parts.append((name, each.line.color))
         return parts
@@ -373,6 +375,12 @@ class LabelNames:
             (*wanted[end - 1][:2], [part for *_, parts in wanted[start:end] for part in parts])
             for start, end in pairwise(best[len(wanted)][1])
         ]
+
+
+def _shared_words(names: Sequence[str]) -> int:
+    """Return the length of the words with which all of several names begin, but for the last of each."""
+    words = zip(*(name.split(" ")[:-1] for name in names), strict=False)
+    return sum(len(same[0]) + 1 for same in takewhile(lambda same: len({*same}) == 1, words))
 
 
 def _width(parts: Iterable[tuple[str, str]]) -> int:

@@ -339,6 +339,18 @@ def test_lines_that_have_no_row_of_their_own_share_a_label():
     assert list(texts_of(compose(plot(*alike), 44, 4))) == ["1=2 10M", "3 100M", "4 150M"]
 
 
+def test_processes_that_share_a_label_keep_their_numbers():
+    lines = [
+        line([level * MIB] * 61, name=f"app.py {pid}")
+        for pid, level in ((417, 10), (418, 11), (419, 90), (420, 100))
+    ]
+    assert list(texts_of(compose(plot(*lines), 60, 4))) == [
+        "app.py 417   10M",
+        "app.py 418   11M",
+        "420 100M 419 90M",
+    ]
+
+
 @given(
     levels=st.lists(st.integers(0, 400), min_size=1, max_size=12),
     width=st.integers(34, 100),

@@ -2,12 +2,15 @@
 
 from contextlib import asynccontextmanager
 
+import pytest
+
 from concwatch.commands.watch_session import asked_for_input
 from concwatch.protocol.agent_messages import AgentTick, WaitPlace, Waits
 from concwatch.protocol.messages import Block, StackFrame, TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.block_table import BlockTable
 from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.event_view import EventView
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
 from tests.screen import Stage, running
@@ -68,6 +71,23 @@ async def test_processes_are_listed_below_their_total_and_a_selected_one_fills_t
         for size in ((80, 24), (60, 14), (200, 60)):
             await s.resize(*size)
             await s.sees("app.py 40", "RSS")
+
+
+@pytest.mark.parametrize("size", [(60, 14), (80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
+async def test_processes_that_come_move_nothing(tmp_path, size):
+    async with stage(tmp_path, size) as s:
+
+        def places():
+            kinds = (ProcessList, Chart, GroupTable, EventView)
+            found = [widget.region for kind in kinds for widget in s.app.screen.query(kind) if widget.display]
+            return found[1:]  # the list scrolls within its frame
+
+        before = places()
+        for pid in range(50, 60):
+            s.bench.agent(pid, "worker.py")
+        await s.advance(1)
+        await s.sees("total of 12")
+        assert places() == before
 
 
 async def test_columns_of_times_are_shown_while_tasks_are_timed(tmp_path):

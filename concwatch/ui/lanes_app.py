@@ -242,6 +242,10 @@ class LanesApp(InputQueue):
     def action_save_picture(self) -> None:
         """Save a picture of the screen."""
         self.update_now()
+        self.clear_notifications()  # such as that of the last picture
+        self.call_after_refresh(self._save_screen)
+
+    def _save_screen(self) -> None:
         from concwatch.ui.screen_vectors import screen_svg  # as in `_save`
 
         self._save(screen_svg(self, "concwatch", cells=self.picture_cells), "")

@@ -526,10 +526,12 @@ async def test_without_the_extra_s_saves_svg_and_explains_png_once(tmp_path, mon
         await s.press("s")
         await see_toast(s, "saved", "pip install 'concwatch[shots]'")
         await s.press("s")
-        await s.until(lambda: len(s.app.screen.query("Toast")) == 2, "a second toast")
+        await s.until(lambda: len([*tmp_path.iterdir()]) == 2, "a second picture")
         await see_toast(s, "saved")
         assert "pip" not in s.text(s.toast())
         assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
+        second = max(tmp_path.iterdir()).read_text(encoding="utf-8")
+        assert "saved" not in second, "the toast of the first picture is not in the second"
 
 
 async def test_a_png_that_cannot_be_saved_is_reported_in_one_toast(tmp_path, monkeypatch):

@@ -3,6 +3,8 @@
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import takewhile
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -13,6 +15,22 @@ MOST_KEPT = 2000
 
 Point = tuple[int, float]
 """A column of dots and the value in it; NaN is a gap."""
+
+
+class Drawn(NamedTuple):
+    """A drawn series."""
+
+    scale: object
+    """What its dots depend on besides the points."""
+    first: int
+    """The number of the leftmost column."""
+    settled: int
+    """How many columns from there on will not change any more."""
+    dots: tuple[int, ...]
+
+
+def _is_known(kept: tuple[float, ...] | None) -> bool:
+    return kept is not None
 
 
 class Memo(Struct):
@@ -32,8 +50,8 @@ class Memo(Struct):
     """How many columns from there on were known."""
     points: list[Point] = []
     """The points of those columns."""
-    drawn: tuple[object, int, tuple[int, ...]] | None = None
-    """What the last drawing depends on, how many of its columns were known, and its dots."""
+    drawn: Drawn | None = None
+    """The last drawing."""
 
     def known(self, width: float, first: int, most: int) -> list[Point]:
         """Return the points of the first ``most`` columns from number ``first`` on, up to an unknown one.
@@ -41,14 +59,15 @@ class Memo(Struct):
         Drop what is not needed for columns of that ``width``.
         """
         if width != self.width:
-            self.width, self.columns = width, {}
+            self.width, self.columns, self.drawn = width, {}, None
         elif len(self.columns) > MOST_KEPT:
             self.columns = {number: found for number, found in self.columns.items() if number >= first}
         if first != self.first or not self.columns:
             self.first, self.done, self.points = first, 0, []
-        while self.done < most and (kept := self.columns.get(first + self.done)) is not None:
-            self.points += [(self.done, value) for value in kept]
-            self.done += 1
+        found = takewhile(_is_known, map(self.columns.get, range(first + self.done, first + most)))
+        for column, kept in enumerate(found, self.done):
+            self.points += [(column, value) for value in kept or ()]
+            self.done = column + 1
         return self.points
 
 

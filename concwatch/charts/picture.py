@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from concwatch.charts.annotations import Marker, place_annotations, truncate
 from concwatch.charts.captions import NO_VALUE, VALUE_WIDTH, distinct, short_value, value_at, value_text
-from concwatch.charts.decimation import Memo, Point
+from concwatch.charts.decimation import Drawn, Memo, Point
 from concwatch.charts.plot import DecimatedLine, Plot, decimate_lines, shown_values, y_scale
 from concwatch.charts.raster import Dots, Path, rasterize
 from concwatch.charts.scales import AxisTick, Scale
@@ -152,16 +152,23 @@ class Grid(Struct, frozen=True):
         """
         if memo is None:
             return rasterize(self.path(points), self.columns, dashed)
-        dots: Dots = ()
-        key, same = (self, memo.first), 0
-        if memo.drawn is not None and memo.drawn[0] == key:
-            same, dots = min(memo.done, memo.drawn[1]) - 1, memo.drawn[2]
-        start = bisect_left(points, (same,)) - 1 if same > 0 else 0
-        if start > 0:
-            dots = (*dots[:same], *rasterize(self.path(points[start:]), self.columns)[same:])
+        settled, before = memo.points[-1][0] if memo.points else 0, memo.drawn
+        left, right, dots = 0, 0, tuple[int, ...]()  # the columns that are kept
+        if before is not None and before.scale == self and before.first <= memo.first:
+            shift = memo.first - before.first
+            if shift:  # the line enters from another point
+                left = 1 + next((column for column, _ in points if column >= 0), 0)
+            right, dots = min(settled, before.settled - shift), before.dots[shift:]
+        if left < right:
+            head, tail = bisect_left(points, (left,)) + 1, max(0, bisect_left(points, (right,)) - 1)
+            dots = (
+                *(rasterize(self.path(points[:head]), self.columns)[:left] if left else ()),
+                *dots[left:right],
+                *rasterize(self.path(points[tail:]), self.columns)[right:],
+            )
         else:
             dots = rasterize(self.path(points), self.columns)
-        memo.drawn = key, memo.done, dots
+        memo.drawn = Drawn(self, memo.first, settled, dots)
         return dots
 
 

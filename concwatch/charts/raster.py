@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby
-from operator import or_
+from operator import ge, le, or_
 
 from concwatch.charts.symbols import Symbols
 
@@ -180,6 +180,8 @@ def _smooth(heights: Sequence[int]) -> Iterable[int]:
 
     A rise is left as it is.
     """
+    if all(map(le, heights, heights[1:])) or all(map(ge, heights, heights[1:])):
+        return heights
     closed = _windows(min, _windows(max, heights, -1, NOTCH), 0, NOTCH)[NOTCH - 1 : 1 - NOTCH]
     shallow = [min(new, old + 1) for new, old in zip(closed, heights, strict=True)]
     return _windows(max, _windows(min, shallow, MOST_ROWS, SPIKE), 0, SPIKE)[SPIKE - 1 : 1 - SPIKE]

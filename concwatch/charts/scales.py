@@ -149,6 +149,14 @@ def log_scale(unit: Unit, low: float, high: float, rows: int) -> Scale:
     """
     low = min(max(low, unit.smallest), unit.largest)
     high = min(max(high, low), unit.largest)
+    finest = ONE_TWO_FIVE if unit.base == 1000 else BINARY_LOG_STEPS[0]
+    values = finest.values(low, high, unit.smallest)
+    return _log_scale_between(unit, values[0], values[-1], rows)
+
+
+@lru_cache(maxsize=64)
+def _log_scale_between(unit: Unit, low: float, high: float, rows: int) -> Scale:
+    """Return the scale from one of the closest ticks to another."""
     if unit.base == 1000:
         steps, per_decade = ONE_TWO_FIVE, (rows - 1) // ROWS_PER_DECADE * ROWS_PER_DECADE
         values = steps.values(low, high, unit.smallest)

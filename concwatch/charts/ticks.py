@@ -5,6 +5,7 @@ An x value is a time in seconds, or another number such as the logarithm of a si
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from concwatch.charts.scales import DECIMAL_LOG_STEPS, AxisTick
 from concwatch.protocol.units import format_short
@@ -117,6 +118,11 @@ def elapsed_ticks(end: float, length: float, columns: int, gap: int = LABEL_GAP)
 
 def age_ticks(end: float, length: float, columns: int) -> tuple[AxisTick, ...]:
     """Return the ticks of a time axis that ends now, the oldest first: ``-60s`` … ``now``."""
+    return _age_ticks(length, columns)
+
+
+@lru_cache(maxsize=64)
+def _age_ticks(length: float, columns: int) -> tuple[AxisTick, ...]:
     last = columns - 1
     for step in TIME_STEPS:
         count = math.floor((length + 1e-9) / step)

@@ -79,6 +79,7 @@ class Chart(KeptLines, can_focus=True):
         super().__init__(id=id, classes=classes)
         self.plot = plot
         self.hint = hint
+        self._shown: tuple[object, ...] = ()
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
         self._colors: Colors = ("", "", None)
@@ -101,13 +102,17 @@ class Chart(KeptLines, can_focus=True):
         width, height = self.content_size
         if not width or not height:
             return
+        colors = self._axis_colors()
+        shown = (width, height, self.symbols, colors, plot)
+        if shown == self._shown:
+            return
+        self._shown = shown
         self._update_title(width - TITLE_MARGIN)
         picture = None
         if self.plot.lines:
             from concwatch.charts.picture import compose  # not needed for the first frame
 
             picture = compose(self.plot, width, height, self.symbols)
-        colors = self._axis_colors()
         if (picture, colors) != self._painted:
             self._painted = picture, colors
             self._show_rows(self._painter.paint(picture, *colors) if picture else [])

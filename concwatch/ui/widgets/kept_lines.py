@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Self
 
 from rich.segment import Segment
+from textual.color import Color
 from textual.containers import Container
 from textual.geometry import Region, Size, Spacing
 from textual.strip import Strip
@@ -37,6 +38,8 @@ class KeptLines(Widget):
     """The size of the widget when they were drawn."""
     _spacing: Spacing | None = None
     _edges: tuple[list[Segment], list[Segment]] | None = None
+    _background = Color(0, 0, 0)
+    """What was behind them then."""
     _stale: Collection[int] = ()
     """The rows of the content that have changed since."""
 
@@ -52,7 +55,13 @@ class KeptLines(Widget):
         self._stale = {*self._stale, *rows}
         # From edge to edge, as Textual cuts a part out of a line anew each time.
         left, width = -self.spacing.left, self.outer_size.width
-        super().refresh(*(Region(left, row, width, 1) for row in rows))
+        runs: list[list[int]] = []
+        for row in sorted(rows):
+            if runs and row == runs[-1][-1] + 1:
+                runs[-1].append(row)
+            else:
+                runs.append([row])
+        super().refresh(*(Region(left, run[0], width, len(run)) for run in runs))
 
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
@@ -71,6 +80,7 @@ class KeptLines(Widget):
         if self._kept is None or crop != self._area or self.outer_size != self._whole:
             self._area, self._whole = crop, self.outer_size
             self._kept, self._edges, self._stale = super().render_lines(crop), None, ()
+            self._background = self.background_colors[1]
         elif self._stale:
             if crop.column_span == (0, self._whole.width):
                 self._draw_stale(self._kept)
@@ -82,7 +92,6 @@ class KeptLines(Widget):
     def _draw_stale(self, kept: list[Strip]) -> None:
         """Replace the rows that have changed, between the same edges."""
         area, (width, height), around = self._area, self._whole, self.spacing
-        _, background = self.background_colors
         filters = self.get_line_filters()
         for row in self._stale:
             y = row + around.top
@@ -94,7 +103,7 @@ class KeptLines(Widget):
             left, right = self._edges
             segments: Iterable[Segment] = self.render_line(row)
             for each in filters:
-                segments = each.apply([*segments], background)
+                segments = each.apply([*segments], self._background)
             kept[y - area.y] = KeptStrip([*left, *segments, *right], width)
 
 

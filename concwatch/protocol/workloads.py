@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Generator, Optional, Tuple
+    from typing import Callable, Dict, Optional, Tuple
 
     Durations = Callable[[], float]
 
@@ -100,21 +102,19 @@ def _rate(text: str) -> Tuple[object, ...]:
     raise ValueError(f'expected tasks a second up to {MAX_RATE:,.0f}, such as "1k/s" or "200/s"')
 
 
-def _shares() -> Generator[float, None, None]:
-    """Yield numbers from 0 to 1, of which any run covers the range evenly.
+def _shares() -> Callable[[], float]:
+    """Return a function that returns numbers from 0 to 1, of which any run covers the range evenly.
 
     Each advances by the golden ratio (an additive recurrence, as in quasi-Monte Carlo methods). The `random`
-    module would take a megabyte in every worker.
+    module would take a megabyte in every worker. Threads may call it at once, which a generator refuses.
     """
-    share = 0.0
-    while True:
-        share = (share + GOLDEN) % 1.0
-        yield share
+    step = count(1).__next__
+    return lambda: step() * GOLDEN % 1.0
 
 
 def spread(least: float, most: float) -> Durations:
     """Return a function that returns durations spread evenly from ``least`` to ``most`` seconds."""
-    share, span = _shares().__next__, most - least
+    share, span = _shares(), most - least
     return lambda: least + share() * span
 
 
@@ -126,7 +126,7 @@ def churn(rate: float, running: Callable[[], int]) -> Durations:
     """
     from math import log  # a file of its own in some Pythons, which workers of other workloads do not need
 
-    share = _shares().__next__
+    share = _shares()
 
     def duration() -> float:
         return min(MAX_SECONDS, -max(MIN_MEAN, running() / rate) * log(1.0 - share()))

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -198,6 +199,17 @@ def test_churn_draws_exponential_durations_with_the_mean_of_target_over_rate(tar
         assert durations[int(share * 2_000)] == pytest.approx(expected, rel=0.05)
     assert durations[0] >= 0
     assert durations[-1] <= 1e6
+
+
+def test_threads_draw_durations_at_once():
+    draw, interval = churn(1_000, lambda: 10), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            drawn = [pool.submit(lambda: [draw() for _ in range(100_000)]) for _ in range(8)]
+            assert sum(len(each.result()) for each in drawn) == 800_000
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_a_new_target_changes_what_churn_draws():

@@ -18,6 +18,7 @@ from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
 from concwatch.ui.screens.base import BaseScreen, is_exiting
+from concwatch.ui.widgets.caption_bar import CaptionBar
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.kept_lines import KeptLines, Transparent
 from concwatch.ui.widgets.key_bar import KeyBar
@@ -145,8 +146,13 @@ class MonitorScreen(BaseScreen[None], KeptLines):
 
     def _layout_of(self, size: Size) -> Layout:
         folded, unfolded = self.side.rows(self.snapshot)
-        found = layout(size.width, size.height, folded, BARS + self._parts.feed.rows, unfolded)
+        captions = sum(bar.outer_size.height for bar in self.query(CaptionBar))
+        found = layout(size.width, size.height, folded, BARS + self._parts.feed.rows + captions, unfolded)
         return found.unfolded(len(self.snapshot.lanes))
+
+    @on(CaptionBar.Resized)
+    def _make_room(self) -> None:
+        self._place_widgets(self.size)
 
     def _place_widgets(self, size: Size) -> None:
         """Place every widget in a terminal of ``size``."""

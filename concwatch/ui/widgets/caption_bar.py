@@ -1,6 +1,7 @@
 """The widgets that a demo adds to the screen: its caption, and the keys that it presses."""
 
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -29,9 +30,16 @@ class CaptionBar(Static):
 
     ALLOW_SELECT = False
 
+    class Resized(Message):
+        """The rows that are left for the rest of the screen have changed."""
+
     def __init__(self, caption: str) -> None:
         super().__init__()
         self.set_text(caption)
+
+    def on_resize(self) -> None:
+        """Tell the screen."""
+        self.post_message(self.Resized())
 
     def set_text(self, caption: str) -> None:
         """Show another caption."""

@@ -16,8 +16,10 @@ from weakref import WeakKeyDictionary, ref
 
 import pytest
 
-from concwatch.agent.counting import COUNTS, CountedGroup, creating_line
+from concwatch.agent.counted_group import CountedGroup
+from concwatch.agent.counting import COUNTS
 from concwatch.agent.hooks import HOOKS, Replacement
+from concwatch.agent.own_code import creating_line
 from concwatch.agent.replacements import named_like
 from concwatch.agent.threads import thread_label
 from concwatch.protocol.units import counted

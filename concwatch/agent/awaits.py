@@ -9,8 +9,9 @@ import gc
 import os
 import sys
 
-from .counting import COUNTS, is_own, name_of
+from .counting import COUNTS
 from .names import printable
+from .own_code import is_own, name_of
 from .wrappers import INLINE_FRAMES, CellType, kind_of, stands_for
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict
 
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
 
 STEPS_PER_SECOND = 1_000
 """Steps that are timed on average; each takes about a microsecond more."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from _weakref import ref
-from itertools import count, islice
+from itertools import count
 from sys import intern
-from time import monotonic
 
+from .counted_group import LINES_PER_GROUP, CountedGroup, value
 from .durations import Durations, time_task
-from .names import FILE, printable
+from .own_code import creating_line
 from .wrappers import (
     MAX_DEPTH,
     code_of,
@@ -24,7 +23,6 @@ from .wrappers import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 EAGER_CRASHES = (3, 12) <= sys.version_info < (3, 12, 5)
@@ -36,17 +34,8 @@ MAX_GROUPS = 1_000
 OTHERS = "other coroutines"
 """The name of the group for all further ones."""
 
-MAX_SAMPLES = 8
-"""Tasks per group whose creation is recorded."""
-
 MAX_STARTS = 20
 """Distinct creating lines that are recorded per group."""
-
-LINES_PER_GROUP, LINES_PER_PERIOD = 100, 400
-"""Tasks whose creating line is read between two reports: of one group, and of all; it takes 2 to 3 µs."""
-
-MAX_LINES = 2_000
-"""Tasks whose creating line is remembered while they exist: about half a megabyte."""
 
 MAX_NAMED_TASKS = 1_000
 """Task names whose group is remembered."""
@@ -54,52 +43,11 @@ MAX_NAMED_TASKS = 1_000
 DEFAULT_NAME = "Task-"
 """The beginning of the names that asyncio gives to tasks."""
 
-FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
+LINES_PER_PERIOD = 400
+"""Tasks of all groups whose creating line is read between two reports."""
 
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
-_PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
-_AGENT = (os.path.dirname(__file__) + os.sep, FILE)
-
-_own_files: Dict[str, bool] = {}
-
-LINE_FUNCTIONS: Dict[str, str] = {}
-"""The functions of lines that create tasks, of the first `MAX_LINES`."""
-
-
-def is_own(file: str) -> bool:
-    """Return whether a file is the program's own: neither the standard library's nor a package's."""
-    own = _own_files.get(file)
-    if own is None:
-        installed = file.startswith((_LIBRARY, *_AGENT, "<frozen")) or any(part in file for part in _PACKAGES)
-        own = not installed
-        if len(_own_files) < 10_000:
-            _own_files[file] = own
-    return own
-
-
-def name_of(code: Any) -> str:
-    """Return the name of the function with this code, qualified since Python 3.11."""
-    return printable(getattr(code, "co_qualname", code.co_name))
-
-
-def creating_line(depth: int) -> str:
-    """Return the nearest line of the program's own code up the stack, or else the nearest outside asyncio."""
-    frame: Optional[FrameType] = sys._getframe(depth)
-    nearest = ""
-    for _ in range(30):
-        if frame is None:
-            break
-        file = frame.f_code.co_filename
-        line = f"{file}:{frame.f_lineno}"
-        if is_own(file):
-            line = printable(line)
-            if line not in LINE_FUNCTIONS and len(LINE_FUNCTIONS) < MAX_LINES:
-                LINE_FUNCTIONS[line] = name_of(frame.f_code)
-            return line
-        if not nearest and "asyncio" not in file and not file.startswith(_AGENT):
-            nearest = printable(line)
-        frame = frame.f_back
-    return nearest
+MAX_LINES = 2_000
+"""Tasks whose creating line is remembered while they exist: about half a megabyte."""
 
 
 class _TaskLine(ref):  # type: ignore[type-arg]
@@ -125,160 +73,6 @@ class Regrouped(ref):  # type: ignore[type-arg]
 
 class Unresolved(Exception):
     """A wrapper runs just now, and the coroutine that it wraps cannot be found."""
-
-
-class CountedGroup:
-    """The tasks of one coroutine function: counted at creation, and as of the last scan.
-
-    Args:
-        number: the number that reports use.
-        kind: ``"asyncio"`` or ``"trio"``.
-        key: the code of the function, or a type or string in its place; the group does not keep it alive.
-    """
-
-    def __init__(self, number: int, kind: str, key: object) -> None:
-        self.key = id(key)
-        """The key in dictionaries of groups: the ``id`` of ``key``; that of the group once that is gone."""
-        self.number = number
-        self.kind = kind
-        code: Any = key if hasattr(key, "co_firstlineno") else None
-        self.name = name_of(code) if code else printable(getattr(key, "__qualname__", key))
-        self.file = printable(code.co_filename) if code else ""
-        self.line = max(0, code.co_firstlineno) if code else 0
-        self.own = bool(code) and is_own(self.file)
-        # `itertools.count` is the one counter that is atomic in every Python: two threads with an event loop
-        # each may create tasks of the same function, and "+= 1" can be interrupted.
-        self.counter = count()
-        self.endings = count()
-        """Counts the tasks that have ended, for trio."""
-        self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
-        self.moved = 0
-        """Tasks that were moved here from the groups in which they were counted, less those moved away."""
-        self.task_seconds = 0.0
-        """The integral of live tasks over time, by the trapezoidal rule over the scans."""
-        self.found = 0
-        """Scans that have found a live task."""
-        self.uncounted = 0
-        """Live tasks that the last scan was the first to find in excess of all counted ones."""
-        self.started = count()
-        """Counts the tasks that start, once that is observed."""
-        self.observed: Optional[int] = None
-        """How many more had been counted than had been observed to start when that began; None before."""
-        self.completed = self.failed = self.cancelled = 0
-        self.left: Dict[str, count[int]] = {}
-        """Counts the left-over tasks by creating line; ``""`` for those whose line was not recorded."""
-        self.destructions = count()
-        """Counts the tasks that were destroyed while they were pending."""
-        self.lines_due = LINES_PER_GROUP
-        """Tasks whose creating line is still to be read before the next report."""
-        self.samples: List[Tuple[Any, float, str]] = []
-        """A weak reference, the time of creation and the creating line of some tasks, oldest first."""
-        self.clock_ahead = 0.0
-        """Seconds by which the clock of trio was ahead of `monotonic` when a task was last sampled."""
-        self.starts: Dict[str, int] = {}
-        self.durations = Durations()
-        self.busy = 0.0
-        """The seconds in which its tasks ran, estimated."""
-        self.reported: object = None
-        """The figures that were reported last."""
-
-    @property
-    def identity(self) -> Tuple[str, str, int]:
-        """The name, file and line of its function."""
-        return self.name, self.file, self.line
-
-    def count_fast(self) -> Callable[[], int]:
-        """Return a function that counts a task; it raises StopIteration for the next one to be timed."""
-        if FREE_THREADED:  # an iterator that ends is no atomic one
-            return self.counter.__next__
-        return islice(self.counter, max(0, self.durations.due - self.counted())).__next__
-
-    def counted(self) -> int:
-        """Return how many tasks were counted at creation."""
-        return _value(self.counter)
-
-    def created(self) -> int:
-        """Return how many tasks are known to have been created since the agent started."""
-        return _value(self.counter) + self.direct + self.moved
-
-    def observe_starts(self) -> None:
-        """Handle that the tasks that start are counted from now on."""
-        self.observed = self.direct + self.counted() - _value(self.started)
-
-    def add_direct(self, tasks: int) -> None:
-        """Add tasks that a scan has found, and that were not counted at creation."""
-        self.direct += tasks
-        if self.observed is not None:
-            self.observed += tasks
-
-    def count_direct(self) -> None:
-        """Update `direct` by the tasks that have started and were not counted at creation."""
-        if self.observed is not None:
-            started = _value(self.started)  # first: a task is counted at creation before it starts
-            self.direct = max(self.direct, self.observed + started - self.counted())
-
-    @property
-    def left_over(self) -> int:
-        """How many tasks were left over."""
-        return sum(self.left_lines.values())
-
-    @property
-    def left_lines(self) -> Dict[str, int]:
-        """How many tasks were left over, by creating line."""
-        return {line: _value(counter) for line, counter in list(self.left.items())}
-
-    @property
-    def destroyed(self) -> int:
-        """How many tasks were destroyed while they were pending."""
-        return _value(self.destructions)
-
-    def count_outcome(self, task: Any) -> None:
-        """Count how a task has ended. Never raises."""
-        try:
-            group = COUNTS.moved_to(task) or self
-            if task.cancelled():
-                group.cancelled += 1
-            # exception() would mark it as retrieved, and asyncio would not log one that was never retrieved.
-            elif getattr(task, "_exception", None) is not None:
-                group.failed += 1
-            else:
-                group.completed += 1
-        except Exception:  # the agent never raises into the program
-            pass
-
-    def update_from_endings(self) -> None:
-        """Compute ended and live tasks from `endings`."""
-        self.ended = _value(self.endings)
-        self.live = max(0, self.created() - self.ended)
-
-    def add_sample(self, task: object, start: str) -> None:
-        """Record when ``task`` was created, and the line that did it."""
-        samples = self.samples
-        if len(samples) >= MAX_SAMPLES:
-            self.samples = samples = samples[:1] + samples[2::2]  # the oldest one stays
-        samples.append((ref(task), monotonic(), start))
-
-    def oldest(self) -> Optional[Tuple[Any, float, str]]:
-        """Return the oldest live sampled task, its time of creation and its creating line.
-
-        Samples of tasks that have ended are removed.
-        """
-        live = []
-        for sample in list(self.samples):
-            task = sample[0]()
-            if task is not None and not _is_done(task):
-                live.append(sample)
-        self.samples = live
-        return (live[0][0](), live[0][1], live[0][2]) if live else None
-
-
-def _is_done(task: Any) -> bool:
-    """Return whether a task of asyncio or trio has ended."""
-    return task.done() if hasattr(task, "done") else getattr(task.coro, "cr_frame", task) is None
-
-
-def _value(counter: count[int]) -> int:
-    return int(repr(counter)[6:-1])  # "count(5)": it cannot be read in any other way
 
 
 class Counts:
@@ -547,6 +341,10 @@ class Counts:
         known = self.lines.get(id(task))
         return known.line if known is not None and known() is task else ""
 
+    def count_outcome(self, group: CountedGroup, task: Any) -> None:
+        """Count how a task has ended, in ``group`` unless it was moved to another one. Never raises."""
+        (self.moved_to(task) or group).count_outcome(task)
+
     # Tasks that their loop has left behind.
 
     def count_left_over(self, task: Any) -> None:
@@ -601,7 +399,7 @@ class Counts:
 
     def totals(self) -> Dict[str, int]:
         """Return how many tasks were left over, and destroyed while pending, since the agent started."""
-        return {"left_over": _value(self.left_over), "destroyed": _value(self.destroyed)}
+        return {"left_over": value(self.left_over), "destroyed": value(self.destroyed)}
 
     def created(self) -> int:
         """Return how many tasks were created since the agent started."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Callable, Dict, List, Optional, Tuple
 
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
     from .stacks import StackSample, Usage
 
 MAX_SAMPLES = 1_000

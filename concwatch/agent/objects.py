@@ -7,7 +7,7 @@ import sys
 from itertools import chain, starmap
 from time import monotonic
 
-from .counting import FREE_THREADED
+from .counted_group import FREE_THREADED
 from .names import printable
 
 TYPE_CHECKING = False

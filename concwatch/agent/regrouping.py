@@ -10,14 +10,16 @@ from __future__ import annotations
 from sys import intern
 
 from .awaits import Wait
-from .counting import COUNTS, DEFAULT_NAME, LINES_PER_GROUP, Regrouped, is_own
+from .counted_group import LINES_PER_GROUP
+from .counting import COUNTS, DEFAULT_NAME, Regrouped
 from .names import printable
+from .own_code import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
 
 MAX_TASKS = 10_000
 """Tasks whose group is remembered: about 2 MiB."""

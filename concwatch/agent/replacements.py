@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic
 
-from .counting import COUNTS, LINES_PER_GROUP
+from .counted_group import LINES_PER_GROUP
+from .counting import COUNTS
 from .heartbeat import TrioHeartbeat
 from .names import FILE
 
@@ -78,7 +80,7 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
     def create_task(self: Any, coro: Any, **kw: Any) -> Any:
         task = create(self, coro, **kw)
         try:
-            task.add_done_callback(COUNTS.group_of(coro, task).count_outcome)
+            task.add_done_callback(partial(COUNTS.count_outcome, COUNTS.group_of(coro, task)))
         except Exception:  # the agent never raises into the program
             pass
         return task

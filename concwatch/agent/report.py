@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterable, List, Tuple
 
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
     from .figures import Figures
     from .scan import Scan
 

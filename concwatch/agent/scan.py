@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
 
 TIME_SLICE = 0.002
 """Seconds: less than the interpreter's switch interval, so that nothing changes during a slice."""

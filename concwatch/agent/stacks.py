@@ -6,15 +6,15 @@ from os import O_RDONLY, close, read
 from os import open as open_file
 from os.path import join
 
-from .counting import is_own, name_of
 from .names import printable
+from .own_code import is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Dict, List, Optional, Tuple
 
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
 
     Place = Tuple[str, str]
     """A function, and its file and the line that runs: ``"/app/crawl.py:41"``."""

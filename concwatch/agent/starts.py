@@ -9,14 +9,15 @@ from __future__ import annotations
 import sys
 from _weakref import ref
 
-from .counting import COUNTS, FREE_THREADED
+from .counted_group import FREE_THREADED
+from .counting import COUNTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
     from typing import Any, Callable, List, Optional
 
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
 
 TOOLS = (4, 3)
 """Numbers of tools, for `sys.monitoring`, that no kind of tool is known to use."""

@@ -6,8 +6,8 @@ import os
 import sys
 from _weakref import ref
 
-from .counting import is_own, name_of
 from .names import printable
+from .own_code import is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

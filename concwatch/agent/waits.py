@@ -7,7 +7,8 @@ from _weakref import ref
 from time import monotonic
 
 from .awaits import Pools, Wait, function_of, is_task, referents
-from .counting import COUNTS, LINE_FUNCTIONS, is_own
+from .counting import COUNTS
+from .own_code import LINE_FUNCTIONS, is_own
 from .scan import Tasks, visit_pending
 from .wakers import Wakers
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
     from .awaits import Place
-    from .counting import CountedGroup
+    from .counted_group import CountedGroup
 
 MAX_TASKS = 20_000
 """Tasks that are examined."""

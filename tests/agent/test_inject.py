@@ -10,13 +10,33 @@ from pathlib import Path
 import pytest
 
 from concwatch.agent import places
-from concwatch.agent.inject import script
+from concwatch.agent.inject import COMPILED, NOT_LOADED, PACKAGE, compile_agent, environment, script
 from concwatch.links.injection import inject
 from tests.agent_driver import EVERY, Process, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
 
 ROOT = Path(places.__file__).parents[2]
+
+
+def test_an_agent_that_was_not_compiled_when_installed_is_compiled_once_outside_of_the_program(tmp_path):
+    package = tmp_path / "agent"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    variables = environment(
+        str(tmp_path / "s" / "socket"), {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, str(package)
+    )
+    compiled = {*(tmp_path / "s" / COMPILED).rglob("*.pyc")}
+    assert {path.name.partition(".")[0] + ".py" for path in compiled} == {
+        path.name for path in package.glob("*.py") if path.name not in NOT_LOADED
+    }
+    modules = "[one for name, one in sys.modules.items() if name.startswith('_concwatch_agent.')]"
+    text = f"import sys, asyncio; print(*[one.__cached__ for one in {modules}])"
+    output = subprocess.check_output([sys.executable, "-c", text], env=variables, text=True, timeout=60)
+    assert {Path(path) for path in output.split()} <= compiled
+    assert len(output.split()) > 10
+    shutil.copytree(tmp_path / "s" / COMPILED / str(package)[1:], package / "__pycache__")
+    compile_agent(str(package), str(tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
 
 
 FORKS = """

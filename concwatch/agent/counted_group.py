@@ -1,0 +1,178 @@
+"""The tasks of one coroutine function, counted at creation, and live as of the last scan."""
+
+from __future__ import annotations
+
+import sys
+from _weakref import ref
+from itertools import count, islice
+from time import monotonic
+
+from .durations import Durations
+from .names import printable
+from .own_code import is_own, name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Optional, Tuple
+
+MAX_SAMPLES = 8
+"""Tasks per group whose creation is recorded."""
+
+LINES_PER_GROUP = 100
+"""Tasks of a group whose creating line is read between two reports; it takes 2 to 3 µs."""
+
+FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+class CountedGroup:
+    """The tasks of one coroutine function: counted at creation, and as of the last scan.
+
+    Args:
+        number: the number that reports use.
+        kind: ``"asyncio"`` or ``"trio"``.
+        key: the code of the function, or a type or string in its place; the group does not keep it alive.
+    """
+
+    def __init__(self, number: int, kind: str, key: object) -> None:
+        self.key = id(key)
+        """The key in dictionaries of groups: the ``id`` of ``key``; that of the group once that is gone."""
+        self.number = number
+        self.kind = kind
+        code: Any = key if hasattr(key, "co_firstlineno") else None
+        self.name = name_of(code) if code else printable(getattr(key, "__qualname__", key))
+        self.file = printable(code.co_filename) if code else ""
+        self.line = max(0, code.co_firstlineno) if code else 0
+        self.own = bool(code) and is_own(self.file)
+        # `itertools.count` is the one counter that is atomic in every Python: two threads with an event loop
+        # each may create tasks of the same function, and "+= 1" can be interrupted.
+        self.counter = count()
+        self.endings = count()
+        """Counts the tasks that have ended, for trio."""
+        self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
+        self.moved = 0
+        """Tasks that were moved here from the groups in which they were counted, less those moved away."""
+        self.task_seconds = 0.0
+        """The integral of live tasks over time, by the trapezoidal rule over the scans."""
+        self.found = 0
+        """Scans that have found a live task."""
+        self.uncounted = 0
+        """Live tasks that the last scan was the first to find in excess of all counted ones."""
+        self.started = count()
+        """Counts the tasks that start, once that is observed."""
+        self.observed: Optional[int] = None
+        """How many more had been counted than had been observed to start when that began; None before."""
+        self.completed = self.failed = self.cancelled = 0
+        self.left: Dict[str, count[int]] = {}
+        """Counts the left-over tasks by creating line; ``""`` for those whose line was not recorded."""
+        self.destructions = count()
+        """Counts the tasks that were destroyed while they were pending."""
+        self.lines_due = LINES_PER_GROUP
+        """Tasks whose creating line is still to be read before the next report."""
+        self.samples: List[Tuple[Any, float, str]] = []
+        """A weak reference, the time of creation and the creating line of some tasks, oldest first."""
+        self.clock_ahead = 0.0
+        """Seconds by which the clock of trio was ahead of `monotonic` when a task was last sampled."""
+        self.starts: Dict[str, int] = {}
+        self.durations = Durations()
+        self.busy = 0.0
+        """The seconds in which its tasks ran, estimated."""
+        self.reported: object = None
+        """The figures that were reported last."""
+
+    @property
+    def identity(self) -> Tuple[str, str, int]:
+        """The name, file and line of its function."""
+        return self.name, self.file, self.line
+
+    def count_fast(self) -> Callable[[], int]:
+        """Return a function that counts a task; it raises StopIteration for the next one to be timed."""
+        if FREE_THREADED:  # an iterator that ends is no atomic one
+            return self.counter.__next__
+        return islice(self.counter, max(0, self.durations.due - self.counted())).__next__
+
+    def counted(self) -> int:
+        """Return how many tasks were counted at creation."""
+        return value(self.counter)
+
+    def created(self) -> int:
+        """Return how many tasks are known to have been created since the agent started."""
+        return value(self.counter) + self.direct + self.moved
+
+    def observe_starts(self) -> None:
+        """Handle that the tasks that start are counted from now on."""
+        self.observed = self.direct + self.counted() - value(self.started)
+
+    def add_direct(self, tasks: int) -> None:
+        """Add tasks that a scan has found, and that were not counted at creation."""
+        self.direct += tasks
+        if self.observed is not None:
+            self.observed += tasks
+
+    def count_direct(self) -> None:
+        """Update `direct` by the tasks that have started and were not counted at creation."""
+        if self.observed is not None:
+            started = value(self.started)  # first: a task is counted at creation before it starts
+            self.direct = max(self.direct, self.observed + started - self.counted())
+
+    @property
+    def left_over(self) -> int:
+        """How many tasks were left over."""
+        return sum(self.left_lines.values())
+
+    @property
+    def left_lines(self) -> Dict[str, int]:
+        """How many tasks were left over, by creating line."""
+        return {line: value(counter) for line, counter in list(self.left.items())}
+
+    @property
+    def destroyed(self) -> int:
+        """How many tasks were destroyed while they were pending."""
+        return value(self.destructions)
+
+    def count_outcome(self, task: Any) -> None:
+        """Count how a task has ended. Never raises."""
+        try:
+            if task.cancelled():
+                self.cancelled += 1
+            # exception() would mark it as retrieved, and asyncio would not log one that was never retrieved.
+            elif getattr(task, "_exception", None) is not None:
+                self.failed += 1
+            else:
+                self.completed += 1
+        except Exception:  # the agent never raises into the program
+            pass
+
+    def update_from_endings(self) -> None:
+        """Compute ended and live tasks from `endings`."""
+        self.ended = value(self.endings)
+        self.live = max(0, self.created() - self.ended)
+
+    def add_sample(self, task: object, start: str) -> None:
+        """Record when ``task`` was created, and the line that did it."""
+        samples = self.samples
+        if len(samples) >= MAX_SAMPLES:
+            self.samples = samples = samples[:1] + samples[2::2]  # the oldest one stays
+        samples.append((ref(task), monotonic(), start))
+
+    def oldest(self) -> Optional[Tuple[Any, float, str]]:
+        """Return the oldest live sampled task, its time of creation and its creating line.
+
+        Samples of tasks that have ended are removed.
+        """
+        live = []
+        for sample in list(self.samples):
+            task = sample[0]()
+            if task is not None and not _is_done(task):
+                live.append(sample)
+        self.samples = live
+        return (live[0][0](), live[0][1], live[0][2]) if live else None
+
+
+def _is_done(task: Any) -> bool:
+    """Return whether a task of asyncio or trio has ended."""
+    return task.done() if hasattr(task, "done") else getattr(task.coro, "cr_frame", task) is None
+
+
+def value(counter: count[int]) -> int:
+    """Return the next number of a counter, without counting."""
+    return int(repr(counter)[6:-1])  # "count(5)": it cannot be read in any other way

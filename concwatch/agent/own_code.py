@@ -1,0 +1,61 @@
+"""Which code is the program's own, and the lines of it that create tasks."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .names import FILE, printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any, Dict, Optional
+
+MAX_FUNCTIONS = 2_000
+"""Lines whose function is remembered."""
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
+_AGENT = (os.path.dirname(__file__) + os.sep, FILE)
+
+_own_files: Dict[str, bool] = {}
+
+LINE_FUNCTIONS: Dict[str, str] = {}
+"""The functions of lines that create tasks, of the first `MAX_FUNCTIONS`."""
+
+
+def is_own(file: str) -> bool:
+    """Return whether a file is the program's own: neither the standard library's nor a package's."""
+    own = _own_files.get(file)
+    if own is None:
+        installed = file.startswith((_LIBRARY, *_AGENT, "<frozen")) or any(part in file for part in _PACKAGES)
+        own = not installed
+        if len(_own_files) < 10_000:
+            _own_files[file] = own
+    return own
+
+
+def name_of(code: Any) -> str:
+    """Return the name of the function with this code, qualified since Python 3.11."""
+    return printable(getattr(code, "co_qualname", code.co_name))
+
+
+def creating_line(depth: int) -> str:
+    """Return the nearest line of the program's own code up the stack, or else the nearest outside asyncio."""
+    frame: Optional[FrameType] = sys._getframe(depth)
+    nearest = ""
+    for _ in range(30):
+        if frame is None:
+            break
+        file = frame.f_code.co_filename
+        line = f"{file}:{frame.f_lineno}"
+        if is_own(file):
+            line = printable(line)
+            if line not in LINE_FUNCTIONS and len(LINE_FUNCTIONS) < MAX_FUNCTIONS:
+                LINE_FUNCTIONS[line] = name_of(frame.f_code)
+            return line
+        if not nearest and "asyncio" not in file and not file.startswith(_AGENT):
+            nearest = printable(line)
+        frame = frame.f_back
+    return nearest

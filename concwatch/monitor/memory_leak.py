@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from concwatch.monitor.events import EventSink
 from concwatch.monitor.growth import LEAST_RISE, WARM_UP, GrowthMeter
-from concwatch.protocol.agent_messages import Objects
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from concwatch.protocol.agent_messages import Objects
 
 UNIT = 64 * 1024
 """Unit of memory in bytes: the allocator requests no less from the system at a time."""
@@ -142,7 +145,7 @@ class MemoryLeakDetector:
             self._objects is not None or time >= self._compared + COUNT_TIMEOUT
         )
 
-    def add_objects(self, found: Objects) -> None:
+    def add_objects(self, found: "Objects") -> None:
         """Handle a count of the objects."""
         self._pending -= 1
         if self._compared >= self._counted and not self._pending:

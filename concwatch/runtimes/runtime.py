@@ -5,7 +5,6 @@ Standard library, Python 3.9: a bridge builds with it, too.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -101,6 +100,8 @@ class Runtime(NamedTuple):
 
     def source_digest(self) -> bytes:
         """Return a digest of the source's files."""
+        import hashlib  # takes 3 ms, and most sessions build nothing
+
         digest = hashlib.sha256()
         for name, path in self.source_files():
             digest.update(f"{name}\n".encode())

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseScrollUp, Resize
 from textual.geometry import Size
+from textual.widget import Widget
 
 from concwatch.charts.colors import lane_colors
 from concwatch.monitor.snapshot import Snapshot
@@ -18,7 +19,6 @@ from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
 from concwatch.ui.screens.base import BaseScreen, is_exiting
-from concwatch.ui.widgets.caption_bar import CaptionBar
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.kept_lines import KeptLines, Transparent
 from concwatch.ui.widgets.key_bar import KeyBar
@@ -146,12 +146,12 @@ class MonitorScreen(BaseScreen[None], KeptLines):
 
     def _layout_of(self, size: Size) -> Layout:
         folded, unfolded = self.side.rows(self.snapshot)
-        captions = sum(bar.outer_size.height for bar in self.query(CaptionBar))
+        captions = sum(bar.outer_size.height for bar in self.query("CaptionBar").results(Widget))
         found = layout(size.width, size.height, folded, BARS + self._parts.feed.rows + captions, unfolded)
         return found.unfolded(len(self.snapshot.lanes))
 
-    @on(CaptionBar.Resized)
-    def _make_room(self) -> None:
+    def on_caption_bar_resized(self) -> None:
+        """Leave room for the caption of a demo."""
         self._place_widgets(self.size)
 
     def _place_widgets(self, size: Size) -> None:

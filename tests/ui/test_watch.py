@@ -27,7 +27,7 @@ class WatchStage(Stage):
         return self.app.screen.query_one(GroupTable).rows(180)[0].plain.split()
 
     def groups(self):
-        return [line.strip("▌ ").split()[0] for line in self.table()[1:]]
+        return [line.strip("▌ ").split()[0] for line in self.table()[1:] if line]
 
     def processes(self):
         return [line.plain.rstrip() for line in self.app.screen.query_one(ProcessList).rows(36)]
@@ -140,13 +140,17 @@ async def test_what_blocks_the_loops_stands_in_place_of_the_groups_with_a_mark_o
         s.second.report(Block(1, "loop 1", 0.1, stack=frames, own=(0, 1)))
         s.second.report(Block(2, "loop 1", 0.1, cause="gc"))
         await s.advance()
-        height = s.app.screen.query_one(GroupTable).size.height
+        groups = s.app.screen.query_one(GroupTable)
+        region = groups.region
+        await s.press("enter")
+        await s.settle()
+        assert groups.region == region, "where the tasks wait takes the place of other groups"
         await s.press("B")
         table = s.app.screen.query_one(BlockTable)
         assert table.display
         assert not s.app.screen.query_one(GroupTable).display
         await s.settle()
-        assert table.size.height == height
+        assert table.region == region
         rows = [line.plain.split() for line in table.rows(112)]
         assert rows[1][:5] == ["▌hash_password", "srv/app.py:34", "400", "ms", "80"]
         assert rows[2][:2] == ["garbage", "collection"]
@@ -161,6 +165,7 @@ async def test_what_blocks_the_loops_stands_in_place_of_the_groups_with_a_mark_o
         charts = {chart.id: chart for chart in s.app.screen.query(Chart)}
         assert charts["chart-lag"].display
         assert not charts["chart-completed_per_second"].display
+        await s.advance(1)
         assert len(charts["chart-lag"].plot.annotations) == 3
         assert not charts["chart-rss"].plot.annotations
         await s.press("B")

@@ -37,8 +37,8 @@ class BlockPanel(Panel):
         """Show or hide the table."""
         self._table.display = shown
 
-    def show_rows(self, snapshot: Snapshot, rows: int, least: int) -> None:
-        """Update the table, which shows at most ``rows`` places, and is as high as for ``least``."""
+    def show_rows(self, snapshot: Snapshot, rows: int) -> None:
+        """Update the table, which shows at most ``rows`` places, and is as high as for them."""
         process = self._processes.selected
         lanes = snapshot.lanes if process == ALL else [snapshot.lanes[process]]
         places = merge_places(place for lane in lanes for place in lane.blocks)
@@ -50,7 +50,7 @@ class BlockPanel(Panel):
         on = [lane for lane in lanes if lane.on]
         looked = not on or any("blocks" in lane.status.flags for lane in on)
         empty = NOTHING if looked else NOT_LOOKED_FOR
-        self._table.show(self._rows, self._sorted_by, self._row, (least, rows), self._stack_shown, empty)
+        self._table.show(self._rows, self._sorted_by, self._row, rows, self._stack_shown, empty)
 
     def select(self, row: int) -> None:
         """Select the place in a row of the table; it stays selected when the order changes."""

@@ -90,8 +90,7 @@ class GroupPanel(Panel):
         """Update the table that is shown."""
         rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
         if self._blocks_shown:
-            # As high as the table of groups, so that nothing moves.
-            self._blocks.show_rows(snapshot, rows, min(rows, max(1, len(self._groups))))
+            self._blocks.show_rows(snapshot, rows)
         else:
             self._show_groups(snapshot, rows)
 

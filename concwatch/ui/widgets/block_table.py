@@ -56,14 +56,14 @@ class BlockTable(PlaceTable[BlockRow]):
     BORDER_TITLE = "what blocks the event loops"
     HEADS = ("blocked in", "at")
 
-    _shown: tuple[Sequence[BlockRow], str, int, tuple[int, int], bool, str] | None = None
+    _shown: tuple[Sequence[BlockRow], str, int, int, bool, str] | None = None
 
     def show(
         self,
         places: Sequence[BlockRow],
         sorted_by: str,
         chosen: int,
-        rows: tuple[int, int],
+        rows: int,
         opened: bool,
         empty: str,
     ) -> None:
@@ -73,23 +73,19 @@ class BlockTable(PlaceTable[BlockRow]):
             places: the places, sorted.
             sorted_by: the title of the column that they are sorted by.
             chosen: the index of the selected place.
-            rows: the minimum number of lines for places, and the maximum number of places to show.
+            rows: the maximum number of places to show.
             opened: whether to list the stack of the selected place.
             empty: the text without a place.
         """
         self._shown = (places, sorted_by, chosen, rows, opened, empty)
         self.update_lines()
-        self.set_subtitle(f"{format_count(chosen + 1)} of {len(places)}" if len(places) > rows[1] else "")
+        self.set_subtitle(f"{format_count(chosen + 1)} of {len(places)}" if len(places) > rows else "")
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the header, and one line for each place."""
         if self._shown is None:
             return ()
-        places, sorted_by, chosen, (least, most), opened, empty = self._shown
-        lines = self.place_rows(width, COLUMNS, places, sorted_by, chosen, most, opened)
-        if not places:
-            lines.append((Cell(width, assemble((empty, "$dim"))),))
-        return lines + [(Cell(width, assemble("")),)] * (1 + least - len(lines))
+        return self.place_rows(width, COLUMNS, *self._shown)
 
     def describe(self, row: BlockRow) -> tuple[str, str, str]:
         """Return a function or cause, its style, and the line."""

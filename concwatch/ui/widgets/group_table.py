@@ -96,10 +96,7 @@ class GroupTable(PlaceTable[MergedGroup]):
         """Return the header, and one line for each group."""
         if self._shown is None:
             return ()
-        lines = self.place_rows(width, self._columns, *self._shown)
-        if not self._shown[0]:
-            lines.append((Cell(width, assemble(("no tasks yet", "$dim"))),))
-        return lines
+        return self.place_rows(width, self._columns, *self._shown, "no tasks yet")
 
     def describe(self, row: MergedGroup) -> tuple[str, str, str]:
         """Return a group's name, its style, and where its function is defined."""

@@ -47,8 +47,12 @@ class PlaceTable(Table, Generic[Row]):
         chosen: int,
         most: int,
         opened: bool,
+        empty: str,
     ) -> list[Sequence[Cell]]:
         """Return the header, one line for each row, and those below the chosen one.
+
+        There are always ``most`` lines below the header, so that nothing moves: the lines below the chosen
+        row take the place of other rows. Only if there are more of them, there are more lines.
 
         Args:
             width: the cells of a line.
@@ -58,6 +62,7 @@ class PlaceTable(Table, Generic[Row]):
             chosen: the number of the chosen row.
             most: the maximum number of rows to show.
             opened: whether to show the lines below the chosen row.
+            empty: the text if there are no rows.
         """
         shown = columns_for(columns, width - self.NAME_CELLS - self.PLACE_CELLS, rows)
         room = max(0, width - sum(column.width for column in shown))
@@ -70,8 +75,10 @@ class PlaceTable(Table, Generic[Row]):
                 *headings(shown, sorted_by, self.sort_by),
             ]
         ]
-        first = max(0, min(chosen - most // 2, len(rows) - most))
-        for number, row in enumerate(rows[first : first + most], first):
+        below = [(Cell(width, text),) for text in self.below(rows[chosen])] if opened and rows else []
+        kept = max(1, most - len(below))
+        first = max(0, min(chosen - kept // 2, len(rows) - kept))
+        for number, row in enumerate(rows[first : first + kept], first):
             name, style, place = self.describe(row)
             mark = "▌" if number == chosen else " "
             line = [
@@ -82,6 +89,8 @@ class PlaceTable(Table, Generic[Row]):
                 text = assemble((column.text(row), style if column.title == sorted_by else ""))
                 line.append(Cell(column.width, text, right=True))
             lines.append(line)
-            if opened and number == chosen:
-                lines += [(Cell(width, text),) for text in self.below(row)]
-        return lines
+            if number == chosen:
+                lines += below
+        if not rows:
+            lines.append((Cell(width, assemble((empty, "$dim"))),))
+        return lines + [(Cell(width, assemble("")),)] * (1 + most - len(lines))

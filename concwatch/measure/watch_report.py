@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from concwatch.measure.expect import MetricExpectation
 from concwatch.monitor.events import KINDS, WITHDRAWN
-from concwatch.monitor.group import Group
+from concwatch.monitor.group_moment import GroupMoment
 from concwatch.monitor.group_status import GROUP_METRICS, GroupStatus
 from concwatch.monitor.metric import Metric, combined_value
 from concwatch.monitor.metrics import LaneSnapshot
@@ -88,13 +88,13 @@ def _process(lane: WatchedProcess, watching: Watching) -> dict[str, Any]:
         "executors": [as_json(one) for one in lane.resources.all() if one.report.kind == "jobs"],
         "files": next((as_json(one) for one in lane.resources.of("files")), None),
         "groups": [
-            _group(group, lane.group_status(group))
+            _group(lane.moment(group), lane.group_status(group))
             for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)
         ],
     }
 
 
-def _group(group: Group, status: GroupStatus) -> dict[str, Any]:
+def _group(group: GroupMoment, status: GroupStatus) -> dict[str, Any]:
     return {
         **{name: getattr(status, name) for name in ("name", "file", "line")},
         **_values(GROUP_METRICS, status),

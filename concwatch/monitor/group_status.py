@@ -42,7 +42,7 @@ Function = tuple[str, str, int]
 
 
 class GroupFigures(Protocol):
-    """The figures of a group, which may be computed when they are read."""
+    """The figures of a group at one moment, which may be computed when they are read."""
 
     @property
     def function(self) -> Function:

@@ -91,7 +91,7 @@ class Growth(Struct, frozen=True):
         return f" by {rate} a minute, 95 % {low} to {high}"
 
 
-class Window(Struct, frozen=True):
+class Window(Struct, frozen=True, gc=False):
     """One window of time."""
 
     time: float
@@ -187,11 +187,47 @@ def trend(positions: Sequence[float], values: Sequence[float]) -> tuple[float, f
     return None if found is None else (found[0], found[1] * student_t(T95, len(positions) - 2))
 
 
+class MeasuredGrowth(Struct, gc=False):
+    """The growth over some windows, computed when it is read: few of thousands of groups are in sight."""
+
+    windows: list[Window]
+    """Only appended to, so that it is shared with later moments."""
+    end: int = 0
+    """How many of the windows there were at this moment; the last `KEPT` of them count."""
+    warm_up: int = 0
+    """How many of them belong to the start."""
+    rises_evenly: bool = False
+    """Whether they are enough although they belong to the start."""
+    found: Growth | None = None
+    due: bool = True
+    """Whether it has not been computed yet."""
+
+    @property
+    def growth(self) -> Growth | None:
+        """The growth; None while there are too few points."""
+        if self.due:
+            self.due, self.found = False, self._computed()
+        return self.found
+
+    def _computed(self) -> Growth | None:
+        windows = self.windows[max(0, self.end - KEPT) : self.end]
+        points = windows[self.warm_up :]
+        if len(points) < LEAST_POINTS and self.rises_evenly:
+            points = windows[-LEAST_POINTS:]
+        if len(points) < LEAST_POINTS:
+            return None
+        found = trend([each.time - points[0].time for each in points], [each.live for each in points])
+        if found is None:
+            return None
+        slope, width = found
+        return Growth(60 * slope, 60 * (slope - width), 60 * (slope + width))
+
+
 class GrowthMeter:
     """Measures the growth of the live tasks of one group; time is passed in, in seconds."""
 
     def __init__(self) -> None:
-        self._windows: deque[Window] = deque(maxlen=KEPT)
+        self._windows: list[Window] = []  # the last `KEPT` count
         self._lows: deque[int] = deque(maxlen=KEPT)  # their low-water marks
         self.rises_evenly = False
         """Whether the low-water mark has risen evenly for `PLAIN` windows."""
@@ -205,8 +241,8 @@ class GrowthMeter:
         self._first = 0
         self._confirmed = 0
         self._growing = 0
-        self._growth: Growth | None = None
-        self._growth_due = False
+        self.measured = MeasuredGrowth(self._windows)
+        """The growth of the live tasks as of the last window."""
 
     def add(self, time: float, live: int, created: int) -> None:
         """Add a reading: how many tasks are live, and how many have been created so far."""
@@ -217,21 +253,26 @@ class GrowthMeter:
             fresh = created - self._created
             ended = fresh - (live - self._first)
             window = Window(time, self._fewest, self._sum / self._count, fresh, ended)
-            if len(self._windows) == KEPT:
+            if len(self._windows) >= KEPT:
                 self._warm_up = max(0, self._warm_up - 1)
+            if len(self._windows) >= 2 * KEPT:
+                self._windows = self._windows[-KEPT:]
             self._windows.append(window)
             self._lows.append(window.fewest)
             self.rises_evenly = self.rises_over(PLAIN, STEADY)
-            self.is_plain = self.rises_evenly and not any(each.ended for each in list(self._windows)[-PLAIN:])
+            self.is_plain = self.rises_evenly and not any(each.ended for each in self._windows[-PLAIN:])
             rises = self._may_rise and any(self._rises(merged) for merged in MERGED)
             self._confirmed = self._confirmed + 1 if rises else 0
             if self._growing or self.rises_evenly or self.leaks:
                 self._growing = 0 if self.is_level else self._growing + 1
-            self._growth_due = True
+            self.measured = MeasuredGrowth(
+                self._windows, len(self._windows), self._warm_up, self.rises_evenly
+            )
             # Readings are half a second apart: windows that began with them would be longer.
             self._begin(self._until if time < self._until + WINDOW else time, live, created)
             return
-        self._fewest = min(self._fewest, live)
+        if live < self._fewest:
+            self._fewest = live
         self._sum += live
         self._count += 1
 
@@ -249,21 +290,7 @@ class GrowthMeter:
     @property
     def growth(self) -> Growth | None:
         """The growth of the live tasks over the last two minutes; None while there are too few points."""
-        if self._growth_due:  # on demand: few of thousands of groups are in sight
-            self._growth_due, self._growth = False, self._measured()
-        return self._growth
-
-    def _measured(self) -> Growth | None:
-        points = list(self._windows)[self._warm_up :]
-        if len(points) < LEAST_POINTS and self.rises_evenly:
-            points = list(self._windows)[-LEAST_POINTS:]
-        if len(points) < LEAST_POINTS:
-            return None
-        found = trend([each.time - points[0].time for each in points], [each.live for each in points])
-        if found is None:
-            return None
-        slope, width = found
-        return Growth(60 * slope, 60 * (slope - width), 60 * (slope + width))
+        return self.measured.growth
 
     @property
     def may_leak(self) -> bool:
@@ -348,7 +375,7 @@ class GrowthMeter:
         most = max(lows)
         if rise < max(LEAST_SHARE * most, LEAST_DEVIATIONS * math.sqrt(most)):
             return False
-        marks = self._marks(list(self._windows)[self._warm_up + first :], lows, merged)
+        marks = self._marks(self._windows[-KEPT:][self._warm_up + first :], lows, merged)
         if marks[-1].time - marks[0].time < LEAST_SPAN:
             return False
         times = [each.time - marks[0].time for each in marks]
@@ -415,7 +442,7 @@ class GrowthMeter:
         """
         if not lifetime:
             return [0.0] * len(marks)
-        points = list(self._windows)
+        points = self._windows[-KEPT:]
         live, at, found = points[0].live, points[0].time, [points[0].live]
         for point in points[1:]:
             elapsed = point.time - at

@@ -37,10 +37,18 @@ class Histogram:
         for share, (last, above) in self._last.items():
             self._last[share] = last, above + sum(map(last.__lt__, buckets))
 
-    def add_weighted(self, seconds: Iterable[tuple[float, int]]) -> None:
-        """Add durations with how many each stands for."""
+    def with_weighted(self, seconds: Iterable[tuple[float, int]]) -> "Histogram":
+        """Return another one that has more durations, each with how many it stands for."""
+        found = Histogram()
+        found.count, found._order = self.count, self._order.copy()
+        found._counts, found._firsts, found._last = (
+            self._counts.copy(),
+            self._firsts.copy(),
+            self._last.copy(),
+        )
         for value, weight in seconds:
-            self._add(0 if value <= LEAST else int(math.log(value) * _LOG + _OFFSET), value, weight)
+            found._add(0 if value <= LEAST else int(math.log(value) * _LOG + _OFFSET), value, weight)
+        return found
 
     def _add(self, bucket: int, first: float, weight: int) -> None:
         if bucket not in self._firsts:

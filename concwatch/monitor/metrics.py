@@ -423,7 +423,7 @@ class LaneSnapshot(Struct, frozen=True):
     cheapest: float | None = None
     """The fewest bytes per task of all lanes at that moment."""
     groups: "tuple[GroupFigures, ...]" = ()
-    """The tasks of a watched process by function. Those of one that runs are computed when they are read."""
+    """The tasks of a watched process by function; what is derived of them is computed when it is read."""
     tick: "AgentTick | None" = None
     """The last report of the agent of a watched process."""
     process: "ProcessStatus | None" = None

@@ -183,7 +183,11 @@ def merge_groups(groups: Iterable[GroupFigures]) -> list[MergedGroup]:
     """Return the groups of several processes with one group per function."""
     by_function: dict[Function, list[GroupFigures]] = {}
     for group in groups:
-        by_function.setdefault(group.function, []).append(group)
+        same = by_function.get(group.function)
+        if same is None:  # not by `setdefault`, which would make a list for each of thousands
+            by_function[group.function] = [group]
+        else:
+            same.append(group)
     return [MergedGroup(same) for same in by_function.values()]
 
 

@@ -8,6 +8,11 @@ from collections.abc import Sequence
 from concwatch.protocol.messages import Reached, Tick
 
 
+def finite(rate: float) -> float | None:
+    """Return a rate; None while it is not known."""
+    return rate if math.isfinite(rate) else None
+
+
 def rate_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1) -> float:
     """Return the growth a second of a counter over the last ``seconds``; NaN before the second reading.
 

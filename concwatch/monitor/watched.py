@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from operator import attrgetter
 from typing import Any
 
 from msgspec import structs
@@ -10,14 +11,15 @@ from concwatch.links.agent_link import AgentLink
 from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
-from concwatch.monitor.group import AgentClock, Group, finite_rate
+from concwatch.monitor.group import Group
+from concwatch.monitor.group_moment import AgentTime, GroupMoment
 from concwatch.monitor.group_status import OF_NOW, GroupStatus
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
 from concwatch.monitor.process_status import ProcessStatus
-from concwatch.monitor.rates import Trailing
+from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import Resource, Resources
 from concwatch.monitor.series import Series
 from concwatch.monitor.state import State
@@ -57,8 +59,13 @@ ANSWER_TIME = 2.0
 BUSY_SECONDS = 2.0
 """Seconds over which the share of the loops' time is averaged in which tasks run."""
 
+AGED = 0.5
+"""Seconds after which the ages of tasks in a snapshot are computed anew."""
+
 COUNTS = ("created", "live", "ended", "failed", "retained", "left_over", "destroyed")
 """The counts of a process that are the sums of those of its groups."""
+
+_counts_of = attrgetter(*COUNTS)
 
 AT_THAT_MOMENT = ("live", "retained", "queued")
 """The counts that are unknown once a process has ended without its last report."""
@@ -133,10 +140,11 @@ class WatchedProcess:
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._busy = Trailing(BUSY_SECONDS)
         self._tick_at = self._reading_due = now
-        self._clock = AgentClock()
+        self._clock = AgentTime()
         self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
         self._groups_time = -math.inf
         self._leaks = 0
+        self._moments: tuple[GroupMoment, ...] | None = None  # None once something has been recorded since
         self._counts: dict[str, int | None] = {}
         """The sums of `COUNTS` over the groups; empty until they are computed."""
         self._direct = False  # whether a group's tasks were not counted at their creation
@@ -253,7 +261,8 @@ class WatchedProcess:
                         self._update_groups(arrival.time)
                 case Waits():
                     if arrival.group in self.groups:
-                        self.groups[arrival.group].add_waits(arrival)
+                        self.groups[arrival.group].add_waits(arrival, self._clock.now)
+                        self._moments = None
                 case Cycle():
                     self._log_event(cycle_text(arrival.tasks), "warning", "cycle")
                 case ThreadWaits():
@@ -303,15 +312,16 @@ class WatchedProcess:
 
     def _set_figures(self, tick: AgentTick | None, groups: dict[int, Group], resources: Resources) -> None:
         self.tick, self.groups, self.resources, self._counts = tick, groups, resources, {}
+        self._moments = None
         self._leaks = sum(group.leak for group in groups.values())
 
     def _handle_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
-        self._clock.now = tick.time
+        self._clock = self._clock._replace(now=tick.time)
         # Groups that have not changed are not reported again: their rates and their growth go on to today.
         if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
             self._update_groups(tick.scan_time)
-        self._clock.looped, self._clock.covered = tick.looped or 0.0, tick.covered or 0.0
+        self._clock = AgentTime(self._clock.now, tick.looped or 0.0, tick.covered or 0.0)
         self._busy.add(tick.looped or 0.0, tick.busy or 0.0)
         self.resources.update(tick)
         if tick.queued is not None:
@@ -330,7 +340,8 @@ class WatchedProcess:
     def _update_groups(self, time: float) -> None:
         """Update all groups as of a scan at ``time``; those that it has not reported have not changed."""
         self._groups_time = time
-        self._clock.now = max(self._clock.now, time)
+        self._clock = self._clock._replace(now=max(self._clock.now, time))
+        self._moments = None
         reports, self._changed = self._changed, {}
         if reports:
             self._counts = {}
@@ -340,12 +351,10 @@ class WatchedProcess:
             if number not in self.groups:
                 began = self.ready.started if self.ready else None
                 self.groups[number] = Group(report, time, self._clock, began)
-        for number, report in reports.items():
-            self.groups[number].add_durations(report)
         for number, group in self.groups.items():
-            group.update(reports.get(number, group.report), time, rss)
-            text = group.left_text()
-            if text:
+            report = reports.get(number, group.report)
+            group.update(report, time, self._clock, rss)
+            if report.left_over and (text := group.left_text()):
                 self._log_event(text, "warning", "left_over")
 
     def _add_sample(self, now: float) -> None:
@@ -384,9 +393,9 @@ class WatchedProcess:
         if tick is not None:
             reported = copied(MetricSource.TICK, tick) | {
                 "lag": tick.lag,
-                "busy": None if not tick.looped else finite_rate(self._busy),
-                "created_per_second": finite_rate(self._created),
-                "completed_per_second": finite_rate(self._ended),
+                "busy": None if not tick.looped else finite(self._busy.rate),
+                "created_per_second": finite(self._created.rate),
+                "completed_per_second": finite(self._ended.rate),
                 "completed": tick.ended if tick.completed is None else tick.completed,
                 "tick_time": tick.time,
                 # As of the last scan, as those that are live and have ended: they are consistent.
@@ -406,6 +415,7 @@ class WatchedProcess:
         leaks = sum(group.leak for group in self.groups.values())
         for number, group in self.groups.items():
             if group.withdraw():
+                self._moments = None
                 self.reported_leaks.discard(number)
                 self._log_event(
                     f"{group.report.name} no longer grows: not called a leak any more",
@@ -420,7 +430,8 @@ class WatchedProcess:
             elif group.answered or now >= group.asked_at + ANSWER_TIME:
                 group.asked_at, group.ask_due = None, now + ASK_AGAIN
                 if not group.too_early(self.resources.sockets_rise):
-                    group.leak = True
+                    group.call_leak(True)
+                    self._moments = None
                     leaks += 1
 
         self._leaks = sum(group.leak for group in self.groups.values())
@@ -483,7 +494,7 @@ class WatchedProcess:
         """The figures of the whole process."""
         tick, reported = self.tick, dict[str, Any]()
         if tick is not None:
-            counts = self._counts or {name: self._count(tick, name) for name in COUNTS}
+            counts = self._counts or self._sums(tick)
             self._counts = counts if self.groups else {}
             created, ended = counts["created"] or 0, counts["ended"]
             reported = {name: getattr(tick, name) for name in fields_from(ProcessStatus, MetricSource.TICK)}
@@ -513,12 +524,15 @@ class WatchedProcess:
             **reported,
         )
 
-    def _count(self, tick: AgentTick, name: str) -> int | None:
-        """Return the sum over the groups, which are all as of one scan; until it is known, that of a tick."""
-        counts = [getattr(group.report, name) for group in self.groups.values()]
-        known = [count for count in counts if count is not None]
-        total: int | None = sum(known) if known else getattr(tick, name)
-        return total
+    def _sums(self, tick: AgentTick) -> dict[str, int | None]:
+        """Return the sums over the groups, which are all as of one scan; until known, those of a tick."""
+        columns = zip(*[_counts_of(group.report) for group in self.groups.values()], strict=True)
+        found = {name: getattr(tick, name) for name in COUNTS}
+        for name, counts in zip(COUNTS, columns, strict=False):
+            known = [count for count in counts if count is not None] if None in counts else counts
+            if known:
+                found[name] = sum(known)
+        return found
 
     def _at_least(self, tick: AgentTick) -> tuple[str, ...]:
         """Return the figures that may be higher, since scans may have missed some tasks."""
@@ -541,9 +555,13 @@ class WatchedProcess:
         """Return a count that only rises; None for 0 if the process ended without its last report."""
         return count if count or not self._ended_unreported else None
 
+    def moment(self, group: Group) -> GroupMoment:
+        """Return one of its groups now."""
+        return structs.replace(group.moment, clock=self._clock)
+
     def group_status(self, group: Group) -> GroupStatus:
         """Return the figures of one of its groups, with what is known of them once the process has ended."""
-        status = group.status
+        status = self.moment(group).status
         if self.alive:
             return status
         unknown = () if self.time_is_up else OF_NOW
@@ -559,13 +577,23 @@ class WatchedProcess:
         }
         return structs.replace(status, **known, **dict.fromkeys(unknown))
 
+    def _group_moments(self) -> tuple[GroupMoment, ...]:
+        """Return its groups; the same objects until something has been recorded, or their tasks have aged."""
+        found = self._moments
+        if found is None:
+            found = tuple([group.moment for group in self.groups.values()])
+        elif found and self._clock.now >= found[0].clock.now + AGED:
+            found = tuple(map(self.moment, self.groups.values()))
+        self._moments = found
+        return found
+
     def snapshot(self, now: float) -> LaneSnapshot:
         """Return the lane at ``now``."""
         return LaneSnapshot(
             self.facts,
             self.status,
             self.sample,
-            groups=tuple(self.groups.values()) if self.alive else self._final,
+            groups=self._group_moments() if self.alive else self._final,
             tick=self.tick,
             process=self.process,
             resources=self.resources.statuses(),

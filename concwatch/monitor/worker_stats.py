@@ -1,6 +1,5 @@
 """Statistics of one worker since its start, from its ticks and from readings of its process."""
 
-import math
 from statistics import median
 from typing import Any
 
@@ -9,7 +8,7 @@ from concwatch.monitor.cost import CostMeter, CpuMeter
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource
 from concwatch.monitor.metrics import Sample, blank_sample, copied
-from concwatch.monitor.rates import BestSecond, TickRates, Trailing
+from concwatch.monitor.rates import BestSecond, TickRates, Trailing, finite
 from concwatch.protocol.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
@@ -22,11 +21,6 @@ STALL = 1.0
 
 MISSED = 3
 """Ticks that must be missing as well, so that a slow rate is no stall."""
-
-
-def finite(value: float) -> float | None:
-    """Return ``value``, or None if it is not a number."""
-    return value if math.isfinite(value) else None
 
 
 class WorkerStats:

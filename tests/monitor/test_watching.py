@@ -10,7 +10,7 @@ from msgspec import structs
 from concwatch.links.link import Ended, Garbage
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
 from concwatch.monitor import watched_host as host
-from concwatch.monitor.group import GroupMemory
+from concwatch.monitor.group_moment import GroupMemory
 from concwatch.monitor.growth import WINDOW
 from concwatch.monitor.ranking import COMBINED, merge_groups, ranked
 from concwatch.monitor.state import State
@@ -291,7 +291,7 @@ def test_groups_of_all_processes_are_merged_by_function_and_ranked():
         first.report_groups(float(at), fetch_page=(5, 10), parse=1)
         second.report_groups(float(at), fetch_page=(7, 20), parse=1)
         bench.advance()
-    groups = [group for lane in bench.watching.lanes for group in lane.groups.values()]
+    groups = [group for lane in bench.watching.snapshot().lanes for group in lane.groups]
     rows = ranked(merge_groups(groups), lambda group: group.figure("live"), "", 50)
     statuses = [row.status for row in rows]
     assert [(row.name, row.live, row.created, row.ended) for row in statuses] == [
@@ -342,8 +342,8 @@ def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():
         live = 1_000 + 50 * (at % 8)
         following.add(at * WINDOW, live, (64 << 20) + 4_096 * live + noise.randrange(1 << 12))
         unrelated.add(at * WINDOW, noise.randrange(1_000), 64 << 20)
-    assert following.at(1_000) == pytest.approx(4_096_000, rel=0.01)
-    assert unrelated.at(1_000) is None
+    assert following.slope.at(1_000) == pytest.approx(4_096_000, rel=0.01)
+    assert unrelated.slope.at(1_000) is None
 
 
 def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
@@ -354,7 +354,7 @@ def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
 
 def only_group(bench):
     (group,) = bench.watching.lanes[0].groups.values()
-    return group.status
+    return group.moment.status
 
 
 def report_group(bench, agent, at, **figures):
@@ -541,3 +541,32 @@ def test_a_process_that_connects_again_at_once_is_announced_once():
     bench.advance()
     assert len([text for text in bench.texts() if "watched: " in text]) == 1
     assert bench.watching.lanes[0].how == "agent"
+
+
+def test_a_snapshot_keeps_its_groups_while_later_reports_come():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    kept = []
+    for at in range(80):
+        agent.report_groups(float(at), fetch_page=(2 + at, 10 * (at + 1)), parse=1)
+        bench.advance()
+        (lane,) = bench.watching.snapshot().lanes
+        kept.append((lane.groups, [group.status for group in lane.groups]))
+        if at % 3:
+            agent.report(Waits(1, at, at, (WaitPlace("/srv/app.py:12", at),)))
+    assert kept[-1][1][0].growth is not None
+    assert all([group.status for group in groups] == statuses for groups, statuses in kept)
+    assert len({statuses[0].live for _, statuses in kept}) == 80
+
+
+def test_groups_are_the_same_objects_until_something_is_reported():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=(2, 10))
+    bench.advance()
+    first, second = bench.watching.snapshot().lanes[0].groups, bench.watching.snapshot().lanes[0].groups
+    assert first is second
+    agent.report(AgentTick(1.9, created=10, live=2, ended=8, scan_time=1.0))
+    bench.advance()
+    (aged,) = bench.watching.snapshot().lanes[0].groups
+    assert (aged.clock.now, aged.report) == (1.9, first[0].report)

@@ -1,0 +1,310 @@
+"""A group at one moment: what was recorded of it is frozen; what is derived is computed when it is read."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct, field, structs
+
+from concwatch.monitor.group_status import QUANTILES, Function, GroupStatus
+from concwatch.monitor.growth import KEPT, WINDOW, Growth, MeasuredGrowth, trend
+from concwatch.monitor.histogram import Histogram
+from concwatch.monitor.metric import MetricSource, fields_from
+from concwatch.monitor.rates import finite, rate_at
+from concwatch.monitor.student import T95, student_t
+from concwatch.protocol.agent_messages import GroupReport, Waits
+
+RATE_SECONDS = 5.0
+"""Seconds over which tasks created and ended per second are averaged."""
+
+BATCH, LEAST_BATCHES = 1.0, 5
+"""Seconds of the loops' time that give one share, and the shares from which an interval is known."""
+
+STILL_LIVE = 0.25
+"""Share of the tasks above a quantile: with more live ones that are older already, it is a lower bound."""
+
+MISSED = ("created", "ended", "live_peak", "created_per_second", "ended_per_second")
+"""The figures of a group to which tasks belong that only scans find."""
+
+FACTS = ("group", "name", "file", "line", "own", "since", "left_lines")
+
+REPORTED = frozenset((*FACTS, *fields_from(GroupStatus, MetricSource.TICK)))
+"""The figures of a group that are as the agent reports them."""
+
+COMPUTED = frozenset(
+    (
+        *("live_peak", "created_per_second", "ended_per_second", "mean_life", "oldest"),
+        *("growth", "rss", "leak", "at_least", "busy", "busy_half", *QUANTILES, "timed"),
+    )
+)
+"""Those that can be computed one by one."""
+
+
+Counted = tuple[float, int, int]
+"""The time of a report, and how many tasks had been created and had ended."""
+
+
+class AgentTime(NamedTuple):
+    """The clock of an agent at its last report, in seconds."""
+
+    now: float = -math.inf
+    looped: float = 0.0
+    """The seconds of its loops."""
+    covered: float = 0.0
+    """Those in which each step of a task was timed."""
+
+
+class RssSlope(Struct, gc=False):
+    """The regression of RSS over live tasks, which is computed when it is asked for."""
+
+    points: list[tuple[int, int]]
+    """Live tasks and bytes of RSS; only appended to, so that it is shared with later moments."""
+    end: int = 0
+    """How many of the points there were at this moment; the last `KEPT` of them count."""
+    slope: tuple[float, float] | None = None
+    due: bool = True
+    """Whether it has not been computed yet."""
+
+    def at(self, live: int) -> float | None:
+        """Return the bytes for ``live`` tasks; None unless the slope is positive beyond its 95 % interval.
+
+        Groups whose tasks grow and shrink together are each given the same bytes.
+        """
+        if self.due:
+            points = self.points[max(0, self.end - KEPT) : self.end]
+            self.due, self.slope = False, trend([live for live, _ in points], [rss for _, rss in points])
+        slope = self.slope
+        if slope is None or slope[0] <= slope[1]:
+            return None
+        return slope[0] * live
+
+
+class GroupMemory:
+    """Estimates the memory of a group: the regression of RSS over live tasks in the last two minutes."""
+
+    def __init__(self) -> None:
+        self.slope = RssSlope([])
+        self.due = -math.inf
+        """From which time on the next point is recorded."""
+
+    def add(self, time: float, live: int, rss: int) -> None:
+        """Record live tasks and bytes of RSS at ``time`` in seconds."""
+        if time >= self.due:
+            self.due = time + WINDOW
+            points = self.slope.points
+            if len(points) >= 2 * KEPT:
+                points = points[-KEPT:]
+            points.append((live, rss))
+            self.slope = RssSlope(points, len(points))
+
+
+class Shares(Struct, frozen=True, gc=False):
+    """Shares of the time of event loops in which the tasks of a group ran, one of each `BATCH`."""
+
+    batches: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    """The sum of the squared differences from the mean."""
+
+    def add(self, share: float) -> "Shares":
+        """Return the same with one more."""
+        batches, before = self.batches + 1, share - self.mean
+        mean = self.mean + before / batches
+        return Shares(batches, mean, self.squares + before * (share - mean))
+
+
+class Seldom(Struct, frozen=True, gc=False):
+    """What seldom changes of a group; times are on the agent's clock, in seconds."""
+
+    began: float
+    """When the agent started."""
+    durations: Histogram = field(default_factory=Histogram)
+    """How long its timed tasks took; nothing is added to it."""
+    timed: int = 0
+    """How many were timed to their end."""
+    waits: Waits | None = None
+    """Where its tasks waited when the agent was last asked; None before."""
+    waits_time: float = 0.0
+    leak: bool = False
+    """Whether it was found to grow without an explanation."""
+
+    def with_durations(self, durations: Sequence[tuple[float, int]]) -> "Seldom":
+        """Return the same with more durations, each with how many it stands for."""
+        added = self.durations.with_weighted(durations)
+        return structs.replace(self, durations=added, timed=self.timed + len(durations))
+
+
+class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in a cycle
+    """A group at one moment; times are on the agent's clock, in seconds."""
+
+    report: GroupReport
+    """The last report."""
+    function: Function
+    """Its function."""
+    clock: AgentTime
+    time: float
+    """When the last scan started."""
+    reported: float
+    """When the scan started whose result the report is."""
+    highest: int
+    """The most live tasks of all scans."""
+    first: Counted
+    second: Counted
+    last: Counted
+    """Of the counts within `RATE_SECONDS`, and one before."""
+    shares: Shares
+    measured_growth: MeasuredGrowth
+    slope: RssSlope
+    seldom: Seldom
+
+    @property
+    def durations(self) -> Histogram:
+        """How long its timed tasks took."""
+        return self.seldom.durations
+
+    @property
+    def leak(self) -> bool:
+        """Whether it was found to grow without an explanation."""
+        return self.seldom.leak
+
+    @property
+    def timed(self) -> int:
+        """How many tasks were timed to their end."""
+        return self.seldom.timed
+
+    def figure(self, name: str) -> Any:
+        """Return one field of its status, which takes ten times as long."""
+        if name in REPORTED:
+            return getattr(self.report, name)
+        return getattr(self if name in COMPUTED else self.status, name)
+
+    @property
+    def live_peak(self) -> int | None:
+        """The most live tasks of all scans; None if no scan has found one."""
+        return self.highest or (None if self.report.created or self.report.ended else 0)
+
+    @property
+    def created_per_second(self) -> float | None:
+        """Tasks created a second."""
+        return self._rate(1)
+
+    @property
+    def ended_per_second(self) -> float | None:
+        """Tasks that ended a second."""
+        return self._rate(2)
+
+    def _rate(self, column: int) -> float | None:
+        return finite(rate_at((self.first, self.second, self.last), RATE_SECONDS, column))
+
+    @property
+    def mean_life(self) -> float | None:
+        """The mean life of its tasks, in seconds; at most the time for which it was observed."""
+        return self._mean_life()[0]
+
+    @property
+    def busy(self) -> float | None:
+        """The share of its event loop's time in which its tasks ran."""
+        return None if self.shares.batches < LEAST_BATCHES else self.report.busy / self.clock.looped
+
+    @property
+    def busy_half(self) -> float | None:
+        """Half of the 95 % interval of ``busy``."""
+        count = self.shares.batches
+        if count < LEAST_BATCHES:
+            return None
+        # Nothing is uncertain of the time in which each step was timed.
+        estimated = max(0.0, 1 - self.clock.covered / self.clock.looped)
+        return student_t(T95, count - 1) * math.sqrt(self.shares.squares / (count - 1) / count * estimated)
+
+    @property
+    def p50(self) -> float | None:
+        """The median of how long its tasks took, in seconds."""
+        return self.seldom.durations.quantile(0.5)
+
+    @property
+    def p99(self) -> float | None:
+        """The duration that 99 % of its tasks did not exceed."""
+        return self.seldom.durations.quantile(0.99)
+
+    def _may_be_longer(self, share: float) -> bool:
+        """Whether so many timed tasks are older already that a quantile of those that ended is too low."""
+        quantile = self.seldom.durations.quantile(share)
+        if quantile is None or not self.report.timing:
+            return False
+        aged = max(0.0, self.clock.now - self.reported)
+        older = sum(tasks for age, tasks in self.report.timing if age + aged > quantile)
+        return older > STILL_LIVE * (1 - share) * self.seldom.durations.count
+
+    @property
+    def oldest(self) -> float | None:
+        """The age of its oldest known task."""
+        # It has aged since it was reported, unless it has ended, which would have been reported.
+        age = self.report.oldest
+        return None if age is None else age + max(0.0, self.clock.now - self.reported)
+
+    @property
+    def growth(self) -> Growth | None:
+        """The growth of its live tasks."""
+        return self.measured_growth.growth
+
+    @property
+    def rss(self) -> float | None:
+        """Bytes of RSS that grow and shrink with its live tasks; None if uncertain."""
+        return self.slope.at(self.report.live)
+
+    def _mean_life(self) -> tuple[float | None, bool]:
+        """Return the mean life, and whether it is only known to be longer than the time it was observed."""
+        report = self.report
+        if not report.ended or report.task_seconds is None:
+            return None, False
+        seconds = report.task_seconds + report.live * max(0.0, self.time - self.reported)
+        observed = self.time - self.seldom.began
+        longer = seconds > observed * report.ended > 0
+        return (observed if longer else seconds / report.ended), longer
+
+    @property
+    def status(self) -> GroupStatus:
+        """All figures."""
+        report = self.report
+        return GroupStatus(
+            **{name: getattr(report, name) for name in REPORTED},
+            live_peak=self.live_peak,
+            created_per_second=self.created_per_second,
+            ended_per_second=self.ended_per_second,
+            mean_life=self.mean_life,
+            oldest=self.oldest,
+            growth=self.growth,
+            rss=self.rss,
+            leak=self.seldom.leak,
+            waits=self.seldom.waits.waits if self.seldom.waits else (),
+            waits_known=self.seldom.waits is not None,
+            created_at=self.seldom.waits.created if self.seldom.waits else (),
+            awaited_by=self.seldom.waits.awaited_by if self.seldom.waits else (),
+            at_least=self.at_least,
+            busy=self.busy,
+            busy_half=self.busy_half,
+            p50=self.p50,
+            p99=self.p99,
+            timed=self.seldom.timed,
+        )
+
+    @property
+    def at_least(self) -> tuple[str, ...]:
+        """The figures that may be higher."""
+        return (("mean_life",) if self._mean_life()[1] else ()) + self._missed + self._longer
+
+    @property
+    def _longer(self) -> tuple[str, ...]:
+        return tuple(name for name, share in QUANTILES.items() if self._may_be_longer(share))
+
+    @property
+    def _missed(self) -> tuple[str, ...]:
+        """The figures that may be higher, since scans may have missed some tasks."""
+        if self.report.direct or self.report.moved:
+            return MISSED
+        return ("live_peak",) if self.highest < self.report.created + self.report.since else ()
+
+    @property
+    def waits_age(self) -> float | None:
+        """Seconds since the agent was last asked where its tasks wait; None if it was not."""
+        return None if self.seldom.waits is None else self.clock.now - self.seldom.waits_time

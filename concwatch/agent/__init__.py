@@ -70,7 +70,7 @@ absent.
     ``since``      tasks that already existed when the agent started
     ``scan_created``  ``created`` when that scan started
     ``scan_time``  when that scan started. The more tasks are live, the older it gets: about a second at
-                   40,000, half a minute at 1,000,000. These five are absent before the first scan completes.
+                   30,000, 40 s at 1,000,000. These five are absent before the first scan completes.
                    Since Python 3.14, once a minute with more than about 100,000; an ``error`` reports that
     ``existing``   task objects that exist now, including done ones that something still references; absent
                    since Python 3.14. ``existing - retained`` is a more recent ``live`` with very many tasks

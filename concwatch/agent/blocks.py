@@ -29,6 +29,9 @@ MAX_INTERVAL = 0.1
 SAMPLE_INTERVAL = 0.02
 """Seconds between two samples of the stack of a loop that is overdue, and by which it is then."""
 
+SAMPLE_PRECISION, LONGEST_INTERVAL = 0.05, 0.5
+"""The same as a share of the time for which it has been overdue, and at most."""
+
 SAMPLE_SHARE = 0.01
 """The share of the time that samples may take: with thousands of threads each takes milliseconds."""
 
@@ -126,6 +129,9 @@ class Blocks:
         own = thread_time()
         late = max(0.0, now - due - (own - self._own))  # not what this thread itself has done since
         overdue = [beat for beat in self._beats.values() if beat.overdue(now) >= SAMPLE_INTERVAL]
+        # Of a block that goes on for long, samples that are farther apart tell as much.
+        shortest = min([beat.overdue(now) for beat in overdue], default=0.0)
+        interval = min(LONGEST_INTERVAL, max(SAMPLE_INTERVAL, SAMPLE_PRECISION * shortest))
         if overdue and now >= self._sample_due:
             _sample(overdue, {beat.thread for beat in self._beats.values()}, now, late)
             self._sample_due = now + (thread_time() - own) / SAMPLE_SHARE
@@ -136,7 +142,7 @@ class Blocks:
             self._loops_due = now + LOOPS_INTERVAL
             self._find_loops(now)
         self._own = thread_time()
-        return now + (SAMPLE_INTERVAL if overdue else min(MAX_INTERVAL, LOOKS * self.after))
+        return now + (interval if overdue else min(MAX_INTERVAL, LOOKS * self.after))
 
     def _note_lateness(self, now: float, late: float) -> None:
         used = process_time()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MIN_HZ, MAX_HZ = 0.1, 10.0
 
-SHARE = 0.008
+SHARE = 0.006
 """The share of the process's time that the agent uses: 1 % together with its wake-ups."""
 
 REQUEST_SHARE = 0.1

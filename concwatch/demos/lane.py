@@ -32,15 +32,16 @@ class DemoLane:
     def __init__(self, lab: Lab, lane: Lane) -> None:
         self.name = lane.engine.name
         self._lab = lab
-        self._lane = lane
+        self._number = lane.number
         self._reached: Reached | None = None
         self._since = 0.0
         lab.observers.append(self._observe)
 
     def _observe(self, snapshot: Snapshot) -> None:
         """Record when a target was reached."""
-        if self._lane.target.reached is not self._reached:
-            self._reached, self._since = self._lane.target.reached, snapshot.time
+        reached = snapshot.lanes[self._number].target.reached
+        if reached is not self._reached:
+            self._reached, self._since = reached, snapshot.time
 
     def check(self) -> None:
         """Raise an error if the lane has failed or cannot run.
@@ -49,54 +50,54 @@ class DemoLane:
             CannotRun: its engine cannot run on this machine.
             DemoFailed: its worker has failed.
         """
-        lane = self._lane
-        failed = lane.state.broken
-        reason = lane.missing or (lane.reason if failed and lane.stats.ready is None else None)
+        lane = self.snapshot
+        failed = lane.status.state.broken
+        reason = lane.status.missing or (lane.status.reason if failed and not lane.status.runtime else None)
         if reason and not lane.wanted:
             raise CannotRun(self.name, reason)
         if failed:
-            raise DemoFailed(f"{self.name} has failed: {lane.reason}")
+            raise DemoFailed(f"{self.name} has failed: {lane.status.reason}")
 
     @property
     def snapshot(self) -> LaneSnapshot:
         """The current snapshot of the lane."""
-        return next(lane for lane in self._lab.snapshot().lanes if lane.name == self.name)
+        return self._lab.snapshot().lanes[self._number]
 
     @property
     def wanted(self) -> bool:
         """Whether it is switched on."""
-        return self._lane.wanted
+        return self.snapshot.wanted
 
     @property
     def on(self) -> bool:
         """Whether its worker is running."""
-        return self._lane.state is State.RUNNING
+        return self.snapshot.status.state is State.RUNNING
 
     @property
     def off(self) -> bool:
         """Whether its worker has ended."""
-        return self._lane.idle
+        return self.snapshot.idle
 
     @property
     def live(self) -> int:
         """Tasks created and not yet ended."""
-        return self._lane.live
+        return self.snapshot.live or 0
 
     @property
     def target(self) -> int:
         """Tasks that it should hold."""
-        return self._lane.target.tasks
+        return self.snapshot.status.target
 
     @property
     def held_back(self) -> bool:
         """Whether a limit keeps it below its target."""
-        return self._lane.target.limit is not None
+        return bool(self.snapshot.status.limit)
 
     @property
     def settled(self) -> bool:
         """Whether it has reached its target, and the memory per task is known."""
-        reached, snapshot = self._lane.target.reached, self.snapshot
-        status, sample = snapshot.status, snapshot.sample
+        snapshot = self.snapshot
+        reached, status, sample = snapshot.target.reached, snapshot.status, snapshot.sample
         if reached is None or reached.target != status.target or sample.rss_per_task is None:
             return False
         traced = self._lab.settings.trace and "trace" in status.can
@@ -104,8 +105,8 @@ class DemoLane:
 
     def held(self, seconds: float) -> bool:
         """Return whether it has held its target for that many seconds."""
-        reached = self._lane.target.reached
-        holding = reached is not None and reached is self._reached and self._lane.on
+        reached = self.snapshot.target.reached
+        holding = reached is not None and reached is self._reached and self.snapshot.on
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:

@@ -175,6 +175,7 @@ class HostLanes:
         self.shares = False
         """Whether its lanes share the budget of another host, which is the same machine."""
         self.meter = MachineMeter(machine.load)
+        self._first = self  # of the hosts that are the same machine
 
     def add(self, lane: Lane) -> None:
         """Add one of its lanes."""
@@ -192,6 +193,7 @@ class HostLanes:
 
     def share(self, other: "HostLanes") -> None:
         """Share the memory budget of another host, since it is the same machine."""
+        self._first = other
         other.sharing.extend(self.lanes)
         self.sharing, self.capacity, self.admission, self.shares = (
             other.sharing,
@@ -249,4 +251,7 @@ class HostLanes:
             target=lane.target,
             refused=lane.burst_refused,
             idle=lane.idle,
+            wanted=lane.wanted,
+            machine=self._first.name,
+            cores=self.meter.cores,
         )

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from concwatch.monitor.admission import Capacity
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot
@@ -93,19 +92,18 @@ class LabSource:
 
         Only the first there has tasks that fit, and the cores that one uses are not used by others.
         """
-        hosts = {number: self._lab.host_of(self._lab.lanes[number]) for number in numbers}
-        machines: dict[Capacity, list[int]] = {}
+        machines: dict[str, list[int]] = {}
         for number in numbers:
-            machines.setdefault(hosts[number].capacity, []).append(number)
+            machines.setdefault(lanes[number].machine, []).append(number)
         parts = []
         for number in numbers:
-            part, host = lanes[number], hosts[number]
-            first, *_ = together = machines[host.capacity]
+            part = lanes[number]
+            first, *_ = together = machines[part.machine]
             if number != first:
                 part = structs.replace(part, status=structs.replace(part.status, fits=0))
             if len(together) > 1 and part.sample.others:
                 used = sum(lanes[each].sample.cpu or 0.0 for each in together if each != number)
-                others = max(0.0, part.sample.others - used / host.meter.cores)
+                others = max(0.0, part.sample.others - used / part.cores)
                 part = structs.replace(part, sample=structs.replace(part.sample, others=others))
             parts.append(part)
         return parts

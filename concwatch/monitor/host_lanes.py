@@ -252,6 +252,6 @@ class HostLanes:
             refused=lane.burst_refused,
             idle=lane.idle,
             wanted=lane.wanted,
-            machine=self._first.name,
-            cores=self.meter.cores,
+            machine_name=self._first.name,
+            machine_cores=self.meter.cores,
         )

@@ -445,9 +445,9 @@ class LaneSnapshot(Struct, frozen=True):
     """Whether there is no process, if it is live."""
     wanted: bool = False
     """Whether there is a worker, or one will start once the last has ended, if it is live."""
-    machine: str = ""
+    machine_name: str = ""
     """The first of the hosts that are the machine on which it runs, if it is live."""
-    cores: Count = 0
+    machine_cores: Count = 0
     """The number of cores of that machine, if it is live."""
     recorded_end: Count = 0
     """The largest target on its slider during the whole recording; 0 if it is live."""

@@ -94,16 +94,16 @@ class LabSource:
         """
         machines: dict[str, list[int]] = {}
         for number in numbers:
-            machines.setdefault(lanes[number].machine, []).append(number)
+            machines.setdefault(lanes[number].machine_name, []).append(number)
         parts = []
         for number in numbers:
             part = lanes[number]
-            first, *_ = together = machines[part.machine]
+            first, *_ = together = machines[part.machine_name]
             if number != first:
                 part = structs.replace(part, status=structs.replace(part.status, fits=0))
             if len(together) > 1 and part.sample.others:
                 used = sum(lanes[each].sample.cpu or 0.0 for each in together if each != number)
-                others = max(0.0, part.sample.others - used / part.cores)
+                others = max(0.0, part.sample.others - used / part.machine_cores)
                 part = structs.replace(part, sample=structs.replace(part.sample, others=others))
             parts.append(part)
         return parts

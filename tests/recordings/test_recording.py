@@ -87,7 +87,10 @@ def near(live, read, digits=5):
     )
 
 
-NOT_RECORDED = {"lane", "recorded_end", "series", "events", "marks", "blocks", "target", "refused", "idle"}
+NOT_RECORDED = {
+    *("lane", "recorded_end", "series", "events", "marks", "blocks", "target", "refused", "idle", "wanted"),
+    *("machine_name", "machine_cores"),
+}
 """What differs from a live snapshot: recordings number lanes anew, and have later samples and no process."""
 
 

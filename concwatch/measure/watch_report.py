@@ -13,7 +13,6 @@ from concwatch.monitor.group_status import GROUP_METRICS, GroupStatus
 from concwatch.monitor.metric import Metric, combined_value
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.process_status import PROCESS_METRICS
-from concwatch.monitor.resources import as_json
 from concwatch.monitor.unit import COUNT
 from concwatch.monitor.waits import place_json, waits_json
 from concwatch.monitor.watched import WatchedProcess
@@ -72,7 +71,11 @@ def _values(rows: Iterable[Metric], of: LaneSnapshot | GroupStatus) -> dict[str,
 
 
 def _process(lane: WatchedProcess, watching: Watching) -> dict[str, Any]:
-    reported = lane.reported_at
+    reported, now = lane.reported_at, lane.snapshot(watching.clock())
+    threads, executors, files = (
+        [one.as_json() for one in now.resources if one.kind == kind and (one.count or kind == "jobs")]
+        for kind in ("threads", "jobs", "files")
+    )
     return {
         "pid": lane.pid,
         "ppid": lane.ppid,
@@ -81,12 +84,12 @@ def _process(lane: WatchedProcess, watching: Watching) -> dict[str, Any]:
         "how": "agent" if lane.ready else "outside",
         "reason": lane.reason,
         "as_of": None if reported is None else round(reported - watching.began, 3),
-        **_values(PROCESS_METRICS, lane.snapshot(watching.clock())),
-        "at_least": list(lane.process.at_least),
-        "blocks": [place.as_json() for place in lane.blocks.ranked()],
-        "thread_targets": [as_json(one) for one in lane.resources.of("threads")],
-        "executors": [as_json(one) for one in lane.resources.all() if one.report.kind == "jobs"],
-        "files": next((as_json(one) for one in lane.resources.of("files")), None),
+        **_values(PROCESS_METRICS, now),
+        "at_least": list(now.process.at_least) if now.process else [],
+        "blocks": [place.as_json() for place in now.blocks],
+        "thread_targets": threads,
+        "executors": executors,
+        "files": files[0] if files else None,
         "groups": [
             _group(lane.moment(group), lane.group_status(group))
             for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)

@@ -1,7 +1,7 @@
 """What a process holds besides its tasks: threads by target, jobs that wait for an executor, open files."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
@@ -86,6 +86,17 @@ class Resource:
     def growth(self) -> Growth | None:
         """Its growth over the last two minutes."""
         return self._meter.growth
+
+    @property
+    def status(self) -> ResourceStatus:
+        """What is known of it now."""
+        return ResourceStatus(
+            **structs.asdict(self.report),
+            peak=self.peak,
+            grows=self.grows,
+            measured=self._meter.measured,
+            waits=self.waits,
+        )
 
     @property
     def rise(self) -> int:
@@ -186,28 +197,10 @@ class Resources:
             if not resource.grows and (place >= MOST_GONE or now - resource.seen > KEPT):
                 del self._found[key]
 
-    def of(self, kind: ResourceKind) -> Sequence[Resource]:
-        """Return those of a kind that are not 0, the highest first."""
-        found = [one for one in self._found.values() if one.report.kind == kind and one.report.count]
-        return sorted(found, key=lambda one: -one.report.count)
-
     def statuses(self) -> tuple[ResourceStatus, ...]:
         """Return their counts, the highest first."""
-        found = []
-        for one in sorted(self._found.values(), key=lambda one: -one.report.count):
-            growth = one.growth if one.grows else None
-            report = one.report
-            found.append(
-                ResourceStatus(
-                    report.kind,
-                    report.name,
-                    report.count,
-                    report.threads,
-                    growth.per_minute if growth else None,
-                    report.created,
-                )
-            )
-        return tuple(found)
+        found = sorted(self._found.values(), key=lambda one: -one.report.count)
+        return tuple([one.status for one in found])
 
     def all(self) -> Iterable[Resource]:
         """Return all of them."""
@@ -227,22 +220,3 @@ class Resources:
     def growing(self) -> str:
         """Return the names of those that grow, for a sentence; empty if none does."""
         return ", ".join(one.label for one in self._found.values() if one.grows)
-
-
-def as_json(resource: Resource) -> Mapping[str, object]:
-    """Return its entry in the report."""
-    report, growth = resource.report, resource.growth
-    place: Mapping[str, object] = {}
-    if report.kind == "threads":
-        place = {"file": report.file or None, "line": report.line or None, "created": report.created}
-    pool = {"threads": report.threads} if report.kind == "jobs" else {}
-    return {
-        "name": report.name,
-        **place,
-        **pool,
-        "count": report.count,
-        "peak": resource.peak,
-        "growth": structs.asdict(growth) if growth else None,
-        "grows": resource.grows,
-        "waits": [{"where": wait.where, "threads": wait.tasks} for wait in resource.waits],
-    }

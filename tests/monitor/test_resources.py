@@ -116,6 +116,6 @@ def test_pools_that_are_gone_are_forgotten():
         assert len(counts) <= MOST_GONE + 1
         assert sum(counts) == 2
     resources.update(AgentTick(100.0))
-    assert not resources.of("jobs")
+    assert not any(one.count for one in resources.statuses())
     resources.update(AgentTick(100.0 + KEPT))
     assert not resources.all()

@@ -4,9 +4,11 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import IO
 
 from concwatch.system.child import describe_exit, explain_start_error
@@ -57,7 +59,8 @@ class Program(StartedProgram):
         errors: the same for standard error.
         background: whether it gets a session of its own and no standard input, as behind a screen.
         keep: whether it continues when this process is killed.
-        unblock: signals that are blocked in this process, and are not to be in the program.
+        unblock: signals that are blocked in this process, and are not to be in the program, which gets
+            those that are pending here.
 
     Raises:
         ValueError: it could not be started; the message is one line.
@@ -78,15 +81,16 @@ class Program(StartedProgram):
         if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise ValueError(f'"{command[0]}": no such program: expected an executable command after --')
         try:
-            self._process = subprocess.Popen(
-                list(command),
-                env=dict(environment),
-                stdin=subprocess.DEVNULL if background else None,
-                stdout=output,
-                stderr=errors,
-                start_new_session=background,
-                preexec_fn=_set_up(unblock, None if keep else end_with_parent(signal.SIGTERM)),
-            )
+            with _handing_over(unblock) as take_over:
+                self._process = subprocess.Popen(
+                    list(command),
+                    env=dict(environment),
+                    stdin=subprocess.DEVNULL if background else None,
+                    stdout=output,
+                    stderr=errors,
+                    start_new_session=background,
+                    preexec_fn=_both(take_over, None if keep else end_with_parent(signal.SIGTERM)),
+                )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise ValueError(f'"{command[0]}": {explain_start_error(error)}') from None
         self._background = background
@@ -152,17 +156,50 @@ class Program(StartedProgram):
             self._process.wait(TERMINATION_TIMEOUT)
 
 
-def _set_up(unblock: Collection[int], then: Callable[[], object] | None) -> Callable[[], object] | None:
-    """Return what the new process does before it executes the program."""
-    if not unblock:
-        return then
+def _both(
+    first: Callable[[], object] | None, then: Callable[[], object] | None
+) -> Callable[[], object] | None:
+    if first is None or then is None:
+        return first or then
+    return lambda: (first(), then())
 
-    def set_up() -> None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, unblock)
-        if then is not None:
-            then()
 
-    return set_up
+@contextlib.contextmanager
+def _handing_over(numbers: Collection[int]) -> Iterator[Callable[[], None] | None]:
+    """Yield what a new process calls before it executes a program, to unblock signals; None without one.
+
+    It then gets those that were sent before there was that process, even if to its whole process group. It
+    asks for them: what comes after the answer, it has got by itself.
+    """
+    if not numbers:
+        yield None
+        return
+    ours, its = socket.socketpair()
+
+    def answer() -> None:
+        if ours.recv(1):
+            pending = []
+            while found := signal.sigtimedwait(numbers, 0):
+                pending.append(found.si_signo)
+            ours.sendall(bytes([0, *pending]))
+
+    def take_over() -> None:
+        its.sendall(b"?")
+        before = set(its.recv(len(numbers) + 1)[1:])
+        for number in numbers:  # what Python's handler gets now is lost with it
+            signal.signal(number, signal.SIG_DFL)
+        for number in before - signal.sigpending():
+            os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+    answering = threading.Thread(target=answer, daemon=True)
+    answering.start()
+    try:
+        yield take_over
+    finally:
+        its.close()
+        answering.join()
+        ours.close()
 
 
 def _is_same(process: Process) -> bool:

@@ -267,4 +267,6 @@ class ConcwatchApp(LanesApp):
         assert self.lab is not None
         if self.runs is None:
             self.runs = ExperimentRuns(self._make_run_lab, partial(self.lab.log, ""))
-        self.push_screen(ExperimentsScreen(self, self.runs, self.lab))
+        screen = ExperimentsScreen(self.runs, self.lab)
+        screen.keyboard = keys.Keyboard(keys.EXPERIMENTS, keys.ExperimentKeys(self, screen))
+        self.push_screen(screen)

@@ -1,7 +1,6 @@
 """The screen of experiments: published figures beside those measured on this machine."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -26,9 +25,6 @@ from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.result_table import ResultTable
 from concwatch.ui.widgets.run_bar import RunBar
 from concwatch.ui.widgets.status_bar import StatusBar
-
-if TYPE_CHECKING:
-    from concwatch.ui.lanes_app import LanesApp
 
 FRAME = 0.25
 """Seconds between two updates of the screen."""
@@ -63,16 +59,16 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     pane: reactive[int] = reactive(0, repaint=False)
     """Index in `PANES` of the one shown where there is room for only one."""
 
-    def __init__(self, app: "LanesApp", runs: ExperimentRuns, lab: Lab) -> None:
-        """Create the screen.
+    keyboard: keys.Keyboard[keys.ExperimentKeys]
+
+    def __init__(self, runs: ExperimentRuns, lab: Lab) -> None:
+        """Create the screen; its ``keyboard`` is set before it is shown.
 
         Args:
-            app: the app that shows it.
             runs: the experiments and their runs.
             lab: the monitor's lab, whose lanes run on the same machine.
         """
         super().__init__()
-        self.keyboard = keys.Keyboard(keys.EXPERIMENTS, keys.ExperimentKeys(app, self))
         self._runs = runs
         self._lab = lab
         self._names = list(runs.experiments)

@@ -3,7 +3,6 @@
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -27,10 +26,6 @@ class Drawn(NamedTuple):
     settled: int
     """How many columns from there on will not change any more."""
     dots: tuple[int, ...]
-
-
-def _is_known(kept: tuple[float, ...] | None) -> bool:
-    return kept is not None
 
 
 class Memo(Struct):
@@ -64,10 +59,12 @@ class Memo(Struct):
             self.columns = {number: found for number, found in self.columns.items() if number >= first}
         if first != self.first or not self.columns:
             self.first, self.done, self.points = first, 0, []
-        found = takewhile(_is_known, map(self.columns.get, range(first + self.done, first + most)))
-        for column, kept in enumerate(found, self.done):
-            self.points += [(column, value) for value in kept or ()]
-            self.done = column + 1
+        if self.columns.get(first + self.done) is not None:
+            found = [*map(self.columns.get, range(first + self.done, first + most))]
+            count = found.index(None) if None in found else len(found)
+            known = enumerate(found[:count], self.done)
+            self.points += [(column, value) for column, kept in known for value in kept or ()]
+            self.done += count
         return self.points
 
 

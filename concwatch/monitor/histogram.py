@@ -28,6 +28,8 @@ class Histogram:
     def add(self, seconds: Iterable[float]) -> None:
         """Add durations."""
         values, log = list(seconds), math.log
+        if not values:
+            return
         buckets = [0 if value <= LEAST else int(log(value) * _LOG + _OFFSET) for value in values]
         for bucket in set(buckets).difference(self._firsts):
             insort(self._order, bucket)

@@ -26,7 +26,7 @@ from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.protocol.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
-from concwatch.ui.screens.monitor import COVERED, READING, MonitorScreen
+from concwatch.ui.screens.monitor import CALM, COVERED, READING, MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.screen import GOLDEN, assert_golden, stage
 
@@ -589,6 +589,23 @@ async def test_figures_wait_longer_behind_a_dialog_and_are_shown_at_once_when_it
         assert s.monitor.is_due(later + COVERED)
         await s.press("escape")
         await s.until(lambda: s.monitor.is_due(s.monitor.snapshot.time), "figures are due again")
+
+
+async def test_figures_change_less_often_while_the_number_of_tasks_stands_and_soon_after_a_key():
+    async with stage((120, 40)) as s:
+        await s.switch_on("asyncio", tasks=1_000)
+        await s.run(5)
+        s.monitor.show_snapshot()
+        later = s.monitor.snapshot.time + 1000.0
+        assert s.monitor.is_due(later)
+        assert not s.monitor.is_due(later + READING)
+        assert s.monitor.is_due(later + CALM)
+        s.monitor.show_changes()
+        assert s.monitor.is_due(s.monitor.snapshot.time + READING)
+        s.lab.set_target(s.lane("asyncio"), 100_000)
+        await s.run(0.5)
+        assert s.monitor.is_due(later)
+        assert s.monitor.is_due(later + READING)
 
 
 async def test_help_lists_keys_and_the_palette_runs_their_commands():

@@ -38,7 +38,6 @@ class ChartPanel(Panel):
         self._grid = ChartGrid(specs)
         self._curves = CostCurves()
         self._memos: dict[str, dict[str, Memo]] = {}
-        self._live: list[int] = []
         self.selected_window = 60.0
         """The selected time window in seconds, one of `WINDOWS`."""
         self.growing = True
@@ -77,9 +76,8 @@ class ChartPanel(Panel):
         theme, colors = self.screen.app.theme_variables, self.screen.colors_of(snapshot)
         marks = annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
         blocks = block_annotations(snapshot, seconds, theme["warning"])
-        live = [lane.live for lane in snapshot.lanes]
-        unchanged, self._live = live == self._live, live
-        self._grid.show(shown, snapshot.time, seconds, marks, blocks, partial(describe, snapshot), unchanged)
+        described = partial(describe, snapshot)
+        self._grid.show(shown, snapshot.time, seconds, marks, blocks, described, self.screen.calm)
 
     def show_ghost(self) -> None:
         """Show on the chart of the cost where a lane would be whose slider is being dragged."""

@@ -30,9 +30,10 @@ Result = TypeVar("Result")
 BARS = 2
 """Rows of the status bar and the key bar."""
 
-READING, COVERED = 0.25, 2.0
-"""The minimum seconds between two updates of live figures, so that people can read them; and behind a dialog,
-where Textual draws the whole screen twice each time. An event, and what the user does, is shown at once.
+READING, CALM, COVERED = 0.25, 0.5, 2.0
+"""The minimum seconds between two updates of live figures, so that people can read them; while the number of
+tasks does not change; and behind a dialog, where Textual draws the whole screen twice each time. An event,
+and what the user does, is shown at once.
 """
 
 
@@ -98,6 +99,9 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         self.lane_colors: list[str] = []
         """The colour of each lane, which depends on the theme."""
         self._due = 0.0
+        self._live: list[int] = []
+        self.calm = False
+        """Whether no lane has more or fewer tasks than in the snapshot before."""
         self._started = self._drawn = False
         self._rearranging = False
         self._placed: Layout | None = None
@@ -218,7 +222,8 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""
         if now < self._due and not self._parts.events.new:
             return False
-        self._due = now + (READING if self.is_active else COVERED)  # `is_current` is true behind a dialog too
+        calm = CALM if self.calm else READING
+        self._due = now + (calm if self.is_active else COVERED)  # `is_current` is true behind a dialog too
         return True
 
     def on_screen_resume(self) -> None:
@@ -241,6 +246,8 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         if is_exiting(self.app) or self._rearranging:
             return
         self.snapshot = snapshot = snapshot or self._read()
+        live = [lane.live for lane in snapshot.lanes]
+        self.calm, self._live = live == self._live, live
         if len(self.lane_colors) != len(snapshot.lanes):
             self._choose_colors()
         self._parts.status.show(snapshot, self.charts.paused, self._status_text())
@@ -252,6 +259,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
     def show_changes(self) -> None:
         """Show what a key or the mouse has changed."""
         self._parts.feed.show_changes()
+        self._due = min(self._due, self.snapshot.time + READING)
 
     @on(MouseScrollUp)
     @on(MouseScrollDown)

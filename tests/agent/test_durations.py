@@ -42,13 +42,13 @@ def test_ages_of_timed_tasks_are_few():
 
 
 def test_weighted_histograms_have_the_quantiles_of_all():
-    one, other, whole = Histogram(), Histogram(), Histogram()
-    one.add_weighted([(0.1, 3), (0.5, 1)])
-    other.add_weighted([(0.2, 2)])
+    whole = Histogram()
+    one = Histogram().with_weighted([(0.1, 3), (0.5, 1)])
+    other = Histogram().with_weighted([(0.2, 2)])
     whole.add([0.1, 0.1, 0.1, 0.2, 0.2, 0.5])
     assert one.quantile(0.5) == 0.1
-    one.add_weighted([(0.9, 10)])
-    assert one.quantile(0.5) == 0.9
+    assert one.with_weighted([(0.9, 10)]).quantile(0.5) == 0.9
+    assert one.quantile(0.5) == 0.1
     merged = Histogram.merged([other, whole])
     assert (merged.count, merged.quantile(0.5), merged.quantile(0.99)) == (8, 0.2, 0.5)
 

@@ -167,6 +167,11 @@ class Group:
         return True
 
     @property
+    def waits(self) -> Waits | None:
+        """Where its tasks waited when the agent was last asked; None before."""
+        return self._seldom.waits
+
+    @property
     def leak(self) -> bool:
         """Whether it was found to grow without an explanation."""
         return self._seldom.leak
@@ -200,10 +205,9 @@ class Group:
         """Return what grows, how fast, and where most of its tasks wait."""
         live_grows = self.meter.leaks or not self.retained_meter.leaks
         growth = (self.meter if live_grows else self.retained_meter).growth
-        waits = self._seldom.waits
         what = "grows" if live_grows else "has finished tasks that are still referenced: grows"
         rate = growth.text(format_count) if growth else ""
-        return f"{self._name} {what}{rate}{most_wait_at(waits.waits if waits else ())}"
+        return f"{self._name} {what}{rate}{most_wait_at(self.waits.waits if self.waits else ())}"
 
 
 def with_place(name: str, file: str, line: int) -> str:

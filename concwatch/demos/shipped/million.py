@@ -17,8 +17,6 @@ async def play(stage: Stage) -> None:
         lambda lab: stage.lane("asyncio").live >= 1_000_000, text="asyncio holds 1,000,000 tasks", limit=300
     )
     await stage.until(lambda lab: stage.lane("asyncio").settled, text="asyncio has settled")
-    await stage.caption(
-        "A million sleeping asyncio tasks; “in GC” is the garbage collector's share of the worker's life"
-    )
+    await stage.caption("A million sleeping asyncio tasks: what each takes, and how many would fit")
     await stage.until(lambda lab: stage.lane("asyncio").held(4), text="asyncio has held its target for 4 s")
     await stage.shot("held")

@@ -553,7 +553,7 @@ class WatchedProcess:
 
     def _so_far(self, count: int | None) -> int | None:
         """Return a count that only rises; None for 0 if the process ended without its last report."""
-        return count if count or not self._ended_unreported else None
+        return count if count or self.alive or self.exited_normally else None
 
     def moment(self, group: Group) -> GroupMoment:
         """Return one of its groups now."""

@@ -164,6 +164,7 @@ def test_of_a_process_that_reported_its_exit_the_counts_are_exact():
 def test_of_a_process_that_is_ended_since_the_time_is_up_the_figures_are_those_of_then():
     process, shown = end_of_a_process("time is up")
     assert (process["live"], process["live_at_end"], process["at_least"]) == (3, None, ["live_peak"])
+    assert process["left_over"] is None  # its main coroutine was not done
     for group in (*process["groups"], *map(structs.asdict, shown)):
         assert [group[name] for name in ("live", "created")] == [3, 12]
         assert group["created_per_second"] > 0

@@ -37,6 +37,9 @@ STANDING = 0.02
 EVEN, EVEN_SECONDS = 0.2, 3.0
 """Share by which the ends in both halves of some time may differ, and the least such time in seconds."""
 
+LATE_START = 1.5
+"""How many times the CPU time of the second half the first half may take: more is that of creating tasks."""
+
 MOST_ENDS = 64
 """Readings kept to find half the time, after which every other one is dropped."""
 
@@ -163,8 +166,8 @@ class CpuMeter:
     At first, it is the cost of creating a task: CPU time divided by the tasks created since the first target.
     Once the number of live tasks stands, it is that of a whole life: CPU time divided by the tasks that ended
     since then, each of which was replaced. That is known when as many have ended as are live, or when the
-    second half of that time has as many ends as the first: before, it would count the work of tasks that have
-    not ended. While the number moves again, the last figure stays.
+    second half of that time has as many ends as the first, and no less CPU time: before, it would count the
+    work of tasks that have not ended. While the number moves again, the last figure stays.
 
     A worker that is busy without tasks has no figure: what its tasks use cannot be told apart.
     """
@@ -219,9 +222,13 @@ class CpuMeter:
         ends.append((now, used, ended))
         if len(ends) > MOST_ENDS:
             del ends[1::2]
-        half = ends[bisect_left(ends, (ends[0][0] + now) / 2, key=itemgetter(0))][2] - ends[0][2]
+        middle = bisect_left(ends, (ends[0][0] + now) / 2, key=itemgetter(0))
+        half = ends[middle][2] - ends[0][2]
         even = now - ends[0][0] >= EVEN_SECONDS and abs(more - 2 * half) <= EVEN * more
         if more < LEAST_ENDED or not (more >= live or even):
+            return
+        if more < live and ends[middle][1] - ends[0][1] > LATE_START * (used - ends[middle][1]):
+            del ends[:middle]  # threads that were created a while ago have only just started
             return
         since = ends[0]
         if more >= live and self._renewed is None:

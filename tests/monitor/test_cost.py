@@ -160,6 +160,19 @@ def test_cpu_is_per_created_task_until_lives_are_known_which_need_not_be_all():
     assert worker.run(40, create=100, end=100, each=40e-6) == pytest.approx(40e-6, rel=0.01)
 
 
+def test_cpu_of_a_life_excludes_that_of_threads_which_start_late():
+    worker = BusyWorker(idle=0.0)
+    worker.run(30, asked=False)
+    created = worker.run(30, create=333, each=100e-6)
+    worker.idle = 0.5  # they get the interpreter's lock one after another
+    assert worker.run(25, create=10, end=10, each=600e-6) >= created
+    worker.idle = 0.0
+    for _ in range(10):  # the share of a core of the starts is never taken for that of lives
+        assert worker.run(10, create=10, end=10, each=600e-6) < 900e-6
+    assert worker.meter.life_known
+    assert worker.meter.per_task == pytest.approx(600e-6, rel=0.1)
+
+
 def test_a_worker_that_is_busy_without_tasks_has_no_cpu_per_task():
     worker = BusyWorker(idle=0.9)
     worker.run(30, asked=False)

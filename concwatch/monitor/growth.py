@@ -71,7 +71,7 @@ CONFIRMED = 2
 LEAST_GROWTH = 180.0
 """Seconds of growth from which on it is a leak although something may end it."""
 
-LEAST_CONNECTED = 600.0
+LEAST_CONNECTED = 300.0
 """The same if as many connections grow, which their peers may close."""
 
 CONNECTED = 0.5

@@ -153,8 +153,8 @@ NO_LEAKS = {
     "connections at random times for three minutes": Program(
         lambda: steady(2, exactly(FOR_EVER), end=180), woken=True, sockets=1
     ),
-    "connections that come for eight minutes": Program(
-        lambda: even(0.5, FOR_EVER, end=480), woken=True, sockets=2
+    "connections that come for four minutes": Program(
+        lambda: even(0.5, FOR_EVER, end=240), woken=True, sockets=2
     ),
     "connections that come for a minute, beside old ones": Program(
         lambda: together(
@@ -217,7 +217,7 @@ LEAKS = {
         Program(lambda: even(10, 0.1), kept=lambda ended: ended),
         240,
     ),
-    "connections that nobody closes": (Program(lambda: even(1, FOR_EVER), woken=True, sockets=1), 630),
+    "connections that nobody closes": (Program(lambda: even(1, FOR_EVER), woken=True, sockets=1), 330),
     "threads that wait for an event": (Program(lambda: even(1, FOR_EVER), threads=True), 20),
     "threads that wait for an event, with a socket": (
         Program(lambda: even(1, FOR_EVER), threads=True, sockets=1),

@@ -37,7 +37,7 @@ STANDING = 0.02
 EVEN, EVEN_SECONDS = 0.2, 3.0
 """Share by which the ends in both halves of some time may differ, and the least such time in seconds."""
 
-LATE_START = 1.5
+LATE_START = 1.3
 """How many times the CPU time of the second half the first half may take: more is that of creating tasks."""
 
 MOST_ENDS = 64

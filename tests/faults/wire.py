@@ -125,14 +125,15 @@ async def long(s: FaultyStage) -> None:
     await switch_off_and_on(s)
 
 
-MAY_BE_NEGATIVE = (("burst", "traced"), ("tick", "time"))
+MAY_BE_NEGATIVE = (("block", "time"), ("burst", "traced"), ("tick", "time"))
 
 
 def example(type_: Any) -> object:
     """Return a valid value of a field's type."""
     found = msgspec.inspect.type_info(type_)
     kind = getattr(found, "types", (found,))[0]
-    return {msgspec.inspect.StrType: "", msgspec.inspect.VarTupleType: []}.get(type(kind), 0)
+    inspect = msgspec.inspect
+    return {inspect.StrType: "", inspect.VarTupleType: [], inspect.BoolType: False}.get(type(kind), 0)
 
 
 def wrong_lines() -> Iterator[str]:
@@ -142,8 +143,11 @@ def wrong_lines() -> Iterator[str]:
         right = {field.encode_name: example(field.type) for field in fields if field.required}
         assert decode(json.dumps({"type": tag, **right}).encode()) is not None
         for field in fields:
-            number = isinstance(example(field.type), int)
-            wrong: list[object] = [{}, [[]], True, *(("7", [], 10**30) if number else (7, -1.5))]
+            valid = example(field.type)
+            number = type(valid) is int
+            wrong: list[object] = [{}, [[]], *(("7", [], 10**30) if number else (7, -1.5))]
+            if valid is not False:
+                wrong.append(True)
             if number and (tag, field.encode_name) not in MAY_BE_NEGATIVE:
                 wrong.append(-1)
             if field.encode_name in ("engine", "runtime", "wall"):

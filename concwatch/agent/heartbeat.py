@@ -76,6 +76,8 @@ class Heartbeat:
         """The thread of the loop, once it is known."""
         self.depth = 0
         """The number of the loop's own frames."""
+        self.step_began = 0.0
+        """When the step of a task that runs began; 0 if that is not known."""
         self.number: Optional[int] = None
         """The number of the block that was reported while it goes on."""
         self.reported = 0.0
@@ -135,7 +137,9 @@ class Heartbeat:
     def sample(self, frame: FrameType, now: float, late: float) -> None:
         """Add a sample of the loop's thread."""
         if len(self.samples) < MAX_SAMPLES:
-            self.samples.append(take_sample(frame, self.depth, *self.task(), now, late))
+            sample = take_sample(frame, self.depth, *self.task(), now, late)
+            sample.began = self.step_began
+            self.samples.append(sample)
 
     def add_usage(self) -> None:
         """Add the usage of the loop's thread to the last sample, if that is the first of what runs."""
@@ -186,8 +190,9 @@ class TrioHeartbeat(Heartbeat):
         self.waiting = True
 
     def before_task_step(self, task: Any) -> None:
-        """Count a step."""
+        """Count a step. Never raises."""
         self._steps += 1
+        self.step_began = monotonic()
 
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the number of the step that runs."""

@@ -48,7 +48,7 @@ class StackSample:
         late: the seconds by which the sample was taken later than it was due.
     """
 
-    __slots__ = ("group", "key", "late", "own", "stack", "time", "usage")
+    __slots__ = ("began", "group", "key", "late", "own", "stack", "time", "usage")
 
     def __init__(
         self,
@@ -60,6 +60,8 @@ class StackSample:
         late: float = 0.0,
     ) -> None:
         self.time, self.key, self.stack, self.own, self.group, self.late = time, key, stack, own, group, late
+        self.began = 0.0
+        """When what ran began, at the earliest; 0 if that is not known."""
         self.usage: Optional[Usage] = None
         """The usage of the thread then, if it is known."""
 
@@ -198,7 +200,7 @@ def longest_run(
             if runs:
                 runs[-1].ended = began = (runs[-1].samples[-1].time + sample.time) / 2
                 runs[-1].usage = sample.usage
-            runs.append(Run(sample, began))
+            runs.append(Run(sample, max(began, sample.began)))
     if runs:
         runs[-1].ended, runs[-1].usage = ended, usage
     return max(runs, key=lambda run: run.seconds, default=None)

@@ -215,7 +215,7 @@ def test_churn_replaces_tasks_at_its_rate_and_holds_each_target(engine, worker):
     last = worker.tick(lambda tick: tick["completed"] >= first["completed"] + 50)
     assert_fields(last, failed=0, cancelled=first["cancelled"])
     assert last["completed"] - first["completed"] <= 120 * (last["time"] - first["time"]) + 30
-    worker.do("workload", spec="churn:0.01/s")  # tasks live for hours
+    worker.do("workload", spec="churn:0.0001/s")  # tasks live for days
     worker.tick(lambda tick: tick["live"] == tasks and tick["created"] >= last["created"] + tasks)
     assert_fields(worker.target(tasks // 2), cancelled=tasks - tasks // 2)
     worker.target(tasks)

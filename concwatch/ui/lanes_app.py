@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 TRIM_INTERVAL = 60.0
 """Seconds between two times that free memory is returned to the system."""
 
-SWITCH_INTERVAL = 0.0005
-"""Seconds after which another thread may run, until the first frame; a tenth of Python's default.
+USUAL_INTERVAL, SWITCH_INTERVAL = sys.getswitchinterval(), 0.0005
+"""Seconds after which another thread may run, and until the first frame.
 
 Textual writes frames in a thread, which would wait until what follows the first frame is done.
 """
@@ -72,7 +72,6 @@ class LanesApp(InputQueue):
         """
         self._readable: dict[str, Theme] = {}
         self._initial_theme = ""
-        self._switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_INTERVAL)
         if theme:
             self.set_reactive(LanesApp.theme, theme)  # before Textual parses any style sheet
@@ -149,7 +148,7 @@ class LanesApp(InputQueue):
         handled.
         """
         self._initial_theme = self.theme
-        self.call_after_refresh(sys.setswitchinterval, self._switch_interval)
+        self.call_after_refresh(sys.setswitchinterval, USUAL_INTERVAL)
         gc.freeze()
         gc.enable()
         # Drawing fragments the heap: by 2.5 MiB in ten minutes.

@@ -43,6 +43,13 @@ def test_without_a_sample_nothing_is_known():
     assert longest_run([], 1.0, 1.2) is None
 
 
+def test_a_run_begins_no_earlier_than_the_step_that_was_sampled():
+    first, second = sample(1.16, 78), sample(1.2, 98)
+    first.began, second.began = 1.159, 1.199  # what ran before, while no samples were taken, is not known
+    run = longest_run([first, second], 1.0, 1.21)
+    assert run.seconds < 0.03
+
+
 def test_a_place_is_told_once_and_then_counted():
     places = BlockedPlaces()
     assert places.add(block()) == (

@@ -38,7 +38,7 @@ class CaptionBar(Static):
         self.set_text(caption)
 
     def on_resize(self) -> None:
-        """Tell the screen."""
+        """Post `Resized`, for which the screen leaves room."""
         self.post_message(self.Resized())
 
     def set_text(self, caption: str) -> None:

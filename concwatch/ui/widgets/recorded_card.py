@@ -22,21 +22,16 @@ class RecordedCard(LaneCard, can_focus=False):
         self,
         select: Callable[[int], object],
         refuse: Callable[[], object],
-        lane: int,
-        name: str,
-        name_width: int,
-        maximum: int,
-        color: str,
-        selected: bool,
+        *rest: *tuple[int, str, int, int, str, bool],
     ) -> None:
         """Create the card of a lane.
 
         Args:
             select: selects a lane.
             refuse: notifies that nothing can be changed.
-            lane: its number; this and the others are as for `LaneCard`.
+            rest: the arguments of `LaneCard` after the first.
         """
-        super().__init__(None, lane, name, name_width, maximum, color, selected)
+        super().__init__(None, *rest)
         self._choose, self._refuse = select, refuse
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:

@@ -18,12 +18,26 @@ from tests.screen import Stage, experiment_lab
 from tests.watch_driver import WatchBench
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "concwatch"
 PLACE = re.compile(r"^\d+\. \[`[^`]+`\]\(([^)]+)\) `([^`]+)`", re.MULTILINE)
 MOST = {"target": 12, "group": 10, "tick": 12}
 """The places of each way at most."""
 
 ELSEWHERE = ("concwatch/worker/", "concwatch/agent/")
 """What runs in another process."""
+
+STORED = {
+    "LaneCard._set_target",  # a message
+    "BaseScreen.run_requested",  # a message
+    "_read_commands",  # a pipe
+    "TargetTracker.wanted",
+    "Lane._receive",  # a pipe
+    "Lane._sample",
+    "MonitorScreen.show_snapshot",
+    "ChangedGroups.send",
+    "WatchedProcess.step",  # a socket
+}
+"""The places that no place before calls: each takes the value from where that has put it."""
 
 
 def ways():
@@ -53,19 +67,48 @@ def test_each_place_of_a_way_exists_and_no_way_is_long():
             assert name in functions(ROOT / path), f"{path}: {name}"
 
 
+def source(path, name):
+    """Return the source of a function or method of a file."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    body = ast.parse(text).body
+    *owner, function = name.split(".")
+    for kind in owner:
+        body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == kind)
+    node = next(node for node in body if getattr(node, "name", "") == function)
+    return ast.get_source_segment(text, node)
+
+
+def test_each_place_in_another_process_is_named_in_a_place_before():
+    for places in ways().values():
+        for number, (path, name) in enumerate(places):
+            if path.startswith(ELSEWHERE) and number and name not in STORED:
+                function = name.rsplit(".", 1)[-1]
+                assert any(function in source(*before) for before in places[:number]), name
+
+
+def _place(frame):
+    """Return the place that a frame runs: the file and the qualified name of the function."""
+    return Path(frame.f_code.co_filename), frame.f_code.co_qualname
+
+
 @contextmanager
 def watched_places(way):
-    """Yield a list of the places of a way that are still to come in this process; it gets shorter."""
-    left = [place for place in ways()[way] if not place[0].startswith(ELSEWHERE)]
+    """Yield a list of the places of a way that are still to come in this process; it gets shorter.
+
+    A place counts only if another place before it calls it, with no function of ours between the two, or if
+    it is one of `STORED`.
+    """
+    left = [(ROOT / path, name) for path, name in ways()[way] if not path.startswith(ELSEWHERE)]
+    passed = []
 
     def notice(frame, event, arg):
-        code = frame.f_code
-        if event == "call" and left and code.co_name == left[0][1].rsplit(".", 1)[-1]:
-            path, name = left[0]
-            owner = type(frame.f_locals.get("self")).__mro__ if "." in name else ()
-            inside = not owner or any(kind.__name__ == name.split(".")[0] for kind in owner)
-            if inside and code.co_filename == str(ROOT / path):
-                del left[0]
+        if event != "call" or not left or _place(frame) != left[0]:
+            return
+        caller = frame.f_back
+        while caller is not None and PACKAGE not in Path(caller.f_code.co_filename).parents:
+            caller = caller.f_back
+        if not passed or left[0][1] in STORED or (caller is not None and _place(caller) in passed):
+            passed.append(left.pop(0))
 
     sys.setprofile(notice)
     try:
@@ -102,7 +145,7 @@ async def test_a_group_takes_the_way_that_is_described(tmp_path):
     async with app.run_test(size=(120, 40)) as pilot:
         s = Stage(app, pilot)
         with watched_places("group") as left:
-            left.remove(("concwatch/links/agent_link.py", "AgentLink.arrivals"))  # of a real agent
+            left.remove((PACKAGE / "links/agent_link.py", "AgentLink.arrivals"))  # of a real agent
             for at in range(20):
                 agent.report_groups(at / 2, fetch_page=(3, 10 * at))
                 bench.advance(0.5)

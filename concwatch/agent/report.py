@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterable, List, Tuple
 
+    from .connection import Connection
     from .counted_group import CountedGroup
     from .figures import Figures
     from .scan import Scan
@@ -68,10 +69,12 @@ class ChangedGroups:
         for group in list(COUNTS.groups.values()):
             group.reported = None
 
-    def reports(self, now: float, scan: Scan, outcomes: bool, last: bool = False) -> List[Dict[str, Any]]:
-        """Return the fields of the reports; none if nothing has changed or the last were too recent."""
+    def send(
+        self, connection: Connection, now: float, scan: Scan, outcomes: bool, last: bool = False
+    ) -> None:
+        """Send them; nothing if none has changed or the last were sent too recently."""
         if not last and now < self._due:
-            return []
+            return
         groups = list(COUNTS.groups.values())
         known = FOUND if task_objects() is not None else FOUND[:3]
         names = known + LEFT + (OUTCOMES if outcomes else ())
@@ -90,14 +93,9 @@ class ChangedGroups:
                 group.reported = figures
         COUNTS.sample_next(groups)
         self._due = now + min(LONGEST_INTERVAL, max(GROUPS_INTERVAL, len(changed) / MOST_PER_SECOND))
-        return [
-            {
-                "time": scan.began,
-                "groups": changed[first : first + MAX_GROUPS],
-                "more": first + MAX_GROUPS < len(changed),
-            }
-            for first in range(0, len(changed), MAX_GROUPS)
-        ]
+        for first in range(0, len(changed), MAX_GROUPS):
+            end = first + MAX_GROUPS
+            connection.send("groups", time=scan.began, groups=changed[first:end], more=end < len(changed))
 
 
 def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:

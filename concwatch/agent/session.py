@@ -211,7 +211,7 @@ class AgentSession:
         if self._slices is not None and _is_exhausted(self._slices):
             self._slices = None
             if not self._connection.behind:
-                self._send_groups(now)
+                self._groups.send(self._connection, now, self._scan, HOOKS.outcomes)
             if LINKED and self._scan.pause > MAX_PAUSE:
                 self._scan_due = now + LONG_SCAN_INTERVAL
                 self._report_pause()
@@ -252,10 +252,6 @@ class AgentSession:
         self._tick_cost = 0.8 * self._tick_cost + 0.2 * (thread_time() - began)
         # Missed ticks are not made up for, and a process with thousands of threads and groups sends fewer.
         self._tick_due = now + max(self._interval, self._tick_cost / (SHARE / 2))
-
-    def _send_groups(self, now: float, last: bool = False) -> None:
-        for report in self._groups.reports(now, self._scan, HOOKS.outcomes, last):
-            self._connection.send("groups", **report)
 
     def _send_blocks(self) -> None:
         while self._unsent and not self._connection.behind:
@@ -346,7 +342,7 @@ class AgentSession:
         self._send_blocks()
         last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
         connection.send("tick", **last, **self._busy.read())
-        self._send_groups(monotonic(), last=True)
+        self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes, last=True)
         connection.send("end")
         connection.flush()
 

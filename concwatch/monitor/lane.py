@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
-from concwatch.links.link import Arrival, Ended, Flood, Garbage, Link, Noise
+from concwatch.links.link import Ended, Flood, Garbage, Link, Noise
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
 from concwatch.monitor.memory_leak import MemoryLeakDetector
@@ -188,10 +188,15 @@ class Lane:
         self.grant(tasks if granted is None else granted)
 
     def grant(self, tasks: int) -> None:
-        """Allow the worker to hold ``tasks`` of its target at present."""
+        """Allow the worker to hold ``tasks`` of its target at present, and send that once it is running."""
         self.target = self.target.grant(tasks)
-        if self.state in ACTIVE:
-            self._send_target()  # otherwise it is sent once the worker is running
+        if self.state not in ACTIVE or self.link is None:
+            return
+        if self.stats.untouched:
+            # Read just before the first task, with all settings applied.
+            self.stats.set_baseline(self.link.reading())
+        self.stats.untouched = self.stats.untouched and self.target.tasks == 0
+        self.link.send("target", tasks=self.target.granted)
 
     def halt(self, limit: str, value: int) -> None:
         """Stop the growth because of ``limit``; the worker reports how many tasks are live."""
@@ -247,14 +252,6 @@ class Lane:
             for command, fields in commands:
                 self.link.send(command, **fields)
 
-    def _send_target(self) -> None:
-        assert self.link is not None
-        if self.stats.untouched:
-            # Read just before the first task, with all settings applied.
-            self.stats.set_baseline(self.link.reading())
-        self.stats.untouched = self.stats.untouched and self.target.tasks == 0
-        self.link.send("target", tasks=self.target.granted)
-
     def _load_now(self) -> tuple[Load, float]:
         reading = self.link.reading() if self.link else None
         return self._load(), reading.cpu_seconds if reading else 0.0
@@ -266,14 +263,7 @@ class Lane:
         if self.link is None:
             return
         self._now = now
-        ended = None
-        for arrival in self.link.arrivals(now):
-            if isinstance(arrival, Ended):
-                ended = arrival
-            elif self.on:  # a stopping worker's reports are ignored
-                self._handle(arrival)
-        if ended is not None:
-            self._handle_end(ended)
+        self._receive(self.link)
         if self.link is not None:
             self._sample(self.link)
             self._update_state()
@@ -339,55 +329,65 @@ class Lane:
 
     # Reports.
 
-    def _handle(self, arrival: Arrival) -> None:
-        match arrival:
-            case messages.Tick():
-                self._handle_tick(arrival)
-            case messages.Ready():
-                self._handle_ready(arrival)
-            case messages.Reached():
-                self._handle_reached(arrival)
-            case messages.Limit():
-                self._handle_limit(arrival)
-            case messages.Applied():
-                self._handle_applied(arrival)
-            case messages.Error():
-                self._handle_error(arrival)
-            case messages.Block():
-                text = self.stats.blocks.add(arrival)
-                self.stats.blocks.ended.clear()
-                if text:
-                    self._log(text, "warning", "block")
-            case messages.TracedLines():
-                self._leak_detector.add_lines(arrival)
-            case messages.HostFigures():
-                self.host = arrival
-            case messages.BurstDone():
-                self.stats.burst = arrival
-                self.target = self.target.clear()
-                self._reports.add(self._now, burst_text(arrival))
-            case Garbage():
-                self._handle_garbage(arrival.message)
-            case Noise():
-                self._reports.add_noise(arrival.text)
-            case Flood():
-                self._reports.add_flood(arrival.message)
-            case messages.Building():
-                self.state = State.BUILDING
-                self._reports.add(self._now, arrival.text)
-            case messages.Built():
-                self.state, self._since = State.STARTING, self._now
-                self._log(f"built in {format_seconds(arrival.seconds)}")
+    def _receive(self, link: Link) -> None:
+        """Handle what has arrived since the last step, the end last; ignore reports of a stopping worker."""
+        ended = None
+        for arrival in link.arrivals(self._now):
+            match arrival:
+                case Ended():
+                    ended = arrival
+                case _ if not self.on:
+                    pass
+                case messages.Tick():
+                    wrong = self.stats.add_tick(arrival, self._now, self.target.tasks > 0, self._reached)
+                    self._reached = None
+                    if wrong:
+                        self._handle_garbage(f"an impossible tick: {wrong}")
+                    else:
+                        self._check_start(arrival)
+                case messages.Ready():
+                    self._handle_ready(arrival)
+                case messages.Reached():
+                    self._handle_reached(arrival)
+                case messages.Limit():
+                    self._handle_limit(arrival)
+                case messages.Applied():
+                    self._handle_applied(arrival)
+                case messages.Error():
+                    self._handle_error(arrival)
+                case messages.Block():
+                    text = self.stats.blocks.add(arrival)
+                    self.stats.blocks.ended.clear()
+                    if text:
+                        self._log(text, "warning", "block")
+                case messages.TracedLines():
+                    self._leak_detector.add_lines(arrival)
+                case messages.HostFigures():
+                    self.host = arrival
+                case messages.BurstDone():
+                    self.stats.burst = arrival
+                    self.target = self.target.clear()
+                    self._reports.add(self._now, burst_text(arrival))
+                case Garbage():
+                    self._handle_garbage(arrival.message)
+                case Noise():
+                    self._reports.add_noise(arrival.text)
+                case Flood():
+                    self._reports.add_flood(arrival.message)
+                case messages.Building():
+                    self.state = State.BUILDING
+                    self._reports.add(self._now, arrival.text)
+                case messages.Built():
+                    self.state, self._since = State.STARTING, self._now
+                    self._log(f"built in {format_seconds(arrival.seconds)}")
+        if ended is not None:
+            self._handle_end(ended)
 
-    def _handle_tick(self, tick: messages.Tick) -> None:
-        wrong = self.stats.add_tick(tick, self._now, self.target.tasks > 0, self._reached)
-        self._reached = None
-        if wrong:
-            self._handle_garbage(f"an impossible tick: {wrong}")
-            return
+    def _check_start(self, tick: messages.Tick) -> None:
+        """Handle the start of the worker, unless it sent this tick before its settings were applied."""
         if self.state is State.STARTING and self.stats.ready is not None and not self.settings.unanswered:
             tracing = self.settings.current.trace and self.can("trace")
-            if tracing == (tick.traced is not None):  # otherwise it was sent before the settings were applied
+            if tracing == (tick.traced is not None):
                 self._handle_start(self.stats.ready)
 
     def _handle_ready(self, ready: messages.Ready) -> None:
@@ -407,7 +407,7 @@ class Lane:
         self._log(f"on: {ready.runtime}{flags}, pid {ready.pid}")
         if self.target.tasks:
             self._load_before = self._load_now()
-            self._send_target()
+            self.grant(self.target.granted)
 
     def _handle_applied(self, applied: messages.Applied) -> None:
         if applied.flags is not None:

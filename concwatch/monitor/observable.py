@@ -14,8 +14,8 @@ class Viewer(Protocol):
         """Return whether it needs the snapshot at ``now``, in seconds on the snapshots' clock."""
         ...
 
-    def view(self, snapshot: Snapshot) -> None:
-        """Show a snapshot; must not raise."""
+    def update(self) -> None:
+        """Read a snapshot as soon as there is time to show it; must not raise."""
         ...
 
 
@@ -31,7 +31,7 @@ class Observable:
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called with a snapshot at the end of each step; none may raise."""
         self.viewers: list[Viewer] = []
-        """Called then if they are due: a snapshot that nobody needs is not made."""
+        """Told of a step if they are due, to read a snapshot: one that nobody needs is not made."""
 
     def log(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
         """Add an event to the event log; ``lane`` is empty for an event of no lane."""
@@ -56,9 +56,11 @@ class Observable:
         raise NotImplementedError
 
     def publish(self, now: float) -> None:
-        """Call all observers, and the viewers that are due, with a snapshot."""
-        due = [viewer.view for viewer in self.viewers if viewer.is_due(now)]
-        if self.observers or due:
+        """Call all observers with a snapshot, and tell the viewers that are due."""
+        if self.observers:
             snapshot = self.snapshot(now)
-            for observe in [*self.observers, *due]:  # an observer may remove itself
+            for observe in [*self.observers]:  # an observer may remove itself
                 observe(snapshot)
+        for viewer in self.viewers:
+            if viewer.is_due(now):
+                viewer.update()

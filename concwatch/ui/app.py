@@ -104,7 +104,7 @@ class ConcwatchApp(LanesApp):
         lanes = LanePanel(hosts_join=self.lab.fleet.is_cluster)
         charts = ChartPanel(lanes, log_event)
         costs = CostPanel(lanes, log_event)
-        feed = LiveFeed(self.lab, source.by_row)
+        feed = LiveFeed(self.lab)
         parts = Parts(StatusBar(), lanes, charts, [costs], EventPanel(), feed)
         screen = MonitorScreen(source.snapshot, parts, self.size, HELP, self._status_text)
         lanes.controls = self.commands = LaneCommands(self.lab, source, screen, lanes)

@@ -76,8 +76,6 @@ class LabSource:
         """Return a snapshot of the lab that has one lane per row."""
         if not self.folds and len(self.rows) == len(snapshot.lanes):
             return snapshot
-        if len(snapshot.lanes) < len(self._lab.lanes):  # outdated: lanes have been added since
-            snapshot = self._lab.snapshot()
         return structs.replace(
             snapshot,
             lanes=tuple(

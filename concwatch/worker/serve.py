@@ -182,7 +182,7 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Dict[str, Callab
                 break
             if name == "target":
                 count = _integer(fields, "tasks", MAX_TASKS)
-                engine.submit(lambda count=count, now=arrived: engine.set_target(count, now))  # type: ignore[misc]  # defaults bind this iteration's values
+                engine.submit(partial(engine.set_target, count, arrived))
             elif name in table:
                 engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:

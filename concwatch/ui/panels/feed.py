@@ -3,12 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from concwatch.monitor.observable import Observable
-from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.panels.panel import Feed
-
-
-def _as_it_is(snapshot: Snapshot) -> Snapshot:
-    return snapshot
 
 
 async def _unchanged() -> bool:
@@ -16,39 +11,33 @@ async def _unchanged() -> bool:
 
 
 class LiveFeed(Feed):
-    """Shows the snapshots that a lab or a watched program publishes, if it is time for one."""
+    """Makes the screen show what a lab or a watched program has done in a step, if it is time for that."""
 
-    def __init__(self, observed: Observable, arrange: Callable[[Snapshot], Snapshot] = _as_it_is) -> None:
-        """Create the feed.
-
-        Args:
-            observed: the lab or the program, which the caller steps.
-            arrange: returns a published snapshot with the lanes as the screen has them.
-        """
-        self._observed, self._arrange = observed, arrange
+    def __init__(self, observed: Observable) -> None:
+        """Create the feed of ``observed``, which the caller steps."""
+        self._observed = observed
         self.rearrange: Callable[[], Awaitable[bool]] = _unchanged
         """Shows other lanes if there are others now, and returns whether it did."""
-        self._latest: Snapshot | None = None
+        self._waiting = False
 
     def start(self) -> None:
-        """Start to view the snapshots."""
+        """Start to follow the steps."""
         self._observed.viewers.append(self)
 
     def stop(self) -> None:
-        """Stop to view the snapshots."""
+        """Stop to follow the steps."""
         self._observed.viewers.remove(self)
 
     def is_due(self, now: float) -> bool:
         """Return whether the screen needs the snapshot at ``now``."""
         return self.screen.is_due(now)
 
-    def view(self, snapshot: Snapshot) -> None:
-        """Show a snapshot soon; it replaces one that is still waiting to be shown."""
-        if self._latest is None:
-            self.screen.call_later(self._show)
-        self._latest = snapshot
+    def update(self) -> None:
+        """Show the newest snapshot once the screen has time for it."""
+        if not self._waiting:
+            self._waiting = self.screen.call_later(self._show)
 
     async def _show(self) -> None:
-        latest, self._latest = self._latest, None
-        if not await self.rearrange() and latest is not None and self.screen.in_view:
-            self.screen.show_snapshot(self._arrange(latest))
+        self._waiting = False
+        if not await self.rearrange() and self.screen.in_view:
+            self.screen.show_snapshot()

@@ -91,10 +91,7 @@ class GroupPanel(Panel):
         rows = ROWS if self.screen.app.size.height >= BESIDE_HEIGHT else FEW_ROWS
         if self._blocks_shown:
             self._blocks.show_rows(snapshot, rows)
-        else:
-            self._show_groups(snapshot, rows)
-
-    def _show_groups(self, snapshot: Snapshot, rows: int) -> None:
+            return
         process = self._processes.selected
         lanes = [lane for lane in snapshot.lanes if lane.on] if process == ALL else [snapshot.lanes[process]]
         value = next(column.value for column in COLUMNS if column.title == self._sorted_by)

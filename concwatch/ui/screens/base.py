@@ -1,7 +1,5 @@
 """The base class of all screens, which works around a limit of Textual's resizing."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 from textual import on
@@ -39,17 +37,15 @@ class BaseScreen(Screen[Result]):
     async def action_press(self, key: str) -> None:
         """Do what a key does: for its binding, and for clicks in the bar and the help."""
         if self.keyboard is not None:
-            await self.run(partial(self.keyboard.press, key))
-
-    async def run(self, action: Callable[[], object]) -> None:
-        """Run what a key or the mouse does, and show what it has changed."""
-        await finish(action())
-        self.show_changes()
+            await self.keyboard.press(key)
+            self.show_changes()
 
     @on(ClickableLines.ActionRequested)
-    async def _run_requested(self, event: ClickableLines.ActionRequested) -> None:
+    async def run_requested(self, event: ClickableLines.ActionRequested) -> None:
+        """Run what the mouse asks for, and show what it has changed."""
         event.stop()
-        await self.run(event.action)
+        await finish(event.action())
+        self.show_changes()
 
     def on_resize(self, event: Resize, /) -> None:
         """Ignore an outdated size; the current one is reported too."""

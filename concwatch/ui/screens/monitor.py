@@ -263,14 +263,15 @@ class MonitorScreen(BaseScreen[None], KeptLines):
 
     @on(MouseScrollUp)
     @on(MouseScrollDown)
-    async def _change_window(self, event: MouseEvent) -> None:
+    def _change_window(self, event: MouseEvent) -> None:
         """Show a shorter or longer time window when the wheel is turned over a chart."""
         # A terminal's event names no widget.
         widget, _ = self.get_widget_at(int(event.screen_x), int(event.screen_y))
         if isinstance(widget, Chart):
             event.stop()
             step = -1 if isinstance(event, MouseScrollUp) else 1
-            await self.run(lambda: self.charts.change_window(step))
+            self.charts.change_window(step)
+            self.show_changes()
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)

@@ -1,4 +1,4 @@
-"""The ways through the program that README describes, as they are seen in it."""
+"""The paths through the program that README.md describes, followed in the running program."""
 
 import ast
 import re
@@ -19,12 +19,12 @@ from tests.watch_driver import WatchBench
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "concwatch"
-PLACE = re.compile(r"^\d+\. \[`[^`]+`\]\(([^)]+)\) `([^`]+)`", re.MULTILINE)
-MOST = {"target": 12, "group": 10, "tick": 12}
-"""The places of each way at most."""
+STEP = re.compile(r"^\d+\. \[`[^`]+`\]\(([^)]+)\) `([^`]+)`", re.MULTILINE)
+LIMITS = {"target": 12, "group": 10, "tick": 12}
+"""The maximal number of steps of each path."""
 
 ELSEWHERE = ("concwatch/worker/", "concwatch/agent/")
-"""What runs in another process."""
+"""The packages that run in another process."""
 
 STORED = {
     "LaneCard._set_target",  # a message
@@ -37,14 +37,14 @@ STORED = {
     "ChangedGroups.send",
     "WatchedProcess.step",  # a socket
 }
-"""The places that no place before calls: each takes the value from where that has put it."""
+"""The steps that no earlier step calls: each takes the value from where an earlier step stored it."""
 
 
-def ways():
-    """Return the places of each way: the file and the function."""
-    sections = re.split(r"(?m)^### The way of a (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+def paths():
+    """Return the steps of each path: the file and the function."""
+    sections = re.split(r"(?m)^### The path of a (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     names, texts = sections[1::2], sections[2::2]
-    return {name: PLACE.findall(text.split("\n### ")[0]) for name, text in zip(names, texts, strict=True)}
+    return {name: STEP.findall(text.split("\n### ")[0]) for name, text in zip(names, texts, strict=True)}
 
 
 def functions(path):
@@ -59,12 +59,12 @@ def functions(path):
     return found
 
 
-def test_each_place_of_a_way_exists_and_no_way_is_long():
-    assert ways().keys() == MOST.keys()
-    for way, places in ways().items():
-        assert 0 < len(places) <= MOST[way]
-        for path, name in places:
-            assert name in functions(ROOT / path), f"{path}: {name}"
+def test_each_step_of_a_path_exists_and_no_path_is_long():
+    assert paths().keys() == LIMITS.keys()
+    for path, steps in paths().items():
+        assert 0 < len(steps) <= LIMITS[path]
+        for file, name in steps:
+            assert name in functions(ROOT / file), f"{file}: {name}"
 
 
 def source(path, name):
@@ -78,36 +78,36 @@ def source(path, name):
     return ast.get_source_segment(text, node)
 
 
-def test_each_place_in_another_process_is_named_in_a_place_before():
-    for places in ways().values():
-        for number, (path, name) in enumerate(places):
-            if path.startswith(ELSEWHERE) and number and name not in STORED:
+def test_each_step_in_another_process_is_called_in_an_earlier_step():
+    for steps in paths().values():
+        for number, (file, name) in enumerate(steps):
+            if file.startswith(ELSEWHERE) and number and name not in STORED:
                 function = name.rsplit(".", 1)[-1]
-                assert any(function in source(*before) for before in places[:number]), name
+                assert any(function in source(*before) for before in steps[:number]), name
 
 
-def _place(frame):
-    """Return the place that a frame runs: the file and the qualified name of the function."""
+def _step(frame):
+    """Return the step that a frame runs: the file and the qualified name of the function."""
     return Path(frame.f_code.co_filename), frame.f_code.co_qualname
 
 
 @contextmanager
-def watched_places(way):
-    """Yield a list of the places of a way that are still to come in this process; it gets shorter.
+def remaining_steps(path):
+    """Yield the steps of a path that have not run in this process yet; steps are removed as they run.
 
-    A place counts only if another place before it calls it, with no function of ours between the two, or if
-    it is one of `STORED`.
+    A step counts only if an earlier step calls it, with no other function of the package in between, or if it
+    is one of `STORED`.
     """
-    left = [(ROOT / path, name) for path, name in ways()[way] if not path.startswith(ELSEWHERE)]
+    left = [(ROOT / file, name) for file, name in paths()[path] if not file.startswith(ELSEWHERE)]
     passed = []
 
     def notice(frame, event, arg):
-        if event != "call" or not left or _place(frame) != left[0]:
+        if event != "call" or not left or _step(frame) != left[0]:
             return
         caller = frame.f_back
         while caller is not None and PACKAGE not in Path(caller.f_code.co_filename).parents:
             caller = caller.f_back
-        if not passed or left[0][1] in STORED or (caller is not None and _place(caller) in passed):
+        if not passed or left[0][1] in STORED or (caller is not None and _step(caller) in passed):
             passed.append(left.pop(0))
 
     sys.setprofile(notice)
@@ -118,7 +118,7 @@ def watched_places(way):
 
 
 @pytest.mark.real
-async def test_a_target_and_a_tick_take_the_ways_that_are_described():
+async def test_a_target_and_a_tick_follow_the_documented_paths():
     def make_lab():
         return Lab(find_engines(["threads"]), settings=Settings("hold", trace=False), open_link=open_process)
 
@@ -130,21 +130,21 @@ async def test_a_target_and_a_tick_take_the_ways_that_are_described():
         s.lab.switch(lane, True)
         await s.until(lambda: lane.stats.tick, "the worker runs")
         await s.drag("threads", 50)
-        with watched_places("target") as left:
+        with remaining_steps("target") as left:
             await s.drop("threads", 50)
             await s.until(lambda: not left, lambda: str(left))
         await s.until(lambda: lane.live == 50, "50 tasks are live")
-        with watched_places("tick") as left:
+        with remaining_steps("tick") as left:
             await s.until(lambda: not left, lambda: str(left))
 
 
-async def test_a_group_takes_the_way_that_is_described(tmp_path):
+async def test_a_group_follows_the_documented_path(tmp_path):
     bench = WatchBench()
     agent = bench.agent(40)
     app = WatchApp(bench.watching, None, tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
         s = Stage(app, pilot)
-        with watched_places("group") as left:
+        with remaining_steps("group") as left:
             left.remove((PACKAGE / "links/agent_link.py", "AgentLink.arrivals"))  # of a real agent
             for at in range(20):
                 agent.report_groups(at / 2, fetch_page=(3, 10 * at))

@@ -109,6 +109,7 @@ def _group(group: GroupMoment, status: GroupStatus) -> dict[str, Any]:
         "awaited_by": [place_json(place) for place in status.awaited_by],
         "waits_age": None if group.waits_age is None else round(group.waits_age, 3),
         "at_least": list(status.at_least),
+        "grows": status.grows,
         "leak": status.leak,
     }
 

@@ -18,6 +18,8 @@ Kind = Literal[
     "",
     "agent",
     "ended",
+    "growth",
+    "growth_withdrawn",
     "leak",
     "leak_withdrawn",
     "left_over",

@@ -1,8 +1,7 @@
 """The tasks of one coroutine function in one watched process, over time."""
 
-import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
@@ -17,7 +16,17 @@ from concwatch.monitor.group_moment import (
     Shares,
 )
 from concwatch.monitor.group_status import Function
-from concwatch.monitor.growth import CONNECTED, LEAST_CONNECTED, LEAST_ENDED, LEAST_GROWTH, GrowthMeter
+from concwatch.monitor.growth import LEAST_ENDED
+from concwatch.monitor.growth_verdict import (
+    CONNECTED,
+    CONNECTIONS,
+    LEAST_GROWTH,
+    NO_DOUBT,
+    UNKNOWN,
+    Doubt,
+    GrowthVerdict,
+    Told,
+)
 from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
@@ -32,8 +41,35 @@ LIFETIMES = 4.0
 """Longest timers, or mean lives once they are known, for which such tasks must have grown."""
 
 
-class Group:
-    """The figures of one group over time, which is on the agent's clock, in seconds.
+class FinishedTasks(GrowthVerdict):
+    """The verdict on the finished tasks of a group that something still references."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether they have grown evenly."""
+        return self.meter.rises_evenly
+
+    @property
+    def label(self) -> str:
+        """Whose they are."""
+        return f"finished tasks of {self._name}"
+
+    def text(self) -> str:
+        """Return whose they are, and how fast they grow."""
+        rate = self.meter.growth.text(format_count) if self.meter.growth else ""
+        return f"{self._name} has finished tasks that are still referenced: grows{rate}"
+
+    def doubt(self, sockets: int) -> Doubt:
+        """Return what may end the growth."""
+        return Doubt(LEAST_GROWTH, "they may be in a cache that fills")
+
+
+class Group(GrowthVerdict):
+    """The figures of one group over time, which is on the agent's clock, in seconds, and the verdict on them.
 
     Args:
         report: its first report.
@@ -45,24 +81,17 @@ class Group:
     def __init__(
         self, report: GroupReport, time: float, clock: AgentTime, began: float | None = None
     ) -> None:
+        super().__init__()
         self.moment: GroupMoment
         """What is known of it as of the last scan, which later reports do not change."""
         self.report = report
         self.function: Function = (report.name, report.file, report.line)
         """Its function."""
         self._seldom = Seldom(time if began is None else began, waits_time=time)
-        self.asked_at: float | None = None
-        """When the agent was asked where its tasks wait, since it may leak."""
-        self.ask_due = -math.inf
-        """From when on it may be asked again."""
-        self.answered = False
-        """Whether it has answered that."""
         self._timer: float | None = None
-        self._wakeable = False
-        self._withdrawn = False
+        self._wakeable = self._is_waiting_known = False
         self._highest = 0
-        self.meter, self.retained_meter = GrowthMeter(), GrowthMeter()
-        """The growth of live tasks, and of done tasks that something still references."""
+        self.finished = FinishedTasks(self.label)
         self._memory = GroupMemory()
         self._recent: deque[Counted] = deque()  # within `RATE_SECONDS`, and one before
         self._shares = Shares()
@@ -98,8 +127,8 @@ class Group:
         self.meter.add(time, live, report.created)
         if rss is not None and time >= self._memory.due:
             self._memory.add(time, live, rss)
-        if report.retained or (report.retained is not None and self.retained_meter.is_measuring):
-            self.retained_meter.add(time, report.retained, 0)
+        if report.retained or (report.retained is not None and self.finished.meter.is_measuring):
+            self.finished.meter.add(time, report.retained, 0)
         self.moment = GroupMoment(
             report,
             self.function,
@@ -118,67 +147,57 @@ class Group:
 
     @property
     def grows(self) -> bool:
-        """Whether its live tasks, or the done ones still referenced, grow without an explanation."""
-        return self._is_plain or self.meter.leaks or self.retained_meter.leaks
+        """Whether its live or finished tasks were told to grow."""
+        return super().grows or self.finished.grows
 
     @property
-    def _is_plain(self) -> bool:
-        return self.meter.is_plain and not self._withdrawn
+    def leaks(self) -> bool:
+        """Whether its live or finished tasks were called a leak."""
+        return super().leaks or self.finished.leaks
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its live tasks have grown evenly, and none has ended."""
+        return self.meter.is_plain
 
     def add_waits(self, waits: Waits, now: float) -> None:
         """Record where its tasks wait, and until when."""
-        self.answered = True
+        self.is_answered = True
         self._change(waits=waits, waits_time=now)
         wakeable = (waits.looked - waits.timed) * waits.wakeable / max(1, waits.sampled)
         bounded = waits.looked and waits.timed + wakeable >= BOUNDED * waits.looked
+        self._is_waiting_known = waits.looked == waits.timed > 0 or waits.sampled > 0
         self._timer = waits.until if bounded and waits.timed else None
         self._wakeable = bool(bounded and wakeable)
 
-    def too_early(self, sockets: int) -> bool:
-        """Whether it has grown no longer than tasks do that something ends after all.
-
-        Args:
-            sockets: by how many the sockets of the process have risen in the last two minutes.
-        """
-        if not (self.meter.leaks or self._is_plain):  # finished tasks: a cache fills
-            return self.retained_meter.lasting < LEAST_GROWTH
-        return self.meter.lasting < self._least_growth(sockets)
-
-    def _least_growth(self, sockets: int) -> float:
-        """Return the seconds for which its live tasks must grow."""
+    def doubt(self, sockets: int) -> Doubt:
+        """Return what may end its live tasks."""
         timer = self._timer
+        if not self._is_waiting_known:
+            return UNKNOWN
         if not self._wakeable and timer is None:
-            return 0.0
+            return NO_DOUBT
         if sockets >= CONNECTED * self.meter.rise:
-            return LEAST_CONNECTED
+            return CONNECTIONS
         if timer is not None:
-            return 0.0 if timer >= FOR_EVER else max(LEAST_GROWTH, LIFETIMES * timer)
+            seconds = max(LEAST_GROWTH, LIFETIMES * timer)
+            return NO_DOUBT if timer >= FOR_EVER else Doubt(seconds, "timers may end them")
         mean_life = self.moment.mean_life
-        if self.report.ended >= LEAST_ENDED * self.report.created and mean_life is not None:
-            return min(LEAST_GROWTH, LIFETIMES * mean_life)
-        return LEAST_GROWTH
+        known = self.report.ended >= LEAST_ENDED * self.report.created and mean_life is not None
+        seconds = min(LEAST_GROWTH, LIFETIMES * mean_life) if known and mean_life else LEAST_GROWTH
+        return Doubt(seconds, "something else may end them")
 
-    def withdraw(self) -> bool:
-        """Take the verdict of a leak back if it no longer grows. Return whether that happened."""
-        if not self.leak or self.grows or not (self.meter.is_level and self.retained_meter.is_level_or_empty):
-            return False
-        self.call_leak(False)
-        self._withdrawn, self.asked_at = True, None
-        return True
+    def judge_tasks(self, now: float, sockets: int, ask: Callable[[], object]) -> Iterator[Told]:
+        """Yield the events of new verdicts on its live and finished tasks; for the arguments see `judge`."""
+        for told in (self.judge(now, sockets, ask), self.finished.judge(now)):
+            if told is not None:
+                self._change(grows=self.grows, leak=self.leaks)
+                yield told
 
     @property
     def waits(self) -> Waits | None:
         """Where its tasks waited when the agent was last asked; None before."""
         return self._seldom.waits
-
-    @property
-    def leak(self) -> bool:
-        """Whether it was found to grow without an explanation."""
-        return self._seldom.leak
-
-    def call_leak(self, leak: bool) -> None:
-        """Set whether it was found to grow without an explanation."""
-        self._change(leak=leak)
 
     def _change(self, **changes: object) -> None:
         """Change what seldom changes, in its moment, too."""
@@ -194,20 +213,17 @@ class Group:
         self._left_logged = left
         line = report.left_lines[0].line if report.left_lines else ""
         created = f", created at {short_place(line)}" if line else ""
-        return f"{self._name}: {counted(left, 'task')} left over when the main coroutine was done{created}"
+        return f"{self.label}: {counted(left, 'task')} left over when the main coroutine was done{created}"
 
     @property
-    def _name(self) -> str:
-        report = self.report
-        return with_place(report.name, report.file, report.line)
+    def label(self) -> str:
+        """The name of its function, with where that is."""
+        return with_place(*self.function)
 
-    def leak_text(self) -> str:
-        """Return what grows, how fast, and where most of its tasks wait."""
-        live_grows = self.meter.leaks or not self.retained_meter.leaks
-        growth = (self.meter if live_grows else self.retained_meter).growth
-        what = "grows" if live_grows else "has finished tasks that are still referenced: grows"
-        rate = growth.text(format_count) if growth else ""
-        return f"{self._name} {what}{rate}{most_wait_at(self.waits.waits if self.waits else ())}"
+    def text(self) -> str:
+        """Return how fast its live tasks grow, and where most of them wait."""
+        rate = self.meter.growth.text(format_count) if self.meter.growth else ""
+        return f"{self.label} grows{rate}{most_wait_at(self.waits.waits if self.waits else ())}"
 
 
 def with_place(name: str, file: str, line: int) -> str:

@@ -34,7 +34,7 @@ REPORTED = frozenset((*FACTS, *fields_from(GroupStatus, MetricSource.TICK)))
 COMPUTED = frozenset(
     (
         *("live_peak", "created_per_second", "ended_per_second", "mean_life", "oldest"),
-        *("growth", "rss", "leak", "at_least", "busy", "busy_half", *QUANTILES, "timed"),
+        *("growth", "rss", "grows", "leak", "at_least", "busy", "busy_half", *QUANTILES, "timed"),
     )
 )
 """Those that can be computed one by one."""
@@ -125,8 +125,10 @@ class Seldom(Struct, frozen=True, gc=False):
     waits: Waits | None = None
     """Where its tasks waited when the agent was last asked; None before."""
     waits_time: float = 0.0
+    grows: bool = False
+    """Whether it was told to grow."""
     leak: bool = False
-    """Whether it was found to grow without an explanation."""
+    """Whether it was called a leak."""
 
     def with_durations(self, durations: Sequence[tuple[float, int]]) -> "Seldom":
         """Return the same with more durations, each with how many it stands for."""
@@ -163,8 +165,13 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
         return self.seldom.durations
 
     @property
+    def grows(self) -> bool:
+        """Whether it was told to grow."""
+        return self.seldom.grows
+
+    @property
     def leak(self) -> bool:
-        """Whether it was found to grow without an explanation."""
+        """Whether it was called a leak."""
         return self.seldom.leak
 
     @property
@@ -275,6 +282,7 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
             oldest=self.oldest,
             growth=self.growth,
             rss=self.rss,
+            grows=self.seldom.grows,
             leak=self.seldom.leak,
             waits=self.seldom.waits.waits if self.seldom.waits else (),
             waits_known=self.seldom.waits is not None,

@@ -126,7 +126,10 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         "RSS with it", BYTES, "RSS that grows and shrinks with the live tasks, at their current number; unknown if that is uncertain.",
         DERIVED, SUM, AS_OF, decimals=0, group_column=GroupColumn(7, 11, 5),
     )] = None
+    grows: Annotated[bool, ANY] = False
+    """Whether its live or finished tasks were told to grow, which was not taken back."""
     leak: Annotated[bool, ANY] = False
+    """Whether that was called a leak."""
     waits: tuple[WaitPlace, ...] = ()
     at_least: tuple[str, ...] = ()
     """The figures that may be higher, since some tasks were missed or have not ended."""

@@ -5,9 +5,6 @@ Growth is the slope of a least-squares line through the live tasks of the last t
 window of time: tasks that never end raise them, a burst does not. A higher rate of creation also means more
 live tasks (Little's law: live = created a second x mean lifetime), so the rate, smoothed over the mean
 lifetime, is a second regressor beside time, and only growth that time alone explains counts.
-
-Connections that come, a pool that starts and a cache that fills grow like a leak while they do. What
-something else may end is called a leak only after it has grown for `LEAST_GROWTH`, or `LEAST_CONNECTED`.
 """
 
 import math
@@ -67,15 +64,6 @@ LEVEL = 24
 
 CONFIRMED = 2
 """Consecutive windows that must each confirm a leak."""
-
-LEAST_GROWTH = 180.0
-"""Seconds of growth from which on it is a leak although something may end it."""
-
-LEAST_CONNECTED = 300.0
-"""The same if as many connections grow, which their peers may close."""
-
-CONNECTED = 0.5
-"""Sockets for each task, thread or file from which on these may be connections."""
 
 
 class Growth(Struct, frozen=True):
@@ -349,11 +337,6 @@ class GrowthMeter:
         lows = list(self._lows)[-LEVEL:]
         third = LEVEL // 3
         return len(lows) == LEVEL and min(lows[-third:]) <= max(lows[:third])
-
-    @property
-    def is_level_or_empty(self) -> bool:
-        """The same, or whether there is nothing to measure."""
-        return not self._windows or self.is_level
 
     @property
     def _may_rise(self) -> bool:

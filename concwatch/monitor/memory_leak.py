@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from concwatch.monitor.events import EventSink
+from concwatch.monitor.events import EventSink, Kind
 from concwatch.monitor.growth import LEAST_RISE, WARM_UP, GrowthMeter
+from concwatch.monitor.growth_verdict import LEAST_GROWTH, Doubt, GrowthVerdict
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_bytes, format_count, format_seconds
@@ -45,8 +46,8 @@ LEAST_OBJECTS, LEAST_DEVIATIONS = 20, 3.0
 """Objects by which a type has grown, at least; the same as a multiple of the square root of their number."""
 
 
-class MemoryLeakDetector:
-    """Compares the memory of one process with its live tasks, and logs when only the memory grows or stops
+class MemoryLeakDetector(GrowthVerdict):
+    """Compares the memory of one process with its live tasks, and logs when only the memory grows or stops.
 
     The test is that of a leak of tasks: low-water marks that rise significantly for at least half a minute.
     Memory that rises evenly while no more tasks are live is told after a quarter.
@@ -54,9 +55,12 @@ class MemoryLeakDetector:
     Args:
         log: adds an event to the event log.
         request_lines: requests the lines that hold traced memory; the answer goes to `add_lines`.
-        growing: returns the names of what else grows; an empty string if nothing does.
+        growing: returns the names of what else leaks; an empty string if nothing does.
         request_objects: requests a count of the objects; the answer goes to `add_objects`; None: not here.
     """
+
+    leak_kind: Kind = "memory"
+    label = "memory"
 
     def __init__(
         self,
@@ -65,14 +69,16 @@ class MemoryLeakDetector:
         growing: Callable[[], str] = str,
         request_objects: Callable[[], None] | None = None,
     ) -> None:
+        super().__init__()
         self._log = log
         self._request_lines = request_lines
         self._growing = growing
         self._request_objects = request_objects
-        self._found = False
         self._answers = 0
         self._request_due = math.inf
-        self._withdrawn = self._leaks = False
+        self._units = 0
+        self._traced = False
+        self._rises = False  # stays until it is told, which takes two counts of the objects
         self._counted = self._compared = -math.inf
         self._pending = 0
         self._objects: Objects | None = None
@@ -80,7 +86,7 @@ class MemoryLeakDetector:
 
     def restart(self) -> None:
         """Discard all readings, since those that follow cannot be compared with them."""
-        self._memory, self._held = GrowthMeter(), GrowthMeter()
+        self.meter, self._held = GrowthMeter(), GrowthMeter()
 
     def add(self, time: float, rss: int, held: int, traced: bool) -> None:
         """Add a reading at ``time`` in seconds.
@@ -91,58 +97,72 @@ class MemoryLeakDetector:
             held: tasks, threads and connections, whose growth takes memory.
             traced: whether allocations are traced.
         """
-        self._memory.add(time, rss // UNIT, 0)
+        self._units, self._traced = rss // UNIT, traced
+        self.meter.add(time, self._units, 0)
         self._held.add(time, held, 0)
-        if self._found:
-            if time >= self._request_due:
-                self._request_due = math.inf
+        if time >= self._request_due:
+            self._request_due = math.inf
+            self._request_lines()
+        is_counting = self._counted > -math.inf
+        self._rises = not self.leaks and ((self._rises and is_counting) or self._has_grown())
+        if not self.grows and not self._rises and self.meter.may_leak and not self._is_held():
+            self._is_known(time)  # the first count, which takes time
+        told = self.judge(time)
+        if told is not None:
+            self._log(*told)
+            self._rises, self._counted = False, -math.inf
+            self._answers, self._request_due = 0, math.inf
+            if self.grows and traced:
+                self._request_due = time + BETWEEN
                 self._request_lines()
-            if self._memory.is_level:
-                self._found = self._leaks = False
-                self._withdrawn = True
-                self._answers, self._request_due = 0, math.inf
-                self._log("memory no longer grows: not called a leak any more", "info", "memory_withdrawn")
-            return
-        self._leaks = self._leaks or self._has_grown(rss // UNIT)
-        if self._leaks or (self._memory.may_leak and not self._is_held()):
-            known = traced or self._request_objects is None or self._are_counted(time, self._request_objects)
-            if self._leaks and known:
-                self._found = True
-                self._log(self._text(), "warning", "memory")
-                if traced:
-                    self._request_due = time + BETWEEN
-                    self._request_lines()
 
-    def _has_grown(self, units: int) -> bool:
-        """Return whether memory grows that nothing takes which may still end."""
-        if self._memory.leaks:
-            return bool(self._growing()) or not self._is_held()
+    @property
+    def rises(self) -> bool:
+        """Whether it grows now."""
+        return self._rises
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has grown evenly and by much, while no more tasks were live."""
         return (
-            not self._withdrawn
-            and self._memory.rises_over(PLAIN_WINDOWS, PLAIN_STEADY)
-            and self._memory.rises_from_highest(PLAIN_WINDOWS)
-            and self._memory.rise >= max(PLAIN_RISE, PLAIN_SHARE * units)
+            self.meter.rises_over(PLAIN_WINDOWS, PLAIN_STEADY)
+            and self.meter.rises_from_highest(PLAIN_WINDOWS)
+            and self.meter.rise >= max(PLAIN_RISE, PLAIN_SHARE * self._units)
             and not self._held.rises_significantly(PLAIN_WINDOWS)
             and not self._is_held()
         )
+
+    def _has_grown(self) -> bool:
+        """Return whether memory grows that nothing takes of which it is not known that it leaks."""
+        if self.meter.leaks:
+            return bool(self._growing()) or not self._is_held()
+        return self.is_plain and not self.was_withdrawn
+
+    def doubt(self, sockets: int = 0) -> Doubt:
+        """Return what may end the growth."""
+        return Doubt(LEAST_GROWTH, "a cache may be filling")
 
     def _is_held(self) -> bool:
         """Return whether what grows, and is not called a leak yet, takes the memory."""
         growth = self._held.growth
         return growth is not None and growth.low > 0 and self._held.rise_from(WARM_UP) >= LEAST_RISE
 
-    def _are_counted(self, time: float, request: Callable[[], None]) -> bool:
+    def _is_known(self, now: float, ask: Callable[[], object] | None = None) -> bool:
         """Have the objects counted, and once more if memory leaks; return whether both are done by then."""
-        stale = time >= self._counted + COUNT_VALID and not self._leaks
+        if self._traced or self._request_objects is None:
+            return True
+        if self.grows and self.meter.lasting < self.doubt().seconds:
+            return False  # nothing else is told until then
+        stale = now >= self._counted + COUNT_VALID and not self._rises
         if stale or self._counted == -math.inf:
-            self._counted, self._compared, self._pending = time, -math.inf, 1
-            request()
-        elif self._leaks and self._compared < self._counted and time >= self._counted + COUNTS_BETWEEN:
-            self._compared, self._objects = time, None
+            self._counted, self._compared, self._pending = now, -math.inf, 1
+            self._request_objects()
+        elif self._rises and self._compared < self._counted and now >= self._counted + COUNTS_BETWEEN:
+            self._compared, self._objects = now, None
             self._pending += 1
-            request()
+            self._request_objects()
         return self._compared >= self._counted and (
-            self._objects is not None or time >= self._compared + COUNT_TIMEOUT
+            self._objects is not None or now >= self._compared + COUNT_TIMEOUT
         )
 
     def add_objects(self, found: "Objects") -> None:
@@ -155,8 +175,9 @@ class MemoryLeakDetector:
         """Handle that the objects cannot be counted."""
         self._request_objects = None
 
-    def _text(self) -> str:
-        growth = self._memory.growth
+    def text(self) -> str:
+        """Return how fast it grows, what grows with it, and the types of objects that do."""
+        growth = self.meter.growth
         rate = growth.text(lambda units: format_bytes(units * UNIT)) if growth else ""
         also = self._growing()
         causes = [f"{also} grow too"] if also else []
@@ -184,7 +205,7 @@ class MemoryLeakDetector:
 
     def add_lines(self, found: TracedLines) -> None:
         """Handle an answer; after the second one, log the lines that have grown most since the first."""
-        self._answers += self._found
+        self._answers += self.grows
         if self._answers != 2:
             return
         most = max((line.grown for line in found.lines), default=0)

@@ -122,6 +122,7 @@ COMBINED: Mapping[str, Callable[[Groups, str], Any]] = {
 
 
 OF_ONE_FUNCTION: Mapping[str, Any] = {
+    "grows": False,
     "leak": False,
     "own": False,
     **dict.fromkeys(("waits", "created_at", "awaited_by"), ()),

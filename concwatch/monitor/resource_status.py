@@ -29,7 +29,9 @@ class ResourceStatus(Struct, frozen=True):
     peak: int = 0
     """The highest count so far."""
     grows: bool = False
-    """Whether it grows without end."""
+    """Whether it was told to grow, which was not taken back."""
+    leak: bool = False
+    """Whether that was called a leak."""
     waits: Sequence[WaitPlace] = ()
     """Where its threads waited when its agent was last asked."""
 
@@ -40,7 +42,7 @@ class ResourceStatus(Struct, frozen=True):
 
     @property
     def per_minute(self) -> float | None:
-        """Its growth a minute, if it grows without end."""
+        """Its growth a minute, if it was told to grow."""
         return self.growth.per_minute if self.grows and self.growth else None
 
     def as_json(self) -> Mapping[str, object]:
@@ -57,5 +59,6 @@ class ResourceStatus(Struct, frozen=True):
             "peak": self.peak,
             "growth": structs.asdict(self.growth) if self.growth else None,
             "grows": self.grows,
+            "leak": self.leak,
             "waits": [{"where": wait.where, "threads": wait.tasks} for wait in self.waits],
         }

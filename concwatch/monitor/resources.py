@@ -1,12 +1,20 @@
 """What a process holds besides its tasks: threads by target, jobs that wait for an executor, open files."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
 from concwatch.monitor.group import BOUNDED, most_wait_at, with_place
-from concwatch.monitor.growth import CONNECTED, LEAST_CONNECTED, LEAST_GROWTH, Growth, GrowthMeter
+from concwatch.monitor.growth import Growth, GrowthMeter
+from concwatch.monitor.growth_verdict import (
+    CONNECTED,
+    CONNECTIONS,
+    LEAST_GROWTH,
+    NO_DOUBT,
+    UNKNOWN,
+    Doubt,
+    GrowthVerdict,
+)
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
 from concwatch.protocol.agent_messages import AgentTick, ThreadWaits, WaitPlace
 from concwatch.protocol.text import short_place
@@ -51,28 +59,27 @@ def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
         yield ResourceReport("files", FILES, tick.files)
 
 
-class Resource:
-    """One count over time, which is on the agent's clock, in seconds."""
+MAY_END = {
+    "threads": "they may end",
+    "jobs": "they may be done in time",
+    "files": "they may be closed",
+}
+"""Why a count that grows may be no leak, by its kind."""
+
+
+class Resource(GrowthVerdict):
+    """One count over time, which is on the agent's clock, in seconds, and the verdict on it."""
 
     def __init__(self, report: ResourceReport) -> None:
+        super().__init__()
         self.report = report
         self.peak = 0
         self.seen = 0.0
         """When it was reported last."""
-        self.grows = False
-        """Whether it has been reported to grow without end."""
-        self.asked_at: float | None = None
-        """When the agent was asked where the threads wait."""
-        self.answered = False
-        """Whether it has answered that."""
-        self.ask_due = -math.inf
-        """From when on it may be asked again."""
         self.waits: Sequence[WaitPlace] = ()
         """Where they waited then."""
-        self._wakeable = self._locked = False
-        self._meter = GrowthMeter()
+        self._locked = self._is_waiting_known = False
         self._risen = 0
-        self._withdrawn = False
 
     def update(self, report: ResourceReport, time: float) -> None:
         """Record a count."""
@@ -80,12 +87,12 @@ class Resource:
         self._risen += max(0, report.count - self.report.count)
         self.report = report
         self.peak = max(self.peak, report.count)
-        self._meter.add(time, report.count, self._risen)
+        self.meter.add(time, report.count, self._risen)
 
     @property
     def growth(self) -> Growth | None:
         """Its growth over the last two minutes."""
-        return self._meter.growth
+        return self.meter.growth
 
     @property
     def status(self) -> ResourceStatus:
@@ -94,49 +101,35 @@ class Resource:
             **structs.asdict(self.report),
             peak=self.peak,
             grows=self.grows,
-            measured=self._meter.measured,
+            leak=self.leaks,
+            measured=self.meter.measured,
             waits=self.waits,
         )
 
     @property
-    def rise(self) -> int:
-        """By how much it has risen in the last two minutes."""
-        return self._meter.rise
-
-    @property
-    def starts_to_grow(self) -> bool:
-        """Whether it grows without end, which has not been reported."""
-        # Jobs end while more come; the threads of an executor are started until there are enough.
-        plain = self._meter.rises_evenly if self.report.kind == "jobs" else self._meter.is_plain
-        early = plain and not self._withdrawn and self.report.name != POOL_WORKER
-        return not self.grows and (early or self._meter.leaks)
+    def is_plain(self) -> bool:
+        """Whether it has grown evenly, and, of what does not end while more comes, without an end."""
+        if self.report.kind == "jobs":
+            return self.meter.rises_evenly
+        # The threads of an executor are started until there are enough.
+        return self.meter.is_plain and self.report.name != POOL_WORKER
 
     def add_waits(self, waits: ThreadWaits) -> None:
-        """Record where the threads wait, and whether others may end that."""
-        self.answered, self.waits = True, waits.waits
-        self._wakeable = waits.wakeable >= BOUNDED * max(1, waits.looked)
+        """Record where the threads wait, and whether nothing may end that."""
+        self.is_answered, self.waits = True, waits.waits
+        self._is_waiting_known = waits.looked > 0
         self._locked = waits.locked > (1 - BOUNDED) * waits.looked
 
-    def too_early(self, sockets: int) -> bool:
-        """Whether it has grown no longer than connections, or threads of a pool, do before they stay.
-
-        Args:
-            sockets: by how many the sockets of the process have risen in the last two minutes.
-        """
-        is_pool = self.report.name == POOL_WORKER
-        if self.report.kind == "jobs" or (self._locked and not is_pool):
-            return False
-        if sockets >= CONNECTED * self._meter.rise:
-            return self._meter.lasting < LEAST_CONNECTED
-        return (self._wakeable or is_pool) and self._meter.lasting < LEAST_GROWTH
-
-    def withdraw(self) -> bool:
-        """Take it back that it grows if it has not risen for a minute; return whether that happened."""
-        if not self.grows or not self._meter.is_level:
-            return False
-        self.grows, self._withdrawn, self.asked_at = False, True, None
-        self.waits = ()
-        return True
+    def doubt(self, sockets: int) -> Doubt:
+        """Return what may end the growth."""
+        kind, is_pool = self.report.kind, self.report.name == POOL_WORKER
+        if kind == "threads" and not self._is_waiting_known:
+            return UNKNOWN
+        if kind == "threads" and self._locked and not is_pool:
+            return NO_DOUBT
+        if kind != "jobs" and sockets >= CONNECTED * self.meter.rise:
+            return CONNECTIONS
+        return Doubt(LEAST_GROWTH, MAY_END[kind])
 
     @property
     def label(self) -> str:
@@ -219,4 +212,4 @@ class Resources:
 
     def growing(self) -> str:
         """Return the names of those that grow, for a sentence; empty if none does."""
-        return ", ".join(one.label for one in self._found.values() if one.grows)
+        return ", ".join(one.label for one in self._found.values() if one.leaks)

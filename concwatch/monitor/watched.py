@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -50,12 +51,6 @@ UNCHANGED = 1.25
 LOST_TIMEOUT = 2.0
 """Seconds after which a process that has lost its agent runs on, perhaps as another program."""
 
-ASK_AGAIN = 5.0
-"""Seconds after which an agent is asked again where tasks wait that it was too early to call a leak."""
-
-ANSWER_TIME = 2.0
-"""Seconds after which an agent is not expected to answer where the tasks of a group wait."""
-
 BUSY_SECONDS = 2.0
 """Seconds over which the share of the loops' time is averaged in which tasks run."""
 
@@ -73,8 +68,8 @@ AT_THAT_MOMENT = ("live", "retained", "queued")
 SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 """Those that may be higher then."""
 
-MAX_LEAKS = 20
-"""Groups per process whose leak is logged."""
+MAX_GROWING = 20
+"""Groups per process of which it is told that they grow or leak."""
 
 
 class WatchedProcess:
@@ -116,8 +111,6 @@ class WatchedProcess:
         self.rss_peak: int | None = None
         self.cpu_seconds = 0.0
         self.threads_peak = 0
-        self.reported_leaks: set[int] = set()
-        """The numbers of the groups that `new_leaks` has returned."""
         self.exited_normally = False
         """Whether its agent has reported the exit."""
         self.time_is_up = False
@@ -291,7 +284,7 @@ class WatchedProcess:
                     if not self.exited_normally and not self.waiting:
                         self._lose_agent(now)
         if now >= self._lost_at + LOST_TIMEOUT:
-            self._last, self._lost_at, self.reported_leaks = None, math.inf, set()
+            self._last, self._lost_at = None, math.inf
             with contextlib.suppress(LookupError):
                 _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)
@@ -313,7 +306,7 @@ class WatchedProcess:
     def _set_figures(self, tick: AgentTick | None, groups: dict[int, Group], resources: Resources) -> None:
         self.tick, self.groups, self.resources, self._counts = tick, groups, resources, {}
         self._moments = None
-        self._leaks = sum(group.leak for group in groups.values())
+        self._leaks = sum(group.leaks for group in groups.values())
 
     def _handle_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
@@ -410,61 +403,32 @@ class WatchedProcess:
             **reported,
         )
 
-    def detect_leaks(self, now: float) -> None:
-        """Mark the groups that leak, once the agent has answered where their tasks wait."""
-        leaks = sum(group.leak for group in self.groups.values())
-        for number, group in self.groups.items():
-            if group.withdraw():
-                self._moments = None
-                self.reported_leaks.discard(number)
-                self._log_event(
-                    f"{group.report.name} no longer grows: not called a leak any more",
-                    kind="leak_withdrawn",
-                )
-            elif group.leak or leaks >= MAX_LEAKS or not group.grows:
-                continue
-            elif group.asked_at is None:
-                if now >= group.ask_due:
-                    group.asked_at, group.answered = now, False
-                    self.send("waits", group=number)
-            elif group.answered or now >= group.asked_at + ANSWER_TIME:
-                group.asked_at, group.ask_due = None, now + ASK_AGAIN
-                if not group.too_early(self.resources.sockets_rise):
-                    group.call_leak(True)
-                    self._moments = None
-                    leaks += 1
-
-        self._leaks = sum(group.leak for group in self.groups.values())
-
     def detect_growth(self, now: float) -> None:
-        """Log which of its threads, queues and files grow without end, and which do not any more."""
+        """Log which tasks, threads, queues and files grow or leak, and which do not any more."""
+        sockets = self.resources.sockets_rise
+        growing = sum(group.grows for group in self.groups.values())
+        for number, group in self.groups.items():
+            rises = group.rises or group.finished.rises
+            if not group.grows and (growing >= MAX_GROWING or not rises):
+                continue
+            for told in group.judge_tasks(now, sockets, partial(self.send, "waits", group=number)):
+                growing += told.kind == "growth"
+                self._moments = None
+                self._log_event(*told)
+        self._leaks = sum(group.leaks for group in self.groups.values())
         for one in self.resources.all():
-            if one.withdraw():
-                self._log_event(f"{one.label}: no longer grows", kind="leak_withdrawn")
-            elif one.starts_to_grow and not self._are_connections(one):
-                kind = one.report.kind
-                if kind != "files" and one.asked_at is None:
-                    if now >= one.ask_due:
-                        one.asked_at, one.answered = now, False
-                        self.send("thread_waits", name=one.report.name, pool=kind == "jobs")
-                elif one.asked_at is None or one.answered or now >= one.asked_at + ANSWER_TIME:
-                    one.asked_at, one.ask_due = None, now + ASK_AGAIN
-                    if not one.too_early(self.resources.sockets_rise):
-                        one.grows = True
-                        self._log_event(one.text(), "warning", "leak")
+            kind = one.report.kind
+            if kind == "files" and one.rises and self._are_connections(one):
+                continue
+            ask = partial(self.send, "thread_waits", name=one.report.name, pool=kind == "jobs")
+            resource_told = one.judge(now, sockets, None if kind == "files" else ask)
+            if resource_told is not None:
+                self._log_event(*resource_told)
 
-    def _are_connections(self, resource: Resource) -> bool:
-        """Return whether open files may be the connections of tasks that are not called a leak."""
-        if resource.report.kind != "files":
-            return False
-        tasks = sum(group.meter.rise for group in self.groups.values() if not group.leak)
-        return tasks >= resource.rise / 2
-
-    def new_leaks(self) -> list[Group]:
-        """Return the marked groups that it has not returned before."""
-        leaks = {number for number, group in self.groups.items() if group.leak} - self.reported_leaks
-        self.reported_leaks |= leaks
-        return [self.groups[number] for number in sorted(leaks)]
+    def _are_connections(self, files: Resource) -> bool:
+        """Return whether the files that are open may be the connections of tasks or threads that grow."""
+        threads = [one for one in self.resources.all() if one.report.kind == "threads"]
+        return sum(one.meter.rise for one in (*self.groups.values(), *threads)) >= files.meter.rise / 2
 
     @property
     def facts(self) -> EngineFacts:
@@ -519,7 +483,7 @@ class WatchedProcess:
             live_peak=self.live_peak or (None if tick and tick.created else self.live_peak),
             lag_p99=self.lags.quantile(0.99),
             blocked=self.blocks.longest if self.ready and "blocks" in self.ready.flags else None,
-            leaks=self._leaks + sum(one.grows for one in self.resources.all()),
+            leaks=self._leaks + sum(one.leaks for one in self.resources.all()),
             at_least=self._at_least(tick) if tick else (),
             **reported,
         )

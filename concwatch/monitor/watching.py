@@ -150,7 +150,8 @@ class Watching(Observable):
             lane.blocks.ended.clear()
         if now >= self._leaks_due:
             self._leaks_due = now + LEAK_INTERVAL
-            self._log_leaks(now)
+            for lane in alive:
+                lane.detect_growth(now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
             self.machine.update(())
@@ -232,14 +233,6 @@ class Watching(Observable):
             lane.end(program.describe_exit(), now, failed=bool(program.status))
         else:
             lane.end("ended", now)
-
-    def _log_leaks(self, now: float) -> None:
-        """Log each leak once."""
-        for lane in self.alive:
-            lane.detect_leaks(now)
-            lane.detect_growth(now)
-            for group in lane.new_leaks():
-                self.log(lane.name, group.leak_text(), "warning", "leak")
 
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a snapshot of all processes."""

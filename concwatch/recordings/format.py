@@ -77,7 +77,8 @@ next. What is unknown is null, such as ``live`` if the process ended without its
                    ``live``, ``live_peak``, ``created``, ``ended``, ``since``, ``failed``, ``retained`` as the
                    agent reports them, and ``left_over``, ``destroyed``, ``left_lines`` if it does;
                    ``created_per_second``, ``ended_per_second``; ``mean_life``, ``oldest``
-                   in seconds; ``growth``: tasks a minute with the 95 % interval, or null; ``leak``;
+                   in seconds; ``growth``: tasks a minute with the 95 % interval, or null;
+                   ``grows``: whether an event has told so; ``leak``: whether one has called it a leak;
                    ``waits``: where they wait; ``waits_known``: whether they were asked for; ``at_least``: the
                    names of the metrics that may be higher
 
@@ -115,8 +116,9 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``time``, ``lane``  ``lane`` is its engine's name, or an empty string
     ``text``
     ``weight``          ``info``, ``warning``, ``error``
-    ``kind``            what it is about: ``agent``, ``ended``, ``leak``, ``leak_withdrawn``, ``left_over``,
-                        ``block``, ``cycle``, ``memory``, ``memory_withdrawn``, ``export``, or an empty string
+    ``kind``            what it is about: ``agent``, ``ended``, ``growth``, ``growth_withdrawn``, ``leak``,
+                        ``leak_withdrawn``, ``left_over``, ``block``, ``cycle``, ``memory``,
+                        ``memory_withdrawn``, ``export``, or an empty string
 
 ``mark``: a request of the user, a note, or a block of an event loop.
     ``time``, ``lane``  as in an event

@@ -118,7 +118,7 @@ class Detected:
         self.events, self.requests, self.counts = [], 0, 0
         self.objects = objects
         self.detector = MemoryLeakDetector(
-            lambda text, severity, kind="": self.events.append((severity, text)),
+            lambda text, severity, kind="": self.events.append((kind, text)),
             self.request,
             request_objects=self.count if objects else None,
         )
@@ -151,7 +151,10 @@ def test_memory_that_grows_evenly_is_told_within_twenty_seconds_with_what_grows(
     found = Detected(20, rss=lambda t: 50 + t / 4, live=lambda t: 100, objects=sessions)
     ((_, text),) = found.events
     assert found.counts == 2
-    assert text.endswith("while live tasks do not: 600 app.Session, 601 dict more than 2.5 s ago")
+    _, _, cause = text.partition("while live tasks do not: ")
+    assert cause == (
+        "600 app.Session, 601 dict more than 2.5 s ago; too early to call it a leak: a cache may be filling"
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,7 @@ def test_memory_that_grows_evenly_is_told_within_twenty_seconds_with_what_grows(
 )
 def test_memory_growth_is_told_if_no_type_of_object_is_known_to_grow(answer, cause):
     found = Detected(23, rss=lambda t: 50 + t / 4, live=lambda t: 100, objects=answer)
-    assert [text.partition("do not: ")[2] for _, text in found.events] == [cause]
+    assert [re.split("do not: |; too early", text)[1] for _, text in found.events] == [cause]
 
 
 def test_tasks_that_a_program_starts_with_do_not_hide_that_memory_grows():
@@ -181,21 +184,26 @@ def test_objects_are_not_counted_while_memory_does_not_grow():
     assert (found.counts, found.events) == (0, [])
 
 
-def test_memory_growth_without_task_growth_is_logged_once():
-    found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100)
-    ((severity, text),) = found.events
-    assert severity == "warning"
-    assert re.fullmatch(
-        r"memory grows by 1\d(\.\d)? MiB a minute, 95 % .* to .*, while live tasks do not: .*", text
-    )
+def test_memory_growth_without_task_growth_is_told_and_called_a_leak_once():
+    found = Detected(240, rss=lambda t: 50 + t / 4, live=lambda t: 100, objects=sessions)
+    (told, text), (called, same) = found.events
+    assert (told, called, found.counts) == ("growth", "memory", 4)
+    for each in (text, same):
+        assert re.match(
+            r"memory grows by 1\d(\.\d)? MiB a minute, 95 % .* to .*, while live tasks do not: ", each
+        )
 
 
-def test_memory_that_stops_to_grow_is_no_longer_called_a_leak():
+def test_memory_that_stops_to_grow_is_taken_back():
     found = Detected(300, rss=lambda t: 50 + min(t, 80), live=lambda t: 100)
-    assert [severity for severity, _ in found.events] == ["warning", "info"]
-    assert found.events[1][1] == "memory no longer grows: not called a leak any more"
+    assert [kind for kind, _ in found.events] == ["growth", "growth_withdrawn"]
+    assert found.events[1][1] == "memory: no longer grows"
     found = Detected(600, rss=lambda t: 50 + min(t, 80) + max(0, t - 400), live=lambda t: 100, traced=True)
-    assert [severity for severity, _ in found.events] == ["warning", "warning", "info", "warning", "warning"]
+    lines = ""
+    assert [kind for kind, _ in found.events] == ["growth", lines, "growth_withdrawn", "growth", lines]
+    found = Detected(400, rss=lambda t: 50 + min(t, 250), live=lambda t: 100)
+    assert [kind for kind, _ in found.events] == ["growth", "memory", "memory_withdrawn"]
+    assert found.events[2][1] == "memory: no longer grows, not called a leak any more"
 
 
 @pytest.mark.parametrize(
@@ -224,7 +232,7 @@ def test_memory_that_is_bounded_or_grows_with_tasks_is_not_a_leak(rss, live):
 def test_growing_lines_are_logged_while_allocations_are_traced():
     found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100, traced=True)
     assert found.requests == 2
-    assert found.events[1] == ("warning", "app/cache.py:12 holds 9 MiB, 1 MiB more than 10 s ago")
+    assert found.events[1] == ("", "app/cache.py:12 holds 9 MiB, 1 MiB more than 10 s ago")
 
 
 def test_readings_before_a_restart_are_ignored():

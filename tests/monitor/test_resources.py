@@ -24,8 +24,11 @@ def files(count):
     return {"files": count}
 
 
-def watch(seconds, counts, bench=None, start=0):
-    """Report ``counts(second)`` twice a second, and answer where threads wait; return the bench."""
+def watch(seconds, counts, bench=None, start=0, locked=20):
+    """Report ``counts(second)`` twice a second, and answer where threads wait; return the bench.
+
+    So many of 20 threads wait for a lock or an event.
+    """
     if bench is None:
         bench = WatchBench()
         bench.first = bench.agent(40)
@@ -34,23 +37,28 @@ def watch(seconds, counts, bench=None, start=0):
         agent.report(AgentTick(half / HALF_SECONDS, **counts(half / HALF_SECONDS)))
         for _, asked in [sent for sent in agent.sent if sent[0] == "thread_waits"]:
             place = WaitPlace("/srv/app/jobs.py:14", 6 if asked["pool"] else 20, "watchdog")
-            agent.report(ThreadWaits(asked["name"], (place,), pool=asked["pool"]))
+            agent.report(ThreadWaits(asked["name"], (place,), 20, locked=locked, pool=asked["pool"]))
         agent.sent.clear()
         bench.advance(1 / HALF_SECONDS)
     return bench
 
 
 def told(bench):
-    return [event for event in bench.watching.events.since(0) if event.kind in ("leak", "leak_withdrawn")]
+    return [event for event in bench.watching.events.since(0) if event.kind != "agent"]
+
+
+def kinds(bench):
+    return [event.kind for event in told(bench)]
 
 
 def test_threads_that_grow_are_told_within_twenty_seconds_with_the_line_at_which_they_wait():
     bench = watch(19, lambda second: threads(3 + int(second)))
     (event,) = told(bench)
+    assert event.kind == "leak"
     assert event.text.startswith("watchdog (app/jobs.py:12): threads grow by 60 a minute, 95 % 59 to 61, to ")
     assert event.text.endswith("; 20 wait at app/jobs.py:14")
     record = watch_report(bench.watching, [], 0, 1.0)["processes"][0]
-    assert (record["leaks"], record["thread_targets"][0]["grows"]) == (1, True)
+    assert (record["leaks"], record["thread_targets"][0]["leak"]) == (1, True)
     assert record["thread_targets"][0]["waits"] == [{"where": "/srv/app/jobs.py:14", "threads": 20}]
 
 
@@ -70,6 +78,28 @@ def test_queues_and_files_that_grow_are_told(counts, text):
     (event,) = told(watch(20, counts))
     pattern = re.escape(text).replace("700", r"\d+")
     assert re.match(pattern, event.text)
+    assert event.kind == "growth"
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        lambda second: threads(3 + int(second)),
+        lambda second: jobs(int(40 * second)),
+        lambda second: files(10 + int(second)),
+    ],
+    ids=["threads", "jobs", "files"],
+)
+def test_what_may_end_is_called_a_leak_after_three_minutes_and_taken_back_if_it_stops(counts):
+    bench = watch(210, counts, locked=0)
+    assert kinds(bench) == ["growth", "leak"]
+    watch(70, lambda second: counts(210), bench, 210, locked=0)
+    assert kinds(bench) == ["growth", "leak", "leak_withdrawn"]
+    early = watch(100, lambda second: counts(min(second, 100)), locked=0)
+    watch(70, lambda second: counts(100), early, 100, locked=0)
+    assert kinds(early) == ["growth", "growth_withdrawn"]
+    record = watch_report(early.watching, [], 0, 1.0)
+    assert (record["event_counts"]["growth"], record["processes"][0]["leaks"]) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +120,7 @@ def test_what_does_not_grow_without_end_is_not_told(counts):
 def test_what_grows_no_longer_is_taken_back_once():
     bench = watch(20, lambda second: threads(3 + int(second)))
     watch(100, lambda second: threads(22), bench, 20)
-    assert [event.kind for event in told(bench)] == ["leak", "leak_withdrawn"]
+    assert kinds(bench) == ["leak", "leak_withdrawn"]
 
 
 def test_memory_that_grows_names_the_threads_that_grow_with_it():
@@ -103,8 +133,9 @@ def test_memory_that_grows_names_the_threads_that_grow_with_it():
         return {"live": 1, "created": 1, **threads(3 + int(second))}
 
     watch(60, counts, bench)
-    (event,) = [event for event in bench.watching.events.since(0) if event.kind == "memory"]
-    assert event.text.endswith("while live tasks do not: watchdog (app/jobs.py:12) grow too")
+    leak, memory = told(bench)
+    assert (leak.kind, memory.kind) == ("leak", "growth")
+    assert "while live tasks do not: watchdog (app/jobs.py:12) grow too; too early" in memory.text
 
 
 def test_pools_that_are_gone_are_forgotten():

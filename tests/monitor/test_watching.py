@@ -1,6 +1,7 @@
 """Watched processes as lanes: their start and end, the groups of their tasks, leaks, and the report."""
 
 import random
+import re
 import subprocess
 import sys
 
@@ -266,23 +267,23 @@ def test_garbage_is_logged_once_and_later_reports_count():
     assert bench.watching.lanes[0].live == 5
 
 
-def report_a_leak(bench, agent, seconds):
-    """Report a steady group, and one that gains four tasks a second."""
+def report_a_leak(bench, agent, seconds, waits=None):
+    """Report a steady group, and one that gains four tasks a second; answer ``waits`` where they wait."""
     for second in range(seconds * 2):
         agent.report_groups(second / 2, steady=(30 + second % 3, 100 * second), forgotten=10 + second * 2)
         bench.advance(0.5)
+        if waits is not None and ("waits", {"group": 2}) in agent.sent:
+            agent.report(waits)
 
 
 def test_a_leak_is_logged_once_with_its_growth():
     bench = WatchBench()
-    agent = bench.agent(40)
-    report_a_leak(bench, agent, 45)
-    assert ("waits", {"group": 2}) in agent.sent
-    agent.report(Waits(2, 100, 100, (WaitPlace("/srv/app.py:22", 100),)))
-    report_a_leak(bench, agent, 5)
-    logged = [text for text in bench.texts() if "grows" in text]
-    assert len(logged) == 1
-    assert logged[0].startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
+    report_a_leak(
+        bench, bench.agent(40), 50, Waits(2, 100, 100, (WaitPlace("/srv/app.py:22", 100),), sampled=50)
+    )
+    (logged,) = [text for text in bench.texts() if "grows" in text]
+    assert logged.startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
+    assert logged.endswith("; 100 wait at srv/app.py:22")
 
 
 def test_groups_of_all_processes_are_merged_by_function_and_ranked():
@@ -424,7 +425,7 @@ def test_threads_by_target_stay_between_their_reports():
     assert ("app.waiter", "7 threads") in details(bench.watching.snapshot().lanes[0])
 
 
-def watch_a_group(seconds, live, created=None, ended=None, until=None, wakeable=None, files=False):
+def watch_a_group(seconds, live, created=None, ended=None, until=None, wakeable=0, files=False):
     """Return the bench after a group has had ``live(second)`` tasks.
 
     Its agent knows timers of ``until`` seconds, or that so many of 50 tasks are ``wakeable``. With ``files``,
@@ -457,25 +458,37 @@ def watch_a_group(seconds, live, created=None, ended=None, until=None, wakeable=
         bench.advance(0.5)
         if asked and until is not None:
             agent.report(Waits(1, count, count, timed=count, until=until))
-        elif asked and wakeable is not None:
+        elif asked:
             agent.report(Waits(1, count, count, sampled=50, wakeable=wakeable))
     return bench
 
 
-def leak_events(bench):
-    return [text for text in bench.texts() if "grow" in text]
+def growth_events(bench):
+    return [event for event in bench.watching.events.since(0) if event.kind != "agent"]
 
 
-def test_growth_beyond_doubt_is_called_a_leak_within_twenty_seconds():
-    assert len(leak_events(watch_a_group(20, lambda second: second))) == 1
-    assert len(leak_events(watch_a_group(20, lambda second: 40 * second))) == 1
+def kinds(bench):
+    return [event.kind for event in growth_events(bench)]
+
+
+@pytest.mark.parametrize("rate", [1, 40])
+def test_growth_that_nothing_may_end_is_called_a_leak_within_twenty_seconds(rate):
+    assert kinds(watch_a_group(20, lambda second: rate * second)) == ["leak"]
+
+
+def test_growth_is_not_called_a_leak_while_it_is_not_known_what_its_tasks_wait_for():
+    bench = WatchBench()
+    report_a_leak(bench, bench.agent(40), 60)
+    (event,) = growth_events(bench)
+    assert event.kind == "growth"
+    assert event.text.endswith("; too early to call it a leak: it is not known what they wait for")
 
 
 def test_sessions_that_a_timer_ends_in_a_minute_are_not_called_a_leak_in_ten():
     bench = watch_a_group(
         600, lambda second: 4 * min(second, 60), lambda second: 4 * second, ended=60, until=60.0
     )
-    assert leak_events(bench) == []
+    assert kinds(bench) == ["growth", "growth_withdrawn"]
 
 
 def sessions(rate):
@@ -490,32 +503,51 @@ def sessions(rate):
 
 @pytest.mark.parametrize("rate", [1, 20])
 def test_sessions_of_a_minute_that_others_may_end_are_not_called_a_leak_in_ten(rate):
-    assert leak_events(watch_a_group(600, **sessions(rate), files=True)) == []
+    assert kinds(watch_a_group(600, **sessions(rate), files=True)) == ["growth", "growth_withdrawn"]
 
 
 def test_tasks_that_others_may_end_are_called_a_leak_once_they_have_grown_for_three_minutes():
-    assert leak_events(watch_a_group(180, lambda second: second, wakeable=50)) == []
-    assert len(leak_events(watch_a_group(210, lambda second: second, wakeable=50))) == 1
+    bench = watch_a_group(210, lambda second: second, wakeable=50)
+    told, called = growth_events(bench)
+    assert (told.kind, told.severity, called.kind, called.severity) == ("growth", "info", "leak", "warning")
+    assert re.fullmatch(
+        r"session \(srv/app.py:1\) grows by 60 a minute, 95 % \d+ to \d+; too early to call it a leak: "
+        "something else may end them",
+        told.text,
+    )
+    assert (told.time <= 20, 180 <= called.time <= 210) == (True, True)
 
 
 def test_tasks_of_which_some_are_stuck_are_called_a_leak_within_twenty_seconds():
-    assert len(leak_events(watch_a_group(20, lambda second: second, wakeable=40))) == 1
+    assert kinds(watch_a_group(20, lambda second: second, wakeable=40)) == ["leak"]
 
 
 def test_tasks_far_older_than_their_timers_are_called_a_leak():
-    assert len(leak_events(watch_a_group(210, lambda second: second, until=1.0))) == 1
+    assert kinds(watch_a_group(210, lambda second: second, until=1.0)) == ["growth", "leak"]
+
+
+def test_the_status_and_the_report_of_a_group_say_what_was_told():
+    def verdict(bench):
+        (process,) = watch_report(bench.watching, [], 0, 1.0)["processes"]
+        (group,) = process["groups"]
+        return group["grows"], group["leak"], process["leaks"]
+
+    assert verdict(watch_a_group(10, lambda second: second, wakeable=50)) == (False, False, 0)
+    assert verdict(watch_a_group(20, lambda second: second, wakeable=50)) == (True, False, 0)
+    assert verdict(watch_a_group(210, lambda second: second, wakeable=50)) == (True, True, 1)
 
 
 def test_a_leak_is_withdrawn_once_and_not_called_again_if_the_group_stays_level():
     bench = watch_a_group(600, lambda second: 4 * min(second, 50))
-    called, withdrawn = leak_events(bench)
-    assert "grows by 240 a minute" in called
-    assert withdrawn == "app.py 40: session no longer grows: not called a leak any more"
-    assert not bench.watching.lanes[0].groups[1].leak
+    called, withdrawn = growth_events(bench)
+    assert "grows by 240 a minute" in called.text
+    assert withdrawn.kind == "leak_withdrawn"
+    assert withdrawn.text == "session (srv/app.py:1): no longer grows, not called a leak any more"
+    assert not bench.watching.lanes[0].groups[1].leaks
 
 
 def test_a_burst_of_ten_seconds_is_not_called_a_leak():
-    assert leak_events(watch_a_group(120, lambda second: 40 * min(second, 10))) == []
+    assert kinds(watch_a_group(120, lambda second: 40 * min(second, 10))) == []
 
 
 def test_an_event_that_was_taken_back_is_not_counted():

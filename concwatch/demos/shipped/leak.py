@@ -17,7 +17,7 @@ async def play(stage: Stage) -> None:
     )
     await stage.film()
     await stage.until(
-        lambda watching: any(lane.reported_leaks for lane in watching.lanes),
+        lambda watching: any(lane.process.leaks for lane in watching.lanes),
         text="a leak is called out",
         limit=120,
     )

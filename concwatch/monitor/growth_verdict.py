@@ -1,0 +1,150 @@
+"""What is told of a count that grows: first that it does, and that it leaks once that is certain.
+
+Connections that come, a pool that starts and a cache that fills grow like a leak while they do.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
+
+from concwatch.monitor.events import Kind, Severity
+from concwatch.monitor.growth import GrowthMeter
+
+ASK_AGAIN = 5.0
+"""Seconds after which an agent is asked again about what is not called a leak yet."""
+
+ANSWER_TIME = 2.0
+"""Seconds after which an answer is not expected any more."""
+
+LEAST_GROWTH = 180.0
+"""Seconds of growth from which on it is a leak although something may end it."""
+
+LEAST_CONNECTED = 300.0
+"""The same if as many connections grow, which their peers may close."""
+
+CONNECTED = 0.5
+"""Sockets for each task, thread or file from which on these may be connections."""
+
+
+class Doubt(NamedTuple):
+    """What may end the growth."""
+
+    seconds: float
+    """The seconds for which it must have grown to be a leak nevertheless; 0: nothing may end it."""
+    reason: str = ""
+
+
+NO_DOUBT = Doubt(0.0)
+UNKNOWN = Doubt(LEAST_GROWTH, "it is not known what they wait for")
+CONNECTIONS = Doubt(LEAST_CONNECTED, "as many sockets grow, which their peers may close")
+
+WITHDRAWALS: dict[Kind, Kind] = {
+    "growth": "growth_withdrawn",
+    "leak": "leak_withdrawn",
+    "memory": "memory_withdrawn",
+}
+
+
+class Told(NamedTuple):
+    """An event about growth."""
+
+    text: str
+    severity: Severity
+    kind: Kind
+
+
+class GrowthVerdict(ABC):
+    """The verdict on one count: level, then `growth`, then a leak, until it is level again."""
+
+    leak_kind: Kind = "leak"
+    """The kind of the event that calls it a leak."""
+
+    def __init__(self) -> None:
+        self.meter = GrowthMeter()
+        self.verdict: Kind = ""
+        """The kind of the last event; empty while it is level."""
+        self.is_answered = False
+        """Whether the agent has answered what it was asked last."""
+        self.was_withdrawn = False
+        """Whether a verdict was taken back, so that even growth is not enough for the next one."""
+        self._asked_at: float | None = None
+        self._ask_due = -math.inf
+
+    @property
+    def grows(self) -> bool:
+        """Whether it was told to grow, which was not taken back."""
+        return bool(self.verdict)
+
+    @property
+    def leaks(self) -> bool:
+        """Whether it was called a leak, which was not taken back."""
+        return self.verdict == self.leak_kind
+
+    @property
+    @abstractmethod
+    def is_plain(self) -> bool:
+        """Whether it grows so evenly that no test of significance is needed."""
+
+    @property
+    def rises(self) -> bool:
+        """Whether it grows now."""
+        return (self.is_plain and not self.was_withdrawn) or self.meter.leaks
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What grows."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return what grows and how fast, and what is known of where."""
+
+    @abstractmethod
+    def doubt(self, sockets: int) -> Doubt:
+        """Return what may end the growth.
+
+        Args:
+            sockets: by how many the sockets of the process have risen in the last two minutes.
+        """
+
+    def judge(self, now: float, sockets: int = 0, ask: Callable[[], object] | None = None) -> Told | None:
+        """Return the event of a new verdict, or of one that is taken back; None if nothing has changed.
+
+        Args:
+            now: seconds.
+            sockets: by how many the sockets of the process have risen in the last two minutes.
+            ask: asks the agent for what `doubt` and `text` need, which sets ``is_answered``.
+        """
+        if self.verdict and not self.rises and self.meter.is_level:
+            return self._withdraw()
+        if self.verdict == self.leak_kind or not self.rises or not self._is_known(now, ask):
+            return None
+        doubt = self.doubt(sockets)
+        if self.meter.lasting >= doubt.seconds:
+            self.verdict = self.leak_kind
+            return Told(self.text(), "warning", self.leak_kind)
+        if self.verdict:
+            return None
+        self.verdict = "growth"
+        return Told(f"{self.text()}; too early to call it a leak: {doubt.reason}", "info", "growth")
+
+    def _withdraw(self) -> Told:
+        also = ", not called a leak any more" if self.verdict == self.leak_kind else ""
+        kind = WITHDRAWALS[self.verdict]
+        self.verdict, self.was_withdrawn, self._asked_at = "", True, None
+        return Told(f"{self.label}: no longer grows{also}", "info", kind)
+
+    def _is_known(self, now: float, ask: Callable[[], object] | None) -> bool:
+        """Ask the agent, again and again; return whether it has just answered, or not in time."""
+        if ask is None:
+            return True
+        if self._asked_at is None:
+            if now >= self._ask_due:
+                self._asked_at, self.is_answered = now, False
+                ask()
+            return False
+        if not self.is_answered and now < self._asked_at + ANSWER_TIME:
+            return False
+        self._asked_at, self._ask_due = None, now + ASK_AGAIN
+        return True

@@ -1,4 +1,4 @@
-"""Checks of each place that should have the metrics of `tests.own_row`. `test_one_meaning` runs them."""
+"""Checks of each place that should have the metrics of `tests.own_row`; `test_metrics` runs them."""
 
 import csv
 import io

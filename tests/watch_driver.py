@@ -1,5 +1,6 @@
 """A `Watching` without processes: fake agents whose reports tests make, and a fake clock."""
 
+import json
 import time
 from collections import deque
 
@@ -11,6 +12,7 @@ from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
 from tests.lab_driver import GIB
+from tests.processes import PATIENCE
 
 
 class FakeAgent:
@@ -127,3 +129,17 @@ class WatchBench:
     def texts(self):
         """Return the texts of the event log."""
         return [f"{event.lane}: {event.text}" for event in self.watching.events.since(0)]
+
+
+def lines_of(path):
+    """Return the objects of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def step_until(bench, condition, what):
+    """Step, in real time, until ``condition()`` holds."""
+    ends = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < ends, f"not within {PATIENCE:.0f} s: {what}"
+        bench.advance()
+        time.sleep(0.01)

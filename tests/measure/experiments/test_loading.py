@@ -153,7 +153,7 @@ SHORTER = {"sleep:10": "sleep:1", "ticks:1x10": "ticks:1x1"}
 def smallest(experiment: Experiment) -> Experiment:
     """Return the experiment with only the smallest size of each series.
 
-    Only three engines of other languages are kept, and no workload of ten seconds; test_experiment_program.py
+    Only three engines of other languages are kept, and no workload of ten seconds; test_program.py
     runs the programs that sleep for ten seconds.
     """
     replace = msgspec.structs.replace

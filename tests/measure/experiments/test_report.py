@@ -157,7 +157,7 @@ def text_table(runner, info):
     [("json", report_json), ("md", report_markdown), ("csv", report_csv), ("txt", text_table)],
 )
 def test_a_report_matches_its_golden_file(runner, name, report):
-    # To rewrite the files: CONCWATCH_GOLDEN=write python -m pytest tests/measure/test_experiment_report.py
+    # To rewrite the files: CONCWATCH_GOLDEN=write python -m pytest tests/measure/experiments/test_report.py
     file, text = GOLDEN / f"experiment.{name}", report(runner, INFO)
     if os.environ.get("CONCWATCH_GOLDEN") == "write":
         file.write_text(text, encoding="utf-8")

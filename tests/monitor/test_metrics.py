@@ -85,7 +85,7 @@ def test_each_row_of_the_table_says_where_its_values_come_from_and_where_they_ar
 @pytest.mark.real
 def test_a_new_metric_is_one_row():
     """Run `tests.own_row_checks`, and this file, in a process whose table has one more row."""
-    files = ("tests/own_row_checks.py", "tests/test_one_meaning.py")
+    files = ("tests/own_row_checks.py", "tests/monitor/test_metrics.py")
     options = ("-q", "-n", "0", "-m", "not real", "-p", "tests.own_row")
     command = (sys.executable, "-m", "pytest", *options, *files)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -1,0 +1,155 @@
+"""Watching and attaching without a screen."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from concwatch.system.child import concwatch_command
+from tests.command_line import refused
+from tests.processes import PATIENCE
+from tests.watch_driver import WatchBench, step_until
+
+
+def test_a_port_in_use_is_refused_before_the_program_starts(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("watch", "--metrics", str(port), "--", "touch", str(tmp_path / "started"))
+    assert said.startswith(f"--metrics: 127.0.0.1:{port}: Address already in use: expected a free port")
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--sample-log", "5"), "--sample-log has no effect without --log: expected --log FILE with it"),
+        (
+            ("--json", "-", "--log", "-"),
+            "--json - and --log - print to the same place: expected a FILE for one",
+        ),
+        (
+            ("--metrics", "a:b"),
+            '"a:b" is not an address: expected a port or HOST:PORT, such as 9464 or 0.0.0.0:9464',
+        ),
+        (("--log", "/"), "--log: /: Is a directory: expected a file that can be written"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(options, said):
+    assert said in refused("watch", *options, "--", "true")
+
+
+SERVICE = """
+import asyncio, sys
+from concwatch import agent
+async def tick(): await asyncio.sleep(600)
+async def main():
+    tasks = [asyncio.create_task(tick()) for _ in range(20)]
+    print("ready", flush=True)
+    await asyncio.gather(*tasks)
+agent.start()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("ended_by", ["--seconds", "SIGINT", "its end"])
+def test_attach_without_a_screen_writes_a_report_and_leaves_the_process_alone(tmp_path, ended_by):
+    report, events = tmp_path / "report.json", tmp_path / "events"
+    with subprocess.Popen([sys.executable, "-c", SERVICE], stdout=subprocess.PIPE) as service:
+        try:
+            service.stdout.readline()
+            limit = ["--seconds", "3"] if ended_by == "--seconds" else []
+            command = concwatch_command("attach", str(service.pid), "--json", str(report))
+            with subprocess.Popen([*command, "--log", str(events), *limit]) as attached:
+                step_until(
+                    WatchBench(), lambda: events.exists() and "watched" in events.read_text(), "an event"
+                )
+                if ended_by == "SIGINT":
+                    attached.send_signal(signal.SIGINT)
+                elif ended_by == "its end":
+                    service.kill()
+                assert attached.wait(PATIENCE) == 0
+            assert (service.poll() is None) == (ended_by != "its end")
+        finally:
+            service.kill()
+    (process,) = json.loads(report.read_text())["processes"]
+    assert (process["pid"], process["how"]) == (service.pid, "agent")
+
+
+@pytest.mark.real
+def test_attach_on_another_host_waits_until_its_processes_are_found(tmp_path):
+    report = tmp_path / "report.json"
+    with subprocess.Popen([sys.executable, "-c", SERVICE], stdout=subprocess.PIPE) as service:
+        try:
+            service.stdout.readline()
+            command = concwatch_command("attach", "--host", "env HOST=other", str(service.pid))
+            limit = ["--json", str(report), "--seconds", str(PATIENCE)]
+            with subprocess.Popen([*command, *limit]) as attached:
+                step_until(
+                    WatchBench(),
+                    lambda: report.exists() and json.loads(report.read_text())["event_counts"]["agent"],
+                    "a report",
+                )
+                attached.send_signal(signal.SIGINT)
+                assert attached.wait(PATIENCE) == 0
+            assert service.poll() is None
+        finally:
+            service.kill()
+    (process,) = json.loads(report.read_text())["processes"]
+    assert (process["pid"], process["how"]) == (service.pid, "agent")
+
+
+SCRAPE = """
+scrape_configs:
+  - job_name: app
+    scrape_interval: 500ms
+    static_configs: [{targets: ["127.0.0.1:%d"]}]
+"""
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="Prometheus is not installed")
+def test_prometheus_scrapes_a_watched_program_and_may_be_killed(tmp_path):
+    metrics, web = free_port(), free_port()
+    (tmp_path / "prometheus.yml").write_text(SCRAPE % metrics)
+    (tmp_path / "app.py").write_text(SERVICE.replace("agent.start()\n", ""))
+    server = [
+        "prometheus",
+        f"--config.file={tmp_path}/prometheus.yml",
+        f"--storage.tsdb.path={tmp_path}/data",
+        f"--web.listen-address=127.0.0.1:{web}",
+    ]
+    app = [sys.executable, str(tmp_path / "app.py")]
+    command = concwatch_command("watch", "--metrics", str(metrics), "--", *app)
+    query = f"http://127.0.0.1:{web}/api/v1/query?query=concwatch_function_tasks%7Bfunction=%22tick%22%7D"
+
+    def live():
+        try:
+            with urllib.request.urlopen(query, timeout=PATIENCE) as answer:
+                return [row["value"][1] for row in json.load(answer)["data"]["result"]]
+        except OSError:
+            return []
+
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet) as watched, subprocess.Popen(server, **quiet) as prometheus:
+        try:
+            step_until(WatchBench(), lambda: live() == ["20"], "20 live tasks in Prometheus")
+            prometheus.kill()
+            prometheus.wait(PATIENCE)
+            with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=PATIENCE) as answer:
+                assert b"concwatch_processes 1.0" in answer.read()
+            watched.send_signal(signal.SIGINT)
+            assert watched.wait(PATIENCE) == 130
+        finally:
+            prometheus.kill()
+            watched.kill()

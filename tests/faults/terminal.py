@@ -10,6 +10,7 @@ import sys
 import termios
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Self
 
@@ -19,6 +20,11 @@ from tests.apart import ROOT, environment
 
 PATIENCE = 30.0
 """Timeout in seconds, for a loaded machine."""
+
+NEXT_PART, MOST_UNSEEN = 0.0005, 64
+"""Seconds within which the kernel passes on the next part of what was written at once, and the maximum number of
+parts that are read ahead.
+"""
 
 MODES = {"alternate screen": ("h", 1049), "mouse": ("h", 1000), "cursor hidden": ("l", 25)}
 """What the screen requests of a terminal: private modes that it sets (h) or resets (l)."""
@@ -54,6 +60,7 @@ class Terminal:
         patience: float = PATIENCE,
     ) -> None:
         self.output = bytearray()
+        self._unseen: deque[tuple[float, bytes]] = deque()  # read, each part with its time, but not in `output`
         self._text, self._seen = "", 0  # the part of the output already in plain text
         self._mark = uuid.uuid4().hex
         self.patience = patience
@@ -100,14 +107,24 @@ class Terminal:
         set_size(self._theirs, (columns, lines))
 
     def read(self, seconds: float = 0.05) -> bool:
-        """Read output for up to ``seconds``. Return whether there was any."""
+        """Read output for up to ``seconds``. Return whether there was any.
+
+        All that the program has written is read at once, as a terminal does, but added to `output` in parts, a
+        part a call: what the caller does with one does not delay the time of the next.
+        """
         if self._ours < 0:
             time.sleep(seconds)
-        elif select.select([self._ours], [], [], max(0.0, seconds))[0]:
-            self.output += os.read(self._ours, 1 << 16)
-            self.read_at = time.monotonic()
-            return True
-        return False
+        wait = 0.0 if self._unseen else max(0.0, seconds)
+        while self._ours >= 0 and len(self._unseen) < MOST_UNSEEN:
+            if not select.select([self._ours], [], [], wait)[0]:
+                break
+            self._unseen.append((time.monotonic(), os.read(self._ours, 1 << 16)))
+            wait = NEXT_PART
+        if not self._unseen:
+            return False
+        self.read_at, part = self._unseen.popleft()
+        self.output += part
+        return True
 
     def run(self, seconds: float) -> None:
         """Read all output for ``seconds``."""

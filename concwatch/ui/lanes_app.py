@@ -118,12 +118,9 @@ class LanesApp(InputQueue):
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme, adjusted so that all text is readable."""
-        theme = super().get_theme(theme_name)
-        if theme is None:
-            return None
-        if theme.name not in self._readable:
-            self._readable[theme.name] = readable(theme)
-        return self._readable[theme.name]
+        if theme_name not in self._readable and (theme := super().get_theme(theme_name)):
+            self._readable[theme_name] = readable(theme)
+        return self._readable.get(theme_name)
 
     def make_screen(self) -> MonitorScreen:
         """Create the first screen."""

@@ -22,8 +22,8 @@ PATIENCE = 30.0
 """Timeout in seconds, for a loaded machine."""
 
 NEXT_PART, MOST_UNSEEN = 0.0005, 64
-"""Seconds within which the kernel passes on the next part of what was written at once, and the maximum number of
-parts that are read ahead.
+"""Seconds within which the kernel passes on the next part of what was written at once; and how many parts are
+read ahead at most.
 """
 
 MODES = {"alternate screen": ("h", 1049), "mouse": ("h", 1000), "cursor hidden": ("l", 25)}
@@ -60,7 +60,9 @@ class Terminal:
         patience: float = PATIENCE,
     ) -> None:
         self.output = bytearray()
-        self._unseen: deque[tuple[float, bytes]] = deque()  # read, each part with its time, but not in `output`
+        self._unseen: deque[tuple[float, bytes]] = (
+            deque()
+        )  # read, each part with its time, but not in `output`
         self._text, self._seen = "", 0  # the part of the output already in plain text
         self._mark = uuid.uuid4().hex
         self.patience = patience
@@ -109,8 +111,8 @@ class Terminal:
     def read(self, seconds: float = 0.05) -> bool:
         """Read output for up to ``seconds``. Return whether there was any.
 
-        All that the program has written is read at once, as a terminal does, but added to `output` in parts, a
-        part a call: what the caller does with one does not delay the time of the next.
+        All that the program has written is read at once, as a terminal does, but each call adds one part to
+        `output`: what the caller does with it does not delay the time of the next.
         """
         if self._ours < 0:
             time.sleep(seconds)

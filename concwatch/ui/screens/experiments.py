@@ -88,7 +88,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
                     with Container(id="charts"):
                         yield SizeChart()
                         yield RunChart()
-        yield KeyBar(keys.bar(keys.EXPERIMENTS))
+        yield KeyBar(keys.bar(keys.EXPERIMENTS), self.keyboard.press)
 
     def on_mount(self) -> None:
         """Show the experiments and start updating them."""

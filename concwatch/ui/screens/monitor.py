@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 from textual import on
 from textual.app import ComposeResult
 from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseScrollUp, Resize
-from textual.geometry import Size
+from textual.geometry import Region, Size
+from textual.strip import Strip
 from textual.widget import Widget
 
 from concwatch.charts.colors import lane_colors
@@ -120,7 +121,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
             yield from panel.widgets()
         yield from parts.events.widgets()
         yield from parts.feed.widgets()
-        yield KeyBar(keys.bar(self.keyboard.rows))
+        yield KeyBar(keys.bar(self.keyboard.rows), self.keyboard.press)
 
     def on_mount(self) -> None:
         """Show the first snapshot, and start."""
@@ -136,6 +137,10 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         """Style every widget again, except before the first frame: each is styled when it is mounted."""
         if self._drawn:
             super().update_node_styles(animate)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines of ``crop``, which are all the same: the background."""
+        return super().render_lines(Region(crop.x, crop.y, crop.width, 1)) * crop.height
 
     def on_unmount(self) -> None:
         """Stop the panels."""

@@ -11,10 +11,10 @@ from textual import events
 from textual.app import RenderResult
 from textual.binding import Binding
 from textual.content import Content
-from textual.dom import DOMNode
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.style import Style
 
 from concwatch.charts.captions import title
 from concwatch.charts.plot import Plot
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 TITLE_MARGIN = 4
 """The cells of the content width that a border leaves free around its title."""
+
+AXIS, GRID = "$dim", "$foreground 22%"
+"""The styles of axes with their labels, and of grid lines."""
 
 Colors = tuple[str, str, str | None]
 """Of axis, grid and background."""
@@ -47,14 +50,6 @@ class Chart(KeptLines, can_focus=True):
     symbols: reactive[Symbols] = reactive(BRAILLE)
     """The symbols that lines are drawn with."""
 
-    COMPONENT_CLASSES = {"chart--axis", "chart--grid"}
-    """
-    | Class | Description |
-    | :- | :- |
-    | `chart--axis` | The colour of axes and their labels. |
-    | `chart--grid` | The colour of grid lines. |
-    """
-
     DEFAULT_CSS = """
     Chart {
         height: 1fr;
@@ -66,9 +61,6 @@ class Chart(KeptLines, can_focus=True):
         text-align: center;
 
         border-subtitle-color: $dim;
-
-        & .chart--axis { color: $dim; }
-        & .chart--grid { color: $foreground 22%; }
 
         &:focus { border: round $accent; }
     }
@@ -82,8 +74,7 @@ class Chart(KeptLines, can_focus=True):
         self._shown: tuple[object, ...] = ()
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
-        self._colors: Colors = ("", "", None)
-        self._styled: DOMNode | None = None
+        self._colors: Colors | None = None
         self._title: list[tuple[str, str]] = []
         self.border_title = Content(plot.title)
 
@@ -146,15 +137,12 @@ class Chart(KeptLines, can_focus=True):
 
     def _axis_colors(self) -> Colors:
         """Return the colours of axis, grid and background, cached until Textual updates the styles."""
-        styled = self.get_component_styles("chart--axis").node
-        if styled is not self._styled:
-            self._styled = styled
-            axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
-            self._colors = (
-                _color_text(axis.color) or "",
-                _color_text(grid.color) or "",
-                _color_text(axis.bgcolor),
-            )
+        if self._colors is None:
+            # Component classes would each cost one more styled node before the first frame.
+            base = self.visual_style
+            axis, grid = ((base + Style.parse(style)).rich_style for style in (AXIS, GRID))
+            line, faint, behind = map(_color_text, (axis.color, grid.color, axis.bgcolor))
+            self._colors = line or "", faint or "", behind
         return self._colors
 
     def _update_title(self, width: int) -> None:
@@ -193,7 +181,7 @@ class Chart(KeptLines, can_focus=True):
     def notify_style_update(self) -> None:
         """Repaint when the theme changes."""
         super().notify_style_update()
-        self._styled = None
+        self._colors = None
         if self.is_mounted:
             self.show(self.plot)
 

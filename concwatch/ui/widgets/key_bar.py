@@ -1,29 +1,33 @@
 """The key bar at the bottom. A click on a key presses it."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
-from textual.content import Content
-from textual.style import Style
+from msgspec import Struct
 
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
-GAP = "  "
+GAP = 2
+"""The cells between two keys."""
 
 
-class Key(NamedTuple):
+class Key(Struct, frozen=True):
     """A key with its label."""
 
     key: str
     """How it is written."""
     label: str
     name: str
-    """What the screen's action ``press`` takes."""
+    """The name to press it by."""
     always: bool = False
     """Whether it is shown however narrow the bar is."""
 
+    @property
+    def width(self) -> int:
+        """The width in cells, including the gap after it."""
+        return len(self.key) + 1 + len(self.label) + GAP
 
-class KeyBar(TextLines):
+
+class KeyBar(ClickableLines):
     """One line of keys.
 
     Textual's Footer has a widget for each key: with those of the monitor it takes 49 ms of CPU time until it
@@ -35,35 +39,22 @@ class KeyBar(TextLines):
         height: 1;
         background: $panel;
         padding: 0 1;
-        link-style: none;
-        link-color: $dim;
-        link-style-hover: none;
-        link-background-hover: $foreground 15%;
-        link-color-hover: $foreground;
     }
     """
 
-    def __init__(self, keys: Sequence[Key]) -> None:
-        """Create a bar of ``keys``, the most important first."""
+    def __init__(self, keys: Sequence[Key], press: Callable[[str], object]) -> None:
+        """Create a bar of ``keys``, the most important first; ``press`` is called with the name of one."""
         super().__init__()
-        self._keys = keys
+        self._keys, self._press = keys, press
 
-    def rows(self, width: int) -> Sequence[Content]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the keys that fit into ``width`` cells."""
-        kept = [key for key in self._keys if key.always]
-        room = width + len(GAP) - sum(map(_cells, kept))
+        room = width + GAP - sum(key.width for key in self._keys if key.always)
+        cells: list[Cell] = []
         for key in self._keys:
-            if key not in kept:
-                room -= _cells(key)
-                if room < 0:
-                    break
-                kept.append(key)
-        shown: list[Content] = []
-        for key in sorted(kept, key=self._keys.index):
-            text = Content.assemble((key.key, "bold $accent"), f" {key.label}")
-            shown.append(text.stylize(Style.from_meta({"@click": f"screen.press({key.name!r})"})))
-        return (Content(GAP).join(shown),)
-
-
-def _cells(key: Key) -> int:
-    return len(f"{key.key} {key.label}{GAP}")
+            if not key.always:
+                room -= key.width
+            if key.always or room >= 0:
+                text = assemble((key.key, "bold $accent"), (f" {key.label}", "$dim"))
+                cells += (Cell(key.width - GAP, text, call(self._press, key.name)), Cell(GAP))
+        return (cells[:-1],)

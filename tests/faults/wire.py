@@ -81,7 +81,7 @@ os._exit(0)
 """
 
 
-@lane_fault("wire-half", "a worker sends half a line, and exits within another", command(PROLOGUE + HALF))
+@lane_fault("wire-half", "a worker sends half a line, and exits in the middle of another", command(PROLOGUE + HALF))
 async def half(s: FaultyStage) -> None:
     """Its lane stalls until the rest arrives. The incomplete line is logged and ignored."""
     await start_faulty(s)
@@ -110,7 +110,7 @@ while True:
 """
 
 
-@lane_fault("wire-long", "a worker sends a line of 100 MB, and one without an end", command(PROLOGUE + LONG))
+@lane_fault("wire-long", "a worker sends a line of 100 MB, and an endless one", command(PROLOGUE + LONG))
 async def long(s: FaultyStage) -> None:
     """Logged once and skipped. Memory stays within 20 MiB, the screen responds within 100 ms."""
     await start_faulty(s)

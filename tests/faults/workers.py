@@ -93,7 +93,7 @@ async def exited(s: FaultyStage) -> None:
         await s.wait_for_event("a task failed: SystemExit: 3")
 
 
-@lane_fault("worker-recursed", "every task recurses without end", *ALL)
+@lane_fault("worker-recursed", "every task recurses infinitely", *ALL)
 async def recursed(s: FaultyStage) -> None:
     """One traceback is logged, and failures are counted. The lane continues."""
     s.set_job("recurse")

@@ -81,7 +81,7 @@ os._exit(0)
 """
 
 
-@lane_fault("wire-half", "a worker sends half a line, and exits in the middle of another", command(PROLOGUE + HALF))
+@lane_fault("wire-half", "a worker sends half a line, and exits within the next", command(PROLOGUE + HALF))
 async def half(s: FaultyStage) -> None:
     """Its lane stalls until the rest arrives. The incomplete line is logged and ignored."""
     await start_faulty(s)

@@ -155,8 +155,8 @@ of places within another have at most 5, the most frequent first.
     ``timed``, ``until``  how many of them wait for something that a timer ends, or a deadline of trio or
                    AnyIO, and the seconds until the last of these; absent without one
     ``sampled``, ``wakeable``  how many of the others were examined further, at most 50, and how many of
-                   these others may wake: they wait for an object of their own that something besides the
-                   task holds, for what comes in a queue, or for a lock whose holder may release it
+                   these others may wake: they wait for an object that something besides the task holds,
+                   but not for a lock whose holder is stuck
     ``waits``      list of places, the most frequent first: the innermost line in the program's own code, or
                    in any code if there is none. Also ``on``: what that line awaits, by its own name:
                    ``"Semaphore"``, ``"BoundedSemaphore(5)"``, ``"Queue.get"``, ``"gather"``, ``"executor
@@ -172,9 +172,8 @@ of places within another have at most 5, the most frequent first.
 ``thread_waits``: the answer to the command: where the threads of a target wait, at most 20 places.
     ``name``, ``pool``  as requested
     ``waits``      as in ``waits``, without ``on``
-    ``looked``, ``wakeable``, ``locked``  all of them; those that others may wake: they wait in a function of
-                   a library, as for a connection or a queue, or are timers; and those that wait for a lock
-                   or an event of ``threading``
+    ``looked``, ``locked``  how many there are, and how many of them wait, without a time limit, for a lock or
+                   an event of ``threading`` for which no other one waits
 
 ``cycle``: tasks that wait each for the next, and the last for the first; once for each list of lines.
     ``tasks``      list of places, each with ``on``, as in ``waits``

@@ -31,8 +31,11 @@ TIMER = "Timer"
 
 THREADING = "threading.py"
 
-RUN, QUEUE_GET = (THREADING, "run"), ("queue.py", "get")
-"""The functions that call a target, and that wait for what comes in a queue."""
+RUN = "run"
+"""The function of ``threading`` that calls a target."""
+
+WAITS = ("wait", "wait_for", "acquire")
+"""Its functions that wait for an event, a condition, a barrier or a semaphore."""
 
 
 def _target(thread: Any) -> Any:
@@ -120,40 +123,44 @@ def find_thread_waits(name: str, of_pool: bool = False) -> Dict[str, Any]:
     label = pool_name if of_pool else thread_label
     wanted = {thread.ident for thread in threads if label(thread) == name}
     places: Dict[Tuple[str, str], int] = {}
-    kinds = {"looked": 0, "wakeable": 0, "locked": 0}
+    looked = 0
+    locks: Dict[int, int] = {}
     for ident, frame in sys._current_frames().items():  # the only way to the stacks of other threads
         if ident in wanted:
             where = _where(frame)
             places[where] = places.get(where, 0) + 1
-            kinds["looked"] += 1
-            kind = "wakeable" if name == TIMER else _kind(frame)
-            if kind:
-                kinds[kind] += 1
+            looked += 1
+            lock = _lock(frame)
+            locks[lock] = locks.get(lock, 0) + 1
     frame = None  # type: ignore[assignment]  # it would keep its local variables alive
     ranked = sorted(places.items(), key=lambda item: -item[1])[:MAX_PLACES]
     return {
         "name": name,
         "pool": of_pool,
-        **kinds,
+        "looked": looked,
+        "locked": sum(lock != 0 and count == 1 for lock, count in locks.items()),
         "waits": [{"where": where, "in": inside, "tasks": count} for (where, inside), count in ranked],
     }
 
 
-def _kind(frame: Optional[FrameType]) -> str:
-    """Return what a thread waits for by the library's functions that its own code has called.
+def _lock(frame: Optional[FrameType]) -> int:
+    """Return the ``id`` of the lock or event of ``threading`` for which a thread waits without a time limit.
 
-    ``"locked"``: a lock or an event of ``threading``; ``"wakeable"``: something else, such as a queue or a
-    connection; an empty string if its own code has called a function that is not Python's.
+    0 if it does something else.
     """
-    calls: List[Tuple[str, str]] = []
+    called: Optional[FrameType] = None
     for _ in range(MAX_DEPTH):
         if frame is None or is_own(frame.f_code.co_filename):
             break
-        calls.append((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
-        frame = frame.f_back
-    if not calls or calls[0] == RUN:
-        return ""
-    return "locked" if calls[0][0] == THREADING and QUEUE_GET not in calls else "wakeable"
+        in_threading = os.path.basename(frame.f_code.co_filename) == THREADING
+        if in_threading and frame.f_code.co_name == RUN:
+            break
+        called, frame = frame if in_threading else None, frame.f_back
+    if called is None or called.f_code.co_name not in WAITS:
+        return 0
+    # Reading these leaves nothing behind but what the function holds itself while it waits.
+    values = called.f_locals
+    return 0 if values.get("timeout") is not None else id(values.get("self"))
 
 
 def _where(frame: Optional[FrameType]) -> Tuple[str, str]:

@@ -211,11 +211,13 @@ class _Waits:
                 break
 
     def _is_released(self, lock: int) -> bool:
-        """Return whether a task that has entered a lock may leave it, as far as is known."""
+        """Return whether a task that has entered a lock may leave it, or it is not known who has."""
+        if lock not in self._holding:  # by calling ``acquire``
+            return True
         if lock not in self._released:
             self._released[lock] = False  # of locks whose holders wait for each other, too
             wakers, is_timed = Wakers(), False
-            for reference, now in self._holding.get(lock, ()):
+            for reference, now in self._holding[lock]:
                 task = reference()
                 if task is not None:
                     coro = _coro_of(task)

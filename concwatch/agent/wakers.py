@@ -1,8 +1,8 @@
 """Whether anything can end what a task waits for: its life is unknown then, however long it has lived.
 
-Nobody holds the event of a task that is stuck, or all tasks of its function wait for the same one. A session
-waits for something of its own, such as its connection, which something else holds; the workers of a pool wait
-for what comes in one queue, and the rest of a batch for a semaphore that other tasks will release.
+Nobody holds the event of a task that is stuck. A session waits for something that something else holds, such
+as its connection or the event at which a server stops; the workers of a pool wait for what comes in one
+queue, and the rest of a batch for a semaphore that other tasks will release.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ LAYERS = 3
 TRIO_IO = ("_epoll_wait", "_wait_common", "to_thread_run_sync", "_nested_child_finished")
 """Functions of trio that wait for a file, a thread or other tasks."""
 
-RECEIVING, ACQUIRING = ("get", "receive"), "acquire"
-"""Methods of queues and channels, from which whatever comes wakes a task, and of locks."""
+ACQUIRING = "acquire"
+"""The method of locks that waits."""
+
+ANYTHING = -1
+"""In place of what a task waits for, if something else than the task may end that."""
 
 _SKIPPED = (type(sys), type, type(gc.get_referents), str, int, float, bytes, type(None))
 """Types of objects that hold nothing of one task."""
@@ -48,10 +51,7 @@ class Wakers:
 
     def __init__(self) -> None:
         self._wakers: List[int] = []
-        """The ``id`` of what each examined task waits for, if something else holds it; else 0."""
-        self._seen: Set[int] = set()
-        self._shared: Set[int] = set()
-        self._locks: Set[int] = set()
+        """The ``id`` of the lock that an examined task waits for, `ANYTHING` else that may wake it, or 0."""
 
     @property
     def examined(self) -> int:
@@ -61,11 +61,10 @@ class Wakers:
     def wakeable(self, is_released: Callable[[int], bool]) -> int:
         """Return how many of them others may wake.
 
-        They wait for something of their own that something else holds, for what comes in a queue, or for a
-        lock for whose ``id`` ``is_released`` returns True.
+        They wait for something that something besides the task holds; if that is a lock, ``is_released``
+        returns True for its ``id``.
         """
-        stuck = {0, *(one for one in self._shared if one not in self._locks or not is_released(one))}
-        return sum(waker not in stuck for waker in self._wakers)
+        return sum(one == ANYTHING or (one != 0 and is_released(one)) for one in self._wakers)
 
     def add_stuck(self) -> None:
         """Count a task that waits for ever, unless enough have been examined."""
@@ -78,16 +77,11 @@ class Wakers:
             return
         sources, waker, method = _path(task, coro)
         if waker is None:  # such as uvloop's own coroutines
-            self._wakers.append(id(coro))
+            self._wakers.append(ANYTHING)
         elif waker not in _held_by_others(sources):
             self._wakers.append(0)
-        elif method in RECEIVING:
-            self._wakers.append(id(coro))
         else:
-            (self._shared if waker in self._seen else self._seen).add(waker)
-            self._wakers.append(waker)
-            if method == ACQUIRING:
-                self._locks.add(waker)
+            self._wakers.append(waker if method == ACQUIRING else ANYTHING)
 
 
 def _path(task: Any, coro: Any) -> Tuple[List[Any], Optional[int], str]:

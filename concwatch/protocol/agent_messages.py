@@ -221,10 +221,8 @@ class ThreadWaits(Struct, tag="thread_waits", frozen=True):
     name: ShortText
     waits: tuple[WaitPlace, ...] = ()
     looked: Count = 0
-    wakeable: Count = 0
-    """The threads that something else may wake."""
     locked: Count = 0
-    """Those that wait for a lock or an event of ``threading``."""
+    """The threads that wait for a lock or an event of ``threading`` of their own."""
     pool: bool = False
     """Whether ``name`` is that of an executor."""
 

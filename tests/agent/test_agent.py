@@ -184,36 +184,49 @@ def test_threads_executors_and_loop_lag_are_reported(monitor):
 
 THREADS = """
 import queue, socket, sys, threading, time
-event, jobs, ends = threading.Event(), queue.Queue(), []
-def in_event(): event.wait()
+event, condition, jobs, ends = threading.Event(), threading.Condition(), queue.Queue(), []
+def stuck_in_event(): threading.Event().wait()
+def stuck_in_condition():
+    own = threading.Condition()
+    with own: own.wait()
+def stuck_in_semaphore(): threading.Semaphore(0).acquire()
+def in_shared_event(): event.wait()
+def in_shared_condition():
+    with condition: condition.wait()
+def in_event_for_a_while(): threading.Event().wait(600)
 def in_queue(): jobs.get()
 def in_socket():
     ours, theirs = socket.socketpair()
     ends.append(theirs)
     ours.makefile().readline()
 def in_sleep(): time.sleep(600)
-for target in (in_event, in_queue, in_socket, in_sleep):
+def in_join(): threading.main_thread().join()
+targets = [value for name, value in list(globals().items()) if name.startswith(("in_", "stuck_"))]
+for target in targets:
     for _ in range(2): threading.Thread(target=target, daemon=True).start()
 for _ in range(2): threading.Timer(600, print).start()
+for _ in range(2): threading.Thread(target=threading.Event().wait, daemon=True).start()
+print(*[target.__qualname__ for target in targets], flush=True)
 print(sys.stdin.read())
 """
 
 
-@oldest_and_newest
-def test_threads_that_something_else_may_wake_are_told_from_those_that_wait_for_a_lock(monitor, python):
-    monitor.start(THREADS, python=python)
+@with_newest
+def test_threads_that_wait_for_a_lock_of_their_own_are_told_from_others(monitor, python):
+    program = monitor.start(THREADS, python=python)
     process = monitor.process()
-    expected = {"__main__.in_event": (0, 2), "__main__.in_sleep": (0, 0)}
-    for name in (*expected, "__main__.in_queue", "__main__.in_socket", "Timer"):
+    names = [f"__main__.{name}" for name in program.stdout.readline().split()]
+    for name in (*names, "Timer", "threading.Event.wait"):
 
         def answer(name=name):
             before = len(process.all("thread_waits"))
             process.send("thread_waits", name=name)
             found = eventually(lambda: process.all("thread_waits")[before:], "answer")[0]
-            return found["looked"], (found["wakeable"], found["locked"])
+            return found["looked"], found["locked"]
 
+        expected = (2, 2 if "stuck" in name or name.startswith("threading") else 0)
         # A thread that has just started does not wait yet.
-        eventually(lambda name=name, answer=answer: answer() == (2, expected.get(name, (2, 0))), name)
+        eventually(lambda answer=answer, expected=expected: answer() == expected, name)
     if sys.platform == "linux":
         process.tick(lambda tick: tick.get("sockets") == 4)
 
@@ -456,15 +469,12 @@ def test_waits_say_when_a_timer_ends_them(monitor, python):
 
 WAKERS = """
 import asyncio, sys
-async def shared(number): await event.wait()
 async def own(number): await asyncio.Event().wait()
 async def in_object(number): await Session().run()
 async def future(number): await asyncio.get_running_loop().create_future()
 async def queue(number): await asyncio.Queue().get()
 async def nested(number): await asyncio.create_task(own(number))
 async def sleeps(number): await asyncio.sleep(float("inf"))
-async def locked(number):
-    async with lock: pass
 async def behind_stuck(number):
     async with kept_lock: pass
 async def keeps():
@@ -490,6 +500,9 @@ class Server:
         reader, _ = await asyncio.open_connection("127.0.0.1", port)
         await reader.read()
     async def has_queue(self, number): await jobs.get()
+    async def has_shared_event(self, number): await event.wait()
+    async def has_lock(self, number):
+        async with lock: pass
     async def has_semaphore(self, number):
         async with semaphore: pass
     async def has_part(self, number): await asyncio.gather(self.has_event((number, "part")))
@@ -504,23 +517,34 @@ async def main():
     await asyncio.sleep(0)
     listener = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    kinds = [shared, own, in_object, future, queue, nested, sleeps, locked, behind_stuck]
+    kinds = [own, in_object, future, queue, nested, sleeps, behind_stuck]
     kinds += [getattr(server, name) for name in dir(server) if name.startswith("has_")]
     tasks = [asyncio.create_task(kind(number)) for kind in kinds for number in range(3)]
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 asyncio.run(main())
 """
-"""Tasks that nothing can wake, or that wait for the same; and of ``Server``, which others can wake."""
+"""Tasks that nothing can wake; and of ``Server``, which others can wake."""
 
 
-WOKEN = ("event", "future", "timer", "connection", "part", "queue", "semaphore", "thread")
+WOKEN = (
+    "event",
+    "shared_event",
+    "future",
+    "timer",
+    "connection",
+    "part",
+    "queue",
+    "lock",
+    "semaphore",
+    "thread",
+)
 
 
 @oldest_and_newest
 def test_tasks_that_something_else_may_wake_are_told_from_those_that_are_stuck(monitor, python):
     monitor.start(WAKERS, python=python)
     process = monitor.process()
-    stuck = ("shared", "own", "in_object", "future", "queue", "nested", "sleeps", "locked", "behind_stuck")
+    stuck = ("own", "in_object", "future", "queue", "nested", "sleeps", "behind_stuck")
     woken = [f"has_{what}" for what in WOKEN]
     for name in (*stuck, *woken):
         live = {"own": 6, "has_event": 6}.get(name, 3)
@@ -593,15 +617,15 @@ async def has_socket():
     ours, theirs = trio.socket.socketpair()
     kept.append(theirs)
     await ours.recv(1)
+async def has_shared_event(): await event.wait()
 async def own(): await trio.Event().wait()
-async def shared(): await event.wait()
 async def sleeps(): await trio.sleep_forever()
 async def main():
     global event
     event = trio.Event()
     async with trio.open_nursery() as nursery:
         for _ in range(3):
-            for kind in (has_event, has_socket, own, shared, sleeps): nursery.start_soon(kind)
+            for kind in (has_event, has_socket, has_shared_event, own, sleeps): nursery.start_soon(kind)
             await trio.sleep(0.6)  # one task of a function is sampled each half second
         await trio.to_thread.run_sync(sys.stdin.read)
         nursery.cancel_scope.cancel()
@@ -613,7 +637,7 @@ def test_tasks_of_trio_that_something_else_may_wake_are_told_from_those_that_are
     pytest.importorskip("trio")
     monitor.start(IN_TRIO)
     process = monitor.process()
-    for name in ("has_event", "has_socket", "own", "shared", "sleeps"):
+    for name in ("has_event", "has_socket", "has_shared_event", "own", "sleeps"):
         number = process.group(name, live=3)["group"]
         process.send("waits", group=number)
         waits = process.wait("waits", lambda report, number=number: report["group"] == number)

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from concwatch.protocol.agent_messages import AgentTick, GroupReport, Groups, ThreadCount, ThreadWaits, Waits
+from concwatch.protocol.agent_messages import (
+    AgentTick,
+    Executor,
+    GroupReport,
+    Groups,
+    ThreadCount,
+    ThreadWaits,
+    Waits,
+)
 from tests.watch_driver import WatchBench
 
 FOR_EVER = math.inf
@@ -82,10 +90,10 @@ class Program:
     """Sockets of each."""
     kept: object = field(default=lambda ended: 0)
     """How many of those that have ended are kept."""
-    threads: bool = False
-    """Whether they are threads."""
-    wait: str = "locked"
-    """What threads wait for."""
+    kind: str = "tasks"
+    """Or threads, or jobs that wait for an executor."""
+    locked: bool = False
+    """Whether threads wait for a lock or an event of their own."""
 
 
 def verdicts(program, seconds=600):
@@ -109,7 +117,7 @@ def verdicts(program, seconds=600):
             ended += 1
         task_seconds += SCAN * len(ends)
         reader.rss = BASE + PER_TASK * (len(ends) + program.kept(ended))
-        reader.threads = 1 + program.threads * len(ends)
+        reader.threads = 1 + (program.kind == "threads") * len(ends)
         _report(agent, program, now, created, ended, len(ends), task_seconds)
         bench.advance(SCAN)
         _answer(agent, program, len(ends))
@@ -119,9 +127,12 @@ def verdicts(program, seconds=600):
 
 def _report(agent, program, now, created, ended, live, task_seconds):
     sockets = program.sockets * live
-    if program.threads:
+    if program.kind == "threads":
         count = ThreadCount("__main__.handle", live, "/srv/app.py", 1)
         agent.report(AgentTick(now, threads=(count,), files=10 + sockets, sockets=sockets))
+        return
+    if program.kind == "jobs":
+        agent.report(AgentTick(now, executors=(Executor("uploads", 6, live),)))
         return
     counts = {"created": created, "live": live, "ended": ended, "retained": program.kept(ended)}
     files = {"files": 10 + sockets, "sockets": sockets}
@@ -130,13 +141,14 @@ def _report(agent, program, now, created, ended, live, task_seconds):
 
 
 def _answer(agent, program, live):
-    for asked, *_ in agent.sent:
+    for asked, fields in agent.sent:
         if asked == "waits":
             woken = {"sampled": 50, "wakeable": 50 if program.woken else 0}
             timed = {"timed": live, "until": program.timer} if program.timer else {}
             agent.report(Waits(1, live, live, **woken, **timed))
         elif asked == "thread_waits":
-            agent.report(ThreadWaits("__main__.handle", **{"looked": live, program.wait: live}))
+            locked = live if program.locked else 0
+            agent.report(ThreadWaits(fields["name"], looked=live, locked=locked, pool=fields["pool"]))
     agent.sent.clear()
 
 
@@ -218,21 +230,22 @@ NO_LEAKS = {
     "background tasks in a set": (Program(lambda: steady(10, about(3)), timer=5.0), None, None),
     "tasks of the start": (Program(lambda: even(10, FOR_EVER, end=8)), None, None),
     "a thread for each connection": (
-        Program(lambda: even(1, FOR_EVER, end=200), threads=True, wait="wakeable", sockets=1),
-        20,
-        250,
-    ),
-    "a thread for each connection, in its own code": (
-        Program(lambda: even(1, FOR_EVER, end=200), threads=True, wait="looked", sockets=1),
+        Program(lambda: even(1, FOR_EVER, end=200), kind="threads", sockets=1),
         20,
         250,
     ),
     "threads that start and wait on one queue": (
-        Program(lambda: even(1, FOR_EVER, end=100), threads=True, wait="wakeable"),
+        Program(lambda: even(1, FOR_EVER, end=100), kind="threads"),
         20,
         150,
     ),
-    "threads that come and go": (Program(lambda: steady(5, about(4)), threads=True), None, None),
+    "a batch of jobs for an executor": (Program(lambda: batch(20, 120, 10), kind="jobs"), 20, 190),
+    "jobs that come in bursts": (Program(lambda: bursts(15, 60, 10.0, 1.5), kind="jobs"), None, None),
+    "threads that come and go": (
+        Program(lambda: steady(5, about(4)), kind="threads", locked=True),
+        None,
+        None,
+    ),
 }
 """Those that are never called a leak in ten minutes.
 
@@ -261,18 +274,18 @@ LEAKS = {
     "heartbeats that are not cancelled": (Program(lambda: even(1, FOR_EVER), timer=1.0), 20, 220),
     "finished tasks that a list keeps": (Program(lambda: even(10, 0.1), kept=lambda ended: ended), 20, 240),
     "connections that nobody closes": (Program(lambda: even(1, FOR_EVER), woken=True, sockets=1), 20, 330),
-    "threads that wait for an event": (Program(lambda: even(1, FOR_EVER), threads=True), None, 20),
-    "threads that wait for an event, with a socket": (
-        Program(lambda: even(1, FOR_EVER), threads=True, sockets=1),
+    "threads that wait for an event": (
+        Program(lambda: even(1, FOR_EVER), kind="threads", locked=True),
         None,
         20,
     ),
-    "threads that sleep": (Program(lambda: even(1, FOR_EVER), threads=True, wait="looked"), 20, 220),
-    "threads that wait on one queue": (
-        Program(lambda: even(1, FOR_EVER), threads=True, wait="wakeable"),
+    "threads that wait for an event, with a socket": (
+        Program(lambda: even(1, FOR_EVER), kind="threads", locked=True, sockets=1),
+        None,
         20,
-        220,
     ),
+    "threads that sleep": (Program(lambda: even(1, FOR_EVER), kind="threads"), 20, 220),
+    "jobs that wait for a slow executor": (Program(lambda: even(5, FOR_EVER), kind="jobs"), 20, 220),
 }
 """Those that are, with the seconds until which growth is told, unless it is plain, and a leak."""
 

@@ -11,7 +11,7 @@ import sys
 
 from .counting import COUNTS
 from .names import printable
-from .own_code import is_own, name_of
+from .own_code import is_of, is_own, name_of
 from .wrappers import INLINE_FRAMES, CellType, kind_of, stands_for
 
 TYPE_CHECKING = False
@@ -196,8 +196,7 @@ def _entered(values: List[Any]) -> Iterator[Any]:
 
 
 def _is_of_framework(code: CodeType) -> bool:
-    file = code.co_filename
-    return f"{os.sep}asyncio{os.sep}" in file or f"{os.sep}anyio{os.sep}" in file
+    return is_of("asyncio", code.co_filename) or is_of("anyio", code.co_filename)
 
 
 def _is_transparent(code: CodeType) -> bool:

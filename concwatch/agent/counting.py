@@ -14,6 +14,7 @@ from .wrappers import (
     MAX_DEPTH,
     code_of,
     decorated_code,
+    function_code,
     is_decorated,
     is_wrapper,
     running_code,
@@ -168,6 +169,22 @@ class Counts:
             group.direct = group.since = group.ended = group.live = group.retained = group.uncounted = 0
             group.live_peak, group.found, group.moved, group.task_seconds = 0, 0, 0, 0.0
 
+    def counted_coro(self, coro: Any, task: Any) -> Any:
+        """Return what a new task is counted by: ``coro``, or what a factory made of it if that hides it."""
+        # An eager task that has ended has no coroutine.
+        made = None if EAGER_CRASHES and task.done() else task.get_coro()
+        if made is None or code_of(made) is code_of(coro):
+            return coro
+        wrappers, inner = [], made
+        while inner is not coro:
+            if inner is None or len(wrappers) == MAX_DEPTH:
+                return made  # later it could not be found, either
+            wrappers.append(inner)
+            inner = wrapped_by(inner)
+        for wrapper in wrappers:
+            self._mark_wrapper(wrapper)
+        return coro
+
     def _is_wrapper(self, key: object) -> bool:
         return id(key) in self._wrappers
 
@@ -175,7 +192,7 @@ class Counts:
         """Return the code of a coroutine's function, or its type if it has none; of a wrapper, what it runs.
 
         Returns:
-            None for a wrapper that has ended.
+            None for a wrapper that has ended; its own code if what it runs cannot be found.
 
         Raises:
             Unresolved: a wrapper runs just now.
@@ -201,14 +218,17 @@ class Counts:
                 self._mark_wrapper(coro)
             if id(key) not in self._wrappers:
                 return key
+            handed = function_code(coro)
+            if handed is not None:
+                return handed
             inner = wrapped_by(coro)
             if inner is None:
                 if getattr(coro, "cr_frame", None) is None:
                     return None
                 called = running_code(coro, self._is_wrapper)
-                if called is None:
+                if called is None and coro.cr_running:
                     raise Unresolved
-                return called
+                return called or key
             coro = inner
         return key
 
@@ -278,10 +298,7 @@ class Counts:
     def count_and_sample(self, coro: Any, task: Any) -> None:
         """Count and sample an asyncio task whose code is not in `fast`. Never raises."""
         try:
-            made = None if EAGER_CRASHES and task.done() else task.get_coro()
-            # A task factory has wrapped it. An eager task that has ended has no coroutine.
-            if made is not coro and made is not None and code_of(made) is not code_of(coro):
-                self._mark_wrapper(made)
+            coro = self.counted_coro(coro, task)
             group = self.group_of(coro, task)
             number = next(group.counter)
             if self.timing and number >= group.durations.due:

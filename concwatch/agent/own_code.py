@@ -29,11 +29,31 @@ def is_own(file: str) -> bool:
     """Return whether a file is the program's own: neither the standard library's nor a package's."""
     own = _own_files.get(file)
     if own is None:
-        installed = file.startswith((_LIBRARY, *_AGENT, "<frozen")) or any(part in file for part in _PACKAGES)
-        own = not installed
+        own = not (_is_installed(file) or _is_compiled_package(file))
         if len(_own_files) < 10_000:
             _own_files[file] = own
     return own
+
+
+def is_of(package: str, file: str) -> bool:
+    """Return whether a file is of a package that is loaded: of asyncio itself, not of ``redis.asyncio``."""
+    place = getattr(sys.modules.get(package), "__file__", None)
+    return isinstance(place, str) and file.startswith(os.path.dirname(place) + os.sep)
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith((_LIBRARY, *_AGENT, "<frozen")) or any(part in file for part in _PACKAGES)
+
+
+def _is_compiled_package(file: str) -> bool:
+    """Return whether a file was compiled into an installed package, as by Cython: ``aiohttp/http.pyx``."""
+    if os.path.isabs(file):
+        return False
+    for part in file.split("/")[:-1]:
+        package = getattr(sys.modules.get(part), "__file__", None)
+        if isinstance(package, str) and any(one in package for one in _PACKAGES):
+            return True
+    return False
 
 
 def name_of(code: Any) -> str:

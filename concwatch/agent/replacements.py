@@ -80,7 +80,8 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
     def create_task(self: Any, coro: Any, **kw: Any) -> Any:
         task = create(self, coro, **kw)
         try:
-            task.add_done_callback(partial(COUNTS.count_outcome, COUNTS.group_of(coro, task)))
+            group = COUNTS.group_of(COUNTS.counted_coro(coro, task), task)
+            task.add_done_callback(partial(COUNTS.count_outcome, group))
         except Exception:  # the agent never raises into the program
             pass
         return task

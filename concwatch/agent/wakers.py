@@ -8,11 +8,11 @@ queue, and the rest of a batch for a semaphore that other tasks will release.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from _weakref import getweakrefcount
 
 from .awaits import FunctionType, Wait, is_task, referents
+from .own_code import is_of
 from .wrappers import INLINE_FRAMES, CellType
 
 TYPE_CHECKING = False
@@ -104,13 +104,13 @@ def _path(task: Any, coro: Any) -> Tuple[List[Any], Optional[int], str]:
         if any(frame[0].co_name in TRIO_IO for frame in wait.frames):
             return sources, None, ""
         for frame in wait.frames:
-            waker = _object(*frame) if os.sep + "trio" + os.sep in frame[0].co_filename else 0
+            waker = _object(*frame) if is_of("trio", frame[0].co_filename) else 0
             if waker:
                 return sources, waker, frame[0].co_name
         return sources, 0, ""
     if not hasattr(wait.end, "add_done_callback"):
         return sources, None, ""
-    if wait.frames and os.sep + "asyncio" + os.sep in wait.frames[-1][0].co_filename:
+    if wait.frames and is_of("asyncio", wait.frames[-1][0].co_filename):
         waker = _object(*wait.frames[-1])
         if waker:
             return sources, waker, wait.frames[-1][0].co_name

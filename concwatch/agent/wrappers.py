@@ -7,9 +7,10 @@ The tasks of a wrapper are those of the function that it wraps. Nothing here rea
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from opcode import opname
+
+from .own_code import is_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 ANYIO = ("_run_coro", "_run_wrapped_task")
 """AnyIO's coroutine functions that run each task's own coroutine."""
+
+ANYIO_START = "run_coro_with_task_status"
+"""The one that ``TaskGroup.start`` runs on trio: it has the task's function, and calls it later."""
 
 INLINE_FRAMES = sys.version_info >= (3, 11)
 """Whether a coroutine refers to its variables, rather than to a frame that does."""
@@ -79,8 +83,7 @@ def is_decorated(coro: Any, code: CodeType) -> bool:
 
 def decorated_code(coro: Any) -> Optional[CodeType]:
     """Return the code of the function after which a decorator has named its coroutine; None if not found."""
-    own = isinstance(coro, CoroutineType)
-    for one in gc.get_referents(coro.cr_frame if own and not INLINE_FRAMES else coro):
+    for one in _referents(coro):
         try:
             function = one.cell_contents if type(one) is CellType else None
         except ValueError:  # it is empty
@@ -95,9 +98,28 @@ def decorated_code(coro: Any) -> Optional[CodeType]:
 
 def is_wrapper(coro: Any, code: CodeType) -> bool:
     """Return whether a coroutine awaits one that was handed to it, as an argument or in its closure."""
-    if code.co_name in ANYIO and os.sep + "anyio" + os.sep in code.co_filename:
+    if code.co_name in (*ANYIO, ANYIO_START) and is_of("anyio", code.co_filename):
         return True
     return _awaits_parameter(code) and wrapped_by(coro) is not None
+
+
+def function_code(coro: Any) -> Optional[CodeType]:
+    """Return the code of the function that AnyIO's ``start`` was given; None for another coroutine."""
+    if getattr(code_of(coro), "co_name", "") != ANYIO_START:
+        return None
+    for one in _referents(coro):
+        if type(one) is CellType:
+            try:
+                function: Any = one.cell_contents
+            except ValueError:  # it is empty
+                continue
+            function = getattr(function, "func", function)  # of a partial
+            for _ in range(MAX_DEPTH):  # decorators
+                function = getattr(function, "__wrapped__", function)
+            found = getattr(getattr(function, "__func__", function), "__code__", None)
+            if found is not None:
+                return found  # type: ignore[no-any-return]
+    return None
 
 
 def _awaits_parameter(code: CodeType) -> bool:
@@ -128,8 +150,8 @@ def _first_free(code: CodeType) -> int:
 def wrapped_by(coro: Any) -> Any:
     """Return the coroutine that a wrapper was given; None if it has ended, or is running just now."""
     own = isinstance(coro, CoroutineType)
-    referents = gc.get_referents(coro.cr_frame if own and not INLINE_FRAMES else coro)
-    for look in (_direct, _in_cell, _in_handle if own else _in_attributes):
+    referents = _referents(coro)
+    for look in (_direct, _in_cell, _in_awaitable if own else _in_attributes):
         for one in referents:
             found = look(one)
             if found is not None and found is not coro:
@@ -138,8 +160,16 @@ def wrapped_by(coro: Any) -> Any:
     return awaited if isinstance(awaited, CoroutineType) else None
 
 
+def _referents(coro: Any) -> List[Any]:
+    """Return what a coroutine refers to, its variables among them."""
+    own = isinstance(coro, CoroutineType)
+    return gc.get_referents(coro.cr_frame if own and not INLINE_FRAMES else coro)
+
+
 def _direct(one: Any) -> Any:
-    return one if type(one) is CoroutineType else None
+    """Return an object if it is a coroutine, of Cython or a class of the program's, too."""
+    kind = type(one)
+    return one if kind is CoroutineType or (hasattr(kind, "__await__") and hasattr(kind, "send")) else None
 
 
 def _in_cell(one: Any) -> Any:
@@ -149,14 +179,19 @@ def _in_cell(one: Any) -> Any:
         return None
 
 
-def _in_handle(one: Any) -> Any:
-    """Return the coroutine of AnyIO's handle of a task."""
-    return _direct(getattr(one, "_coro", None)) if type(one).__module__.startswith("anyio") else None
+def _in_awaitable(one: Any) -> Any:
+    """Return the coroutine of AnyIO's handle of a task, or of another awaitable that is no future."""
+    kind = type(one)
+    if kind.__module__.startswith("anyio"):
+        return _direct(getattr(one, "_coro", None))
+    if not hasattr(kind, "__await__") or hasattr(kind, "_asyncio_future_blocking"):
+        return None
+    return next(filter(None, map(_in_attributes, gc.get_referents(one))), None)
 
 
 def _in_attributes(one: Any) -> Any:
     values: List[Any] = list(one.values()) if type(one) is dict else [one]
-    return next((value for value in values if type(value) is CoroutineType), None)
+    return next(filter(None, map(_direct, values)), None)
 
 
 def running_code(coro: Any, is_known: Callable[[CodeType], bool]) -> Optional[CodeType]:

@@ -13,6 +13,10 @@ from pathlib import Path
 PASSED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 """The signals that are passed on; all others are left to the system."""
 
+NUMBERS = frozenset(int(getattr(signal, name)) for name in PASSED if hasattr(signal, name))
+"""Their numbers. Those that were ignored when concwatch started, as under ``nohup``, are among them: the
+program inherits that, and handles or ignores them as it would by itself."""
+
 FROM_KERNEL = 0x80
 """The ``si_code`` of a signal that the kernel has sent: a terminal, to all of its foreground processes."""
 
@@ -30,18 +34,11 @@ def signals_held() -> Iterator[Collection[int]]:
     if not hasattr(signal, "sigwaitinfo"):
         yield ()
         return
-    numbers = _numbers()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
     try:
-        yield numbers
+        yield NUMBERS
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _numbers() -> set[int]:
-    """Return the numbers of the signals that are passed on, except those that are ignored."""
-    numbers = {int(getattr(signal, name)) for name in PASSED if hasattr(signal, name)}
-    return numbers - {number for number in numbers if signal.getsignal(number) is signal.SIG_IGN}
 
 
 class _GroupProbe:
@@ -94,8 +91,7 @@ class _GroupProbe:
 def signals_passed_on(pass_on: Callable[[int], object], *, in_group: bool = True) -> Iterator[None]:
     """Call ``pass_on`` with the number of each signal that this process gets, and survive it.
 
-    Signals that were ignored when concwatch started, as under ``nohup``, stay ignored. Processes that are
-    started within this context have these signals blocked.
+    Processes that are started within this context have these signals blocked.
 
     Args:
         pass_on: called in a thread.
@@ -105,14 +101,13 @@ def signals_passed_on(pass_on: Callable[[int], object], *, in_group: bool = True
     if not hasattr(signal, "sigwaitinfo"):
         yield
         return
-    numbers = _numbers()
     stop = threading.Event()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
     probe = _GroupProbe() if in_group else None
 
     def wait() -> None:
         while not stop.is_set():
-            found = signal.sigtimedwait(numbers, 0.2)
+            found = signal.sigtimedwait(NUMBERS, 0.2)
             if found is not None and not (probe and probe.got(found)):
                 pass_on(found.si_signo)
 

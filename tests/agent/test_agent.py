@@ -254,8 +254,12 @@ def test_anyio_tasks_are_grouped_by_function_and_its_limiter_is_reported(monitor
         "async def reads(): await anyio.to_thread.run_sync(time.sleep, 600)\n"
         "async def stays(): await anyio.sleep(600)\n"
         "async def quick(): await anyio.sleep(0.05)\n"
+        "async def serves(*, task_status):\n"
+        "    task_status.started()\n"
+        "    await anyio.sleep(600)\n"
         "async def main():\n"
         "    async with anyio.create_task_group() as group:\n"
+        "        for _ in range(3): await group.start(serves)\n"
         "        for _ in range(45): group.start_soon(reads)\n"
         "        for _ in range(200): group.start_soon(quick)\n"
         "        for number in range(5): group.start_soon(stays, name=f'named {number}')\n"
@@ -266,6 +270,7 @@ def test_anyio_tasks_are_grouped_by_function_and_its_limiter_is_reported(monitor
     process = monitor.process()
     assert process.group("reads", created=45, live=45, kind=backend)["line"] == 2
     process.group("quick", created=200, live=0, ended=200)
+    process.group("serves", created=3, live=3, ended=0, own=True)
     if backend == "trio":
         process.group("stays", created=5, live=5, ended=0, own=True)
         return

@@ -23,8 +23,15 @@ async def limited(tasks): await asyncio.wait_for(asyncio.shield(tasks["unlimited
 async def unlimited(tasks): await tasks["limited"]
 async def child(): await asyncio.sleep(600)
 async def parent(): await asyncio.gather(child(), child())
+OTHERS_MODULE = '''
+import asyncio
+async def serve(connections): await asyncio.get_running_loop().create_future()
+'''  # of a server that has a module of that name
+exec(compile(OTHERS_MODULE, "/env/site-packages/server/asyncio/run.py", "exec"))
 async def main():
     tasks, one, other = {}, asyncio.Lock(), asyncio.Lock()
+    connections = set()
+    connections |= {asyncio.ensure_future(serve(connections)) for _ in range(3)}
     for function in (first, second, third, limited, unlimited):
         tasks[function.__name__] = asyncio.ensure_future(function(tasks))
     others = [left(one, other), right(one, other), parent(), parent()]

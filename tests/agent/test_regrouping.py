@@ -1,9 +1,11 @@
 """Tasks of a framework belong to the program's functions that they run, or to their names."""
 
 import sys
+import types
 
 import pytest
 
+from concwatch.agent.own_code import is_own
 from concwatch.agent.regrouping import folded
 from tests.agent_driver import EVERY, NEWEST, finish
 
@@ -120,3 +122,14 @@ def test_what_differs_in_the_names_of_tasks_that_do_the_same_is_folded():
         "a\nb": "a?b",
     }
     assert {name: folded(name) for name in names} == names
+
+
+def test_code_that_was_compiled_into_an_installed_package_is_not_the_programs_own(monkeypatch):
+    for name, place in (("framework_x", "/env/site-packages/framework_x"), ("app_x", "/app/app_x")):
+        package = types.ModuleType(name)
+        package.__file__ = f"{place}/__init__.py"
+        monkeypatch.setitem(sys.modules, name, package)
+    assert not is_own("framework_x/_http/reader.pyx")
+    assert not is_own("src/python/framework_x/aio/server.pyx.pxi")
+    assert is_own("app_x/fast.pyx")
+    assert is_own("<string>")

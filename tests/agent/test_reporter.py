@@ -323,3 +323,36 @@ def test_a_wrapped_coroutine_is_counted_once_under_its_own_name(monitor, python,
     wrappers = {"traced", "span", "observed", "Traced"}
     counted = {group["name"].rpartition(".")[2] for group in process.groups.values() if group["created"]}
     assert not counted & wrappers
+
+
+UNUSUAL = """
+import asyncio, sys
+async def work(seconds): await asyncio.sleep(seconds)
+class Step:
+    def __init__(self, coro): self.coro = coro
+    def __await__(self):
+        try:
+            while True: yield self.coro.send(None)
+        except StopIteration as end: return end.value
+async def run(awaitable): return await awaitable
+async def call(function): return await function()
+def awaitable(loop, coro, **kw): return asyncio.Task(run(Step(coro)), loop=loop, **kw)
+def hidden(loop, coro, **kw): return asyncio.Task(call(lambda: coro), loop=loop, **kw)
+async def main():
+    asyncio.get_running_loop().set_task_factory(globals()[sys.argv[1]])
+    keep = [asyncio.create_task(work(600)) for _ in range(50)]
+    for _ in range(4):
+        await asyncio.gather(*[asyncio.create_task(work(0.15)) for _ in range(50)])
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize(("way", "name"), [("awaitable", "work"), ("hidden", "call")])
+def test_tasks_of_a_wrapper_that_hides_its_coroutine_are_counted_once(monitor, python, way, name):
+    monitor.start(UNUSUAL, way, python=python)
+    process = monitor.process()
+    process.group(name, created=250, live=50, ended=200, since=0)
+    counted = {group["name"]: group["created"] for group in process.groups.values() if group["created"]}
+    assert counted == {name: 250, "main": 1}

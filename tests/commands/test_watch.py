@@ -180,6 +180,26 @@ def test_a_signal_is_passed_on_once_and_the_status_is_the_programs(name, handled
     assert json.loads(out.read_text())["exit"] == (128 - status if status < 0 else status)
 
 
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="others discard blocked signals that are ignored"
+)
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
+def test_a_signal_that_is_ignored_at_the_start_is_passed_on_to_a_program_that_handles_it(name, app, tmp_path):
+    program = [sys.executable, app(textwrap.dedent(CLEANS_UP)), name]
+    command = concwatch_command("watch", "--json", str(tmp_path / "out.json"), "--", *program)
+    ignoring = [
+        "sh",
+        "-c",
+        f'trap "" {name[3:]}; exec "$@"',
+        "sh",
+    ]  # as a script's jobs in the background, or nohup
+    with subprocess.Popen([*ignoring, *command], text=True, stdout=subprocess.PIPE) as watched:
+        assert watched.stdout.readline() == "ready\n"
+        watched.send_signal(getattr(signal, name))
+        assert watched.communicate(timeout=LIMIT)[0] == f"{name}\ncleaned up\n"
+        assert watched.returncode == 5
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pending signals are read in /proc")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_to_the_whole_process_group_is_not_sent_again(name, app, tmp_path):

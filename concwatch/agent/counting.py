@@ -175,7 +175,8 @@ class Counts:
         made = None if EAGER_CRASHES and task.done() else task.get_coro()
         if made is None or code_of(made) is code_of(coro):
             return coro
-        wrappers, inner = [], made
+        wrappers: List[Any] = []
+        inner = made
         while inner is not coro:
             if inner is None or len(wrappers) == MAX_DEPTH:
                 return made  # later it could not be found, either

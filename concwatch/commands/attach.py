@@ -25,10 +25,10 @@ NAMED = 3
 
 @click.command(
     "attach",
-    help="Follow the tasks of running processes, by PID. They keep running when concwatch ends.\n\n"
-    "Python 3.14 or newer loads the agent while it runs. An older one loads it through gdb, which stops the "
-    "process for half a second, and which is asked for with --yes; or the program has called "
-    "concwatch.agent.start(). Any other process is measured from outside only.\n\n"
+    help="Watch the tasks of running processes, by PID. They keep running when concwatch ends.\n\n"
+    "Python 3.14 or newer loads the agent while it runs. Older versions load it through gdb, which stops the "
+    "process for half a second: concwatch asks first, unless --yes is given. Without gdb, the program must "
+    "have called concwatch.agent.start(). Any other process is only measured from outside.\n\n"
     f"{EXPECTATIONS}",
 )
 @click.argument("pids", metavar="PID...", nargs=-1, type=PID, required=True)
@@ -36,7 +36,8 @@ NAMED = 3
 @click.option(
     "--yes",
     is_flag=True,
-    help="Let gdb load the agent into Python before 3.14, unasked. It stops the process for half a second.",
+    help="Let gdb load the agent into Python before 3.14 without asking. This stops the process for half a "
+    "second.",
 )
 @options(AGENTS)
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
@@ -89,7 +90,8 @@ def _agrees(pids: Sequence[int]) -> bool:
     names = ", ".join(f"{process_name(pid)} {pid}" for pid in pids[:NAMED]) + (", …" if pids[NAMED:] else "")
     return click.confirm(
         f"Python before 3.14 ({names}) loads the agent through gdb, which stops the process for half a "
-        "second; without, memory and CPU are measured from outside. Use gdb (--yes does not ask)?",
+        "second. Without gdb, only memory and CPU are measured, from outside. Use gdb (--yes skips this "
+        "question)?",
         err=True,
     )
 

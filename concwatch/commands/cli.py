@@ -64,11 +64,11 @@ def main(
     symbols: str | None,
     **workload: Any,
 ) -> None:
-    """See live what one more task costs: threads, pool jobs, asyncio and uvloop tasks, goroutines and more.
+    """Watch live what one more task costs: threads, pool jobs, asyncio and uvloop tasks, goroutines and more.
 
     Without a command, this opens the screen, which needs a terminal. Press ? for its keys.
 
-    Options can also be set in a file or by environment variables: see concwatch settings --help.
+    Options can also be set in a file or with environment variables: see concwatch settings --help.
     """
     if ctx.invoked_subcommand is not None:
         gc.enable()  # `concwatch.__main__` disables it; the screen enables it after its first frame

@@ -61,7 +61,7 @@ class RecordedCommand(click.Command):
     "--json", type=OUTPUT, help="Write all results, including every run, to FILE as one JSON object."
 )
 @click.option("--markdown", type=OUTPUT, help="Write the tables to FILE as Markdown.")
-@click.option("--csv", type=OUTPUT, help="Write the figures to FILE as CSV, one a line.")
+@click.option("--csv", type=OUTPUT, help="Write the figures to FILE as CSV, one per line.")
 @click.option(
     "--pyperf", type=OUTPUT, help="Write the times to FILE as pyperf benchmarks, for pyperf compare_to."
 )

@@ -31,7 +31,7 @@ def _read_size(text: str) -> tuple[int, int]:
 @click.argument(
     "file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.complete_recording
 )
-@click.option("--csv", is_flag=True, help="CSV: one line a sample, after a line with the column names.")
+@click.option("--csv", is_flag=True, help="CSV: one line per sample, after a line with the column names.")
 @click.option("--json", is_flag=True, help="JSON: one list with an object for each sample.")
 @click.option("--parquet", is_flag=True, help='Apache Parquet; needs the extra "parquet".')
 @click.option("--chart", is_flag=True, help="All charts, as plain text.")

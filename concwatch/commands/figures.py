@@ -62,7 +62,7 @@ def _uncertain(metric: Metric) -> list[str]:
     found = [f"{caveat.mark} {caveat.note}" for caveat in metric.caveats]
     if metric.resolution is not None:
         found.append(
-            "± the unit in which the runtime takes memory from the system, divided by the live tasks; shown "
-            f"if that is more than {COARSE * 100:g} % of the value"
+            "± the unit in which the runtime allocates memory from the system, divided by the live tasks; "
+            f"shown if that is more than {COARSE * 100:g} % of the value"
         )
     return found

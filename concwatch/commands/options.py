@@ -59,9 +59,9 @@ SCREEN: dict[str, dict[str, Any]] = {
         "type": SIZE,
         "show_default": "80%",
         "help": 'Memory that all workers together may use, such as "2GiB" or "60%" of the available memory. '
-        "When it is reached, no more tasks start; those that live continue.",
+        "When it is reached, no more tasks start; live tasks continue.",
     },
-    "--rate": {"type": RATE, "default": f"{DEFAULT_HZ:g}", "help": "Samples a second."},
+    "--rate": {"type": RATE, "default": f"{DEFAULT_HZ:g}", "help": "Samples per second."},
     "--screenshots": {
         "type": FOLDER,
         "default": "screenshots",
@@ -104,7 +104,7 @@ SCREEN: dict[str, dict[str, Any]] = {
         "type": SYMBOLS,
         "metavar": "|".join(SYMBOL_CHOICES),
         "show_default": "the last choice, else auto",
-        "help": "Characters that charts are drawn with; auto: the best that the terminal is known to draw.",
+        "help": "Characters that charts are drawn with; auto: the best that the terminal supports.",
     },
 }
 """The options of the screen: the arguments of `click.option` by name."""

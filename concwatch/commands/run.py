@@ -61,7 +61,7 @@ EXPECT_HELP = "\n".join(
         f"  ENGINE.METRIC OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and METRIC is one of",
         *(f"  {unit.name} ({unit.example}):\n{_metrics(unit)}" for unit in UNITS),
         "  concwatch figures explains each. failed <= 0 and peak_live >= --tasks are always expected,",
-        "  unless you expect something else of the same metric.",
+        "  unless you set another expectation for the same metric.",
     ]
 )
 
@@ -83,13 +83,13 @@ EXPECT_HELP = "\n".join(
     type=COUNTS,
     required=True,
     help='Number of tasks, such as "10000", "10k" or "1M"; or several sizes to measure one after another, '
-    'such as "1k,10k,100k". With several hosts, each of them holds so many.',
+    'such as "1k,10k,100k". With several hosts, each of them holds this many.',
 )
 @click.option(
     "--repeats",
     type=REPEATS,
     default="1",
-    help="Measure each size so many times and print the median, spread and 95 % interval.",
+    help="Runs of each size; with more than one, the median, spread and 95 % interval are printed.",
 )
 @click.option(
     "--workload",

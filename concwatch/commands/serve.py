@@ -83,8 +83,8 @@ OTHER_SCREENS = ("watch", "attach", "replay")
     "--token",
     type=Parsed("text|none", _token),
     metavar="TEXT|none",
-    help="The token that the address must have; by default a new one at each start. With none, any user of "
-    "this machine can open the screen. Other users can read command lines: put it into the settings instead.",
+    help="The token in the address; by default a new one at each start. With none, any user of this machine "
+    "can open the screen. Other users can read command lines, so set it in the settings file.",
 )
 @options(PAGE)
 @click.argument(
@@ -111,8 +111,9 @@ def command(
     concwatch serve --port 80 -- --host web1. To show the screen of another command, put that command last:
     concwatch serve attach PID.
 
-    Who opens the address can start tasks on this machine. It has a token, without which nothing is answered;
-    the browser then keeps a cookie. Without --host, only this machine can reach it.
+    Anyone who opens the address can start tasks on this machine. The address contains a token; requests
+    without it are refused, unless the browser has got a cookie for it. Unless --host is given, only this
+    machine can reach it.
     """
     problem = _missing()
     if problem:

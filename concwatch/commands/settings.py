@@ -44,8 +44,8 @@ HIDDEN = "(hidden)"
     "  CONCWATCH_SCREEN_RATE=5  CONCWATCH_RUN_MAX_MEMORY=2GiB  CONCWATCH_RUN_TRACE=yes\n"
     '  CONCWATCH_RUN_EXPECT="asyncio.failed <= 0; asyncio.rss_per_task < 2KiB"\n'
     f"  {configuration.PATH_VARIABLE}=FILE names another settings file\n\n"
-    "Each error in file or variables is printed as one line, and the exit status is then 2. Any other "
-    "command checks its own settings before it runs.",
+    "Errors in the file or in variables are printed, one per line, and the exit status is then 2. Other "
+    "commands check their own settings before they run.",
 )
 @click.option("--json", is_flag=True, help="Print one JSON object.")
 @click.option("--init", is_flag=True, help="Write a settings file with every option as a comment.")

@@ -52,18 +52,18 @@ EXPECTATIONS = (
 )
 
 AGENTS: Mapping[str, Mapping[str, Any]] = {
-    "--outcomes": {"is_flag": True, "help": "Count how tasks end. Costs 0.3 to 1.7 µs a task."},
+    "--outcomes": {"is_flag": True, "help": "Count tasks by outcome. Costs 0.3 to 1.7 µs per task."},
     "--timing": {
         "is_flag": True,
-        "help": "Time tasks, and for how long they keep their event loop busy (p50, p99, busy). Costs a "
-        "service at full load up to 10 % of its requests.",
+        "help": "Time tasks, and how long they keep their event loop busy (p50, p99, busy). A service at "
+        "full load serves up to 10 % fewer requests.",
     },
     "--group-by": {
         "type": click.Choice(["function", "name"]),
         "default": "function",
         "show_default": True,
         "help": "Group tasks by coroutine function, or by the names that the program gives them, with "
-        "numbers folded: worker-N.",
+        "numbers replaced: worker-N.",
     },
     "--trace": {"is_flag": True, "help": "Trace allocations (tracemalloc)."},
     "--blocked-after": {
@@ -105,7 +105,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--on-event": {
         "metavar": "COMMAND",
-        "help": "Run a shell command for each event, which gets it as a line of JSON on its standard input.",
+        "help": "Run a shell command for each event, with the event as a line of JSON on its standard input.",
     },
     "--seconds": {"type": SECONDS, "metavar": "S", "help": "End after S seconds."},
     "--expect": {

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @click.command(
     "watch",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
-    help="Run COMMAND and follow its tasks: which coroutines create them, how many are live, which grow.\n\n"
+    help="Run COMMAND and watch its tasks: which coroutines they run, how many are live, which grow.\n\n"
     "COMMAND is any program, such as python app.py, uvicorn, gunicorn or pytest. Each of its Python "
-    "processes (3.9 or newer) reports its tasks. Other processes are measured from outside only.\n\n"
+    "processes (3.9 or newer) reports its tasks. Other processes are only measured from outside.\n\n"
     f"{EXPECTATIONS}",
 )
 @click.argument("arguments", metavar="-- COMMAND [ARG]...", nargs=-1, type=click.UNPROCESSED)
@@ -112,7 +112,7 @@ def _on_screen(
         if not printed:
             output.unlink()
         elif asked_for_input(output):
-            click.echo("breakpoint() has no input behind the screen; --json FILE leaves it the terminal")
+            click.echo("breakpoint() has no input while the screen is shown: use --json FILE")
     return status or program.exit_status
 
 

@@ -223,9 +223,9 @@ def _inject_by_gdb(pid: int, file: str, package: str) -> str | None:
         return None
     text = "\n".join(lines)
     if "No symbol" in text:
-        return f"its Python has no symbols for gdb, as a static build that was stripped: {HOW}"
+        return f"its Python has no symbols for gdb, as in a stripped static build: {HOW}"
     if "Python scripting is not supported" in text:
-        return "this gdb has no Python: expected the complete package of gdb"
+        return "this gdb has no Python support: expected the full gdb package"
     if said and said[-1] != BEGUN:
         return printable(said[-1])
     return _refused(pid, text) or f"gdb failed: {printable(lines[-1].strip() if lines else 'no output')}"
@@ -243,13 +243,13 @@ def _refused(pid: int, text: str) -> str | None:
         "0",
     )
     if tracer != "0":
-        return f"it may not be traced: process {tracer}, such as a debugger or strace, traces it already"
+        return f"it may not be traced: process {tracer}, such as a debugger or strace, already traces it"
     scope = read_text("/proc/sys/kernel/yama/ptrace_scope").strip()
     if scope == "3":
         return "it may not be traced: kernel.yama.ptrace_scope is 3 until the system is restarted"
     if scope in ("1", "2"):
         return (
             f"it may not be traced: kernel.yama.ptrace_scope is {scope}: use sudo, or "
-            "sudo sysctl kernel.yama.ptrace_scope=0, which permits it to processes of the same user"
+            "sudo sysctl kernel.yama.ptrace_scope=0, which allows it for processes of the same user"
         )
     return f"it may not be traced: {CAPABILITY}"

@@ -78,9 +78,9 @@ class ProcessOutput:
         """Reset the counters, resume paused pipes, and report which were paused."""
         floods = []
         if OUT in self._paused or self._lines.waiting:
-            floods.append(Flood("sends more than is read: it has to wait"))
+            floods.append(Flood("sends faster than it is read: it has to wait"))
         if ERR in self._paused:
-            floods.append(Flood("writes more to standard error than is read: it has to wait"))
+            floods.append(Flood("writes to standard error faster than it is read: it has to wait"))
         for fd, pipe in self._pipes.items():
             pipe.reset()
             if fd in self._paused and not pipe.full:

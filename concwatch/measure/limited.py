@@ -107,7 +107,7 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     threaded = (lane.engine.threads or lane.engine.queues) and (sample.threads or 0) > 3
     sleeping = lab.settings.workload.partition(":")[0] in SLEEPING
     if python and threaded and not sleeping and 0.8 <= cpu <= 1.2:
-        yield "the interpreter's lock: its threads take turns on one core"
+        yield "the GIL: its threads take turns on one core"
     blocked = _most_blocked(lane)
     if lag >= BLOCKED and blocked is not None:
         yield _blocks(blocked)

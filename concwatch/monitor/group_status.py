@@ -80,11 +80,11 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         group_column=GroupColumn(1, 9, exact=True),
     )]
     live_peak: Annotated[int | None, Metric(
-        "peak live", COUNT, "The most live tasks of all scans; unknown if no scan has found one.", DERIVED, SUM, PEAK, worse=UP,
+        "peak live", COUNT, "The most live tasks in any scan; unknown if no scan has found one.", DERIVED, SUM, PEAK, worse=UP,
         compared=True, group_column=GroupColumn(9, 8, 9, "peak"),
     )]
     created: Annotated[int, Metric(
-        "created", COUNT, "Tasks created of a coroutine function.", TICK, SUM, AT_END, openmetrics="tasks_created",
+        "created", COUNT, "Created tasks of a coroutine function.", TICK, SUM, AT_END, openmetrics="tasks_created",
         compared=True, per_second=PerSecond("created_per_second", "created", RATE), group_column=GroupColumn(8, 10, 7),
     )]
     ended: Annotated[int, Metric(
@@ -93,10 +93,10 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     since: Annotated[int, SUM]
     """Tasks created since the last scan began."""
     created_per_second: Annotated[float | None, Metric(
-        "created/s", RATE, "Tasks created a second, over the last five seconds.", DERIVED, SUM, AS_OF, group_column=GroupColumn(2, 10, 1),
+        "created/s", RATE, "Tasks created per second, over the last five seconds.", DERIVED, SUM, AS_OF, group_column=GroupColumn(2, 10, 1),
     )] = None
     ended_per_second: Annotated[float | None, Metric(
-        "ended/s", RATE, "Tasks that ended a second, over the last five seconds.", DERIVED, SUM, AS_OF, group_column=GroupColumn(3, 10, 2),
+        "ended/s", RATE, "Tasks that ended per second, over the last five seconds.", DERIVED, SUM, AS_OF, group_column=GroupColumn(3, 10, 2),
     )] = None
     failed: Annotated[int | None, Metric(
         "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, group_column=GroupColumn(10, 8, 8),
@@ -105,7 +105,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         "retained", COUNT, "Ended tasks that something still references.", TICK, SUM, worse=UP, compared=True, group_column=GroupColumn(11, 8, 4),
     )] = None
     left_over: Annotated[int | None, Metric(
-        "left over", COUNT, "Tasks that were pending when their main coroutine was done.", TICK, SUM, AT_END, worse=UP,
+        "left over", COUNT, "Tasks that were pending when the main coroutine of their loop returned.", TICK, SUM, AT_END, worse=UP,
         openmetrics="tasks_left_over", compared=True, group_column=GroupColumn(12, 9, 2, optional=True),
     )] = None
     destroyed: Annotated[int | None, Metric(
@@ -115,7 +115,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     left_lines: tuple[LineCount, ...] = ()
     """The lines that created the left-over tasks."""
     mean_life: Annotated[float | None, Metric(
-        "mean life", SECONDS, "By Little's law: live tasks divided by those that end a second, over the whole time; at most that.",
+        "mean life", SECONDS, "By Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time.",
         DERIVED, MEAN, SAMPLED, worse=UP, compared=True, group_column=GroupColumn(4, 9, 3),
     )] = None
     oldest: Annotated[float | None, Metric(
@@ -123,7 +123,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     )] = None
     growth: Growth | None = None
     rss: Annotated[float | None, Metric(
-        "RSS with it", BYTES, "RSS that grows and shrinks with the live tasks, at their current number; unknown if that is uncertain.",
+        "RSS with it", BYTES, "RSS that grows and shrinks with the number of live tasks, at the current number; unknown if uncertain.",
         DERIVED, SUM, AS_OF, decimals=0, group_column=GroupColumn(7, 11, 5),
     )] = None
     grows: Annotated[bool, ANY] = False
@@ -209,9 +209,9 @@ def _figures() -> Iterator[Metric]:
 
 GROUP_METRICS = (
     *_figures(),
-    Metric("growth a minute", COUNT, "Growth of the live tasks a minute, over the last two minutes.", DERIVED, NONE, SAMPLED, (), UP,
+    Metric("growth/min", COUNT, "Growth of the live tasks per minute, over the last two minutes.", DERIVED, NONE, SAMPLED, (), UP,
            name="growth_per_minute", field="growth", of=_per_minute, compared=True, group_column=GroupColumn(6, 14, title="growth/min", text=_growth_text)),
-    Metric("leaks", COUNT, "Leaks of a coroutine function, one a process.", DERIVED, SUM, worse=UP,
+    Metric("leaks", COUNT, "Leaks of a coroutine function, at most one per process.", DERIVED, SUM, worse=UP,
            name="leaks", field="leak", of=lambda group: int(group.figure("leak")), openmetrics="leaks"),
 )
 """The metrics of a group, read from its `GroupFigures`."""

@@ -92,9 +92,9 @@ CROWDED = Caveat(
     lambda lane: _busy(lane.sample.others),
 )
 CROWDED_GROWTH = structs.replace(CROWDED, holds=lambda lane: _busy(lane.status.create_others))
-MOVES = Caveat("~", "still changes", "still changes", lambda lane: lane.status.rss_moves)
+MOVES = Caveat("~", "still changing", "still changing", lambda lane: lane.status.rss_moves)
 CPU_SO_FAR = Caveat(
-    "°", "so far, until tasks have lived whole lives", "so far", lambda lane: lane.status.cpu_so_far
+    "°", "so far: no task has lived its whole life yet", "so far", lambda lane: lane.status.cpu_so_far
 )
 DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
 # Limits other than memory do not depend on tracing.
@@ -103,7 +103,7 @@ FITS_TRACED = structs.replace(
 )
 FORECAST = Caveat(
     "?",
-    "forecast: what a task takes has not been measured here",
+    "forecast: the cost of a task has not been measured here",
     "forecast",
     lambda lane: lane.status.fits_forecast,
 )
@@ -165,14 +165,14 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         chart=MetricChart("RSS", "drag a slider, or press + for 10,000", 1, 1), openmetrics="resident_memory",
     )]
     created_per_second: Annotated[float | None, Metric(
-        "created/s now", RATE, "Tasks created a second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 7,
-        chart=MetricChart("created / s", "tasks created a second", 4, 3), backfilled=True,
+        "created/s now", RATE, "Tasks created per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 7,
+        chart=MetricChart("created / s", "tasks created per second", 4, 3), backfilled=True,
     )]
     """Counted in windows of one sampling interval that end at ticks; if there were several since the last
     sample, the highest counts."""
     completed_per_second: Annotated[float | None, Metric(
-        "ended/s now", RATE, "Tasks that ended by themselves a second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 8,
-        chart=MetricChart("ended / s", "tasks a second that ended by themselves", 5, 4, "ended / s"), backfilled=True,
+        "ended/s now", RATE, "Tasks that ended by themselves per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 8,
+        chart=MetricChart("ended / s", "tasks that ended by themselves per second", 5, 4, "ended / s"), backfilled=True,
     )]
     """Counted like ``created_per_second``."""
     live: Annotated[Count | None, Metric(
@@ -186,7 +186,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     """The longest delay since the tick before; or how much the next tick is overdue, if that is more."""
     cpu: Annotated[float | None, Metric(
         "CPU", SHARE, "Share of one core used in the last second.", DERIVED, SUM, AS_OF, (), 0, 19,
-        chart=MetricChart("CPU", "CPU time a second, of one core", 8), column=CostColumn(11, 6, 10), decimals=4,
+        chart=MetricChart("CPU", "CPU time per second, of one core", 8), column=CostColumn(11, 6, 10), decimals=4,
     )]
     threads: Annotated[Count | None, Metric(
         "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=MetricChart("threads"), openmetrics="threads",
@@ -209,7 +209,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )]
     """None if the runtime does not report it."""
     completed_mean: Annotated[float | None, Metric(
-        "ended/s", RATE, "Tasks that ended by themselves a second, over the last ten seconds.", DERIVED, SUM, EXACT, NOW, DOWN, 9,
+        "ended/s", RATE, "Tasks that ended by themselves per second, over the last ten seconds.", DERIVED, SUM, EXACT, NOW, DOWN, 9,
         column=CostColumn(6, 8, 4), compared=True,
     )]
     stalled: Annotated[float, Metric(
@@ -223,15 +223,15 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         "live when measured", COUNT, "Live tasks when the bytes per task were measured.", DERIVED, SUM,
     )] = None
     cpu_seconds: Annotated[float | None, Metric(
-        "CPU time", SECONDS, "CPU time that the process has used; with more than 1,000 threads it is read every 0.1 ms a thread, and extrapolated in between.", READING, SUM, AT_END, decimals=4, openmetrics="cpu",
+        "CPU time", SECONDS, "CPU time that the process has used; with more than 1,000 threads the interval between readings is 0.1 ms per thread, and values are extrapolated in between.", READING, SUM, AT_END, decimals=4, openmetrics="cpu",
     )] = None
     cpu_per_task: Annotated[float | None, Metric(
-        "CPU/task", SECONDS, "CPU time above that of the idle worker: of a whole life, while the number of live tasks stands; until lives are known, of creating a task. Unknown if the worker is not idle without tasks.",
+        "CPU/task", SECONDS, "CPU time of a task above that of the idle worker: for its whole life, while the number of live tasks is steady; until lives are known, for its creation. Unknown if the worker is not idle without tasks.",
         DERIVED, MEAN, SAMPLED, (TRACED, CPU_SO_FAR), UP, 3, column=CostColumn(7, 7, 5), run=5, compared=True,
     )] = None
     switches: Annotated[Count | None, Metric("switches", COUNT, "Context switches of the process so far.", TICK, SUM)] = None
     switches_per_second: Annotated[float | None, Metric(
-        "switches/s", SWITCHES, "Context switches of the process a second.", DERIVED, SUM, EXACT, (), 0, 20,
+        "switches/s", SWITCHES, "Context switches of the process per second.", DERIVED, SUM, EXACT, (), 0, 20,
         chart=MetricChart("context switches / s", "how often the system switches to another thread", 9, short_title="switches"),
     )] = None
     """Over the last second."""
@@ -264,7 +264,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         DERIVED, MAX, SAMPLED, (), 0, 0, chart=MetricChart("loop busy", "share of the event loop's time in which tasks ran"), decimals=4, openmetrics="event_loop_busy",
     )] = None
     pss: Annotated[Count | None, Metric(
-        "PSS", BYTES, "Memory of a watched process, each page divided by the processes that share it (PSS), where the system tells; read every five seconds, or each while RSS changes.",
+        "PSS", BYTES, "Memory of a watched process, with each page divided by the number of processes that share it (PSS), if the system reports it; read every five seconds, or every second while RSS changes.",
         READING, SUM, AS_OF, openmetrics="proportional_memory",
     )] = None
 
@@ -291,7 +291,7 @@ class LaneStatus(
     limit_text: str = ""
     """The same with its value."""
     create_rate: Annotated[float | None, Metric(
-        "created/s", RATE, "Tasks created a second, from setting the last target until it was reached.", DERIVED, SUM, EXACT, SPEED, DOWN, 5,
+        "created/s", RATE, "Tasks created per second, from setting the last target until it was reached.", DERIVED, SUM, EXACT, SPEED, DOWN, 5,
         column=CostColumn(5, 8, 3), run=6, compared=True,
     )] = None
     create_seconds: Annotated[float | None, Metric(
@@ -301,7 +301,7 @@ class LaneStatus(
         "others meanwhile", SHARE, "Share of all cores that other programs and lanes used while the last target was created.", DERIVED, MAX,
     )] = None
     stop_seconds: Annotated[float | None, Metric(
-        "stopped in", SECONDS, "Time from the order to end all tasks until the last one ended.", DERIVED, MAX, AT_END, NOW, UP, 31,
+        "stopped in", SECONDS, "Time from the command to stop all tasks until the last one ended.", DERIVED, MAX, AT_END, NOW, UP, 31,
         run=15, compared=True, actions=NEITHER,
     )] = None
     completion_rate: Annotated[float | None, Metric(
@@ -388,9 +388,9 @@ DERIVED_METRICS = (
            chart=MetricChart("retained", "memory that remains after all tasks have ended", 11, fallbacks=("threads",))),
     Metric("burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.", DERIVED, NONE, EXACT, (TRACED, CROWDED), UP, 42, "burst_seconds",
            of=lambda lane: lane.status.burst.seconds if lane.status.burst else None, actions=BURST),
-    Metric("created/CPU s", RATE, "Tasks of a burst created, but not started, a second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 43, "create_rate_cpu",
+    Metric("created/CPU s", RATE, "Tasks of a burst created, but not started, per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 43, "create_rate_cpu",
            of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.create_cpu) if lane.status.burst else None, actions=BURST),
-    Metric("finished/CPU s", RATE, "Tasks of a burst created and ended a second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 44, "finish_rate_cpu",
+    Metric("finished/CPU s", RATE, "Tasks of a burst created and ended per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 44, "finish_rate_cpu",
            of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.cpu) if lane.status.burst else None, actions=BURST),
 )
 """The metrics that are computed from the fields of one snapshot."""

@@ -34,7 +34,7 @@ class ProcessStatus(Struct, frozen=True):
         "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, MAX, PEAK, worse=UP, compared=True,
     )] = None
     pss: Annotated[int | None, Metric(
-        "PSS at the end", BYTES, "The last PSS that was read: RSS, each page divided by the processes that share it.", DERIVED, SUM, AS_OF, worse=UP, compared=True,
+        "PSS at the end", BYTES, "The last PSS that was read: RSS, with each page divided by the number of processes that share it.", DERIVED, SUM, AS_OF, worse=UP, compared=True,
     )] = None
     cpu_seconds: Annotated[float, Metric(
         "CPU time", SECONDS, "CPU time that the process has used.", DERIVED, SUM, AT_END, worse=UP, decimals=3,
@@ -51,13 +51,13 @@ class ProcessStatus(Struct, frozen=True):
     )] = None
     live: Annotated[int | None, Metric("live", COUNT, "Tasks created and not yet ended; unknown if the process ended without its last report.", TICK, SUM)] = None
     live_peak: Annotated[int | None, Metric(
-        "peak live", COUNT, "The most tasks live at once of all scans.", DERIVED, SUM, PEAK, worse=UP, compared=True,
+        "peak live", COUNT, "The most tasks live at once in any scan.", DERIVED, SUM, PEAK, worse=UP, compared=True,
     )] = None
     live_at_end: Annotated[int | None, Metric(
         "live at end", COUNT, "Live tasks when the process reported its exit; unknown if it did not.", DERIVED, SUM, AT_END, worse=UP, compared=True,
     )] = None
     left_over: Annotated[int | None, Metric(
-        "left over", COUNT, "Tasks that were pending when the main coroutine of their loop was done, or when it was closed.",
+        "left over", COUNT, "Tasks that were pending when the main coroutine of their loop returned, or when the loop was closed.",
         DERIVED, SUM, AT_END, worse=UP, compared=True,
     )] = None
     destroyed: Annotated[int | None, Metric(
@@ -68,12 +68,12 @@ class ProcessStatus(Struct, frozen=True):
     retained: Annotated[int | None, Metric(
         "retained", COUNT, "Ended tasks that something still references.", TICK, SUM, worse=UP, compared=True,
     )] = None
-    missed: Annotated[int | None, Metric("missed", COUNT, "Tasks, at least, that were created without being counted, and that no scan has found.", TICK, SUM, AT_END)] = None
+    missed: Annotated[int | None, Metric("missed", COUNT, "Lower bound of the tasks that were created without being counted, and that no scan has found.", TICK, SUM, AT_END)] = None
     lag_p99: Annotated[float | None, Metric(
         "lag p99", SECONDS, "In 99 % of the reports, an event loop was no later than this.", DERIVED, MAX, SAMPLED, worse=UP, compared=True,
     )] = None
     blocked: Annotated[float | None, Metric(
-        "blocked", SECONDS, "The longest that an event loop was blocked, if that is looked for.", DERIVED, MAX, worse=UP, decimals=3,
+        "blocked", SECONDS, "The longest time that an event loop was blocked; unknown if blocks are not detected.", DERIVED, MAX, worse=UP, decimals=3,
     )] = None
     gc_seconds: Annotated[float | None, Metric("in GC", SECONDS, "Time spent in garbage collection.", DERIVED, SUM, AT_END, worse=UP)] = None
     leaks: Annotated[int, Metric("leaks", COUNT, "Groups of tasks, threads, queues and files that grow without end.", DERIVED, SUM, worse=UP)] = 0

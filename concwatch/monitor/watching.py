@@ -291,7 +291,7 @@ class Watching(Observable):
     def leave_daemons(self) -> None:
         """Note of each process that has outlived the program that it is a daemon, which is left running."""
         for lane in self.alive:
-            lane.explain("runs on as a daemon, not watched any longer")
+            lane.explain("keeps running as a daemon, and is no longer watched")
             self.log(lane.name, lane.reason, kind="agent")
 
     def close(self) -> None:

@@ -238,5 +238,5 @@ def parse_rate(text: str) -> float:
     Raises:
         ValueError: names ``text`` and what was expected.
     """
-    expected = 'a rate: expected a number a second from 0, such as "50k" or "50k/s"'
+    expected = 'a rate: expected a number per second from 0, such as "50k" or "50k/s"'
     return _parse(text, _RATE_FACTORS, LARGEST_COUNT, expected)

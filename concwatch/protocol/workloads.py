@@ -99,7 +99,7 @@ def _rate(text: str) -> Tuple[object, ...]:
     number = number if times == 1.0 else number[:-1]
     if _is_number(number) and 0 < float(number) * times <= MAX_RATE:
         return (float(number) * times,)
-    raise ValueError(f'expected tasks a second up to {MAX_RATE:,.0f}, such as "1k/s" or "200/s"')
+    raise ValueError(f'expected tasks per second up to {MAX_RATE:,.0f}, such as "1k/s" or "200/s"')
 
 
 def _shares() -> Callable[[], float]:
@@ -142,7 +142,7 @@ SLEEPS = {CHURN: SLEEP}
 """Workload → the one whose tasks do the same, for another time."""
 
 FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
-    CHURN: ("churn[:RATE/s]", "sleep a random time, so that about RATE tasks a second end", _rate),
+    CHURN: ("churn[:RATE/s]", "sleep for a random time; about RATE tasks per second end", _rate),
     SLEEP: ("sleep[:SECONDS]", "sleep that long; 5..15: a different time for each task", _sleep_values),
     "ticks": ("ticks:COUNTxSECONDS", "sleep that long, COUNT times", _steps),
     "hold": ("hold", "wait until cancelled", lambda text: ()),

@@ -296,7 +296,7 @@ CHARTS: tuple[Row[HasView], ...] = (
     Row("l", lambda on: on.charts.toggle_logarithmic(), "logarithmic y axis", "log", 81, "Logarithmic axis"),
     Row("c", lambda on: on.charts.next_chart(), "next chart; one large chart"),
     Row("z", lambda on: on.charts.toggle_zoom(), SAME, title="One chart"),
-    Row("", None, "focus a chart and move the cursor, which shows the values of that moment", sign="tab ← →"),
+    Row("", None, "focus a chart and move its cursor, which shows the values at that time", sign="tab ← →"),
     Row(
         "", lambda on: on.app.action_next_symbols(),
         "draw charts with other symbols: auto, octants, braille, blocks", title="Chart symbols", sign="^p",
@@ -447,7 +447,7 @@ _PLAY_HEAD: tuple[Row[HasHead], ...] = (
     Row("greater_than_sign", lambda on: on.head.speed(1), SAME, bar="faster", rank=5),
     Row("home", lambda on: on.head.to_start(), "go to the beginning or the end", title="Beginning"),
     Row("end", lambda on: on.head.to_end(), SAME, title="End"),
-    Row("j", lambda on: on.head.ask_moment(), 'jump to a moment: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
+    Row("j", lambda on: on.head.ask_moment(), 'jump to a time: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
     Row("n", lambda on: on.head.next_mark(1), "go to the next or the previous mark", bar="mark", rank=6),
     Row("N", lambda on: on.head.next_mark(-1), SAME),
 )  # fmt: skip
@@ -479,7 +479,7 @@ _FILTER: Row[HasGroups] = Row(
     "slash", lambda on: on.groups.ask_filter(), "filter the groups by text", "filter", 4, "Filter groups",
 )  # fmt: skip
 _BLOCKS: Row[HasGroups] = Row(
-    "B", lambda on: on.groups.toggle_blocks(), "what blocks the event loops, by line; the groups again",
+    "B", lambda on: on.groups.toggle_blocks(), "list what blocks the event loops, by line, or the groups",
     "blocks", 7, "What blocks the loops",
 )  # fmt: skip
 
@@ -501,7 +501,7 @@ WATCH: tuple[Row[WatchKeys], ...] = (
     Row("o", lambda on: on.program.show_output(), "show the program's output", "output", 6, "Output"),
     Row("x", lambda on: on.program.toggle_outcomes(), "count how tasks end, by result", title="Outcomes"),
     Row(
-        "T", lambda on: on.program.toggle_timing(), "time tasks, and for how long they keep their loop busy",
+        "T", lambda on: on.program.toggle_timing(), "time tasks, and how long they keep their loop busy",
         title="Time tasks",
     ),
     Row("t", lambda on: on.program.toggle_trace(), "trace allocations with tracemalloc", title="Trace"),
@@ -560,7 +560,7 @@ EXPERIMENTS: tuple[Row[ExperimentKeys], ...] = (
     Row("pagedown", lambda on: on.screen.action_scroll_table(1), SAME),
     Row(
         "c", lambda on: on.screen.action_next_pane(),
-        "on small terminals: next of table, chart by size, and RSS", "chart", 7,
+        "on small terminals: show the table, the chart by size, or RSS", "chart", 7,
     ),
     Row(
         "d", lambda on: on.screen.action_details(), "source, machine, method, and notes on the tables",

@@ -180,7 +180,9 @@ class LaneCommands:
 
         def parse(text: str) -> str:
             if text.strip() == USER:
-                raise ValueError(f'"{USER}" is a pattern: expected your own names, such as "shop:order"')
+                raise ValueError(
+                    f'"{USER}" is a placeholder: expected names of your own, such as "shop:order"'
+                )
             spec = read_workload(text)
             if problem := why_not_found(parse_workload(spec), Path.cwd()):
                 raise ValueError(problem)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 HELP = Help(
-    "whose tasks are they, and which grow?",
+    "which tasks are live, and which grow?",
     "Click a process to see only its tasks, a heading to sort by it, or a group to select it.",
 )
 
@@ -109,7 +109,7 @@ class WatchApp(LanesApp):
         # A terminal sends Ctrl-C to all processes in the foreground.
         (program.signal_group if number == signal.SIGINT else program.send_signal)(number)
         again = f": q again sends {following.name}" if following else ""
-        self._stopping = f"{number.name} sent, waits for the program{again}"
+        self._stopping = f"{number.name} sent, waiting for the program{again}"
         self._watching.log("", self._stopping)
 
     def pass_on(self, number: int) -> None:

@@ -46,7 +46,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"asyncio": expected ENGINE=N, such as "asyncio=10k', ("--tasks", "asyncio")),
         ('"asyncio=5,asyncio=6": expected asyncio only once', ("--tasks", "asyncio=5,asyncio=6")),
         ('"2M" is too many: expected at most 1,000,000', ("--tasks", "asyncio=2M")),
-        ('"inf" is not a rate: expected samples a second from 0.5 to 50', ("--rate", "inf")),
+        ('"inf" is not a rate: expected samples per second from 0.5 to 50', ("--rate", "inf")),
         ('"1s" is not a time window: expected 15 s to 8 h', ("--window", "1s")),
         ('unknown theme "solarised-dark": expected one of ansi-dark', ("--theme", "solarised-dark")),
         (f'"{__file__}" is not a folder: expected a folder', ("--screenshots", __file__)),
@@ -137,7 +137,7 @@ def test_a_run_ends_with_a_table_and_shows_its_progress_on_standard_error():
     assert header.split()[:2] == ["engine", "state"]
     assert (first.split()[:3], "1.23 KiB" in first) == (["asyncio", "done", "1,000"], True)
     assert second.split()[:3] == ["threads", "done", "1,000"]
-    assert note == "° so far, until tasks have lived whole lives"
+    assert note == "° so far: no task has lived its whole life yet"
     assert "threads: holding 1,000 for 100 ms" in done.stderr
     assert all(": " in line for line in done.stderr.splitlines())
     traced = invoke("run", "asyncio", "--trace", *QUICK).stdout

@@ -250,7 +250,7 @@ def test_processes_without_agent_are_lanes_and_only_a_daemon_survives(app, monke
         (daemon,) = [lane.pid for lane in program.lanes if alive(lane.pid)]
         assert os.getpgid(daemon) == daemon
         (lane,) = [lane for lane in program.lanes if lane.pid == daemon]
-        assert lane.reason == "runs on as a daemon, not watched any longer"
+        assert lane.reason == "keeps running as a daemon, and is no longer watched"
     finally:
         os.kill(daemon, signal.SIGKILL)
 

@@ -294,6 +294,6 @@ while True:
                 await check_fails(s, TOO_MANY)
                 continue
             if what in ("ticks", "errors", "other reports"):
-                await s.wait_for_event("sends more than is read: it has to wait")
+                await s.wait_for_event("sends faster than it is read: it has to wait")
             await s.check_others()
             await switch_off_and_on(s)

@@ -99,7 +99,7 @@ async def test_output_that_is_not_read_blocks_the_worker_and_uses_little_memory(
     await eventually(lambda: child.link._paused)
     await asyncio.sleep(0.1)
     assert psutil.Process().memory_info().rss - before < 20 << 20
-    assert await child.receive(Flood) == Flood("sends more than is read: it has to wait")
+    assert await child.receive(Flood) == Flood("sends faster than it is read: it has to wait")
 
 
 async def test_standard_error_is_truncated_and_its_last_line_is_the_reason(run):

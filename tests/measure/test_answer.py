@@ -78,11 +78,11 @@ def test_littles_law_is_told_only_while_as_many_tasks_start_as_end():
 
 
 @pytest.mark.parametrize(("workload", "told"), [("sleep:10", False), ("ticks:10x0.1", True)])
-def test_the_interpreters_lock_is_told_only_if_threads_want_to_run(workload, told):
+def test_the_gil_is_named_only_if_threads_want_to_run(workload, told):
     busy = lane("threads", threads=True, cpu=1.0, cpu_seconds=5.0)
     busy = structs.replace(busy, sample=structs.replace(busy.sample, threads=100))
     limit = limited_by(busy, lab(busy, workload=workload)) or ""
-    assert ("the interpreter's lock" in limit) is told
+    assert ("the GIL" in limit) is told
 
 
 def test_a_function_that_never_yields_is_named_with_how_many_tasks_have_started():

@@ -59,7 +59,7 @@ def test_parse_expectation(text, engine, metric, op, value):
         ("asyncio.rss_per_task < 5 < 6", '"5 < 6" is not a size'),
         ("asyncio.gc_seconds < 5KiB", '"5KiB" is not a time: expected seconds from 0, such as "200ms"'),
         ("asyncio.gc_seconds < nan", '"nan" is not a time'),
-        ("asyncio.create_rate > 5/min", '"5/min" is not a rate: expected a number a second from 0'),
+        ("asyncio.create_rate > 5/min", '"5/min" is not a rate: expected a number per second from 0'),
         ("asyncio.created > 1.5", '"1.5" is not a number of tasks'),
     ],
 )

@@ -455,7 +455,7 @@ async def test_a_target_beyond_the_budget_must_be_confirmed_and_can_be_cancelled
         await s.sees(
             "asyncio: 1,000,000 tasks will not fit", "the memory budget is 300 MiB", "as many as fit"
         )
-        await s.sees("growth stops at the limit; nothing ends", "the target stays at 10,000")
+        await s.sees("growth stops at the limit; no task ends", "the target stays at 10,000")
         assert (s.slider("asyncio").value, s.lane("asyncio").target.tasks) == (10_000, 10_000)
         await s.press("enter")
         assert isinstance(s.app.screen, MonitorScreen)

@@ -57,7 +57,7 @@ INVALID = {
     'did you mean "hold"?': ["hold on"],
     'did you mean "payload"?': ["paylod"],
     'did you mean "http"?': ["htp:1"],
-    "expected tasks a second up to 1,000,000": [
+    "expected tasks per second up to 1,000,000": [
         f"churn:{wrong}" for wrong in ["", "0", "-1", "2M/s", "1k/h", "k/s", "fast", "1e3"]
     ],
     'expected "hold"': ["hold:3"],

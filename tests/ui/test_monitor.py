@@ -267,7 +267,7 @@ async def test_the_workload_can_be_selected_or_typed_and_escape_cancels():
         sent = [command["spec"] for command in s.link("asyncio").commands("workload")]
         assert sent[1:] == ["hold", "payload:4KiB"]
         await s.press("w", "tab", "end", "enter")
-        await s.sees('"module:function" is a pattern', within=lambda: s.query("#message"))
+        await s.sees('"module:function" is a placeholder', within=lambda: s.query("#message"))
         await s.enter("json:dump")
         await s.press("enter", "2", "space")
         await s.run(0.5)

@@ -380,9 +380,9 @@ async def test_a_moment_can_be_typed_and_an_invalid_one_shows_why(made):
         assert s.at == pytest.approx(83.5)
         await s.press("j")
         for text, problem in {
-            "6:00": '"6:00" is after the end: expected a moment from 0:00 to 05:00.0',
+            "6:00": '"6:00" is after the end: expected a time from 0:00 to 05:00.0',
             "101%": "is after the end",
-            "soon": '"soon" is not a moment',
+            "soon": '"soon" is not a time',
         }.items():
             await s.enter(text)
             await s.press("enter")
@@ -551,7 +551,7 @@ def test_parse_moment(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "1:60", "1:60:00", "::", "%", "1e3", "nan", "a:b", "1:2:3:4"])
 def test_parse_moment_refuses_invalid_text(text):
-    with pytest.raises(ValueError, match="is not a moment: expected one such as"):
+    with pytest.raises(ValueError, match="is not a time: expected one such as"):
         parse_moment(text, 4000)
 
 

@@ -18,18 +18,16 @@ async def play(stage: Stage) -> None:
     await stage.until(
         lambda watching: watching.events.kinds["block"] > 0, text="a block is called out", limit=60
     )
-    await stage.caption(
-        "Called out at the first: the line that keeps the event loop from running, who called it"
-    )
+    await stage.caption("Reported at the first block: the line that blocks the event loop, and its caller")
     await stage.until(
         lambda watching: watching.blocks.count >= BLOCKS, text=f"{BLOCKS} blocks are marked", limit=90
     )
-    await stage.caption("B: what blocks the loop, by line; the lag has a mark at each block")
+    await stage.caption("B lists what blocks the loop, by line; the chart of the lag has a mark for each")
     await stage.press("B")
     await stage.until(lambda watching: stage.sees("▌hash_password"), text="the block is shown", limit=30)
     await stage.press("enter")
     await stage.until(lambda watching: stage.sees("↳ login"), text="its stack is shown", limit=30)
-    await stage.caption("⏎ shows the stack: hashing belongs into asyncio.to_thread")
+    await stage.caption("⏎ shows the stack: hashing belongs in asyncio.to_thread")
     await stage.until(
         lambda watching: watching.blocks.count >= BLOCKS + 2, text="two more blocks are marked", limit=60
     )

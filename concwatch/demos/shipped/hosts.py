@@ -12,7 +12,7 @@ HOSTS = {f"web{number}": f"env HOST=web{number}" for number in range(1, 9)}
 
 async def play(stage: Stage) -> None:
     await stage.caption(
-        "One engine on eight hosts: a command that reaches it makes a host, nothing is installed"
+        "One engine on eight hosts: a host is any command that reaches it; nothing is installed"
     )
     await stage.press("t")
     await stage.type("w", "hold")
@@ -29,6 +29,6 @@ async def play(stage: Stage) -> None:
     await stage.caption("Memory is the sum; what a task costs is the same everywhere")
     await stage.shot("million")
     await stage.press("h", "d")
-    await stage.caption("Each host by itself")
+    await stage.caption("Each host separately")
     await stage.until(lambda lab: stage.sees("web8"), text="eight rows are shown")
     await stage.shot("each")

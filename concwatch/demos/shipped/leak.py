@@ -11,7 +11,9 @@ WATCH = ("python", "orders.py")
 
 async def play(stage: Stage) -> None:
     await stage.until(lambda watching: stage.sees("Orders.serve"), text='"Orders.serve" is shown', limit=30)
-    await stage.caption("concwatch watch -- python orders.py: memory climbs, and orders are served as ever")
+    await stage.caption(
+        "concwatch watch -- python orders.py: memory climbs, while orders are served as usual"
+    )
     await stage.until(
         lambda watching: watching.clock() - watching.began > 38, text="38 s have passed", limit=60
     )
@@ -21,9 +23,7 @@ async def play(stage: Stage) -> None:
         text="a leak is called out",
         limit=120,
     )
-    await stage.caption(
-        "Called out: the coroutine whose tasks never end, how fast they grow, where they wait"
-    )
+    await stage.caption("Reported: the coroutine whose tasks never end, how fast they grow, where they wait")
     await stage.until(
         lambda watching: stage.sees("▌confirm_later"), text='"▌confirm_later" is shown', limit=30
     )

@@ -22,7 +22,7 @@ async def play(stage: Stage) -> None:
     await stage.until(lambda lab: stage.lane("asyncio").settled, text="asyncio has settled")
     await stage.until(lambda lab: stage.sees("1 thread ="), text="the sentence above the table is shown")
     await stage.caption(
-        "On the curve, the higher line is the dearer task. Above the table: what one is worth in the other"
+        "The higher curve is the more expensive task. The line above the table compares the two"
     )
     await stage.until(lambda lab: stage.lane("asyncio").held(4), text="asyncio has held its target for 4 s")
     await stage.shot("held")

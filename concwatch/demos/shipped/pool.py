@@ -30,7 +30,7 @@ async def play(stage: Stage) -> None:
     )
     await stage.until(lambda lab: stage.lane("pool").settled, text="pool has settled")
     await stage.caption(
-        "A job costs a fraction of a thread, but fewer end a second with 200 threads than with 2,000"
+        "A job costs a fraction of a thread, but fewer end per second with 200 threads than with 2,000"
     )
     await stage.until(
         lambda lab: stage.lane("pool").held(12), text="pool has held its target for 12 s", limit=60

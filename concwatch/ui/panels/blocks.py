@@ -12,7 +12,7 @@ from concwatch.ui.widgets.block_table import COLUMNS, BlockRow, BlockTable
 from concwatch.ui.widgets.process_list import ALL
 
 NOTHING = "nothing has blocked a loop so far"
-NOT_LOOKED_FOR = "what blocks loops is not looked for: --blocked-after off, or no agent"
+NOT_LOOKED_FOR = "blocks are not detected: --blocked-after off, or no agent"
 
 
 class BlockPanel(Panel):

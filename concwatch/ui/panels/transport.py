@@ -195,7 +195,7 @@ class TransportPanel(Feed):
 
         self.screen.ask(
             self._jump,
-            "jump to a moment",
+            "jump to a time",
             format_moment(self.source.at, duration).strip(),
             lambda text: parse_moment(text, duration),
             lambda moment: f"{format_moment(moment, duration)} of {format_moment(duration, duration)}",

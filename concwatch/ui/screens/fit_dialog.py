@@ -12,14 +12,14 @@ from concwatch.system.memory import BUDGET, RESERVED
 from concwatch.ui.screens.base import is_exiting
 from concwatch.ui.screens.dialog import Dialog, choice_list
 
-ESTIMATED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} is added to the usual figure."
+ESTIMATED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} is added to the typical figure."
 
 
 def _consequence(forecast: Forecast) -> str:
     """Return what happens if tasks that will not fit are started anyway."""
     if forecast.memory and forecast.limit != BUDGET:
         return f"the lane is stopped at {format_percent(1 - RESERVED)} of the memory"
-    return "growth stops at the limit; nothing ends"
+    return "growth stops at the limit; no task ends"
 
 
 class FitDialog(Dialog[int]):

@@ -23,7 +23,7 @@ WORDS = (
     ("tracemalloc", "bytes allocated by Python, counted while tracing is on"),
     *(column.about for column in COLUMNS),
     *((caveat.mark, caveat.note) for caveat in CAVEATS),
-    ("±", "the unit in which the runtime takes memory from the system, by live tasks"),
+    ("±", "the runtime's allocation unit, divided by the live tasks"),
 )
 """The glossary; its columns of the cost table come from the table of all figures."""
 

@@ -67,7 +67,7 @@ class RaceTable(TextLines):
             lines.append(Content.assemble(f"{mark}{engine.name:{room}} ", (text, "$dim")))
         marks = {letter for line in lines for letter in line.plain}
         notes = [f"{caveat.mark} {caveat.brief}" for caveat in CAVEATS if caveat.mark in marks]
-        todo = "escape closes this; the race goes on"
+        todo = "escape closes this; the race continues"
         if race.finished:
             todo = race.problem or "R starts another race · s saves a picture"
         lines += [Content(), Content.styled(" · ".join((todo, *notes)), "$dim")]

@@ -53,7 +53,7 @@ COLUMNS: tuple[Column[BlockRow], ...] = (
 class BlockTable(PlaceTable[BlockRow]):
     """Shows the places, sorted by a column."""
 
-    BORDER_TITLE = "what blocks the event loops"
+    BORDER_TITLE = "blocks of the event loops"
     HEADS = ("blocked in", "at")
 
     _shown: tuple[Sequence[BlockRow], str, int, int, bool, str] | None = None

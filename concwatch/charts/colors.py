@@ -1,4 +1,4 @@
-"""The colours of engines, the same wherever one stands: on the screen, on slides and in films."""
+"""The colours of engines, the same everywhere: on the screen, on slides and in films."""
 
 from collections.abc import Sequence
 

@@ -38,7 +38,7 @@ LONGEST_NAME = 16
 """The maximum number of cells of a name in a label."""
 
 UNNAMED = 10_000
-"""What a label counts, in values left out, that lacks a number."""
+"""The count of omitted values for a label that omits a number as well."""
 
 RIGHT = 2 * CELL
 """Columns of dots at the right edge: lines that reach them have labels. The last cell may have just begun."""
@@ -309,7 +309,7 @@ class LabelNames:
         return _width(self._named([same], "=", "", {})), value
 
     def _loss(self, sizes: Sequence[Size]) -> int:
-        """Return how many values are left out of a label, or `UNNAMED` if numbers are."""
+        """Return how many values a label omits, or `UNNAMED` if it omits numbers as well."""
         values = [1 + len(value) for _, value in sizes]
         numbers = sum(width for width, _ in sizes) + len(sizes) - 1
         same = len({value for _, value in sizes}) == 1

@@ -25,7 +25,7 @@ LOWEST_SIZE, LEAST_SIZES = 0.99, 4.0
 """Left end, and least right end, of an axis of tasks: their decimal logarithms."""
 
 AHEAD = 5
-"""How many times the tasks that are live the axis reaches at least."""
+"""The minimum ratio of the end of the axis to the number of live tasks."""
 
 
 class LaneSeries(Struct, frozen=True):

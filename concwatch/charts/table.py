@@ -67,7 +67,7 @@ LAG, ENDED = "lag", "completed_per_second"
 _SWAPPED = {LAG: ENDED, ENDED: LAG}
 
 WATCHED = tuple(BY_METRIC[_SWAPPED.get(spec.metric, spec.metric)] for spec in ON_SCREEN)
-"""Those of a watched program: the lag stands beside the tasks created, since as many end in the long run."""
+"""Those of a watched program: the lag is next to the tasks created, as about as many tasks end."""
 
 IN_TEXT = tuple(spec for spec in CHARTS if spec.text_position)
 

@@ -19,7 +19,7 @@ SCREEN = "screen"
 """The table with the options of plain ``concwatch``."""
 
 HOSTS = "hosts"
-"""The table of named hosts, a table each. It is also a command, so its options are keys of the same table."""
+"""The table of named hosts, one table each. It is also a command, whose options are keys of this table."""
 
 PREFIX = "CONCWATCH"
 

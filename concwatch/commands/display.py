@@ -31,7 +31,7 @@ WITHOUT_CURSOR = ("dumb", "unknown")
 """Values of TERM for terminals that cannot move the cursor, such as an editor's shell window."""
 
 ANSWER_TIMEOUT = 0.5
-"""Seconds that a terminal has to say what it is."""
+"""Seconds for a terminal to answer what it is."""
 
 DEFAULT_SIZE = (24, 80)
 """Lines and columns assumed of a terminal that does not know its size."""

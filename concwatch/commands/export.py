@@ -76,8 +76,8 @@ def command(
 ) -> None:
     """Write the samples of the recording FILE: one row for each lane and time, with all its values.
 
-    Times are seconds since the start of the recording, memory is in bytes, rates are tasks a second. Needs no
-    terminal.
+    Times are seconds since the start of the recording, memory is in bytes, rates are tasks per second. Needs
+    no terminal.
 
     --chart draws charts instead, at most 120 columns wide, in colour on a terminal.
     """

@@ -42,7 +42,7 @@ def signals_held() -> Iterator[Collection[int]]:
 
 
 class _GroupProbe:
-    """A process of this process group that leaves signals pending, which shows what the whole group gets.
+    """A process of this process group in which signals stay pending, to detect those sent to the whole group.
 
     Nothing else tells a signal that was sent to the group, as by ``timeout`` or a shell that has lost its
     terminal, from one that was sent to this process alone. It ends with this process.
@@ -57,7 +57,7 @@ class _GroupProbe:
             self._process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
     def _has(self, number: int) -> bool:
-        """Return whether a signal is pending there."""
+        """Return whether a signal is pending in the process."""
         try:
             status = Path(f"/proc/{self._process.pid}/status").read_text() if self._process else ""
         except OSError:
@@ -89,7 +89,7 @@ class _GroupProbe:
 
 @contextlib.contextmanager
 def signals_passed_on(pass_on: Callable[[int], object], *, in_group: bool = True) -> Iterator[None]:
-    """Call ``pass_on`` with the number of each signal that this process gets, and survive it.
+    """Call ``pass_on`` with the number of each signal that this process receives, instead of exiting.
 
     Processes that are started within this context have these signals blocked.
 

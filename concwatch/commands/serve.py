@@ -19,7 +19,7 @@ from concwatch.protocol.text import unknown_name
 from concwatch.system.child import concwatch_command
 
 NO_TOKEN = "none"
-"""The value of ``--token`` that lets everybody in."""
+"""The value of ``--token`` that admits everybody."""
 
 SHUTDOWN_TIMEOUT = 8.0
 """Seconds that open sessions get to end when the server ends."""

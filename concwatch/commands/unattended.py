@@ -41,7 +41,7 @@ SAVE_INTERVAL = 10.0
 """Seconds between two reports that are written while the program runs."""
 
 WAITS_GROUPS = 10
-"""The number of groups of each process for which they are asked."""
+"""The number of groups of each process for which agents are asked where the tasks wait."""
 
 EXPECTATIONS = (
     "\b\nExpectations:\n"
@@ -115,7 +115,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "help": 'Exit with status 1 unless this holds, such as "left_over <= 0". Can be repeated.',
     },
 }
-"""The options of which the first five show no screen; the others need one of those."""
+"""The options for running without a screen; the last two need one of the others."""
 
 
 class Unattended(Struct, frozen=True):
@@ -131,12 +131,12 @@ class Unattended(Struct, frozen=True):
 
     @property
     def asked(self) -> bool:
-        """Whether there is to be no screen."""
+        """Whether no screen is shown."""
         return any(value is not None for value in (self.json, self.metrics, self.log, self.on_event))
 
     @property
     def output(self) -> int | None:
-        """The descriptor for the program's standard output: that of errors if it is used here; else None."""
+        """The descriptor for the program's output: standard error if concwatch prints on standard output."""
         return sys.stderr.fileno() if "-" in (self.json, self.log) else None
 
     def check(self) -> None:
@@ -170,7 +170,7 @@ class Unattended(Struct, frozen=True):
 
         Args:
             watching: the program.
-            program: it, if it was started; else the processes attached to are followed until they have ended.
+            program: the started program; None to follow the processes attached to until they have ended.
             recorder: records it, if given.
             exporters: the context of `exporters`.
 
@@ -186,7 +186,7 @@ class Unattended(Struct, frozen=True):
             return watch_report(watching, command, status, watching.clock() - watching.began)
 
         def save() -> None:
-            """Write the report so far, of which little is lost if concwatch is killed."""
+            """Write the report so far, so that little is lost if concwatch is killed."""
             if self.json not in (None, "-"):
                 _write(self.json, report())
 

@@ -26,7 +26,7 @@ class FakedEngine(Protocol):
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of a fake worker in bytes, its rates in tasks a second, and its limit of tasks."""
+    """The costs of a fake worker in bytes, its rates in tasks per second, and its limit of tasks."""
 
     idle: int = 20 << 20
     task: int = 1_260

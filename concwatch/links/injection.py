@@ -1,4 +1,4 @@
-"""Injecting the agent into running processes, and why one has none. Standard library: bridges use it."""
+"""Injection of the agent into processes, and why it is missing. Standard library: bridges use it."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _inject_by_gdb(pid: int, file: str, package: str) -> str | None:
             return f"gdb has not read the symbols in {INJECTION_LIMIT:.0f} s"
     if gdb.returncode is None:
         threading.Thread(target=gdb.wait, daemon=True).start()
-        return None  # it waits for the interpreter's lock
+        return None  # it waits for the GIL
     if DONE in said:
         return None
     text = "\n".join(lines)

@@ -7,7 +7,7 @@ from concwatch.agent.json_lines import LONGEST_LINE
 from concwatch.links.link import Garbage
 
 MAX_BYTES = 4 << 20
-"""Bytes read from one pipe between two polls: 40 MiB a second at ten polls a second."""
+"""Bytes read from one pipe between two polls: 40 MiB per second at ten polls per second."""
 
 MAX_LINES = 1_000
 """Lines decoded in one poll; a well-behaved worker sends ten a second."""

@@ -38,7 +38,7 @@ class MetricExpectation:
     metric: str
     op: str
     value: float
-    """In the unit of the metric: bytes, seconds, tasks, tasks a second."""
+    """In the unit of the metric: bytes, seconds, tasks, tasks per second."""
 
     @classmethod
     def parse(cls, text: str, form: str, metrics_of: Callable[[str], Mapping[str, Unit]]) -> Self:

@@ -29,7 +29,7 @@ BLOCKED = 0.1
 """Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
 
 SLEEPING = ("sleep", "churn", "hold", "payload")
-"""Workloads whose tasks only sleep: their threads do not want the interpreter's lock."""
+"""Workloads whose tasks only sleep: their threads do not want the GIL."""
 
 
 def limited_by(lane: LaneSnapshot, lab: Snapshot, reached: bool = False) -> str | None:

@@ -40,7 +40,7 @@ class Outcome(Enum):
 
 @dataclass
 class Result:
-    """The result of one measurement: bytes, seconds, tasks, tasks a second. None is unknown."""
+    """The result of one measurement: bytes, seconds, tasks, tasks per second. None is unknown."""
 
     engine: str
     tasks: int = 0

@@ -17,7 +17,7 @@ IDLE_INTERVAL = 1.0
 """Seconds between two readings of the machine's memory while nothing grows."""
 
 FASTEST = 2 << 30
-"""Bytes a second that tasks can allocate, approximately at most."""
+"""The approximate maximum of bytes that tasks can allocate per second."""
 
 SHORTEST, LONGEST = 0.02, 0.1
 """Seconds between two steps while tasks grow: close to the budget, and far from it."""

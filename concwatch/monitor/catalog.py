@@ -64,9 +64,9 @@ class Engine(Struct, frozen=True):
     queues: bool = False
     """Whether tasks wait for a thread."""
     churn: int = 1_000
-    """Tasks that end a second under the workload ``churn``: fewer where a new task costs much CPU time."""
+    """Tasks that end per second under the workload ``churn``: fewer where a new task costs much CPU time."""
     replaces: int = 10_000
-    """Tasks a second that end and are replaced at most, untraced, with 100,000 live: what two cores replaced."""
+    """The maximum of tasks that end and are replaced per second, untraced, with 100,000 live: what two cores replaced."""
     resolution: int = 256 << 10
     """Bytes that the runtime allocates at once, or for its first tasks alone.
 

@@ -192,12 +192,12 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
 
     @property
     def created_per_second(self) -> float | None:
-        """Tasks created a second."""
+        """Tasks created per second."""
         return self._rate(1)
 
     @property
     def ended_per_second(self) -> float | None:
-        """Tasks that ended a second."""
+        """Tasks that ended per second."""
         return self._rate(2)
 
     def _rate(self, column: int) -> float | None:

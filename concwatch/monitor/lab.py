@@ -25,7 +25,7 @@ from concwatch.worker.collector import MODES
 
 DEFAULT_HZ = 10.0
 LEAST_HZ = 10.0
-"""The fewest steps a second, even with fewer samples: a worker can allocate gigabytes in a second."""
+"""The minimum of steps per second, even with fewer samples: a worker can allocate gigabytes in a second."""
 
 CLOSE_LIMIT = 0.5
 """Seconds that workers have to exit when the lab closes, before they are killed."""
@@ -62,7 +62,7 @@ class Lab(Observable):
             open_link: starts a worker.
             settings: the common settings of all lanes.
             budget: bytes of RSS that the workers of a host may use; None for 80 % of what is available.
-            hz: samples a second.
+            hz: samples per second.
             open_pages: starts a page server, for tasks that fetch.
             clock: returns seconds that never go back.
             machine: reads this machine; None to really read it.

@@ -64,7 +64,7 @@ class Lane:
             engine: a row of the catalog.
             open_link: starts a worker.
             log: adds an event to the event log: the lane, the text, the severity, and the kind.
-            hz: samples a second.
+            hz: samples per second.
             load: returns the CPU time used on the machine.
             number: the lane's index among all lanes.
         """

@@ -20,9 +20,9 @@ class Viewer(Protocol):
 
 
 class Observable:
-    """Publishes one snapshot of all lanes a step.
+    """Publishes one snapshot of all lanes per step.
 
-    ``clock`` returns seconds that never go back; ``hz`` is the number of samples a second.
+    ``clock`` returns seconds that never go back; ``hz`` is the number of samples per second.
     """
 
     def __init__(self, clock: Callable[[], float], hz: float) -> None:
@@ -31,7 +31,7 @@ class Observable:
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called with a snapshot at the end of each step; none may raise."""
         self.viewers: list[Viewer] = []
-        """Told of a step if they are due, to read a snapshot: one that nobody needs is not made."""
+        """Notified of a step if they are due, to read a snapshot: one that nobody needs is not made."""
 
     def log(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
         """Add an event to the event log; ``lane`` is empty for an event of no lane."""
@@ -56,7 +56,7 @@ class Observable:
         raise NotImplementedError
 
     def publish(self, now: float) -> None:
-        """Call all observers with a snapshot, and tell the viewers that are due."""
+        """Call all observers with a snapshot, and notify the viewers that are due."""
         if self.observers:
             snapshot = self.snapshot(now)
             for observe in [*self.observers]:  # an observer may remove itself

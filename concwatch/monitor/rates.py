@@ -14,7 +14,7 @@ def finite(rate: float) -> float | None:
 
 
 def rate_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1) -> float:
-    """Return the growth a second of a counter over the last ``seconds``; NaN before the second reading.
+    """Return the growth per second of a counter over the last ``seconds``; NaN before the second reading.
 
     Where that begins between two readings, growth between them is assumed to be even.
 
@@ -34,7 +34,7 @@ def rate_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1
 
 
 class Trailing:
-    """The growth a second of a counter over the last ``seconds``."""
+    """The growth per second of a counter over the last ``seconds``."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -65,7 +65,7 @@ class Trailing:
 
     @property
     def rate(self) -> float:
-        """Growth a second over the window; NaN before the second reading."""
+        """Growth per second over the window; NaN before the second reading."""
         return rate_at(self._recent, self._seconds)
 
 
@@ -90,7 +90,7 @@ MEAN_SECONDS = 10.0
 
 
 class TickRates:
-    """Tasks created and completed a second, in windows of one sampling interval on the worker's clock.
+    """Tasks created and completed per second, in windows of one sampling interval on the worker's clock.
 
     A window ends at each tick. A worker sends a tick as soon as it has reached a target, so a burst always
     falls into one window and is drawn equally high. After a silence the window is as long as the silence.
@@ -131,7 +131,7 @@ class TickRates:
         self._mean.add(tick.time, tick.completed)
 
     def read(self, now: float) -> tuple[float, float]:
-        """Return tasks created and completed a second, the highest since the last call; ``now`` in seconds.
+        """Return tasks created and completed per second, the highest since the last call; ``now`` in seconds.
 
         NaN if no tick was received since then: the next tick gives the rate of all the time since the last.
         """

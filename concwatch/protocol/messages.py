@@ -262,7 +262,7 @@ class Output(msgspec.Struct, tag="output", frozen=True):
 
 
 class ProcessRow(msgspec.Struct, frozen=True):
-    """One watched process, with the figures of `ProcessFigures`, and its PSS where the system tells."""
+    """One watched process, with the figures of `ProcessFigures`, and its PSS if the system reports it."""
 
     pid: Int64
     ppid: Int64

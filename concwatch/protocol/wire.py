@@ -5,7 +5,7 @@ its standard input and reads reports from its standard output. This text is the 
 
 Lines
 =====
-Both directions carry UTF-8 text, one JSON object a line, ended by ``\\n``. Every object has the key
+Both directions carry UTF-8 text, one JSON object per line, ended by ``\\n``. Every object has the key
 ``"type"``; the other keys are listed below. Commands are flat: their values are strings, numbers, true,
 false or null. Counts and bytes are whole numbers, seconds may have a fraction. Both sides ignore unknown
 keys, and concwatch ignores unknown types too, so that either side can be newer than the other; a worker
@@ -178,7 +178,7 @@ terminates the program; ``end`` ends the bridge and kills all processes that the
 ``processes``: all processes of the program and all attached ones, five times a second.
     ``time``       seconds
     ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, or null), the
-                   figures of ``process``, and ``pss`` in bytes, where the system tells
+                   figures of ``process``, and ``pss`` in bytes, if the system reports it
 ``agent``: a line from an agent.
     ``connection``  number of its connection
     ``pid``        the agent's process id

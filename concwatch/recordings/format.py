@@ -1,7 +1,7 @@
 """The format of a recording: the session sample by sample. This is its specification, version 3.
 
 A recording is UTF-8 text, one JSON value a line, each line ended by a line feed; or that text compressed with
-gzip (RFC 1952). A line is an array, which is a sample, or an object, whose ``"type"`` tells its kind. The
+gzip (RFC 1952). A line is an array, which is a sample, or an object, whose ``"type"`` is its kind. The
 first line is the header. Lines are written as things happen, so a recording that breaks off is complete up to
 its last line end. Each line is independent: a line that cannot be read is skipped, and no other is affected.
 A reader ignores types and keys that it does not know.

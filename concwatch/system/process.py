@@ -28,7 +28,7 @@ class Reading(Struct, frozen=True):
     virtual: int = 0
     """Address space in bytes."""
     cpu_seconds: float = 0.0
-    """CPU seconds used so far; extrapolated by up to 0.1 ms a thread with more than 1,000 threads."""
+    """CPU seconds used so far; extrapolated by up to 0.1 ms per thread with more than 1,000 threads."""
     peak_rss: int = 0
     """Highest RSS so far, in bytes; equal to ``rss`` on systems other than Linux."""
     pss: int | None = None

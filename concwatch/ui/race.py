@@ -39,7 +39,7 @@ class Race:
         self.progress = ""
         """What it is doing."""
         self.problem = ""
-        """Why the race broke off."""
+        """Why the race was aborted."""
         self._make_lab = make_lab
         self._lab: Lab | None = None
         self._curves = CostCurves()

@@ -1,4 +1,4 @@
-"""Who may enter: a browser that was opened at the address with the token, and keeps a cookie from then on.
+"""Access control: a browser is admitted at the address with the token, and then by a cookie.
 
 Any user of this machine can connect to the server's port. The token is in the address that is printed at
 start, which only the user who started it can read. The cookie is another secret: the token is nowhere else.

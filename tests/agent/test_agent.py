@@ -671,7 +671,7 @@ import asyncio, sys, time
 def crunch(seconds):
     time.sleep(seconds)
 def count(numbers):
-    sum(range(numbers))  # holds the interpreter's lock
+    sum(range(numbers))  # holds the GIL
 async def handler():
     crunch(0.3)
 async def counting():

@@ -164,7 +164,7 @@ def test_cpu_of_a_life_excludes_that_of_threads_which_start_late():
     worker = BusyWorker(idle=0.0)
     worker.run(30, asked=False)
     created = worker.run(30, create=333, each=100e-6)
-    worker.idle = 0.5  # they get the interpreter's lock one after another
+    worker.idle = 0.5  # they get the GIL one after another
     assert worker.run(25, create=10, end=10, each=600e-6) >= created
     worker.idle = 0.0
     for _ in range(10):  # the share of a core of the starts is never taken for that of lives

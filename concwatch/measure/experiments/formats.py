@@ -48,7 +48,7 @@ def report_json(runner: Runner, info: RunInfo) -> str:
 
 
 def as_object(runner: Runner, info: RunInfo) -> dict[str, object]:
-    """Return the result as an object: tables in their units; cells in bytes, seconds, and tasks a second."""
+    """Return the result as an object: tables in their units; cells in bytes, seconds, tasks per second."""
     experiment = runner.experiment
     return {
         "concwatch": info.concwatch,

@@ -11,7 +11,7 @@ FAMILY = "Concwatch Mono"
 FILES = ("ConcwatchMono.ttf", "ConcwatchMono-Bold.ttf")
 
 CHARACTERS = "characters.txt"
-"""The characters of the fonts: the first and last code point of each range, a range a line."""
+"""The characters of the fonts: the first and last code point of each range, one range per line."""
 
 
 def has_glyph(character: str) -> bool:

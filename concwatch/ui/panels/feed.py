@@ -11,7 +11,7 @@ async def _unchanged() -> bool:
 
 
 class LiveFeed(Feed):
-    """Makes the screen show what a lab or a watched program has done in a step, if it is time for that."""
+    """Updates the screen after a step of a lab or a watched program, if an update is due."""
 
     def __init__(self, observed: Observable) -> None:
         """Create the feed of ``observed``, which the caller steps."""
@@ -21,11 +21,11 @@ class LiveFeed(Feed):
         self._waiting = False
 
     def start(self) -> None:
-        """Start to follow the steps."""
+        """Start following the steps."""
         self._observed.viewers.append(self)
 
     def stop(self) -> None:
-        """Stop to follow the steps."""
+        """Stop following the steps."""
         self._observed.viewers.remove(self)
 
     def is_due(self, now: float) -> bool:

@@ -161,7 +161,7 @@ async def test_a_group_follows_the_documented_path(tmp_path):
 # Names.
 
 
-def test_each_test_file_has_the_name_of_a_module_of_its_room():
+def test_each_test_file_has_the_name_of_a_module_of_its_package():
     for path in (ROOT / "tests").rglob("test_*.py"):
         room, module = path.relative_to(ROOT / "tests").parent, path.stem.removeprefix("test_")
         modules = {PACKAGE.name: PACKAGE} if room == Path() else {}

@@ -212,7 +212,7 @@ print(sys.stdin.read())
 
 
 @with_newest
-def test_threads_that_wait_for_a_lock_of_their_own_are_told_from_others(monitor, python):
+def test_threads_that_wait_for_a_lock_of_their_own_are_distinguished(monitor, python):
     program = monitor.start(THREADS, python=python)
     process = monitor.process()
     names = [f"__main__.{name}" for name in program.stdout.readline().split()]
@@ -231,7 +231,7 @@ def test_threads_that_wait_for_a_lock_of_their_own_are_told_from_others(monitor,
         process.tick(lambda tick: tick.get("sockets") == 4)
 
 
-def test_what_tells_the_threads_of_an_executor_to_end_is_not_queued(monitor):
+def test_the_item_that_ends_the_threads_of_an_executor_is_not_a_job(monitor):
     program = monitor.start(
         "import sys, time\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -599,7 +599,7 @@ asyncio.run(main())
 
 
 @with_newest
-def test_scans_go_on_while_the_agent_is_asked_again_and_again_where_tasks_wait(monitor, python):
+def test_scans_continue_while_the_agent_is_asked_repeatedly_where_tasks_wait(monitor, python):
     monitor.start(GROWS, python=python)
     process = monitor.process()
     number = process.group("stays", live=5000)["group"]
@@ -708,7 +708,7 @@ def test_what_blocks_a_loop_is_named(monitor, run):
 
 
 @oldest_and_newest
-def test_a_blocked_loop_is_told_on_every_python(monitor, python):
+def test_a_blocked_loop_is_reported_on_every_python(monitor, python):
     program = monitor.start(BLOCKS + "asyncio.run(main())", python=python)
     process = monitor.process()
     block = process.wait(
@@ -757,7 +757,7 @@ def test_what_blocks_trio_is_named(monitor):
     assert all(block["stack"][1]["in"] == block["group"] == "handler" for block in blocks)
 
 
-def test_blocks_are_not_looked_for_if_that_is_off(monitor):
+def test_blocks_are_not_detected_if_that_is_off(monitor):
     program = monitor.start(BLOCKS + "asyncio.run(main())", options=["blocked-after:inf"])
     process = monitor.process()
     assert program.stdout.readline() == "done\n"

@@ -50,7 +50,7 @@ def test_a_run_begins_no_earlier_than_the_step_that_was_sampled():
     assert run.seconds < 0.03
 
 
-def test_a_place_is_told_once_and_then_counted():
+def test_a_place_is_reported_once_and_then_counted():
     places = BlockedPlaces()
     assert places.add(block()) == (
         "loop 1 blocked for 300 ms in hash_password (app/auth.py:34), called by login (app/v.py:12)"

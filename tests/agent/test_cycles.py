@@ -44,7 +44,7 @@ asyncio.run(main())
 
 
 @oldest_and_newest
-def test_tasks_that_wait_for_each_other_are_told_once(python):
+def test_tasks_that_wait_for_each_other_are_reported_once(python):
     with Monitor() as monitor:
         program = monitor.start(PROGRAM, python=python)
         process = monitor.process()

@@ -49,7 +49,7 @@ def lane(live=0, on=True, fits=1_000_000, **known):
     )
 
 
-def test_a_curve_has_the_memory_of_each_number_of_tasks_that_stood():
+def test_a_curve_has_a_point_for_each_steady_number_of_tasks():
     stairs = [0.0] * 3 + [100.0] * 10 + [1_000.0] * 10 + [10_000.0] * 10
     found = cost_curve(grown(*stairs), IDLE)
     assert found.points == [(tasks, tasks * 2 * KIB) for tasks in (100, 1_000, 10_000)]
@@ -99,7 +99,7 @@ def test_curves_that_are_extended_equal_those_of_all_samples_also_after_a_jump_b
         assert list(found.curve) == cost_curve(seen, IDLE).points, now
 
 
-def test_the_forecast_goes_on_to_the_limit_and_a_held_slider_is_a_point_of_it():
+def test_the_forecast_extends_to_the_limit_and_a_held_slider_is_a_point_of_it():
     history = grown(*[10_000.0] * 10)
     cost = lane_cost(lane(10_000), cost_curve(history, IDLE), held=100_000)
     assert cost.now == (10_000, 10_000 * 2 * KIB)
@@ -119,7 +119,7 @@ def plot_of(*costs):
     return make_plot(BY_METRIC[COST], lanes, 0.0, 60.0)
 
 
-def test_the_chart_has_both_axes_logarithmic_a_label_a_lane_and_the_limit_of_the_selected_one():
+def test_the_chart_has_logarithmic_axes_a_label_per_lane_and_the_limit_of_the_selected_one():
     fast = lane_cost(lane(10_000), cost_curve(grown(*[1_000.0] * 10, *[10_000.0] * 10), IDLE))
     slow = lane_cost(
         lane(10_000, fits=21_761), cost_curve(grown(*[1_000.0] * 10, *[10_000.0] * 10, each=16 * KIB), IDLE)

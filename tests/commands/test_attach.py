@@ -108,7 +108,7 @@ asyncio.run(main())
 """
 
 
-def test_an_agent_that_listens_is_told_what_it_is_to_do():
+def test_an_agent_that_listens_gets_the_options():
     text = TASKS.replace("create_task(stays())", "create_task(stays(), name=f'worker {_}')")
     with running(sys.executable, "-c", f"from concwatch import agent; agent.start()\n{text}") as program:
         paths = socket_paths(program.pid, os.getuid())

@@ -163,7 +163,7 @@ def examined(walls=(MAPS, PIDS), reasons=ALL_RUN):
     return Examination("1", machine, thread_limits(walls), engines, [], {}, advise(machine, walls, engines))
 
 
-def test_of_limits_with_the_same_name_the_tightest_is_shown():
+def test_the_tightest_of_limits_with_the_same_name_is_shown():
     outer = SystemLimit("cgroup pids.max", 100, 90, where="/outer")
     memory = [SystemLimit(name, 4 * GIB, GIB, 1 << 20) for name in advice.COMMANDS if "memory" in name]
     found = examined([MAPS, GROUP, outer, *memory])
@@ -174,7 +174,7 @@ def test_of_limits_with_the_same_name_the_tightest_is_shown():
     assert max(map(len, lines)) <= 80
 
 
-def test_threads_are_limited_by_walls_and_other_tasks_by_memory():
+def test_threads_have_limits_of_their_own_and_other_tasks_memory():
     found = {(row.engine, row.workload): row for row in examined().engines}
     threads = found["threads", "sleep:10"]
     assert (threads.tasks, threads.limit) == ((65_530 - 130) // 3, "vm.max_map_count")
@@ -204,7 +204,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
         ([], "concwatch --max-memory 90%", None, BUDGET),
     ],
 )
-def test_advice_raises_only_the_lowest_wall(walls, command, tasks, then, monkeypatch):
+def test_advice_raises_only_the_lowest_limit(walls, command, tasks, then, monkeypatch):
     monkeypatch.setattr(advice, "CONTAINER_FILES", ())
     found = examined(walls)
     (row,) = [row for row in found.for_more if "threads" in row.engines]
@@ -215,7 +215,7 @@ def test_advice_raises_only_the_lowest_wall(walls, command, tasks, then, monkeyp
 
 
 @linux
-def test_no_advice_for_a_wall_at_its_maximum():
+def test_no_advice_for_a_limit_at_its_maximum():
     found = examined([SystemLimit("pid_max", 1 << 22, (1 << 22) - 500)])
     assert next(row.limit for row in found.engines if row.engine == "threads") == "pid_max"
     assert not any("threads" in row.engines for row in found.for_more)
@@ -251,7 +251,7 @@ def test_the_test_of_a_forecast_requests_a_tenth_more(forecast, requested):
     ],
     ids=["as forecast", "a tenth less", "killed"],
 )
-def test_a_forecast_holds_if_its_wall_is_reached_near_its_number(lab, forecast, holds, shown):
+def test_a_forecast_holds_if_its_limit_is_reached_near_its_number(lab, forecast, holds, shown):
     progress = []
 
     async def run_proof():
@@ -280,7 +280,7 @@ def test_a_wrong_forecast_is_one_line_and_exit_status_1(fakes, monkeypatch):
     ("lower", "wall"),
     [(low_user_limit, "ulimit -u"), pytest.param(low_pid_max, "pid_max", marks=pytest.mark.apart)],
 )
-def test_forecast_of_a_real_wall(lower, wall):
+def test_forecast_of_a_real_limit(lower, wall):
     line, value = lower([*PROGRAM, "doctor", "--prove", "--json"])
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr

@@ -101,7 +101,7 @@ def test_progress_of_a_measurement():
 
 
 @pytest.mark.usefixtures("fakes")
-def test_a_wall_that_limits_a_lane_is_named():
+def test_a_limit_of_a_lane_is_named():
     (lane,), _, _ = fake_run("threads", costs={"threads": Costs(most=300)})
     assert (lane["state"], lane["reason"], lane["peak_live"]) == ("limited", "vm.max_map_count (65,530)", 300)
     assert lane["limited_by"] == "vm.max_map_count (65,530) lets 300 of 1,000 live"

@@ -287,7 +287,7 @@ def test_a_signal_to_the_screen_is_passed_on_and_the_status_is_the_programs(name
     assert screen.output() == [name, "cleaned up", ""]
 
 
-def test_a_terminal_that_is_closed_is_a_hangup_for_the_program(app, tmp_path):
+def test_closing_the_terminal_is_a_hangup_for_the_program(app, tmp_path):
     screen = OnScreen(app, tmp_path, ("SIGHUP", "SIGTERM"))
     screen.read_until(b"app.py", screen.ready.exists)
     os.close(screen.terminal)
@@ -295,7 +295,7 @@ def test_a_terminal_that_is_closed_is_a_hangup_for_the_program(app, tmp_path):
     assert screen.output() == ["SIGHUP", "cleaned up", ""]
 
 
-def test_ctrl_z_on_the_screen_stops_both_and_both_go_on(app, tmp_path):
+def test_ctrl_z_on_the_screen_suspends_both_and_both_continue(app, tmp_path):
     screen = OnScreen(app, tmp_path)
     screen.read_until(b"app.py", lambda: screen.ready.exists() and screen.ready.read_text())
     program = psutil.Process(int(screen.ready.read_text()))
@@ -309,7 +309,7 @@ def test_ctrl_z_on_the_screen_stops_both_and_both_go_on(app, tmp_path):
     assert screen.status() == 5
 
 
-def test_what_a_killed_monitor_has_left_behind_is_swept_at_the_next_start(app, tmp_path, monkeypatch):
+def test_files_of_a_killed_monitor_are_removed_at_the_next_start(app, tmp_path, monkeypatch):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         killed = OnScreen(app, tmp_path)

@@ -21,7 +21,7 @@ def test_a_command_is_run_for_each_event_one_at_a_time(bench, tmp_path):
 
 
 @pytest.mark.real
-def test_a_command_that_fails_is_one_event_and_is_not_run_for_that(bench, tmp_path):
+def test_a_command_that_fails_is_one_event_for_which_it_is_not_run(bench, tmp_path):
     command = EventCommand(f"echo run >> {tmp_path}/runs; exit 3")
     command.observe(bench.watching)
     for number in range(3):

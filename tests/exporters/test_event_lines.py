@@ -34,7 +34,7 @@ def test_samples_are_written_at_their_interval(bench, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(shutil.os, "mkfifo"), reason="no /dev/full")
-def test_a_full_disk_is_one_event_and_the_watching_goes_on(bench):
+def test_a_full_disk_is_one_event_and_watching_continues(bench):
     log = EventFile("/dev/full")
     log.observe(bench.watching)
     for number in range(20):
@@ -45,7 +45,7 @@ def test_a_full_disk_is_one_event_and_the_watching_goes_on(bench):
     assert text == "--log /dev/full: No space left on device: lines are left out until there is room"
 
 
-def test_a_disk_with_room_for_short_lines_only_is_reported_once_and_once_there_is_room(
+def test_a_disk_with_space_for_short_lines_only_is_reported_once_and_again_when_there_is_space(
     bench, tmp_path, monkeypatch
 ):
     def write(descriptor, data, original=os.write):

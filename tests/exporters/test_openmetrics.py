@@ -112,7 +112,7 @@ def test_a_process_that_ends_between_two_scrapes_is_counted_once(bench, scrape):
         assert found.get(f"concwatch_function_tasks{function}", 0) == 0
 
 
-def test_a_scrape_that_fails_leaves_the_watching_alone(bench, scrape, monkeypatch):
+def test_a_failed_scrape_does_not_disturb_watching(bench, scrape, monkeypatch):
     monkeypatch.setattr("concwatch.exporters.openmetrics.FunctionTotals.update", lambda *_: 1 / 0)
     assert scrape() is None
     monkeypatch.undo()
@@ -127,5 +127,5 @@ def test_promtool_accepts_the_metrics(bench, scrape):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_open_metrics_are_served_to_who_asks_for_them(scrape):
+def test_openmetrics_are_served_to_clients_that_accept_them(scrape):
     assert scrape("application/openmetrics-text; version=1.0.0").endswith("# EOF\n")

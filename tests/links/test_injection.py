@@ -80,7 +80,7 @@ def test_what_gdb_says_becomes_one_line(monkeypatch, python_process, tmp_path, s
         assert problem.isprintable()
 
 
-def test_a_process_of_another_file_system_is_told_apart(monkeypatch, python_process, tmp_path):
+def test_a_process_of_another_file_system_is_recognized(monkeypatch, python_process, tmp_path):
     monkeypatch.setattr(os.path, "samefile", lambda *_: (_ for _ in ()).throw(FileNotFoundError()))
     problem = injection.inject(python_process, str(tmp_path), gdb=True)
     assert problem is not None

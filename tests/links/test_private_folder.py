@@ -96,7 +96,7 @@ def test_sockets_of_programs_that_were_killed_are_removed(runtime_folder):
         assert [path.name for path in folder.iterdir()] == ["1.sock"]
 
 
-def test_a_folder_that_is_locked_or_young_stays_and_a_strangers_is_not_touched(runtime_folder):
+def test_a_locked_or_new_folder_stays_and_that_of_another_user_is_not_touched(runtime_folder):
     private = runtime_folder / f"concwatch-{os.geteuid()}"
     folders = [private / name for name in ("watch-locked", "watch-young", "watch-old", "another")]
     for folder in folders:

@@ -26,7 +26,7 @@ print(program.status, signal.sigpending())
 
 
 @pytest.mark.parametrize(("sent", "status"), [("SIGINT", -2), ("SIGUSR1", -signal.SIGUSR1), ("", 0)])
-def test_the_program_gets_what_was_sent_before_it_was_there(sent, status):
+def test_the_program_gets_signals_that_were_sent_before_it_started(sent, status):
     command = [sys.executable, "-c", STARTS, *sent.split()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == (f"{status} set()\n", "")

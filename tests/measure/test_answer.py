@@ -65,7 +65,7 @@ def test_a_cost_below_what_the_runtime_requests_at_once_is_unknown_everywhere():
     assert cost.marks(structs.replace(few, status=structs.replace(few.status, rss_moves=True))) == ""
 
 
-def test_littles_law_is_told_only_while_as_many_tasks_start_as_end():
+def test_littles_law_is_mentioned_only_while_as_many_tasks_start_as_end():
     def told(created, completed, workload="shop:order"):
         rates = {"created_per_second": created, "completed_per_second": completed, "completed_mean": 5.0}
         view = lane(live=5_000, **rates)

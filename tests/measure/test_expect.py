@@ -159,7 +159,7 @@ def test_json_has_each_expectation_with_the_measured_value():
     ]  # fmt: skip
 
 
-def test_a_failed_lane_or_a_wall_is_a_failure_even_if_another_expectation_holds(fakes):
+def test_a_failed_or_limited_lane_is_a_failure_even_if_another_expectation_holds(fakes):
     fakes.faults["asyncio"] = [Fault(0.05, Ended("killed by SIGKILL"))]
     done = invoke(*RUN, "uvloop", "--expect", "uvloop.peak_live >= 1k")
     assert done.exit_code == 1

@@ -87,7 +87,7 @@ def report_of(bench):
     return process
 
 
-def test_nothing_is_known_of_the_tasks_of_a_process_that_runs_on_without_its_agent():
+def test_the_tasks_of_a_process_that_continues_without_its_agent_are_unknown():
     bench = WatchBench()
     agent = bench.agent(40)
     agent.report_groups(1.0, fetch_page=(3, 10))
@@ -144,7 +144,7 @@ def end_of_a_process(how):
 OF_THEN = ("live", "retained", "created_per_second", "oldest")
 
 
-def test_of_a_process_that_is_killed_the_last_counts_are_known_but_nothing_of_now():
+def test_a_killed_process_has_its_last_counts_and_no_current_figures():
     process, shown = end_of_a_process("killed")
     assert [process[name] for name in ("live", "retained", "queued", "live_at_end")] == [None] * 4
     assert [process[name] for name in ("created", "ended", "rss_last")] == [12, 9, 40 << 20]
@@ -155,14 +155,14 @@ def test_of_a_process_that_is_killed_the_last_counts_are_known_but_nothing_of_no
         assert {"created", "ended"} <= set(group["at_least"])
 
 
-def test_of_a_process_that_reported_its_exit_the_counts_are_exact():
+def test_a_process_that_reported_its_exit_has_exact_counts():
     process, shown = end_of_a_process("exited")
     assert (process["live"], process["live_at_end"], process["at_least"]) == (3, 3, ["live_peak"])
     for group in (*process["groups"], *map(structs.asdict, shown)):
         assert [group[name] for name in ("live", "live_at_end", "created_per_second")] == [3, 3, None]
 
 
-def test_of_a_process_that_is_ended_since_the_time_is_up_the_figures_are_those_of_then():
+def test_a_process_ended_by_seconds_keeps_its_figures_of_that_moment():
     process, shown = end_of_a_process("time is up")
     assert (process["live"], process["live_at_end"], process["at_least"]) == (3, None, ["live_peak"])
     assert process["left_over"] is None  # its main coroutine was not done
@@ -194,7 +194,7 @@ def test_a_process_that_ends_just_after_its_agent_has_connected_has_one_lane():
     assert (lane.process.created, lane.process.live_at_end) == (3, 0)
 
 
-def test_an_agent_that_connects_again_goes_on_with_its_groups():
+def test_an_agent_that_reconnects_continues_with_its_groups():
     bench = WatchBench()
     first, second = bench.agent(40), FakeAgent(40)
     first.report_groups(1.0, fetch_page=(3, 10))
@@ -550,7 +550,7 @@ def test_a_burst_of_ten_seconds_is_not_called_a_leak():
     assert kinds(watch_a_group(120, lambda second: 40 * min(second, 10))) == []
 
 
-def test_an_event_that_was_taken_back_is_not_counted():
+def test_a_withdrawn_event_is_not_counted():
     bench = WatchBench()
     expectation = parse_watch_expectation("events.leak <= 0")
 

@@ -68,7 +68,7 @@ async def test_a_line_of_a_picture_is_at_its_value_and_the_lines_end_at_the_labe
         assert paths[0].endswith(f" {end}")
 
 
-async def test_what_covers_a_chart_stays_in_front_of_its_lines():
+async def test_a_dialog_over_a_chart_stays_in_front_of_its_lines():
     async with stage() as s:
         await measured(s)
         await s.press("w")

@@ -217,7 +217,7 @@ def test_a_file_of_line_ends_is_not_a_recording():
         parse(header + b"\n" * 5_000_000, "x")
 
 
-def test_toml_files_are_limited_in_size_and_in_dots_a_line():
+def test_toml_files_are_limited_in_size_and_in_dots_per_line():
     read_toml(b"a=1\n" + b"#" * (MAX_SIZE - 4), "x.toml")
     with pytest.raises(ValueError, match=r"x\.toml: more than 256 KiB"):
         read_toml(b"#" * (MAX_SIZE + 1), "x.toml")

@@ -110,7 +110,7 @@ def test_quitting_stops_the_workers_and_restores_the_terminal():
 
 @pytest.mark.parametrize("engine", ["asyncio", "threads"])
 @pytest.mark.real
-async def test_what_the_slider_asks_for_is_reached_and_stands_in_the_default_state(engine):
+async def test_a_target_of_the_slider_is_reached_and_held_in_the_default_state(engine):
     tasks = {"asyncio": 50_000, "threads": 2_000}[engine]
     async with running_lab([catalog_row(engine)], settings=Settings(workload=ON_SCREEN, trace=True)) as lab:
         (lane,) = lab.lanes

@@ -591,7 +591,7 @@ async def test_figures_wait_longer_behind_a_dialog_and_are_shown_at_once_when_it
         await s.until(lambda: s.monitor.is_due(s.monitor.snapshot.time), "figures are due again")
 
 
-async def test_figures_change_less_often_while_the_number_of_tasks_stands_and_soon_after_a_key():
+async def test_figures_change_less_often_while_the_number_of_tasks_is_steady_and_at_once_after_a_key():
     async with stage((120, 40)) as s:
         await s.switch_on("asyncio", tasks=1_000)
         await s.run(5)

@@ -328,7 +328,7 @@ async def test_a_click_on_the_line_jumps_exactly_to_a_mark_or_an_end(made, size)
         assert s.at == pytest.approx(share_at(middle, width) * SECONDS, abs=0.01) or s.at in marks
 
 
-async def test_a_drag_holds_the_play_head_and_playing_goes_on_from_the_release(made):
+async def test_a_drag_holds_the_play_head_and_playing_continues_from_the_release(made):
     async with replay(made, speed=10.0) as s:
         await s.advance(1)
         _, width = s.track()

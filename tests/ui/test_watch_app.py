@@ -74,7 +74,7 @@ async def test_processes_are_listed_below_their_total_and_a_selected_one_fills_t
 
 
 @pytest.mark.parametrize("size", [(60, 14), (80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
-async def test_processes_that_come_move_nothing(tmp_path, size):
+async def test_new_processes_move_nothing(tmp_path, size):
     async with stage(tmp_path, size) as s:
 
         def places():
@@ -133,7 +133,7 @@ async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
         assert s.bench.texts()[-3:] == [": outcomes on", ": timing on", ": trace on"]
 
 
-async def test_what_blocks_the_loops_stands_in_place_of_the_groups_with_a_mark_on_the_lag(tmp_path):
+async def test_the_list_of_blocks_replaces_the_groups_and_the_lag_has_marks(tmp_path):
     async with stage(tmp_path) as s:
         frames = StackFrame("hash_password", "/srv/app.py:34"), StackFrame("login", "/srv/app.py:12")
         s.first.report(Block(1, "loop 1", 0.3, stack=frames, own=(0, 1)))

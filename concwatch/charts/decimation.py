@@ -3,7 +3,6 @@
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -16,7 +15,7 @@ Point = tuple[int, float]
 """A column of dots and the value in it; NaN is a gap."""
 
 
-class Drawn(NamedTuple):
+class Drawn(Struct, frozen=True):
     """A drawn series."""
 
     scale: object

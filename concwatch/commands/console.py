@@ -5,12 +5,14 @@ import io
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from concwatch.measure.layout import Piece, padded
 from concwatch.protocol.text import flat, plain
+
+if TYPE_CHECKING:
+    from concwatch.measure.layout import Piece
 
 BAD_INPUT = 2
 """Exit status of a command whose arguments are wrong."""
@@ -85,6 +87,8 @@ _TONES: Mapping[str, Mapping[str, Any]] = {
 
 def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:
     """Print lines of one or several pieces, each piece in the colour of its tone."""
+    from concwatch.measure.layout import Piece  # as below: the screen does not need it
+
     for line in lines:
         pieces = [line] if isinstance(line, Piece) else line
         click.echo(
@@ -94,7 +98,9 @@ def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:
         )
 
 
-def print_columns(rows: Sequence[Sequence[str | Piece]], left: Collection[int], header: bool = True) -> None:
+def print_columns(
+    rows: "Sequence[Sequence[str | Piece]]", left: Collection[int], header: bool = True
+) -> None:
     """Print rows in columns.
 
     Args:
@@ -102,6 +108,8 @@ def print_columns(rows: Sequence[Sequence[str | Piece]], left: Collection[int], 
         left: the columns that are aligned to the left.
         header: whether the first row is a header.
     """
+    from concwatch.measure.layout import Piece, padded
+
     pieces = [[cell if isinstance(cell, Piece) else Piece(cell) for cell in row] for row in rows]
     texts = padded([[flat(plain(cell.text)) for cell in row] for row in pieces], left)
     for number, (row, cells) in enumerate(zip(pieces, texts, strict=True)):

@@ -1,6 +1,5 @@
 """The cost of one task: memory and CPU time above those of the idle worker, divided by the tasks."""
 
-import statistics
 from bisect import bisect_left, insort
 from collections import deque
 from operator import itemgetter
@@ -85,6 +84,8 @@ class RecentMedian:
     @property
     def median(self) -> float | None:
         """The median; None without values."""
+        import statistics  # as below: not needed for the first frame
+
         return statistics.median(self._ordered) if self._ordered else None
 
     @property
@@ -94,6 +95,8 @@ class RecentMedian:
         half = len(values) // 2
         if not half:
             return False
+        import statistics
+
         earlier, later = statistics.median(values[:half]), statistics.median(values[-half:])
         return abs(later - earlier) > MOVING * abs(earlier)
 

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from concwatch.links.link import Ended, Flood, Garbage, Link, Noise
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
-from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metrics import EngineFacts, LaneStatus, blank_sample
 from concwatch.monitor.series import Series
 from concwatch.monitor.settings import Command, Settings, WorkerSettings
@@ -31,6 +31,9 @@ from concwatch.protocol.workloads import is_function
 from concwatch.system.limits import UNKNOWN_LIMIT, limit_hit
 from concwatch.system.machine import Load
 from concwatch.worker.burst import Burst
+
+if TYPE_CHECKING:
+    from concwatch.monitor.memory_leak import MemoryLeakDetector
 
 START_LIMIT = 30.0
 STOP_LIMIT = 3.0
@@ -101,7 +104,7 @@ class Lane:
         self.host: messages.HostFigures | None = None
         """The last report on its host, if that is a remote one."""
         self._reports = WorkerLog(self._log, now)
-        self._leak_detector = MemoryLeakDetector(self._log, lambda: self.send_optional("lines"))
+        self._leak_detector: MemoryLeakDetector | None = None  # only for functions of the user
         self._reached: messages.Reached | None = None  # received since the last tick
         # When the target was set: the load of the machine, and the CPU seconds of the worker.
         self._load_before: tuple[Load, float] | None = None
@@ -308,8 +311,12 @@ class Lane:
         reading, tick = self.stats.reading, self.stats.tick
         own = self.target.reached is not None and is_function(self.settings.current.workload)
         if own and self.state is State.RUNNING and reading and tick:
+            if self._leak_detector is None:
+                from concwatch.monitor.memory_leak import MemoryLeakDetector
+
+                self._leak_detector = MemoryLeakDetector(self._log, lambda: self.send_optional("lines"))
             self._leak_detector.add(self._now, reading.rss, tick.live, tick.traced is not None)
-        else:
+        elif self._leak_detector is not None:
             self._leak_detector.restart()
 
     @property
@@ -360,7 +367,7 @@ class Lane:
                     self.stats.blocks.ended.clear()
                     if text:
                         self._log(text, "warning", "block")
-                case messages.TracedLines():
+                case messages.TracedLines() if self._leak_detector is not None:
                     self._leak_detector.add_lines(arrival)
                 case messages.HostFigures():
                     self.host = arrival

@@ -4,7 +4,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from math import inf, isnan, nan
-from statistics import median
 from typing import NamedTuple, Protocol
 
 from concwatch.monitor.metrics import METRICS, Sample
@@ -168,6 +167,8 @@ class Spread(Series):
 
     def add(self, samples: Sequence[Sample], time: float) -> None:
         """Add the samples of all lanes at one time, later than all before."""
+        from statistics import median  # not needed for the first frame
+
         known = [
             [value for sample in samples if (value := getattr(sample, metric)) is not None]
             for metric in CHARTED

@@ -1,6 +1,5 @@
 """Statistics of one worker since its start, from its ticks and from readings of its process."""
 
-from statistics import median
 from typing import Any
 
 from concwatch.monitor.blocks import BlockedPlaces
@@ -85,6 +84,8 @@ class WorkerStats:
             self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
         self.durations.add(tick.durations or ())
         if tick.durations:
+            from statistics import median  # not needed for the first frame
+
             self._duration = float(f"{median(tick.durations):.3g}")
         if not tick.live:
             self._duration = None

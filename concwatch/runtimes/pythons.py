@@ -1,6 +1,5 @@
 """Other Pythons than the current one: how they are found, and what they can run."""
 
-import glob
 import os
 import re
 import shutil
@@ -69,6 +68,8 @@ VERSION = re.compile(r"\d+(\.\d+){1,2}t?")
 
 def _candidates(python: str) -> list[str]:
     """Return the paths of matching interpreters, the most likely first."""
+    import glob  # not needed for the first frame
+
     found = [shutil.which(os.path.expanduser(python))]
     if python[:1].isdigit():
         found.append(shutil.which(f"python{python}"))

@@ -3,8 +3,6 @@
 Standard library, Python 3.9: a bridge builds with it, too.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -37,7 +35,7 @@ class Runtime(NamedTuple):
     """Other folders and files of this package that the worker is also built from."""
 
     @staticmethod
-    def from_fields(fields: Mapping[str, Any]) -> Runtime:
+    def from_fields(fields: Mapping[str, Any]) -> "Runtime":
         """Return the runtime that was sent as `fields`."""
         return Runtime(**{**fields, "tools": tuple(Tool(**tool) for tool in fields["tools"])})
 
@@ -52,13 +50,13 @@ class Runtime(NamedTuple):
         runs = self.run[0].strip("{}")
         return next((tool for tool in self.tools if tool.name == runs), self.tools[0])
 
-    def of_version(self, version: str) -> Runtime:
+    def of_version(self, version: str) -> "Runtime":
         """Return the same with exactly this version of its main tool."""
         main = self.main_tool
         tools = (tool._replace(version_wanted=version) if tool is main else tool for tool in self.tools)
         return self._replace(tools=tuple(tools))
 
-    def with_variables(self, variables: Tuple[Tuple[str, str], ...]) -> Runtime:
+    def with_variables(self, variables: Tuple[Tuple[str, str], ...]) -> "Runtime":
         """Return the same, built with additional environment variables."""
         return self._replace(environment=(*self.environment, *variables))
 

@@ -3,9 +3,6 @@
 Standard library, Python 3.9: a bridge finds the tools of its host with it, too.
 """
 
-from __future__ import annotations
-
-import glob
 import os
 import re
 import shutil
@@ -50,6 +47,8 @@ class Tool(NamedTuple):
 
     def places(self) -> List[str]:
         """Return the paths of all programs of its name, in the order in which they are preferred."""
+        import glob  # not needed for the first frame
+
         first = [os.path.join(os.environ[home], "bin") for home in self.homes if os.environ.get(home)]
         path = os.environ.get("PATH", os.defpath).split(os.pathsep)
         others = [

@@ -5,8 +5,10 @@ from functools import partial
 from inspect import isawaitable
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -107,13 +109,13 @@ class HasGroups(Protocol):
         ...
 
 
-class AppKeys(NamedTuple):
+class AppKeys(Struct, frozen=True):
     """What the keys of a dialog act on."""
 
     app: "LanesApp"
 
 
-class LabKeys(NamedTuple):
+class LabKeys(Struct, frozen=True):
     """What the keys of the monitor of a lab act on."""
 
     app: "ConcwatchApp"
@@ -124,7 +126,7 @@ class LabKeys(NamedTuple):
     lab: "LaneCommands"
 
 
-class ReplayKeys(NamedTuple):
+class ReplayKeys(Struct, frozen=True):
     """What the keys of a replay act on."""
 
     app: "LanesApp"
@@ -135,7 +137,7 @@ class ReplayKeys(NamedTuple):
     head: "TransportPanel"
 
 
-class WatchKeys(NamedTuple):
+class WatchKeys(Struct, frozen=True):
     """What the keys of a watched program act on."""
 
     app: "LanesApp"
@@ -146,7 +148,7 @@ class WatchKeys(NamedTuple):
     program: "ProgramCommands"
 
 
-class WatchReplayKeys(NamedTuple):
+class WatchReplayKeys(Struct, frozen=True):
     """What the keys of a recording of a watched program act on."""
 
     app: "LanesApp"
@@ -157,14 +159,14 @@ class WatchReplayKeys(NamedTuple):
     head: "TransportPanel"
 
 
-class ExperimentKeys(NamedTuple):
+class ExperimentKeys(Struct, frozen=True):
     """What the keys of the experiments act on."""
 
     app: "LanesApp"
     screen: "ExperimentsScreen"
 
 
-class Row(NamedTuple, Generic[On]):
+class Row(Struct, Generic[On], frozen=True):
     """A key, what it does, and how the bar, the help and the palette describe it."""
 
     keys: str
@@ -532,7 +534,7 @@ WATCH_REPLAY: tuple[Row[WatchReplayKeys], ...] = (
     ),
     _BLOCKS,
     Row("o", lambda on: on.groups.sort(1), "sort the groups by the next column", "sort", 58),
-    _FILTER._replace(rank=59),
+    replace(_FILTER, rank=59),
     Row("x", lambda on: on.processes.select_next(1), "select the next process", "process", 60),
 )  # fmt: skip
 """The keys of a recording of a watched program."""

@@ -11,7 +11,9 @@ are smaller only if all are in sight then; else they scroll.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 NEEDED = 60, 14
 """The minimum columns and rows for the screen."""
@@ -47,7 +49,7 @@ CARDS = ((4, 6), (3, 6), (3, 3), (2, 6), (2, 3), (1, 6), (1, 3))
 """The rows of a card and of the settings beside the charts, the best first."""
 
 
-class Below(NamedTuple):
+class Below(Struct, frozen=True):
     """What is shown below the lanes and charts, and the fewest rows that the charts must have then."""
 
     table: bool
@@ -85,7 +87,7 @@ ABOVE = (
 """What is below the lanes if they stand beside the charts, and above them; the best first."""
 
 
-class Layout(NamedTuple):
+class Layout(Struct, frozen=True):
     """The rows of everything on a screen of lanes."""
 
     beside: bool
@@ -122,10 +124,10 @@ class Layout(NamedTuple):
         if self.beside and lanes > self.lanes:
             fitting = [each for each in CARDS if lanes * each[0] + each[1] + FRAME <= self.chart]
             card, settings = fitting[0] if fitting else (self.card, self.settings)
-            found = self._replace(lanes=lanes, card=card, settings=settings)
+            found = replace(self, lanes=lanes, card=card, settings=settings)
         more = min(lanes - self.listed, self.events - 1) if self.below.table else 0
         if more > 0:
-            found = found._replace(listed=self.listed + more, events=self.events - more)
+            found = replace(found, listed=self.listed + more, events=self.events - more)
         return found
 
 
@@ -165,7 +167,7 @@ def _beside(width: int, rows: int, lanes: int, most: int) -> Iterator[Layout]:
         return
     for shown in range(lanes, min(lanes, SHOWN) - 1, -1):
         held = max(shown, min(most, lanes + SPARE_BESIDE, SHOWN))
-        more = [BESIDE[0]._replace(events=8)] if rows >= ROOMY - 2 else []
+        more = [replace(BESIDE[0], events=8)] if rows >= ROOMY - 2 else []
         for below in (*more, *BESIDE):
             for listed in range(shown, min(shown, SHOWN if lanes <= SHOWN else TABLE) - 1, -1):
                 rest = rows - table_rows(below, listed) - below.events - FRAME * below.framed

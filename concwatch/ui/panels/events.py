@@ -35,8 +35,7 @@ class EventPanel(Panel):
 
     def place(self, found: Layout) -> None:
         """Set the height, or leave the events out."""
-        self._view.display = bool(found.events)
-        self._view.styles.height = found.events + FRAME * found.below.framed
+        self._view.place(found.events, FRAME * found.below.framed)
 
     def show(self, snapshot: Snapshot) -> None:
         """Show the last events, if there are new ones."""

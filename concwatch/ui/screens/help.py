@@ -14,7 +14,7 @@ from concwatch.monitor.metrics import CAVEATS
 from concwatch.ui.screens.base import BaseScreen
 from concwatch.ui.screens.dismissed import DismissOnceScreen
 from concwatch.ui.widgets.cost_table import COLUMNS
-from concwatch.ui.widgets.text_lines import Glossary
+from concwatch.ui.widgets.glossary import Glossary
 
 WORDS = (
     ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine"),

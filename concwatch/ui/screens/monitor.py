@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseScrollUp, Resize
@@ -38,7 +39,7 @@ and what the user does, is shown at once.
 """
 
 
-class Parts(NamedTuple):
+class Parts(Struct, frozen=True):
     """What a monitor screen is composed of, from the top."""
 
     status: StatusBar
@@ -55,7 +56,7 @@ class Parts(NamedTuple):
         return (self.side, *self.below, self.charts, self.events, self.feed)
 
 
-class Help(NamedTuple):
+class Help(Struct, frozen=True):
     """What the help says besides the keys."""
 
     subject: str

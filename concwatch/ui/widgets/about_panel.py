@@ -8,7 +8,7 @@ from textual.widgets import Static
 from concwatch.measure.experiments.experiment import Experiment
 from concwatch.measure.experiments.report import cite
 from concwatch.protocol.text import flat
-from concwatch.ui.widgets.text_lines import Glossary
+from concwatch.ui.widgets.glossary import Glossary
 
 NO_SOURCE = "none: no published figures to compare with"
 LABEL_WIDTH = 9

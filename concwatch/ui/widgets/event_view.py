@@ -9,7 +9,6 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.style import Style
-from textual.widget import Widget
 
 from concwatch.monitor.events import Event, Severity
 from concwatch.protocol.units import format_clock
@@ -18,6 +17,9 @@ from concwatch.ui.widgets.text_lines import TextLines
 
 SHOWN = 200
 """The maximum number of events to show."""
+
+VIEW = 4
+"""The rows of a view, unless the layout gives it others."""
 
 LOW = 3
 """The rows of a view up to which an event has one row, which is shortened if necessary."""
@@ -73,6 +75,8 @@ class EventLines(TextLines):
     def __init__(self, rows: int | None) -> None:
         """Create the widget; see `EventView` for ``rows``."""
         super().__init__()
+        self.view = VIEW
+        """The rows of the view. To ask Textual while it lays out the screen would lay it out once more."""
         self._count = rows or 0
         self._lines = NO_EVENTS
         self._origins: Sequence[tuple[int, int]] = ()
@@ -85,14 +89,13 @@ class EventLines(TextLines):
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the wrapped lines; a fixed number of rows has the last ones, after blank rows."""
-        view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
-        if view <= LOW:  # a log that begins with the end of a wrapped line says little
+        if self.view <= LOW:  # a log that begins with the end of a wrapped line says little
             wrapped = [(y, 0, _shortened(line, width)) for y, line in enumerate(self._lines)]
         else:
             wrapped = [(y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width)]
         wrapped = wrapped[-self._count :]
         # The view is scrolled to the end; if it is higher than the rows, it starts with the first one.
-        blank = max(0, self._count - max(len(wrapped), view))
+        blank = max(0, self._count - max(len(wrapped), self.view))
         self._origins = [(-1, 0)] * blank + [(y, start) for y, start, _ in wrapped]
         return [Content()] * blank + [row for _, _, row in wrapped]
 
@@ -146,11 +149,17 @@ class EventView(VerticalScroll, KeptLines):
                 changes, Textual lays out and draws the whole screen again.
         """
         super().__init__()
-        self._rows = rows
+        self._lines = EventLines(rows)
 
     def compose(self) -> ComposeResult:
-        """Create the lines."""
-        yield EventLines(self._rows)
+        """Return the lines."""
+        yield self._lines
+
+    def place(self, rows: int, frame: int) -> None:
+        """Show ``rows`` rows, with ``frame`` rows around them; nothing for 0."""
+        self._lines.view = rows
+        self.display = bool(rows)
+        self.styles.height = rows + frame
 
     def on_mount(self) -> None:
         """Keep the end in view unless the user scrolls up."""
@@ -158,7 +167,7 @@ class EventView(VerticalScroll, KeptLines):
 
     def on_resize(self) -> None:
         """Adapt the blank rows to the new height."""
-        self.query_one(EventLines).refresh()
+        self._lines.refresh()
 
     def show(self, events: Iterable[Event], colors: Mapping[str, str]) -> None:
         """Show the last of ``events``; ``colors`` has the colour of each lane, ``#rrggbb``."""
@@ -168,4 +177,4 @@ class EventView(VerticalScroll, KeptLines):
             for event in list(events)[-SHOWN:]
             for line in _lines_of(event, colors.get(event.lane, "$dim"), lane_width)
         ]
-        self.query_one(EventLines).set_lines(*(lines or NO_EVENTS))
+        self._lines.set_lines(*(lines or NO_EVENTS))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from msgspec.structs import replace
 from textual.color import Color
 from textual.content import Content
 from textual.events import Click
@@ -36,7 +37,7 @@ class RecordedCard(LaneCard, can_focus=False):
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the lines of a lane's card, without actions."""
-        return [[cell._replace(action=None) for cell in line] for line in super().cell_rows(width)]
+        return [[replace(cell, action=None) for cell in line] for line in super().cell_rows(width)]
 
     def track_text(self, width: int) -> Content:
         """Return the track with a bar at the target in place of the knob."""

@@ -1,8 +1,8 @@
 """Widgets that draw lines of text themselves, and redraw only the lines that have changed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Self, TypeVarTuple, Unpack
+from typing import Self, TypeVarTuple, Unpack
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -173,48 +173,6 @@ class TextLines(KeptLines):
         self._drawn, self._width = rows, width
 
 
-Terms = Sequence[tuple[str | Content, str]]
-"""Terms with their meanings."""
-
-
-class Glossary(TextLines):
-    """Shows terms and their meanings in two columns."""
-
-    DEFAULT_CSS = """
-    Glossary { height: auto; }
-    """
-
-    def __init__(self, terms: Terms, style: str, term_width: int = 13, id: str | None = None) -> None:
-        """Create a glossary.
-
-        Args:
-            terms: each term with its meaning.
-            style: the style of the terms.
-            term_width: cells of the first column.
-            id: the widget's id.
-        """
-        super().__init__(id)
-        self._terms = terms
-        self._style = style
-        self._term_width = term_width
-
-    def set_terms(self, terms: Terms) -> None:
-        """Show other terms."""
-        self._terms = terms
-        self.update_lines()
-
-    def rows(self, width: int) -> Sequence[Content]:
-        """Return the lines; meanings wrap within their column."""
-        return list(self._wrapped(max(1, width - self._term_width)))
-
-    def _wrapped(self, width: int) -> Iterator[Content]:
-        for term, meaning in self._terms:
-            for number, line in enumerate(Content(meaning).wrap(width)):
-                first = Content() if number else Content(term) if isinstance(term, str) else term
-                room = max(0, self._term_width - first.cell_length)
-                yield Content.assemble(first.pad_right(room).stylize_before(self._style), line)
-
-
 Args = TypeVarTuple("Args")
 
 
@@ -234,7 +192,7 @@ def call(function: Callable[[Unpack[Args]], object], *args: *Args) -> Call:
     return Call(function, args)
 
 
-class Cell(NamedTuple):
+class Cell(Struct, frozen=True):
     """A part of a line: its width in cells, its text, and what a click on it does."""
 
     width: int

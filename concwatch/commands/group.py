@@ -155,6 +155,8 @@ def _exit_on_broken_pipe() -> Iterator[None]:
 
 def is_run(ctx: click.Context, args: Sequence[str]) -> bool:
     """Return whether the arguments run the command itself, not a subcommand and not its help."""
+    if not args:  # parsing nothing would delay the first frame by a third of a millisecond
+        return True
     _, rest, order = ctx.command.make_parser(ctx).parse_args(list(args))
     subcommand = bool(rest) and isinstance(ctx.command, click.Group)
     return not subcommand and not any(option.is_eager for option in order)

@@ -5,7 +5,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 GRACE = 0.5
 """Seconds that the program has to exit by itself once its terminal is gone."""
@@ -26,11 +26,11 @@ def is_gone(descriptor: int) -> bool:
     return any(event & _GONE for _, event in poll.poll(0))
 
 
-def wait_for_hangup(descriptor: int) -> None:
-    """Block until the terminal or pipe behind ``descriptor`` is gone, without using CPU time."""
+def wait_for_hangup(descriptors: Iterable[int]) -> None:
+    """Block until the terminal or pipe behind one of ``descriptors`` is gone, without using CPU time."""
     poll = select.poll()
-    # No events are requested: a hangup is always reported.
-    poll.register(descriptor, 0)
+    for descriptor in descriptors:
+        poll.register(descriptor, 0)  # no events are requested: a hangup is always reported
     while not any(event & _GONE for _, event in poll.poll()):
         time.sleep(GRACE)  # some systems report that terminals cannot be polled
 
@@ -45,8 +45,7 @@ def exit_with_terminal(*descriptors: int, end: Callable[[int], object] = os._exi
         descriptors: file descriptors of the terminal, any of which may be gone.
         end: exits the process with a status.
     """
-    for descriptor in descriptors:
-        _watch(descriptor, lambda: None, end)
+    _watch(descriptors, lambda: None, end)
 
 
 def exit_with_page(descriptor: int, end: Callable[[int], object] = os._exit) -> None:
@@ -59,12 +58,12 @@ def exit_with_page(descriptor: int, end: Callable[[int], object] = os._exit) -> 
         descriptor: the pipe or socket of the page's input.
         end: exits the process with a status.
     """
-    _watch(descriptor, lambda: os.kill(os.getpid(), signal.SIGHUP), end)
+    _watch([descriptor], lambda: os.kill(os.getpid(), signal.SIGHUP), end)
 
 
-def _watch(descriptor: int, on_hangup: Callable[[], None], end: Callable[[int], object]) -> None:
+def _watch(descriptors: Iterable[int], on_hangup: Callable[[], None], end: Callable[[int], object]) -> None:
     def watch() -> None:
-        wait_for_hangup(descriptor)
+        wait_for_hangup(descriptors)
         on_hangup()
         time.sleep(GRACE)
         end(HANGUP_STATUS)

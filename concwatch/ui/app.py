@@ -121,15 +121,15 @@ class ConcwatchApp(LanesApp):
         return "  ".join(filter(None, (self.recording.status, self.runs.status if self.runs else "")))
 
     def on_mount(self) -> None:
-        """Start the lab."""
-        assert self.lab is not None
-        self.run_worker(self.lab.run(), name="lab", exit_on_error=True)
-        if self._initial.tasks:
-            self.call_after_refresh(self._set_targets, self._initial.tasks)
+        """Start the lab after the first frame."""
+        self.call_after_refresh(self._start)
 
-    def _set_targets(self, tasks: Mapping[str, int]) -> None:
+    def _start(self) -> None:
+        """Start the lab, and set the initial targets."""
+        assert self.lab is not None
         assert self.commands is not None
-        self.commands.set_targets(tasks)
+        self.run_worker(self.lab.run(), name="lab", exit_on_error=True)
+        self.commands.set_targets(self._initial.tasks)
 
     def conditions(self) -> Sequence[str]:
         """Return what is measured, and on which machine."""

@@ -149,7 +149,8 @@ class EventView(VerticalScroll, KeptLines):
                 changes, Textual lays out and draws the whole screen again.
         """
         super().__init__()
-        self._lines = EventLines(rows)
+        self._lines, self._rows = EventLines(rows), rows
+        self._follows = False
 
     def compose(self) -> ComposeResult:
         """Return the lines."""
@@ -160,10 +161,6 @@ class EventView(VerticalScroll, KeptLines):
         self._lines.view = rows
         self.display = bool(rows)
         self.styles.height = rows + frame
-
-    def on_mount(self) -> None:
-        """Keep the end in view unless the user scrolls up."""
-        self.anchor()
 
     def on_resize(self) -> None:
         """Adapt the blank rows to the new height."""
@@ -178,3 +175,6 @@ class EventView(VerticalScroll, KeptLines):
             for line in _lines_of(event, colors.get(event.lane, "$dim"), lane_width)
         ]
         self._lines.set_lines(*(lines or NO_EVENTS))
+        if not self._follows and (lines or self._rows):  # else a scrollbar would delay the first frame
+            self._follows = True
+            self.anchor()  # keeps the end in view unless the user scrolls up

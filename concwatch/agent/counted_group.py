@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from _weakref import ref
-from itertools import count, islice
+from itertools import count, islice, repeat
 from time import monotonic
 
 from .durations import Durations
@@ -13,7 +13,9 @@ from .own_code import is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+    Counter = Union[count[int], repeat[None]]
 
 MAX_SAMPLES = 8
 """Tasks per group whose creation is recorded."""
@@ -43,10 +45,8 @@ class CountedGroup:
         self.file = printable(code.co_filename) if code else ""
         self.line = max(0, code.co_firstlineno) if code else 0
         self.own = bool(code) and is_own(self.file)
-        # `itertools.count` is the one counter that is atomic in every Python: two threads with an event loop
-        # each may create tasks of the same function, and "+= 1" can be interrupted.
-        self.counter = count()
-        self.endings = count()
+        self.counter = counter()
+        self.endings = counter()
         """Counts the tasks that have ended, for trio."""
         self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
         self.moved = 0
@@ -57,14 +57,14 @@ class CountedGroup:
         """Scans that have found a live task."""
         self.uncounted = 0
         """Live tasks that the last scan was the first to find in excess of all counted ones."""
-        self.started = count()
+        self.started = counter()
         """Counts the tasks that start, once that is observed."""
         self.observed: Optional[int] = None
         """How many more had been counted than had been observed to start when that began; None before."""
         self.completed = self.failed = self.cancelled = 0
-        self.left: Dict[str, count[int]] = {}
+        self.left: Dict[str, Counter] = {}
         """Counts the left-over tasks by creating line; ``""`` for those whose line was not recorded."""
-        self.destructions = count()
+        self.destructions = counter()
         """Counts the tasks that were destroyed while they were pending."""
         self.lines_due = LINES_PER_GROUP
         """Tasks whose creating line is still to be read before the next report."""
@@ -84,11 +84,16 @@ class CountedGroup:
         """The name, file and line of its function."""
         return self.name, self.file, self.line
 
-    def count_fast(self) -> Callable[[], int]:
-        """Return a function that counts a task; it raises StopIteration for the next one to be timed."""
+    def count(self) -> int:
+        """Count a task, and return how many were counted before."""
+        next(self.counter)
+        return self.counted() - 1
+
+    def count_fast(self) -> Iterator[object]:
+        """Return an iterator that counts a task as it is advanced; it ends at the next one to be timed."""
         if FREE_THREADED:  # an iterator that ends is no atomic one
-            return self.counter.__next__
-        return islice(self.counter, max(0, self.durations.due - self.counted())).__next__
+            return self.counter
+        return islice(self.counter, max(0, self.durations.due - self.counted()))
 
     def counted(self) -> int:
         """Return how many tasks were counted at creation."""
@@ -173,6 +178,17 @@ def _is_done(task: Any) -> bool:
     return task.done() if hasattr(task, "done") else getattr(task.coro, "cr_frame", task) is None
 
 
-def value(counter: count[int]) -> int:
-    """Return the next number of a counter, without counting."""
+def counter() -> Counter:
+    """Return a new counter: `next` counts.
+
+    It is atomic: two threads with an event loop each may create tasks of the same function, and ``+= 1`` can
+    be interrupted. Without the interpreter's lock only ``count`` is, which creates an integer each time.
+    """
+    return count() if FREE_THREADED else repeat(None, sys.maxsize)
+
+
+def value(counter: Counter) -> int:
+    """Return how often a counter has counted."""
+    if isinstance(counter, repeat):
+        return sys.maxsize - counter.__length_hint__()
     return int(repr(counter)[6:-1])  # "count(5)": it cannot be read in any other way

@@ -1,4 +1,4 @@
-"""Counts of the tasks of each coroutine function, updated as tasks are created (0.1 to 0.2 µs per task)."""
+"""Counts of the tasks of each coroutine function, updated as tasks are created (0.05 to 0.25 µs per task)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from _weakref import ref
 from itertools import count
 from sys import intern
 
-from .counted_group import LINES_PER_GROUP, CountedGroup, value
+from .counted_group import LINES_PER_GROUP, CountedGroup, counter, value
 from .durations import Durations, time_task
 from .own_code import creating_line
 from .wrappers import (
@@ -24,7 +24,7 @@ from .wrappers import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 EAGER_CRASHES = (3, 12) <= sys.version_info < (3, 12, 5)
 """Whether ``get_coro`` of an eager task that has ended crashes the process (python/cpython#122332)."""
@@ -86,13 +86,16 @@ class Counts:
     def __init__(self) -> None:
         self.groups: Dict[int, CountedGroup] = {}
         """By `CountedGroup.key`."""
-        self.fast: Dict[int, Callable[[], int]] = {}
-        """By ``id`` of a code: counts one task. A task whose code is missing is counted and sampled."""
+        self.fast: Dict[int, Iterator[object]] = {}
+        """By ``id`` of a code: an iterator that counts one task as it is advanced.
+
+        A task whose code is missing is counted and sampled.
+        """
         self.loops: Dict[int, Any] = {}
         """By ``id``: a weak reference to each known event loop."""
         self.lines: Dict[int, _TaskLine] = {}
         """By ``id`` of a task: the line that created it, of some tasks that exist."""
-        self.left_over, self.destroyed = count(), count()
+        self.left_over, self.destroyed = counter(), counter()
         self.creation_observer: Optional[Callable[[Any, str], None]] = None
         """Called with each new task and its creating line; no task is counted fast then."""
         self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
@@ -128,7 +131,7 @@ class Counts:
         Durations.all_live = 0
         self._wrappers.clear()
         self._decorated.clear()
-        self.left_over, self.destroyed = count(), count()
+        self.left_over, self.destroyed = counter(), counter()
         self._numbers = count(1)
         self._unseen_before, self._unseen = None, 0
 
@@ -301,7 +304,7 @@ class Counts:
         try:
             coro = self.counted_coro(coro, task)
             group = self.group_of(coro, task)
-            number = next(group.counter)
+            number = group.count()
             if self.timing and number >= group.durations.due:
                 self.timed += 1
                 time_task(group.durations, task, number, self.timed)
@@ -320,7 +323,7 @@ class Counts:
                 and group.name != OTHERS
                 and min(group.lines_due, self._lines_due) <= 0
             ):
-                self.fast[group.key] = group.count_fast() if self.timing else group.counter.__next__
+                self.fast[group.key] = group.count_fast() if self.timing else group.counter
             self._add_line(group, task, line)
             if self.creation_observer is not None:
                 self.creation_observer(task, line)
@@ -370,7 +373,7 @@ class Counts:
         group = self.group_of_task(task)
         line = self.line_of(task)
         known = line if line in group.left or len(group.left) < MAX_STARTS else ""
-        next(group.left.setdefault(known, count()))
+        next(group.left.setdefault(known, counter()))
         next(self.left_over)
         if self.left_observer is not None:
             self.left_observer(task, group)

@@ -11,7 +11,7 @@ def test_a_task_that_is_about_to_be_counted_is_no_uncounted_one(monkeypatch):
 
     def scanned(counted, found):
         while group.counted() < counted:
-            next(group.counter)
+            group.count()
         scan.Scan._update_group(group, group.key, {group.key: counted}, {group.key: found}, {})
         return group.created(), group.live, group.ended
 

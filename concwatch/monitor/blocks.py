@@ -34,7 +34,7 @@ class BlockedPlace(Struct, frozen=True, omit_defaults=True):
     group: str = ""
     """The coroutine function of the task."""
     exact: bool = True
-    """Whether the stack was read during a block: else the line ran then, or just before."""
+    """Whether the stack was read during a block; else it was read just after, and the line ran about then."""
     count: int = 0
     seconds: float = 0.0
     longest: float = 0.0

@@ -20,8 +20,8 @@ The lane of a watched program has no target: its ``can`` does not include ``"tar
 reports, with a ``group`` of tasks for each coroutine function, and answers ``waits``: see `concwatch.agent`,
 which specifies them.
 
-A life
-======
+Lifecycle
+=========
 1. The worker starts, loads everything that its tasks will need, and sends ``ready``.
 2. It holds its target, initially 0: while fewer tasks are live it creates more, in slices of at most about
    10 ms so that commands and ticks get through; while more are live it cancels exactly the excess.
@@ -58,7 +58,7 @@ Reports, worker to concwatch
     ``durations``  list of seconds, from a task's beginning to its end, of the tasks that were timed and have
                    completed since the last tick; absent where tasks are not timed. At most 1,000 a second are
                    timed, chosen at creation independently of their duration; none of a burst. At most
-                   10,000 a tick
+                   10,000 per tick
     ``delays``     list of seconds, from a task's creation to its beginning, of the tasks that were timed and
                    have begun since the last tick; at most 10,000; absent where tasks are not timed
     ``gc``         seconds spent in garbage collection; absent where the runtime does not report it
@@ -95,15 +95,15 @@ as many have been created. A ``tick`` should follow at once.
     ``detail``     string, the runtime's error message
 
 ``block``: what has blocked the event loop for 0.1 s or longer, while tasks run the user's own function. A
-worker need not send it. One that goes on is reported each second, under one number.
+worker need not send it. A block that continues is reported every second, under the same number.
     ``block``      integer, the number of the block
     ``loop``       string, a name of the loop
     ``time``       when it began, on the clock of ticks
     ``seconds``    how long it has lasted
-    ``ended``      whether it has
+    ``ended``      whether it has ended
     ``cause``      ``"code"``: one task or callback ran all the time; ``"gc"``: the process collected garbage;
                    ``"stopped"``: the process was stopped, or waited for a processor
-    ``exact``      for code: whether the stack was read meanwhile, or only then or just before
+    ``exact``      for code: whether the stack was read during the block, not just after it
     ``stack``      for code: list of objects ``in`` (function) and ``where`` (``"/app/views.py:12"``), at most
                    20, innermost first
     ``own``        for code: the indexes in ``stack`` of the user's code
@@ -136,9 +136,9 @@ end bridge and worker. ``survey`` requests a list of the Pythons and tools on th
 
 Instead of starting a worker it can watch a program: ``watch`` has its ``command``, a list of strings, and
 ``attach`` the ``pid`` of a running process, and ``gdb``, whether gdb may be used. ``agent`` has the number
-of a
-``connection`` and a ``line`` for that agent, as `concwatch.agent` specifies it, null to close it. ``stop``
-terminates the program; ``end`` ends the bridge and kills all processes that the program has left behind.
+of a ``connection`` and a ``line`` for that agent, as `concwatch.agent` specifies it, null to close it.
+``stop`` terminates the program; ``end`` ends the bridge and kills all processes that the program has left
+behind.
 
 ``host``: the machine, as the first report and then once a second.
     ``time``       seconds

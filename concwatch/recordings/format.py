@@ -1,9 +1,9 @@
 """The format of a recording: the session sample by sample. This is its specification, version 3.
 
-A recording is UTF-8 text, one JSON value a line, each line ended by a line feed; or that text compressed with
+A recording is UTF-8 text, one JSON value per line, each ended by a line feed; or that text compressed with
 gzip (RFC 1952). A line is an array, which is a sample, or an object, whose ``"type"`` is its kind. The
-first line is the header. Lines are written as things happen, so a recording that breaks off is complete up to
-its last line end. Each line is independent: a line that cannot be read is skipped, and no other is affected.
+first line is the header. Lines are written as things happen, so a truncated recording is complete up to its
+last line end. Each line is independent: a line that cannot be read is skipped, and no other is affected.
 A reader ignores types and keys that it does not know.
 
 Times are in seconds since the recording began, truncated to microseconds and not rounded, so that nothing
@@ -32,8 +32,7 @@ system report is ``null``: there the lines of the charts break. The header's ``c
     ``time``   time of the sample
 
 and the metrics that are fields of a `Sample` in `concwatch.monitor.metrics`, where each is explained:
-``rss``,
-``created_per_second``, ``live``, and so on, in that order.
+``rss``, ``created_per_second``, ``live``, and so on, in that order.
 
 The metrics whose source is a tick are from the worker's last one before the sample, in which
 ``created = live + completed + failed + cancelled``. Those whose source is a reading were read from the system
@@ -61,7 +60,7 @@ Objects
     ``columns``    list of strings: the columns of a sample, ``lane`` and ``time`` first. A reader takes the
                    others by name: older recordings lack some, and newer ones may have more
 
-``lab``: a lab begins. Valid until the next.
+``lab``: a lab begins. Valid until the next one.
     ``time``, ``rate``, ``budget``
     ``lanes``      list of numbers: its lanes
 
@@ -78,7 +77,7 @@ next. What is unknown is null, such as ``live`` if the process ended without its
                    agent reports them, and ``left_over``, ``destroyed``, ``left_lines`` if it does;
                    ``created_per_second``, ``ended_per_second``; ``mean_life``, ``oldest``
                    in seconds; ``growth``: tasks a minute with the 95 % interval, or null;
-                   ``grows``: whether an event has told so; ``leak``: whether one has called it a leak;
+                   ``grows``: whether an event has reported it; ``leak``: whether one has called it a leak;
                    ``waits``: where they wait; ``waits_known``: whether they were asked for; ``at_least``: the
                    names of the metrics that may be higher
 

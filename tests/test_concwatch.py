@@ -369,7 +369,7 @@ LATER = (
     "concwatch.pictures",
     "concwatch.protocol.agent_messages",
     "concwatch.recordings",
-    "concwatch.ui.screens.dialog",
+    "concwatch.ui.dialogs.dialog",
     "hashlib",
     "plotext",
     "psutil",

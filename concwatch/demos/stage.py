@@ -72,10 +72,10 @@ from concwatch.monitor.watching import Watching
 from concwatch.protocol.text import plain, suggest
 from concwatch.protocol.units import format_count, format_seconds, parse_count
 from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.dialogs.dialog import TypeDialog
+from concwatch.ui.dialogs.fit_dialog import FitDialog
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.picture_files import chart_slide
-from concwatch.ui.screens.dialog import TypeDialog
-from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.caption_bar import CaptionBar, KeyBadge

@@ -17,6 +17,8 @@ from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import LARGEST_TARGET, Settings
 from concwatch.protocol.units import parse_count
 from concwatch.ui import keys
+from concwatch.ui.key_targets import ExperimentKeys, LabKeys
+from concwatch.ui.keyboard import Keyboard
 from concwatch.ui.lane_commands import LaneCommands
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.panels.charts import ChartPanel
@@ -109,9 +111,7 @@ class ConcwatchApp(LanesApp):
         screen = MonitorScreen(source.snapshot, parts, self.size, HELP, self._status_text)
         lanes.controls = self.commands = LaneCommands(self.lab, source, screen, lanes)
         feed.rearrange = self.commands.update_rows
-        screen.keyboard = keys.Keyboard(
-            keys.MONITOR, keys.LabKeys(self, screen, charts, lanes, costs, self.commands)
-        )
+        screen.keyboard = Keyboard(keys.MONITOR, LabKeys(self, screen, charts, lanes, costs, self.commands))
         if self._initial.window:
             charts.selected_window = self._initial.window
         return screen
@@ -268,5 +268,5 @@ class ConcwatchApp(LanesApp):
         if self.runs is None:
             self.runs = ExperimentRuns(self._make_run_lab, partial(self.lab.log, ""))
         screen = ExperimentsScreen(self.runs, self.lab)
-        screen.keyboard = keys.Keyboard(keys.EXPERIMENTS, keys.ExperimentKeys(self, screen))
+        screen.keyboard = Keyboard(keys.EXPERIMENTS, ExperimentKeys(self, screen))
         self.push_screen(screen)

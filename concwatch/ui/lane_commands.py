@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from concwatch.monitor.events import NOTE
 from concwatch.monitor.forecast import Forecast
@@ -18,12 +17,10 @@ from concwatch.protocol.workloads import parse as parse_workload
 from concwatch.ui.lane_row import split
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.source import LabSource
+from concwatch.ui.view import MonitorView
 from concwatch.ui.widgets.lane_card import forecast as target_text
 from concwatch.worker.collector import MODES
 from concwatch.worker.threads import default_threads
-
-if TYPE_CHECKING:
-    from concwatch.ui.screens.monitor import MonitorScreen
 
 EXAMPLES = {
     "churn": "churn:1k/s",
@@ -41,7 +38,7 @@ class LaneCommands:
     ``lane`` is the index of a row on the screen; by default the selected one.
     """
 
-    def __init__(self, lab: Lab, source: LabSource, screen: "MonitorScreen", lanes: LanePanel) -> None:
+    def __init__(self, lab: Lab, source: LabSource, screen: MonitorView, lanes: LanePanel) -> None:
         """Create the commands.
 
         Args:
@@ -90,7 +87,7 @@ class LaneCommands:
 
     def _ask_whether_to_start(self, lane: Lane, forecast: Forecast, current: int) -> None:
         """Ask whether to set a target that will not fit; the current target stays until then."""
-        from concwatch.ui.screens.fit_dialog import FitDialog  # not needed for the first frame
+        from concwatch.ui.dialogs.fit_dialog import FitDialog  # not needed for the first frame
 
         def on_result(tasks: int | None) -> None:
             self._asking = False
@@ -132,7 +129,7 @@ class LaneCommands:
         from textual.content import Content
 
         from concwatch.monitor.engine_notes import engine_notes
-        from concwatch.ui.screens.help import ReadDialog  # not needed for the first frame
+        from concwatch.ui.dialogs.help import ReadDialog  # not needed for the first frame
 
         lane, now = next(iter(self._source.lanes(self._lanes.selected).items()))
         runtime = " · ".join((now.status.runtime or "not running", *now.status.flags))

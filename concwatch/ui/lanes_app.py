@@ -21,10 +21,12 @@ from textual.worker import WorkerCancelled
 from concwatch.charts.symbols import AUTO, BRAILLE, CHOICES, Symbols, chosen_symbols
 from concwatch.protocol.units import format_bytes
 from concwatch.ui import keys
+from concwatch.ui.base_screen import BaseScreen
 from concwatch.ui.input_queue import InputQueue
+from concwatch.ui.key_targets import AppKeys
+from concwatch.ui.keyboard import Keyboard, palette
 from concwatch.ui.layout import is_large_enough
 from concwatch.ui.palette import ALL_THEMES, THEMES, readable
-from concwatch.ui.screens.base import BaseScreen
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.widgets.chart import Chart
@@ -211,11 +213,11 @@ class LanesApp(InputQueue):
         own = super().get_system_commands(screen)
         yield from (row for row in own if row.title not in REPLACED)
         keyboard = screen.keyboard if isinstance(screen, BaseScreen) else None
-        pictures = keys.Keyboard(keys.PICTURES, keys.AppKeys(self))
-        yield from keys.palette(pictures.rows, pictures.press)
+        pictures = Keyboard(keys.PICTURES, AppKeys(self))
+        yield from palette(pictures.rows, pictures.press)
         if keyboard is not None and isinstance(screen, BaseScreen):
             rows = (row for row in keyboard.rows if row not in keys.PICTURES)
-            yield from keys.palette(rows, screen.action_press)
+            yield from palette(rows, screen.action_press)
 
     def action_command_palette(self) -> None:
         """Open the palette."""

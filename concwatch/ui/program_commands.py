@@ -1,19 +1,16 @@
 """The commands for a watched program."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from concwatch.monitor.watching import Watching
 from concwatch.protocol.units import format_clock
-
-if TYPE_CHECKING:
-    from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.view import MonitorView
 
 
 class ProgramCommands:
     """What keys do with a watched program."""
 
-    def __init__(self, watching: Watching, screen: "MonitorScreen", output: Path | None) -> None:
+    def __init__(self, watching: Watching, screen: MonitorView, output: Path | None) -> None:
         """Create the commands.
 
         Args:
@@ -48,7 +45,7 @@ class ProgramCommands:
 
     def show_output(self) -> None:
         """Show the program's output."""
-        from concwatch.ui.screens.text_dialog import TextDialog, tail  # not needed for the first frame
+        from concwatch.ui.dialogs.text_dialog import TextDialog, tail  # not needed for the first frame
 
         path = self._output
         dialog = TextDialog("output of the program", str(path or ""), lambda: tail(path), at_end=True)
@@ -56,7 +53,7 @@ class ProgramCommands:
 
     def show_allocations(self) -> None:
         """Show the lines that hold traced memory, and how much it has grown since the last time."""
-        from concwatch.ui.screens.text_dialog import TextDialog, traced_text  # as above
+        from concwatch.ui.dialogs.text_dialog import TextDialog, traced_text  # as above
 
         traced = self._watching.request_lines()
 

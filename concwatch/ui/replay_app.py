@@ -10,6 +10,8 @@ from concwatch.charts.traces import recorded_conditions
 from concwatch.protocol.text import plain
 from concwatch.recordings.recording import Recording
 from concwatch.ui import keys
+from concwatch.ui.key_targets import ReplayKeys, WatchReplayKeys
+from concwatch.ui.keyboard import Keyboard
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.costs import CostPanel
@@ -32,6 +34,10 @@ class RecordedCosts(CostTable):
     """The cost table of a recording, which gives no advice on how to improve its figures."""
 
     ADVICE: ClassVar[Mapping[str, str]] = {}
+
+
+HINT = "nothing recorded up to this moment"
+"""What charts without lines show."""
 
 
 class ReplayApp(LanesApp):
@@ -75,19 +81,17 @@ class ReplayApp(LanesApp):
         events = EventPanel(EVENTS, EVENT_ROWS)
         if recording.watched:
             processes = ProcessPanel()
-            groups, charts = GroupPanel(processes), ChartPanel(processes, specs=WATCHED)
+            groups, charts = GroupPanel(processes), ChartPanel(processes, specs=WATCHED, hint=HINT)
             parts = Parts(bar, processes, charts, [groups], events, head)
             screen = MonitorScreen(source.snapshot, parts, self.size, Help("a recording of a program"))
-            screen.keyboard = keys.Keyboard(
-                keys.WATCH_REPLAY, keys.WatchReplayKeys(self, screen, charts, processes, groups, head)
+            screen.keyboard = Keyboard(
+                keys.WATCH_REPLAY, WatchReplayKeys(self, screen, charts, processes, groups, head)
             )
         else:
             lanes = LanePanel(head.refuse)
-            costs, charts = CostPanel(lanes, table=RecordedCosts), ChartPanel(lanes)
+            costs, charts = CostPanel(lanes, table=RecordedCosts), ChartPanel(lanes, hint=HINT)
             parts = Parts(bar, lanes, charts, [costs], events, head)
             screen = MonitorScreen(source.snapshot, parts, self.size, Help("playing a recording"))
-            screen.keyboard = keys.Keyboard(
-                keys.REPLAY, keys.ReplayKeys(self, screen, charts, lanes, costs, head)
-            )
+            screen.keyboard = Keyboard(keys.REPLAY, ReplayKeys(self, screen, charts, lanes, costs, head))
         charts.selected_window = shortest_span(recording.duration)
         return screen

@@ -15,6 +15,8 @@ from concwatch.links.program import Program
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.watching import HZ, Watching
 from concwatch.ui import keys
+from concwatch.ui.key_targets import WatchKeys
+from concwatch.ui.keyboard import Keyboard
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
@@ -86,9 +88,7 @@ class WatchApp(LanesApp):
         parts = Parts(StatusBar(), processes, charts, [groups], EventPanel(), LiveFeed(watching))
         screen = MonitorScreen(watching.snapshot, parts, self.size, HELP, self._status_text)
         program = ProgramCommands(watching, screen, self._output)
-        screen.keyboard = keys.Keyboard(
-            keys.WATCH, keys.WatchKeys(self, screen, charts, processes, groups, program)
-        )
+        screen.keyboard = Keyboard(keys.WATCH, WatchKeys(self, screen, charts, processes, groups, program))
         return screen
 
     def _status_text(self) -> str:

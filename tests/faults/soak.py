@@ -17,8 +17,8 @@ from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.protocol.messages import Tick
 from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.dialogs.dialog import TypeDialog
 from concwatch.ui.palette import THEMES
-from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from tests.faults.fault import fault
 from tests.fuzz.__main__ import fuzz_apart

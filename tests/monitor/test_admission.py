@@ -33,7 +33,7 @@ from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET, Memory, memory_now
-from concwatch.ui.screens.fit_dialog import FitDialog
+from concwatch.ui.dialogs.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from tests.lab_driver import ENGINES, Bench
 from tests.screen import stage

@@ -12,8 +12,8 @@ from concwatch.monitor.catalog import CATALOG, SHOWN
 from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.monitor.lab import Lab
 from concwatch.protocol.units import format_forecast
+from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
 from concwatch.ui.experiment_runs import ExperimentRuns
-from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
 from tests import virtual_time

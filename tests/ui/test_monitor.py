@@ -25,7 +25,7 @@ from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.protocol.messages import Error
-from concwatch.ui.screens.help import HelpScreen, ReadDialog
+from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import CALM, COVERED, READING, MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.screen import GOLDEN, assert_golden, stage

@@ -6,7 +6,7 @@ from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.catalog import CATALOG
 from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.monitor.lab import Lab
-from concwatch.ui.screens.dialog import TypeDialog
+from concwatch.ui.dialogs.dialog import TypeDialog
 from concwatch.ui.screens.race import RaceScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.screen import MEMORY, stage

@@ -26,6 +26,7 @@ class ChartPanel(Panel):
         side: SidePanel,
         log_event: Callable[[str], None] = log_nothing,
         specs: Sequence[ChartSpec] = ON_SCREEN,
+        hint: str = "",
     ) -> None:
         """Create the panel.
 
@@ -33,8 +34,9 @@ class ChartPanel(Panel):
             side: the panel in which lanes are selected.
             log_event: logs what the user did.
             specs: the charts, in their order.
+            hint: what charts without lines show, if not what they are about.
         """
-        self._side, self._log_event = side, log_event
+        self._side, self._log_event, self._hint = side, log_event, hint
         self._grid = ChartGrid(specs)
         self._curves = CostCurves()
         self._memos: dict[str, dict[str, Memo]] = {}
@@ -49,13 +51,14 @@ class ChartPanel(Panel):
         """Return the grid of charts."""
         return [self._grid]
 
+    def start(self) -> None:
+        """Show the hint."""
+        if self._hint:
+            self._grid.use_hint(self._hint)
+
     def place(self, found: Layout) -> None:
         """Leave the charts out if there is no room."""
         self._grid.display = bool(found.chart)
-
-    def use_hint(self, hint: str) -> None:
-        """Show ``hint`` in charts without lines."""
-        self._grid.use_hint(hint)
 
     def reset(self) -> None:
         """Forget what is kept of the series' lanes."""

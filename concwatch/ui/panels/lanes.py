@@ -94,7 +94,7 @@ class LanePanel(SidePanel):
             self._selected = lane
             for index, card in enumerate(self._cards):
                 card.selected = index == lane
-            self.screen.charts.redraw()
+            self.screen.redraw_charts()
 
     def focused(self, widget: Widget) -> None:
         """Select the lane whose card has got the focus."""

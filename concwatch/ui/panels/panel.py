@@ -1,15 +1,12 @@
 """What the panels of the monitor screen have in common."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui.layout import Layout
-
-if TYPE_CHECKING:
-    from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.view import MonitorView
 
 
 def log_nothing(text: str) -> None:
@@ -22,7 +19,7 @@ class Panel:
     A subclass overrides what it needs. Before the screen is composed, ``screen`` is set.
     """
 
-    screen: "MonitorScreen"
+    screen: MonitorView
 
     def widgets(self) -> Iterable[Widget]:
         """Create the widgets."""

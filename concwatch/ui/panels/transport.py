@@ -77,7 +77,6 @@ class TransportPanel(Feed):
 
     def start(self) -> None:
         """Start playing."""
-        self.screen.charts.use_hint("nothing recorded up to this moment")
         self.screen.set_interval(FRAME, self._play_on)
         self._head.play(self.source.clock())
         self.recolor()

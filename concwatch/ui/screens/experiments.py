@@ -13,11 +13,12 @@ from concwatch.measure.experiments.experiment import Experiment, ExperimentTable
 from concwatch.measure.experiments.runner import Runner
 from concwatch.monitor.lab import Lab
 from concwatch.ui import keys
+from concwatch.ui.base_screen import DismissOnceScreen, is_exiting
+from concwatch.ui.dialogs.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.experiment_runs import ExperimentRuns
+from concwatch.ui.key_targets import ExperimentKeys
+from concwatch.ui.keyboard import Keyboard, bar, bindings, help_lines
 from concwatch.ui.palette import FEW_COLORS, dimmed
-from concwatch.ui.screens.base import is_exiting
-from concwatch.ui.screens.dismissed import DismissOnceScreen
-from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
 from concwatch.ui.widgets.experiment_charts import RssCurve, RunChart, SizeChart
 from concwatch.ui.widgets.experiment_list import ExperimentList, Item
@@ -50,7 +51,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
     AUTO_FOCUS = ""  # the charts here need no keys
 
-    BINDINGS = keys.bindings(keys.EXPERIMENTS)
+    BINDINGS = bindings(keys.EXPERIMENTS)
 
     selected: reactive[int] = reactive(0, repaint=False)
     """Index of the selected experiment."""
@@ -59,7 +60,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     pane: reactive[int] = reactive(0, repaint=False)
     """Index in `PANES` of the one shown where there is room for only one."""
 
-    keyboard: keys.Keyboard[keys.ExperimentKeys]
+    keyboard: Keyboard[ExperimentKeys]
 
     def __init__(self, runs: ExperimentRuns, lab: Lab) -> None:
         """Create the screen; its ``keyboard`` is set before it is shown.
@@ -88,7 +89,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
                     with Container(id="charts"):
                         yield SizeChart()
                         yield RunChart()
-        yield KeyBar(keys.bar(keys.EXPERIMENTS), self.keyboard.press)
+        yield KeyBar(bar(keys.EXPERIMENTS), self.keyboard.press)
 
     def on_mount(self) -> None:
         """Show the experiments and start updating them."""
@@ -250,7 +251,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
 
     def action_help(self) -> None:
         """Show the help."""
-        self.app.push_screen(HelpScreen("experiments", keys.help_lines(keys.EXPERIMENTS), EXPERIMENT_WORDS))
+        self.app.push_screen(HelpScreen("experiments", help_lines(keys.EXPERIMENTS), EXPERIMENT_WORDS))
 
     def action_back(self) -> None:
         """Return to the monitor; the run continues."""

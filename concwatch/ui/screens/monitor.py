@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
 
 from msgspec import Struct
 from textual import on
@@ -15,19 +14,19 @@ from textual.widget import Widget
 from concwatch.charts.colors import lane_colors
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.ui import keys
+from concwatch.ui.base_screen import is_exiting
+from concwatch.ui.keyboard import bar, bindings, help_lines
 from concwatch.ui.layout import Layout, layout
 from concwatch.ui.palette import FEW_COLORS
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
-from concwatch.ui.screens.base import BaseScreen, is_exiting
+from concwatch.ui.view import MonitorView, Result
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.kept_lines import KeptLines, Transparent
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.status_bar import StatusBar
-
-Result = TypeVar("Result")
 
 BARS = 2
 """Rows of the status bar and the key bar."""
@@ -65,13 +64,11 @@ class Help(Struct, frozen=True):
     """What the mouse does."""
 
 
-class MonitorScreen(BaseScreen[None], KeptLines):
+class MonitorScreen(MonitorView, KeptLines):
     """Shows a lab, a watched program, or a recording of either. Its panels decide what it offers."""
 
     AUTO_FOCUS = "LaneCard"  # without one nothing: arrow keys then move the play head or select a group
-    BINDINGS = keys.bindings((*keys.MONITOR, *keys.REPLAY, *keys.WATCH, *keys.WATCH_REPLAY))
-
-    keyboard: keys.Keyboard[Any]
+    BINDINGS = bindings((*keys.MONITOR, *keys.REPLAY, *keys.WATCH, *keys.WATCH_REPLAY))
 
     def __init__(
         self,
@@ -97,13 +94,10 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         for panel in parts.panels:
             panel.screen = self
         self.snapshot = read()
-        """The snapshot that is shown."""
-        self.lane_colors: list[str] = []
-        """The colour of each lane, which depends on the theme."""
+        self.lane_colors = []
         self._due = 0.0
         self._live: list[int] = []
         self.calm = False
-        """Whether no lane has more or fewer tasks than in the snapshot before."""
         self._started = self._drawn = False
         self._rearranging = False
         self._placed: Layout | None = None
@@ -122,7 +116,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
             yield from panel.widgets()
         yield from parts.events.widgets()
         yield from parts.feed.widgets()
-        yield KeyBar(keys.bar(self.keyboard.rows), self.keyboard.press)
+        yield KeyBar(bar(self.keyboard.rows), self.keyboard.press)
 
     def on_mount(self) -> None:
         """Show the first snapshot, and start."""
@@ -236,6 +230,10 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         """Show the next snapshot at once after a dialog has been closed."""
         self._due = 0.0
 
+    def redraw_charts(self) -> None:
+        """Draw the charts at the next snapshot, even if they were drawn a moment ago."""
+        self.charts.redraw()
+
     def update_now(self) -> None:
         """Update everything now, including charts that were drawn a moment ago; for a picture."""
         self.charts.redraw()
@@ -300,7 +298,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
         choices: tuple[tuple[str, str], ...] = (),
     ) -> None:
         """Open a `TypeDialog`, and call ``apply`` with the value unless the dialog is cancelled."""
-        from concwatch.ui.screens.dialog import TypeDialog  # not needed for the first frame
+        from concwatch.ui.dialogs.dialog import TypeDialog  # not needed for the first frame
 
         def on_result(value: Result | None) -> None:
             if value is not None:
@@ -311,7 +309,7 @@ class MonitorScreen(BaseScreen[None], KeptLines):
 
     def show_help(self) -> None:
         """Show the help."""
-        from concwatch.ui.screens.help import HelpScreen  # not needed for the first frame
+        from concwatch.ui.dialogs.help import HelpScreen  # not needed for the first frame
 
-        lines = keys.help_lines(self.keyboard.rows)
+        lines = help_lines(self.keyboard.rows)
         self.app.push_screen(HelpScreen(self._help.subject, lines, mouse=self._help.mouse))

@@ -14,9 +14,9 @@ from concwatch.monitor.metrics import BY_NAME, CAVEATS
 from concwatch.monitor.series import Series
 from concwatch.monitor.settings import describe
 from concwatch.protocol.units import format_count
+from concwatch.ui.dialogs.help import READING, ReadDialog
 from concwatch.ui.layout import CHART
 from concwatch.ui.race import Race
-from concwatch.ui.screens.help import READING, ReadDialog
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
 

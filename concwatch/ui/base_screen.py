@@ -1,13 +1,14 @@
-"""The base class of all screens, which works around a limit of Textual's resizing."""
+"""The base classes of all screens, which work around limits of Textual's."""
 
 from typing import Any, TypeVar
 
 from textual import on
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.events import Resize
 from textual.screen import Screen
 
-from concwatch.ui.keys import Keyboard, finish
+from concwatch.ui.keyboard import Keyboard, finish
 from concwatch.ui.widgets.text_lines import ClickableLines
 
 Result = TypeVar("Result")
@@ -51,3 +52,24 @@ class BaseScreen(Screen[Result]):
         """Ignore an outdated size; the current one is reported too."""
         if event.size != self.app.size:
             event.prevent_default()
+
+
+class DismissOnceScreen(BaseScreen[Result]):
+    """A screen that can be dismissed only once each time it is shown.
+
+    A second key that dismisses it can arrive before the screen is removed; Textual would then pop the screen
+    below as well.
+    """
+
+    _dismissed = False
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Dismiss the screen with a result; do nothing if it has been dismissed already."""
+        if self._dismissed:
+            return AwaitComplete()
+        self._dismissed = True
+        return super().dismiss(result)
+
+    def on_screen_resume(self) -> None:
+        """Allow the screen to be dismissed."""
+        self._dismissed = False

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain
 from concwatch.protocol.units import format_bytes
-from concwatch.ui.screens.dialog import Dialog
+from concwatch.ui.dialogs.dialog import Dialog
 
 SHOWN = 64 << 10
 """Bytes shown of the end of a file."""

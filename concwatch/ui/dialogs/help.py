@@ -11,8 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from concwatch.monitor.metrics import CAVEATS
-from concwatch.ui.screens.base import BaseScreen
-from concwatch.ui.screens.dismissed import DismissOnceScreen
+from concwatch.ui.base_screen import BaseScreen, DismissOnceScreen
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.glossary import Glossary
 

@@ -13,8 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
-from concwatch.ui.screens.base import is_exiting
-from concwatch.ui.screens.dismissed import DismissOnceScreen
+from concwatch.ui.base_screen import DismissOnceScreen, is_exiting
 
 Result = TypeVar("Result")
 

@@ -9,8 +9,8 @@ from textual.widgets import Label, OptionList
 from concwatch.monitor.forecast import MARGIN, Forecast
 from concwatch.protocol.units import format_count, format_percent
 from concwatch.system.memory import BUDGET, RESERVED
-from concwatch.ui.screens.base import is_exiting
-from concwatch.ui.screens.dialog import Dialog, choice_list
+from concwatch.ui.base_screen import is_exiting
+from concwatch.ui.dialogs.dialog import Dialog, choice_list
 
 ESTIMATED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} is added to the typical figure."
 

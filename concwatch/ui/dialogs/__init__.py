@@ -1,0 +1,1 @@
+"""Dialogs that screens and the commands for lanes open."""

@@ -1,0 +1,33 @@
+"""The keys of a screen: bindings, bar, help and palette are made from rows."""
+
+from concwatch.ui.keyboard import SAME, Keyboard, Row, bar, bindings, help_lines, palette
+from concwatch.ui.widgets.key_bar import Key
+
+
+async def test_one_row_makes_a_binding_an_entry_in_bar_help_and_palette_and_is_pressed():
+    pressed = []
+
+    async def later(key):
+        pressed.append(key)
+
+    rows = (
+        Row("a", lambda on: on("a"), "first", bar="late", rank=2),
+        Row("plus,equals_sign", lambda on: on("plus"), SAME, title="More"),
+        Row("c,d", lambda on: on("c"), "last", "early", 1, title="C"),
+        Row("", lambda on: on("e"), title="No key", about="only here"),
+        Row("", None, "another widget's", sign="tab"),
+    )
+    keyboard = Keyboard(rows, later)
+    assert [binding.key for binding in bindings(rows)] == ["a", "plus", "equals_sign", "c", "d"]
+    assert [(line.plain, text) for line, text in help_lines(rows)] == [
+        ("a +", "first"), ("c", "last"), ("tab", "another widget's"),
+    ]  # fmt: skip
+    assert bar(rows) == [Key("c", "early", "c"), Key("a", "late", "a")]
+    entries = list(palette(rows, keyboard.press))
+    assert [(entry.title, entry.help) for entry in entries] == [
+        ("More", "+  first"), ("C", "c  last"), ("No key", "only here"),
+    ]  # fmt: skip
+    for entry in entries:
+        await entry.callback()
+    await keyboard.press("equals_sign")
+    assert pressed == ["plus", "c", "e", "plus"]

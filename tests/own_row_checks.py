@@ -129,7 +129,7 @@ def test_it_is_in_a_snapshot_a_table_and_prometheus_for_each_group(watched):
 
 def test_it_is_in_the_report_of_a_program_and_can_be_expected_and_compared(watched):
     bench, recording = watched
-    report = watch_report(bench.watching, ["app.py"], 0, 2.0)
+    report = watch_report(bench.watching.snapshot(), ["app.py"], 0)
     assert report["processes"][0]["groups"][0][GROUP_NAME] == 3
     verdict = parse_watch_expectation(f"fetch.{GROUP_NAME} < 3").judge(report)
     assert (verdict.holds, verdict.measured) == (False, 3)

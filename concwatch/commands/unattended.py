@@ -183,7 +183,7 @@ class Unattended(Struct, frozen=True):
 
         def report() -> dict[str, Any]:
             status = program.exit_status if program and program.status is not None else None
-            return watch_report(watching, command, status, watching.clock() - watching.began)
+            return watch_report(watching.snapshot(), command, status)
 
         def save() -> None:
             """Write the report so far, so that little is lost if concwatch is killed."""

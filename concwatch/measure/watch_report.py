@@ -1,6 +1,5 @@
 """The report on a watched program as a JSON object, and expectations about its figures."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,15 +7,13 @@ from msgspec import Struct, structs
 
 from concwatch.measure.expect import MetricExpectation
 from concwatch.monitor.events import KINDS, WITHDRAWN
-from concwatch.monitor.group_moment import GroupMoment
-from concwatch.monitor.group_status import GROUP_METRICS, GroupStatus
+from concwatch.monitor.group_status import GROUP_METRICS, GroupFigures, GroupStatus
 from concwatch.monitor.metric import Metric, combined_value
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.process_status import PROCESS_METRICS
+from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.unit import COUNT
 from concwatch.monitor.waits import place_json, waits_json
-from concwatch.monitor.watched import WatchedProcess
-from concwatch.monitor.watching import Watching
 
 METRICS = {row.name: row for row in (*GROUP_METRICS, *PROCESS_METRICS)}
 """The metrics that an expectation can name; those of whole processes first count for the program."""
@@ -29,16 +26,14 @@ EVENTS = "events"
 """The subject of expectations of how many events of a kind there were: ``events.leak <= 0``."""
 
 
-def watch_report(
-    watching: Watching, command: Sequence[str], exit_status: int | None, seconds: float
-) -> dict[str, Any]:
-    """Return the report on a program that has run for so many ``seconds``, in bytes and seconds."""
+def watch_report(snapshot: Snapshot, command: Sequence[str], exit_status: int | None) -> dict[str, Any]:
+    """Return the report on a program, in bytes and seconds."""
     return {
         "command": list(command),
         "exit": exit_status,
-        "seconds": round(seconds, 3),
-        "left_out": watching.left_out,
-        "event_counts": _event_counts(watching),
+        "seconds": round(snapshot.elapsed, 3),
+        "left_out": snapshot.left_out,
+        "event_counts": _event_counts(snapshot.event_kinds),
         "events": [
             {
                 "seconds": round(event.time, 3),
@@ -47,16 +42,15 @@ def watch_report(
                 "severity": event.severity,
                 "text": event.text,
             }
-            for event in watching.events.since(0)
+            for event in snapshot.events.since(0)
         ],
-        "processes": [_process(lane, watching) for lane in watching.lanes],
+        "processes": [_process(lane, snapshot.time - snapshot.elapsed) for lane in snapshot.lanes],
     }
 
 
-def _event_counts(watching: Watching) -> dict[str, int]:
-    """Return the events of each kind, also of those that are not kept, without those taken back."""
-    kinds: Counter[str] = Counter(watching.events.kinds)
-    return {kind: kinds[kind] - kinds[kind + WITHDRAWN] for kind in KINDS}
+def _event_counts(kinds: Mapping[Any, int]) -> dict[str, int]:
+    """Return the events of each kind, without those taken back."""
+    return {kind: kinds.get(kind, 0) - kinds.get(kind + WITHDRAWN, 0) for kind in KINDS}
 
 
 def _values(rows: Iterable[Metric], of: LaneSnapshot | GroupStatus) -> dict[str, float | None]:
@@ -70,34 +64,37 @@ def _values(rows: Iterable[Metric], of: LaneSnapshot | GroupStatus) -> dict[str,
     return found
 
 
-def _process(lane: WatchedProcess, watching: Watching) -> dict[str, Any]:
-    reported, now = lane.reported_at, lane.snapshot(watching.clock())
+def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
+    """Return the record of a process, given when the watching began."""
+    facts, process = lane.facts, lane.process
+    assert facts is not None
+    assert process is not None
     threads, executors, files = (
-        [one.as_json() for one in now.resources if one.kind == kind and (one.count or kind == "jobs")]
+        [one.as_json() for one in lane.resources if one.kind == kind and (one.count or kind == "jobs")]
         for kind in ("threads", "jobs", "files")
     )
     return {
-        "pid": lane.pid,
-        "ppid": lane.ppid,
-        "name": lane.process_name,
-        "runtime": lane.ready.runtime if lane.ready else None,
-        "how": "agent" if lane.ready else "outside",
-        "reason": lane.reason,
-        "as_of": None if reported is None else round(reported - watching.began, 3),
-        **_values(PROCESS_METRICS, now),
-        "at_least": list(now.process.at_least) if now.process else [],
-        "blocks": [place.as_json() for place in now.blocks],
+        "pid": facts.pid,
+        "ppid": facts.ppid,
+        "name": facts.name,
+        "runtime": lane.status.runtime,
+        "how": "agent" if facts.has_agent else "outside",
+        "reason": lane.status.reason,
+        "as_of": None if facts.reported is None else round(facts.reported - began, 3),
+        **_values(PROCESS_METRICS, lane),
+        "at_least": list(process.at_least),
+        "blocks": [place.as_json() for place in lane.blocks],
         "thread_targets": threads,
         "executors": executors,
         "files": files[0] if files else None,
         "groups": [
-            _group(lane.moment(group), lane.group_status(group))
-            for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)
+            _group(group) for group in sorted(lane.groups, key=lambda group: -group.figure("created"))
         ],
     }
 
 
-def _group(group: GroupMoment, status: GroupStatus) -> dict[str, Any]:
+def _group(group: GroupFigures) -> dict[str, Any]:
+    status = group.status
     return {
         **{name: getattr(status, name) for name in ("name", "file", "line")},
         **_values(GROUP_METRICS, status),

@@ -316,3 +316,28 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
     def waits_age(self) -> float | None:
         """Seconds since the agent was last asked where its tasks wait; None if it was not."""
         return None if self.seldom.waits is None else self.clock.now - self.seldom.waits_time
+
+
+class EndedGroup(Struct, frozen=True):
+    """A group of a process that has ended."""
+
+    moment: GroupMoment
+    """The last one."""
+    status: GroupStatus
+    """All figures, with what is known of them now."""
+    durations: None = None
+    """Only the quantiles are kept."""
+
+    @property
+    def function(self) -> Function:
+        """Its function."""
+        return self.moment.function
+
+    @property
+    def waits_age(self) -> float | None:
+        """Seconds since the agent was last asked where its tasks waited; None if it was not."""
+        return self.moment.waits_age
+
+    def figure(self, name: str) -> Any:
+        """Return one field of its status."""
+        return getattr(self.status, name)

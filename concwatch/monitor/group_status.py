@@ -63,6 +63,11 @@ class GroupFigures(Protocol):
         """Return one field of ``status``, without computing the others."""
         ...
 
+    @property
+    def waits_age(self) -> float | None:
+        """Seconds since the agent was last asked where its tasks wait; None if that is not known."""
+        ...
+
 
 # fmt: off
 
@@ -164,6 +169,11 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     @property
     def durations(self) -> None:
         """Only the quantiles are kept."""
+        return None
+
+    @property
+    def waits_age(self) -> None:
+        """It is not kept."""
         return None
 
     @property

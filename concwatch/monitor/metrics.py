@@ -53,7 +53,7 @@ from concwatch.protocol.messages import BurstDone, TracedLines
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.monitor.blocks import BlockedPlace
     from concwatch.monitor.group_status import GroupFigures
-    from concwatch.monitor.process_status import ProcessStatus
+    from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
     from concwatch.monitor.resource_status import ResourceStatus
     from concwatch.protocol.agent_messages import AgentTick
 
@@ -428,6 +428,8 @@ class LaneSnapshot(Struct, frozen=True):
     """The last report of the agent of a watched process."""
     process: "ProcessStatus | None" = None
     """The figures of a whole watched process."""
+    facts: "ProcessFacts | None" = None
+    """What a watched process is, if it is live."""
     resources: "tuple[ResourceStatus, ...]" = ()
     """What a watched process holds besides its tasks."""
     blocks: "tuple[BlockedPlace, ...]" = ()

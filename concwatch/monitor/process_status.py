@@ -23,6 +23,19 @@ from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE
 # fmt: off
 
 
+class ProcessFacts(Struct, frozen=True):
+    """What a process is, and how it is watched."""
+
+    pid: int
+    ppid: int
+    """Its parent."""
+    name: str
+    has_agent: bool = False
+    """Whether its agent has ever reported."""
+    reported: float | None = None
+    """When its agent reported last, in seconds on the monitor's clock; None without one."""
+
+
 class ProcessStatus(Struct, frozen=True):
     """The figures of a process at one moment. Those with `MetricSource.TICK` are as its agent reports them."""
 

@@ -5,12 +5,12 @@ bytes and seconds; shares are between 0 and 1; None means unknown. The history t
 only grows: series and logs are appended to, and never change what they had.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from msgspec import Struct, structs
 
-from concwatch.monitor.events import Event, Log, Mark
+from concwatch.monitor.events import Event, Kind, Log, Mark
 from concwatch.monitor.metrics import Count, LaneSnapshot, known_cost
 from concwatch.monitor.series import Samples
 from concwatch.monitor.settings import Settings
@@ -68,6 +68,10 @@ class Snapshot(Struct, frozen=True):
     marks: Log[Mark] = Log()
     blocks: Log[Mark] = Log()
     """The blocks of event loops, when each began."""
+    event_kinds: Mapping[Kind, int] = {}
+    """How many events of each kind there were in a watched program, also those that are not kept."""
+    left_out: Count = 0
+    """The processes that have ended, and whose lanes are now those of others."""
 
     @property
     def began(self) -> float:

@@ -13,13 +13,13 @@ from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
 from concwatch.monitor.group import Group
-from concwatch.monitor.group_moment import AgentTime, GroupMoment
-from concwatch.monitor.group_status import OF_NOW, GroupStatus
+from concwatch.monitor.group_moment import AgentTime, EndedGroup, GroupMoment
+from concwatch.monitor.group_status import OF_NOW
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
-from concwatch.monitor.process_status import ProcessStatus
+from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
 from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import Resource, Resources
 from concwatch.monitor.series import Series
@@ -147,7 +147,7 @@ class WatchedProcess:
         """What its agent reported last, while it is not known whether the process has ended without it."""
         self._last_reading: Reading | None = None
         """The system's figures then: later ones may be of another program that it has executed."""
-        self._final: tuple[GroupStatus, ...] = ()
+        self._final: tuple[EndedGroup, ...] = ()
         """Its groups once it has ended."""
         try:
             self._reader: ProcessReader | None = host.reader(pid)
@@ -218,7 +218,7 @@ class WatchedProcess:
         self._restore_last()
         self.exited_normally |= self.waiting
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
-        self._final = tuple(map(self.group_status, self.groups.values()))
+        self._final = tuple(map(self._ended_group, self.groups.values()))
         self._disconnect()
         self._reader = None
         self.sample = blank_sample(self.number, now)
@@ -507,11 +507,6 @@ class WatchedProcess:
         return ("live_peak",) if (self.live_peak or 0) < tick.created + (tick.since or 0) else ()
 
     @property
-    def reported_at(self) -> float | None:
-        """When its agent reported last; None without one."""
-        return self._tick_at if self.ready else None
-
-    @property
     def _ended_unreported(self) -> bool:
         return not (self.alive or self.exited_normally or self.time_is_up)
 
@@ -519,15 +514,14 @@ class WatchedProcess:
         """Return a count that only rises; None for 0 if the process ended without its last report."""
         return count if count or self.alive or self.exited_normally else None
 
-    def moment(self, group: Group) -> GroupMoment:
+    def _moment(self, group: Group) -> GroupMoment:
         """Return one of its groups now."""
         return structs.replace(group.moment, clock=self._clock)
 
-    def group_status(self, group: Group) -> GroupStatus:
-        """Return the figures of one of its groups, with what is known of them once the process has ended."""
-        status = self.moment(group).status
-        if self.alive:
-            return status
+    def _ended_group(self, group: Group) -> EndedGroup:
+        """Return one of its groups with what is known of it now that the process has ended."""
+        moment = self._moment(group)
+        status = moment.status
         unknown = () if self.time_is_up else OF_NOW
         at_least = status.at_least
         if self._ended_unreported:
@@ -539,15 +533,15 @@ class WatchedProcess:
             "live_at_end": status.live if self.exited_normally else None,
             "at_least": at_least,
         }
-        return structs.replace(status, **known, **dict.fromkeys(unknown))
+        return EndedGroup(moment, structs.replace(status, **known, **dict.fromkeys(unknown)))
 
     def _group_moments(self) -> tuple[GroupMoment, ...]:
         """Return its groups; the same objects until something has been recorded, or their tasks have aged."""
         found = self._moments
         if found is None:
             found = tuple([group.moment for group in self.groups.values()])
-        elif found and self._clock.now >= found[0].clock.now + AGED:
-            found = tuple(map(self.moment, self.groups.values()))
+        if found and self._clock.now >= found[0].clock.now + AGED:
+            found = tuple(map(self._moment, self.groups.values()))
         self._moments = found
         return found
 
@@ -560,6 +554,13 @@ class WatchedProcess:
             groups=self._group_moments() if self.alive else self._final,
             tick=self.tick,
             process=self.process,
+            facts=ProcessFacts(
+                self.pid,
+                self.ppid,
+                self.process_name,
+                self.ready is not None,
+                self._tick_at if self.ready else None,
+            ),
             resources=self.resources.statuses(),
             blocks=self.blocks.ranked(),
             lines=self.lines,

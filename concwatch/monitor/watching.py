@@ -250,6 +250,8 @@ class Watching(Observable):
             events=self.events,
             marks=self.marks,
             blocks=self.blocks,
+            event_kinds=dict(self.events.kinds),
+            left_out=self.left_out,
         )
 
     def request_waits(self, count: int) -> None:

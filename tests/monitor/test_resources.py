@@ -57,7 +57,7 @@ def test_threads_that_grow_are_told_within_twenty_seconds_with_the_line_at_which
     assert event.kind == "leak"
     assert event.text.startswith("watchdog (app/jobs.py:12): threads grow by 60 a minute, 95 % 59 to 61, to ")
     assert event.text.endswith("; 20 wait at app/jobs.py:14")
-    record = watch_report(bench.watching, [], 0, 1.0)["processes"][0]
+    record = watch_report(bench.watching.snapshot(), [], 0)["processes"][0]
     assert (record["leaks"], record["thread_targets"][0]["leak"]) == (1, True)
     assert record["thread_targets"][0]["waits"] == [{"where": "/srv/app/jobs.py:14", "threads": 20}]
 
@@ -98,7 +98,7 @@ def test_what_may_end_is_called_a_leak_after_three_minutes_and_taken_back_if_it_
     early = watch(100, lambda second: counts(min(second, 100)), locked=0)
     watch(70, lambda second: counts(100), early, 100, locked=0)
     assert kinds(early) == ["growth", "growth_withdrawn"]
-    record = watch_report(early.watching, [], 0, 1.0)
+    record = watch_report(early.watching.snapshot(), [], 0)
     assert (record["event_counts"]["growth"], record["processes"][0]["leaks"]) == (0, 0)
 
 

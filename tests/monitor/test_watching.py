@@ -83,7 +83,7 @@ def test_a_silent_agent_stalls_its_lane_and_a_lost_one_leaves_it_measured_from_o
 
 
 def report_of(bench):
-    (process,) = watch_report(bench.watching, ["python", "app.py"], None, 1.0)["processes"]
+    (process,) = watch_report(bench.watching.snapshot(), ["python", "app.py"], None)["processes"]
     return process
 
 
@@ -138,7 +138,7 @@ def end_of_a_process(how):
     bench.running.clear()
     bench.advance(1)
     (lane,) = bench.watching.snapshot().lanes
-    return report_of(bench), lane.groups
+    return report_of(bench), [group.status for group in lane.groups]
 
 
 OF_THEN = ("live", "retained", "created_per_second", "oldest")
@@ -227,7 +227,7 @@ def test_the_total_of_pss_is_known_if_that_of_each_process_is():
         bench.agent(pid)
         bench.watching.lanes[-1]._reader.pss = pss
         bench.advance()
-    processes = watch_report(bench.watching, [], None, 1.0)["processes"]
+    processes = watch_report(bench.watching.snapshot(), [], None)["processes"]
     assert [process["pss"] for process in processes] == [7 << 20, 5 << 20]
     assert bench.watching.snapshot().total_pss == 12 << 20
     bench.agent(42)  # its PSS cannot be read
@@ -313,7 +313,7 @@ def test_the_report_has_the_last_figures_of_each_process():
     agent.report(Waits(1, 5, 5, (WaitPlace("/srv/app.py:12", 5),)))
     agent.report(AgentTick(2.0, created=10, live=3, ended=7, failed=2), AgentEnd())
     bench.advance()
-    report = watch_report(bench.watching, ["python", "app.py"], 0, 1.0)
+    report = watch_report(bench.watching.snapshot(), ["python", "app.py"], 0)
     (process,) = report["processes"]
     expected = {"how": "agent", "created": 10, "live_at_end": 3, "failed": 2, "rss_peak": 40 << 20}
     assert expected.items() <= process.items()
@@ -395,7 +395,7 @@ def test_tasks_that_no_scan_has_found_have_no_peak_and_no_mean_life():
     agent = bench.agent(40)
     report_group(bench, agent, 1.0, created=20, ended=20, live_peak=0)
     assert (only_group(bench).live_peak, only_group(bench).mean_life) == (None, None)
-    (process,) = watch_report(bench.watching, ["app.py"], 0, 1.0)["processes"]
+    (process,) = watch_report(bench.watching.snapshot(), ["app.py"], 0)["processes"]
     assert (process["live_peak"], process["at_least"]) == (None, ["live_peak"])
 
 
@@ -408,7 +408,7 @@ def test_figures_of_tasks_that_only_scans_find_are_marked():
     agent.report(AgentTick(3.0, created=60, live=0, ended=60, missed=1490, queued=0))
     bench.advance()
     assert only_group(bench).mean_life is None
-    (process,) = watch_report(bench.watching, ["app.py"], 0, 3.0)["processes"]
+    (process,) = watch_report(bench.watching.snapshot(), ["app.py"], 0)["processes"]
     assert (process["created"], process["ended"], process["missed"]) == (1550, 1550, 1490)
     assert "created" in process["at_least"]
     assert "created" in process["groups"][0]["at_least"]
@@ -528,7 +528,7 @@ def test_tasks_far_older_than_their_timers_are_called_a_leak():
 
 def test_the_status_and_the_report_of_a_group_say_what_was_told():
     def verdict(bench):
-        (process,) = watch_report(bench.watching, [], 0, 1.0)["processes"]
+        (process,) = watch_report(bench.watching.snapshot(), [], 0)["processes"]
         (group,) = process["groups"]
         return group["grows"], group["leak"], process["leaks"]
 
@@ -555,14 +555,14 @@ def test_a_withdrawn_event_is_not_counted():
     expectation = parse_watch_expectation("events.leak <= 0")
 
     def verdict():
-        return expectation.judge(watch_report(bench.watching, [], 0, 1.0))
+        return expectation.judge(watch_report(bench.watching.snapshot(), [], 0))
 
     assert verdict().holds
     bench.watching.log("app.py 40", "fetch grows", "warning", "leak")
     assert (verdict().holds, verdict().measured, verdict().culprits) == (False, 1, "fetch grows")
     bench.watching.log("app.py 40", "fetch no longer grows", kind="leak_withdrawn")
     assert verdict().holds
-    assert watch_report(bench.watching, [], 0, 1.0)["event_counts"]["leak_withdrawn"] == 1
+    assert watch_report(bench.watching.snapshot(), [], 0)["event_counts"]["leak_withdrawn"] == 1
 
 
 def test_a_process_that_connects_again_at_once_is_announced_once():

@@ -46,8 +46,6 @@ class Fleet:
         self._budget, self._settings, self._make_lane, self._log = budget, settings, make_lane, log
         self.hosts = [HostLanes(None, machine, budget, settings, log)]
         """The local host first, even if it has no lanes."""
-        self.revision = 0
-        """Increases whenever hosts join or leave."""
         self._cluster = cluster
         for engine in engines:
             self._add(engine)
@@ -92,13 +90,11 @@ class Fleet:
                 self._log("", f"{host.name} has joined the cluster", "info")
                 for engine in self._kinds:
                     self._add(engine.on(host))
-                self.revision += 1
         for lanes in self.hosts:
             present = lanes.host is None or lanes.host.opener is None or lanes.host in members
             if present != lanes.present:
                 lanes.present = present
                 self._log("", f"{lanes.name} has {'joined' if present else 'left'} the cluster", "info")
-                self.revision += 1
 
 
 class _Attempts(Struct):

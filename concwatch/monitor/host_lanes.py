@@ -252,6 +252,7 @@ class HostLanes:
             refused=lane.burst_refused,
             idle=lane.idle,
             wanted=lane.wanted,
+            present=self.present,
             machine_name=self._first.name,
             machine_cores=self.meter.cores,
         )

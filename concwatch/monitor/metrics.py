@@ -447,6 +447,8 @@ class LaneSnapshot(Struct, frozen=True):
     """Whether there is no process, if it is live."""
     wanted: bool = False
     """Whether there is a worker, or one will start once the last has ended, if it is live."""
+    present: bool = True
+    """Whether its host has not left the cluster."""
     machine_name: str = ""
     """The first of the hosts that are the machine on which it runs, if it is live."""
     machine_cores: Count = 0

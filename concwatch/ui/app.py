@@ -110,7 +110,8 @@ class ConcwatchApp(LanesApp):
         parts = Parts(StatusBar(), lanes, charts, [costs], EventPanel(), feed)
         screen = MonitorScreen(source.snapshot, parts, self.size, HELP, self._status_text)
         lanes.controls = self.commands = LaneCommands(self.lab, source, screen, lanes)
-        feed.rearrange = self.commands.update_rows
+        if self.lab.fleet.is_cluster:
+            feed.rearrange = self.commands.update_rows
         screen.keyboard = Keyboard(keys.MONITOR, LabKeys(self, screen, charts, lanes, costs, self.commands))
         if self._initial.window:
             charts.selected_window = self._initial.window

@@ -24,26 +24,27 @@ class LabSource:
         self._folded: dict[str, LaneRow] = {}
         self._single: dict[int, LaneRow] = {}
         self._unfolded: set[str] = set()
-        self._revision = -1
+        self._present: Sequence[bool] = ()
         self.rows: Sequence[LaneRow] = ()
         """The rows on screen, from the top."""
         self.update()
 
     def update(self) -> bool:
         """Update the rows after hosts have joined or left; return whether anything changed."""
-        if self._revision == self._lab.fleet.revision:
+        lanes = self._lab.snapshot().lanes
+        before, self._present = self._present, [lane.present for lane in lanes]
+        if before == self._present:
             return False
-        self._revision = self._lab.fleet.revision
-        groups: dict[str, list[Lane]] = {}
-        for lane in self._lab.lanes:
-            groups.setdefault(lane.engine.own_name, []).append(lane)
+        groups: dict[str, list[int]] = {}
+        for number, lane in enumerate(lanes):
+            groups.setdefault(lane.own_name, []).append(number)
         single = {}
-        for name, lanes in groups.items():
-            present = [lane for lane in lanes if self._lab.host_of(lane).present] or lanes
-            row, parts = self._folded.get(name), ([lane.number for lane in present], present[0].facts)
+        for name, numbers in groups.items():
+            present = [number for number in numbers if lanes[number].present] or numbers
+            row, parts = self._folded.get(name), (present, lanes[present[0]].engine)
             self._folded[name] = row.with_lanes(*parts) if row else LaneRow(*parts)
-            for lane in present:
-                single[lane.number] = self._single.get(lane.number) or LaneRow([lane.number], lane.facts)
+            for number in present:
+                single[number] = self._single.get(number) or LaneRow([number], lanes[number].engine)
         self._single = single
         self._arrange()
         if self.folds and self._record not in self._lab.observers:

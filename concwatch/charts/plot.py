@@ -104,7 +104,7 @@ class Plot(Struct, frozen=True):
     over_time: bool = True
     """Whether x values are times; on other axes there is no cursor."""
     value_of: str = ""
-    """What the values beside names are of, such as "a task", if not of the line's end."""
+    """What the values beside names are of, such as "per task", if not of the line's end."""
     names: Sequence[str] = ()
     """The names that the labels must have room for, so that it does not change as lines come and go."""
     annotations: Sequence[Annotation] = ()
@@ -169,7 +169,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
         logarithmic=True,
         x_ticks=size_ticks,
         over_time=False,
-        value_of="a task",
+        value_of="per task",
         names=[lane.name for lane in lanes],
         annotations=marks,
     )

@@ -49,7 +49,7 @@ def watch_report(snapshot: Snapshot, command: Sequence[str], exit_status: int | 
 
 
 def _event_counts(kinds: Mapping[Any, int]) -> dict[str, int]:
-    """Return the events of each kind, without those taken back."""
+    """Return the events of each kind, without those that were withdrawn."""
     return {kind: kinds.get(kind, 0) - kinds.get(kind + WITHDRAWN, 0) for kind in KINDS}
 
 

@@ -126,7 +126,7 @@ class Seldom(Struct, frozen=True, gc=False):
     """Where its tasks waited when the agent was last asked; None before."""
     waits_time: float = 0.0
     grows: bool = False
-    """Whether it was told to grow."""
+    """Whether its growth was reported."""
     leak: bool = False
     """Whether it was called a leak."""
 
@@ -166,7 +166,7 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
 
     @property
     def grows(self) -> bool:
-        """Whether it was told to grow."""
+        """Whether its growth was reported."""
         return self.seldom.grows
 
     @property

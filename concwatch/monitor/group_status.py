@@ -132,7 +132,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         DERIVED, SUM, AS_OF, decimals=0, group_column=GroupColumn(7, 11, 5),
     )] = None
     grows: Annotated[bool, ANY] = False
-    """Whether its live or finished tasks were told to grow, which was not taken back."""
+    """Whether growth of its live or finished tasks was reported, and not withdrawn."""
     leak: Annotated[bool, ANY] = False
     """Whether that was called a leak."""
     waits: tuple[WaitPlace, ...] = ()

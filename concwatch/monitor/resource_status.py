@@ -29,7 +29,7 @@ class ResourceStatus(Struct, frozen=True):
     peak: int = 0
     """The highest count so far."""
     grows: bool = False
-    """Whether it was told to grow, which was not taken back."""
+    """Whether its growth was reported, and not withdrawn."""
     leak: bool = False
     """Whether that was called a leak."""
     waits: Sequence[WaitPlace] = ()
@@ -42,7 +42,7 @@ class ResourceStatus(Struct, frozen=True):
 
     @property
     def per_minute(self) -> float | None:
-        """Its growth a minute, if it was told to grow."""
+        """Its growth per minute, if that was reported."""
         return self.growth.per_minute if self.grows and self.growth else None
 
     def as_json(self) -> Mapping[str, object]:

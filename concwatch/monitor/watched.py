@@ -69,7 +69,7 @@ SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 """Those that may be higher then."""
 
 MAX_GROWING = 20
-"""Groups per process of which it is told that they grow or leak."""
+"""Groups per process whose growth or leaks are reported."""
 
 
 class WatchedProcess:

@@ -60,7 +60,7 @@ def test_every_group_is_printed_within_80_columns():
     result = invoke("doctor")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    groups = ("Machine", "Limits on threads", "Engines & forecast", "Terminal", "Versions", "For more")
+    groups = ("Machine", "Limits on threads", "Engines & forecast", "Terminal", "Versions", "To run more")
     heads = [line for line in lines if line and not line.startswith(" ")]
     assert [next(name for name in groups if line.startswith(name)) for line in heads] == list(groups)
     assert max(map(len, lines)) <= 80

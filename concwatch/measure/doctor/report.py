@@ -142,7 +142,7 @@ def _in_unit(limit: str, value: int) -> str:
 
 def _engines(engines: Sequence[EngineForecast], width: int) -> Iterator[Pieces]:
     full = width >= LABEL + 2 + TASKS + LIMIT + CELL
-    heads = f"{'tasks':>{TASKS}}  {'limited by':{LIMIT - 2}}" + (f"{'a task':>{CELL}}" if full else "")
+    heads = f"{'tasks':>{TASKS}}  {'limited by':{LIMIT - 2}}" + (f"{'per task':>{CELL}}" if full else "")
     yield ((f"{'Engines & forecast':{LABEL + 2}}", "heading"), (heads.rstrip(), "quiet"))
     for row in engines:
         start = (f"  {_named(row.engine, row.workload):{LABEL}}", "quiet")
@@ -170,7 +170,7 @@ def _named(names: str, workload: str) -> str:
 
 
 def _advice(advices: Sequence[Advice], width: int) -> Iterator[Pieces]:
-    yield (("For more", "heading"),)
+    yield (("To run more", "heading"),)
     if not advices:
         yield (("  no way to run more is known", ""),)
     for advice in advices:

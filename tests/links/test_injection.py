@@ -60,7 +60,7 @@ def test_a_refusal_names_the_setting_that_would_change_it(
             "attach again",
         ),
         ('concwatch: No symbol "Py_AddPendingCall" in current context.', "no symbols for gdb"),
-        ("Python scripting is not supported in this copy of GDB.", "the complete package of gdb"),
+        ("Python scripting is not supported in this copy of GDB.", "the full gdb package"),
         ("gdb: a\x1b[31m problem", "gdb failed: "),
     ],
     ids=["done", "full", "no symbols", "no Python", "other"],

@@ -199,12 +199,24 @@ second, under one number.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
 
-``objects``: the answer to the command: how many objects the garbage collector tracks. These refer to others:
-numbers, text and bytes are not among them.
-    ``counted``    how many
-    ``since``      seconds since the previous count; null for the first
-    ``types``      list of objects ``name`` (``"app.views.Session"``, ``"dict"``), ``count``, ``grown`` (more
-                   than in the previous count, may be negative): the first 20 by growth
+``objects``: the answer to the command: what has grown within about 2.5 s, or up to 5 s with many objects. The
+garbage collector tracks objects that refer to others: numbers, text and bytes are not among them.
+    ``counted``    how many objects it tracks
+    ``since``      seconds within which they have grown
+    ``types``      list of objects ``name`` (``"app.views.Session"``, ``"dict"``), ``count``, ``grown`` (how
+                   many more, may be negative): the first 20 by growth
+    ``containers``  list of objects, at most 3, those that have grown by most bytes first: lists,
+                   dictionaries, sets, deques and what is derived from them, which have grown steadily in four
+                   looks. Those of weak references, and with fewer than 5 items, are not among them
+        ``kind``       its type, or the class of a library whose attribute it is: ``"asyncio.Queue"``
+        ``within``     the type of what contains it and is held by the holders: ``"dict"``; or else empty
+        ``count``      1, or how many containers within another one grow together
+        ``items``, ``grown``  how many items it has, and how many more than at the beginning
+        ``bytes``      about how many bytes these take, from the sizes of some
+        ``holders``    list of objects, at most 3: what holds it in the program's own code, or else in a
+                       library. ``name`` of a variable or attribute (``"q"``, ``"Hub.connections"``), empty
+                       for the cache of a function; ``in``, its function or module; ``where``, the line of
+                       the function (where it is, if it runs or waits), or the file of the module
 
 ``applied``: as in `concwatch.protocol.wire`: a command has taken effect, and how long that took.
 ``error``: as in `concwatch.protocol.wire`: a command was refused (``command``), or the agent reports a
@@ -227,8 +239,8 @@ Commands, monitor to agent
 ``blocked_after``  ``seconds``: report what blocks a loop for longer than that; null for never.
 ``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.
-``objects``   count the objects by type, which stops the process for up to 20 ms; refused with so many objects
-              that it could take longer.
+``objects``   find what grows: which types of objects, and which containers. The process is stopped for up to
+              20 ms at a time; refused with so many objects that it could take longer.
 ``detach``    remove the hooks and close the connection.
 
 What it does to the program

@@ -1,4 +1,4 @@
-"""Counts of objects by type, from the garbage collector's lists."""
+"""What grows: the objects that the garbage collector tracks by type, and the containers that hold them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ import sys
 from itertools import chain, starmap
 from time import monotonic
 
+from .class_attributes import module_file, module_of, public_name, type_name
+from .containers import (
+    PART_DELAY,
+    Rise,
+    are_weak,
+    find,
+    find_growing,
+    is_container,
+    mean_size,
+    newest,
+)
 from .counted_group import FREE_THREADED
-from .names import printable
+from .holders import HeldObject, Reference, find_holders
+from .own_code import is_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional
+    from typing import Any, Callable, Dict, Iterator, List, Set
 
 MAX_BLOCKS = 600_000
 """Blocks of memory with which the objects are not listed: that could stop the program for more than 20 ms."""
@@ -20,34 +32,56 @@ MAX_BLOCKS = 600_000
 MAX_TYPES = 20
 """Types that are reported."""
 
-_MODULE, _NAME = (type.__dict__[name].__get__ for name in ("__module__", "__qualname__"))
+CANDIDATES = 12
+"""Growing containers that are examined."""
+
+MAX_CONTAINERS = 3
+"""Containers that are reported."""
+
+LEAST_SHARE = 0.2
+"""The bytes by which a container must grow to be reported, as a share of those of the first one."""
+
+LEAST_INNER = 3
+"""Growing containers within another one that are reported together."""
 
 
-class ObjectCounter:
-    """Counts the objects that the garbage collector tracks, and compares with the previous count."""
+def check_blocks() -> None:
+    """Raise unless the objects can be listed.
 
-    def __init__(self) -> None:
-        self._counts: Dict[str, int] = {}
-        self._counted: Optional[float] = None
+    Raises:
+        ValueError: there are too many objects, or this Python cannot list them.
+    """
+    blocks = getattr(sys, "getallocatedblocks", int)()
+    if FREE_THREADED or not 0 < blocks <= MAX_BLOCKS:
+        raise ValueError(f"too many objects to count in 20 ms: {blocks:,} blocks of memory")
 
-    def read(self) -> Dict[str, Any]:
-        """Return the fields of a report: the types whose objects have grown most in number.
 
-        Raises:
-            ValueError: there are too many objects, or this Python cannot list them.
-        """
-        blocks = getattr(sys, "getallocatedblocks", int)()
-        if FREE_THREADED or not 0 < blocks <= MAX_BLOCKS:
-            raise ValueError(f"too many objects to count in 20 ms: {blocks:,} blocks of memory")
-        now, counts, previous = monotonic(), _count(), self._counts
-        since = None if self._counted is None else now - self._counted
-        self._counts, self._counted = counts, now
-        found = [
-            {"name": name, "count": count, "grown": count - previous.get(name, 0) if previous else 0}
-            for name, count in counts.items()
-        ]
-        found.sort(key=lambda one: (one["grown"], one["count"]), reverse=True)
-        return {"counted": sum(counts.values()), "since": since, "types": found[:MAX_TYPES]}
+def find_what_grows(send: Callable[[Dict[str, Any]], None]) -> Iterator[float]:
+    """Find what grows within a few seconds, and send the fields of a report.
+
+    Yields:
+        The seconds until the next step.
+
+    Raises:
+        ValueError: there are too many objects by now.
+    """
+    growing: Dict[int, Rise] = {}
+    before, began = _count(), monotonic()
+    yield PART_DELAY
+    for delay in find_growing(growing):
+        yield delay
+        check_blocks()
+    now, since = _count(), monotonic() - began
+    yield PART_DELAY
+    containers: List[Dict[str, Any]] = []
+    for _ in _describe(growing, containers):
+        yield PART_DELAY
+        check_blocks()
+    found = [
+        {"name": name, "count": count, "grown": count - before.get(name, 0)} for name, count in now.items()
+    ]
+    found.sort(key=lambda one: (one["grown"], one["count"]), reverse=True)
+    send({"counted": sum(now.values()), "since": since, "types": found[:MAX_TYPES], "containers": containers})
 
 
 def _count() -> Dict[str, int]:
@@ -58,12 +92,90 @@ def _count() -> Dict[str, int]:
         numbers[number] = numbers.get(number, 0) + 1
     counts: Dict[str, int] = {}
     for kind in {id(kind): kind for kind in types}.values():
-        name = _name(kind)
+        if is_agent(module_file(module_of(kind))):
+            continue
+        name = type_name(kind)
         counts[name] = counts.get(name, 0) + numbers[id(kind)]
     return counts
 
 
-def _name(kind: type) -> str:
-    """Return the name of a type, with its module unless it is built in; runs no code of the program."""
-    module, name = _MODULE(kind), _NAME(kind)
-    return printable(name if type(module) is not str or module == "builtins" else f"{module}.{name}")
+class _Candidate(Reference):
+    """A container that grows, or one with several that do.
+
+    Args:
+        value: the container.
+        rise: how its items have become more, or those of the containers within it.
+        items: some of these items.
+        inner: the type of the containers within it; empty for itself.
+        count: how many of them grow.
+    """
+
+    __slots__ = ("bytes", "count", "inner", "rise")
+
+    def __init__(self, value: Any, rise: Rise, items: List[Any], inner: str = "", count: int = 1) -> None:
+        super().__init__(value)
+        self.rise, self.inner, self.count = rise, inner, count
+        self.bytes = int(rise.grown * mean_size(items))
+        """The bytes by which it has grown, from the size of some items."""
+
+    def report(self, held: HeldObject) -> Dict[str, Any]:
+        """Return the fields of a report."""
+        fields = held.report()
+        if self.inner:
+            fields.update(kind=self.inner, within=held.within or held.kind)
+        rise = self.rise
+        return {**fields, "count": self.count, "items": rise.items, "grown": rise.grown, "bytes": self.bytes}
+
+
+def _describe(growing: Dict[int, Rise], containers: List[Dict[str, Any]]) -> Iterator[None]:
+    """Add a report of each of the containers that have grown most, with who holds them. In slices."""
+    ranked = sorted(growing, key=lambda one: growing[one].grown, reverse=True)
+    steady = [one for one in ranked if growing[one].is_steady][:CANDIDATES]
+    if not ranked:
+        return
+    objects: Dict[int, Any] = {}
+    for _ in find(frozenset([*steady, *ranked[:CANDIDATES]]), objects):
+        yield
+    candidates: List[_Candidate] = []
+    for number, value in objects.items():
+        items = newest(value)
+        if growing[number].is_steady and not are_weak(items):
+            candidates.append(_Candidate(value, growing[number], items))
+            yield
+    candidates += _outer_containers(objects, growing)
+    yield
+    candidates.sort(key=lambda one: one.bytes, reverse=True)
+    least = 0.0
+    inner: Set[int] = set()
+    for candidate in candidates:
+        if len(containers) >= MAX_CONTAINERS or candidate.bytes < least:
+            break
+        if id(candidate.value) in inner:  # it is reported with others
+            continue
+        held = HeldObject()
+        for _ in find_holders(candidate.value, held):
+            yield
+        if candidate.inner:
+            inner.update(map(id, gc.get_referents(candidate.value)))
+        if not held.is_of_agent:
+            least = least or LEAST_SHARE * candidate.bytes
+            containers.append(candidate.report(held))
+
+
+def _outer_containers(objects: Dict[int, Any], growing: Dict[int, Rise]) -> Iterator[_Candidate]:
+    """Yield the containers with several others that grow, each of them little."""
+    most = max(rise.grown for rise in growing.values())
+    for outer in gc.get_referrers(*objects.values()):
+        if outer is objects or not is_container(type(outer)):
+            continue
+        within = growing.keys() & set(map(id, gc.get_referents(outer)))
+        rises = [growing[one] for one in within]
+        grown = sum(rise.grown for rise in rises)
+        if len(within) < LEAST_INNER or grown < 2 * most:
+            continue
+        known = [objects[one] for one in within if one in objects]
+        items = [newest(one)[0] for one in known if len(one)]
+        rise = Rise([0, 0, sum(rise.items for rise in rises)])
+        rise.grown = grown
+        if items and not are_weak(items):
+            yield _Candidate(outer, rise, items, public_name(type(known[0])), len(within))

@@ -56,6 +56,11 @@ def _is_compiled_package(file: str) -> bool:
     return False
 
 
+def is_agent(file: str) -> bool:
+    """Return whether a file is one of the agent's."""
+    return file.startswith(_AGENT)
+
+
 def name_of(code: Any) -> str:
     """Return the name of the function with this code, qualified since Python 3.11."""
     return printable(getattr(code, "co_qualname", code.co_name))

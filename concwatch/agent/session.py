@@ -12,7 +12,6 @@ from .counting import COUNTS
 from .cycles import CycleFinder
 from .figures import Figures
 from .hooks import HOOKS
-from .objects import ObjectCounter
 from .process import flags, identity, name
 from .report import ChangedGroups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
@@ -90,7 +89,10 @@ class AgentSession:
         """Reports of blocks that have not been sent yet."""
         self._blocks = Blocks(lambda: self._figures.collector.seconds, self._unsent.append, _after(options))
         self._figures, self._tracing = Figures(self._blocks.loops), Tracing()
-        self._busy, self._objects = Busy(), ObjectCounter()
+        self._busy = Busy()
+        self._growing: Optional[Iterator[float]] = None
+        """The search for what grows that goes on."""
+        self._growing_due = 0.0
         if "trace" in options:
             self._tracing.set(True)
         self._figures.collector.install()
@@ -120,7 +122,7 @@ class AgentSession:
             "blocked_after": self._set_blocked_after,
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
             "lines": self._send_lines,
-            "objects": self._send_objects,
+            "objects": self._request_objects,
             "detach": self._detach,
         }
 
@@ -165,6 +167,8 @@ class AgentSession:
         if monotonic() >= self._commands_due:
             self._commands_due = monotonic() + min(COMMAND_INTERVAL, self._interval)
             self._handle_commands()  # which take time that is not the scans': a snapshot of all traced memory
+        if self._growing is not None and monotonic() >= self._growing_due:
+            self._find_what_grows(self._growing)
         began, now = thread_time(), monotonic()
         if now >= self._slice_due or self._urgent:
             self._run_slice(now)
@@ -184,6 +188,8 @@ class AgentSession:
             due = min(due, self._slice_due)
         else:
             due = min(due, max(self._scan_due, self._slice_due))
+        if self._growing is not None:
+            due = min(due, self._growing_due)
         return min(COMMAND_INTERVAL, due - monotonic())
 
     @property
@@ -275,7 +281,7 @@ class AgentSession:
             except Lost:
                 raise
             except Exception as error:  # whatever is wrong with a command, the monitor is told
-                self._send_error(command, " ".join(str(error).split())[:1000] or type(error).__name__)
+                self._send_error(command, _message(error))
 
     # Each command returns whether its own report answers it.
 
@@ -323,9 +329,26 @@ class AgentSession:
         self._connection.send("lines", lines=self._tracing.lines())
         return True
 
-    def _send_objects(self, fields: Dict[str, Any]) -> bool:
-        self._connection.send("objects", **self._objects.read())
+    def _request_objects(self, fields: Dict[str, Any]) -> bool:
+        from .objects import check_blocks, find_what_grows  # few programs need them
+
+        check_blocks()
+        if self._growing is None:
+            self._growing = find_what_grows(lambda report: self._connection.send("objects", **report))
+            self._growing_due = 0.0
         return True
+
+    def _find_what_grows(self, growing: Iterator[float]) -> None:
+        """Do the next step of the search for what grows, unless it is done."""
+        delay = None
+        try:
+            delay = next(growing, None)
+        except Lost:
+            raise
+        except Exception as error:
+            self._send_error("objects", _message(error))
+        self._growing_due = monotonic() + (delay or 0.0)
+        self._growing = None if delay is None else growing
 
     def _detach(self, fields: Dict[str, Any]) -> bool:
         raise Lost
@@ -349,6 +372,7 @@ class AgentSession:
     def close(self) -> None:
         """Remove all hooks and stop tracing."""
         HOOKS.remove()
+        self._growing = None
         self._busy.close()
         STARTS.remove()
         self._figures.collector.remove()
@@ -365,6 +389,10 @@ def _is_exhausted(slices: Iterator[None]) -> bool:
     for _ in slices:
         return False
     return True
+
+
+def _message(error: Exception) -> str:
+    return " ".join(str(error).split())[:1000] or type(error).__name__
 
 
 def _after(options: Collection[str]) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from concwatch.monitor.events import EventSink, Kind
 from concwatch.monitor.growth import LEAST_RISE, WARM_UP, GrowthMeter
 from concwatch.monitor.growth_verdict import LEAST_GROWTH, Doubt, GrowthVerdict
+from concwatch.monitor.holders import growth_text
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_bytes, format_count, format_seconds
@@ -33,11 +34,16 @@ WORTH = 0.05
 BETWEEN = 10.0
 """Seconds between the two readings of the lines of source code."""
 
-COUNTS_BETWEEN, COUNT_TIMEOUT = 2.4, 2.0
-"""Seconds between two counts of objects at least, and until one is not expected any more."""
+COUNT_TIMEOUT = 6.0
+"""Seconds until an answer is not expected any more; it takes 3 s, and 5 s with many objects."""
 
 COUNT_VALID = 120.0
-"""Seconds for which the first count is not repeated."""
+"""Seconds for which that is not asked again."""
+
+UNKNOWN_CAUSE = "something keeps references to what they created"
+
+WORTH_CAUSE = 0.05
+"""Share of the growth of memory that the containers named as its cause explain at least."""
 
 NOT_TRACKED = "no more objects that refer to others, but bytes, text or numbers, or memory of an extension"
 """What grows if no type of object that the garbage collector tracks does."""
@@ -56,7 +62,7 @@ class MemoryLeakDetector(GrowthVerdict):
         log: adds an event to the event log.
         request_lines: requests the lines that hold traced memory; the answer goes to `add_lines`.
         growing: returns the names of what else leaks; an empty string if nothing does.
-        request_objects: requests a count of the objects; the answer goes to `add_objects`; None: not here.
+        request_objects: asks which objects grow; the answer goes to `add_objects`; None: not here.
     """
 
     leak_kind: Kind = "memory"
@@ -78,9 +84,8 @@ class MemoryLeakDetector(GrowthVerdict):
         self._request_due = math.inf
         self._units = 0
         self._traced = False
-        self._rises = False  # stays until it is told, which takes two counts of the objects
-        self._counted = self._compared = -math.inf
-        self._pending = 0
+        self._rises = False  # stays until it is told, which takes until the objects are known
+        self._asked = -math.inf
         self._objects: Objects | None = None
         self.restart()
 
@@ -103,14 +108,14 @@ class MemoryLeakDetector(GrowthVerdict):
         if time >= self._request_due:
             self._request_due = math.inf
             self._request_lines()
-        is_counting = self._counted > -math.inf
-        self._rises = not self.leaks and ((self._rises and is_counting) or self._has_grown())
+        is_asked = self._asked > -math.inf
+        self._rises = not self.leaks and ((self._rises and is_asked) or self._has_grown())
         if not self.grows and not self._rises and self.meter.may_leak and not self._is_held():
-            self._is_known(time)  # the first count, which takes time
+            self._is_known(time)  # which takes some seconds
         told = self.judge(time)
         if told is not None:
             self._log(*told)
-            self._rises, self._counted = False, -math.inf
+            self._rises, self._asked = False, -math.inf
             self._answers, self._request_due = 0, math.inf
             if self.grows and traced:
                 self._request_due = time + BETWEEN
@@ -148,46 +153,47 @@ class MemoryLeakDetector(GrowthVerdict):
         return growth is not None and growth.low > 0 and self._held.rise_from(WARM_UP) >= LEAST_RISE
 
     def _is_known(self, now: float, ask: Callable[[], object] | None = None) -> bool:
-        """Have the objects counted, and once more if memory leaks; return whether both are done by then."""
+        """Ask which objects grow; return whether that is known, or will not be."""
         if self._traced or self._request_objects is None:
             return True
         if self.grows and self.meter.lasting < self.doubt().seconds:
             return False  # nothing else is told until then
-        stale = now >= self._counted + COUNT_VALID and not self._rises
-        if stale or self._counted == -math.inf:
-            self._counted, self._compared, self._pending = now, -math.inf, 1
+        if now >= self._asked + COUNT_VALID:
+            self._asked, self._objects = now, None
             self._request_objects()
-        elif self._rises and self._compared < self._counted and now >= self._counted + COUNTS_BETWEEN:
-            self._compared, self._objects = now, None
-            self._pending += 1
-            self._request_objects()
-        return self._compared >= self._counted and (
-            self._objects is not None or now >= self._compared + COUNT_TIMEOUT
-        )
+        return self._objects is not None or now >= self._asked + COUNT_TIMEOUT
 
     def add_objects(self, found: "Objects") -> None:
-        """Handle a count of the objects."""
-        self._pending -= 1
-        if self._compared >= self._counted and not self._pending:
-            self._objects = found
+        """Handle the answer."""
+        self._objects = found
 
     def stop_counting(self) -> None:
         """Handle that the objects cannot be counted."""
         self._request_objects = None
 
     def text(self) -> str:
-        """Return how fast it grows, what grows with it, and the types of objects that do."""
+        """Return how fast it grows, what grows with it, and which containers and types of objects do."""
         growth = self.meter.growth
         rate = growth.text(lambda units: format_bytes(units * UNIT)) if growth else ""
         also = self._growing()
         causes = [f"{also} grow too"] if also else []
-        causes += self._kinds() or ([] if also else ["something keeps references to what they created"])
+        containers = self._containers()
+        causes += containers
+        causes += self._kinds(bool(containers)) or ([] if causes else [UNKNOWN_CAUSE])
         return f"memory grows{rate}, while live tasks do not: {'; '.join(causes)}"
 
-    def _kinds(self) -> list[str]:
+    def _containers(self) -> list[str]:
+        """Return in words which containers grow by a share of the memory."""
+        found, growth = self._objects, self.meter.growth
+        if found is None or growth is None:
+            return []
+        least = WORTH_CAUSE * growth.low * UNIT * found.since / 60
+        return [growth_text(one, found.since) for one in found.containers if one.bytes >= least]
+
+    def _kinds(self, is_explained: bool) -> list[str]:
         """Return in words which types of objects have become more; empty if that is not known."""
         found = self._objects
-        if found is None or not found.since:
+        if found is None:
             return []
         grown = [
             one
@@ -195,7 +201,7 @@ class MemoryLeakDetector(GrowthVerdict):
             if one.grown >= max(LEAST_OBJECTS, LEAST_DEVIATIONS * math.sqrt(one.count))
         ]
         if not grown:
-            return [NOT_TRACKED]
+            return [] if is_explained else [NOT_TRACKED]
         kinds = [
             f"{format_count(one.grown)} {one.name}"
             for one in grown[:LINES]

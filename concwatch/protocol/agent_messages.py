@@ -26,6 +26,12 @@ MAX_GROUPS = 200
 MAX_TYPES = 20
 """Types of objects in one report."""
 
+MAX_CONTAINERS = 3
+"""Growing containers in one report."""
+
+MAX_HOLDERS = 3
+"""Holders of one object in a report."""
+
 
 class AgentReady(Struct, tag="ready", frozen=True):
     """The agent is running, and counts from now on."""
@@ -233,22 +239,57 @@ class Cycle(Struct, tag="cycle", frozen=True):
     tasks: tuple[WaitPlace, ...] = ()
 
 
+class Holder(Struct, frozen=True, rename={"in_": "in"}):
+    """A variable, attribute or cache that holds something."""
+
+    name: ShortText = ""
+    """Its name; empty if it has none."""
+    in_: ShortText = ""
+    """The function or module that it belongs to."""
+    where: ShortText = ""
+    """The line or file of that."""
+
+
+class Held(Struct, frozen=True):
+    """An object, and what holds it."""
+
+    kind: ShortText
+    """Its type, or the class of a library whose attribute it is."""
+    within: ShortText = ""
+    """The type of what contains it and is held by the holders; empty if they hold it itself."""
+    holders: Annotated[tuple[Holder, ...], Meta(max_length=MAX_HOLDERS)] = ()
+
+
+class Container(Held, frozen=True):
+    """A container that grows, or several within another one."""
+
+    count: Count = 1
+    items: Count = 0
+    grown: Count = 0
+    """Items more than at the beginning."""
+    bytes: Count = 0
+    """About how many bytes these take."""
+
+
 class ObjectCount(Struct, frozen=True):
     """The objects of one type."""
 
     name: ShortText
     count: Count
     grown: Int64 = 0
-    """More than in the previous count."""
+    """More than at the beginning."""
 
 
 class Objects(Struct, tag="objects", frozen=True):
-    """The objects that the garbage collector tracks, by type, those that have grown most first."""
+    """What has grown within a few seconds."""
 
     counted: Count
-    since: Seconds | None = None
-    """Seconds since the previous count; None for the first."""
+    since: Seconds
+    """How many seconds that took."""
     types: Annotated[tuple[ObjectCount, ...], Meta(max_length=MAX_TYPES)] = ()
+    """The objects that the garbage collector tracks, by type, those that have grown most first."""
+    containers: Annotated[tuple[Container, ...], Meta(max_length=MAX_CONTAINERS)] = ()
+    """Those that have grown most, by bytes."""
 
 
 class AgentEnd(Struct, tag="end", frozen=True):

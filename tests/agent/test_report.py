@@ -65,6 +65,15 @@ def sleeps(password=SECRET, event=None):
     secret = password
     threading.Event().wait()
 
+kept = {SECRET: {SECRET: [SECRET]}}
+async def grows(number=0):
+    current.set([SECRET])
+    while True:
+        kept[SECRET][f"{SECRET} {number}"] = current.get() + [SECRET]
+        current.get().append(Service(SECRET))
+        number += 1
+        await asyncio.sleep(0.001)
+
 async def main():
     loop = asyncio.get_running_loop()
     lock, queue, future = Lock(), asyncio.Queue(), loop.create_future()
@@ -78,7 +87,7 @@ async def main():
         holds(lock), waits(lock, SECRET), gets(queue), full.put(SECRET), awaits(future),
         awaits(Awaitable(SECRET)), Service(SECRET).serve(), reads(SECRET),
         asyncio.wait_for(forgets(SECRET), 600),
-        functools.partial(waits, lock)(SECRET),
+        functools.partial(waits, lock)(SECRET), grows(),
     ]
     tasks = [asyncio.create_task(one, name=SECRET) for one in coroutines]
     failed = [asyncio.create_task(fails(SECRET), name=SECRET) for _ in range(5)]
@@ -109,6 +118,9 @@ def test_a_secret_in_every_kind_of_value_is_in_no_report(monitor, python, tmp_pa
     for target in {one["name"] for one in process.tick(lambda tick: tick.get("threads"))["threads"]}:
         process.send("thread_waits", name=target)
         process.wait("thread_waits", lambda report, name=target: report["name"] == name)
+    process.send("objects")
+    holders = [holder["name"] for one in process.wait("objects")["containers"] for holder in one["holders"]]
+    assert {"kept", "current"} & {*holders}
     process.apply("trace", on=True)
     process.send("lines")
     process.wait("lines")

@@ -1,0 +1,294 @@
+"""Finds the lists, dictionaries, sets and deques that grow.
+
+They are looked at several times, and only their ``id`` and number of items are kept in between. The list of
+all objects exists only within one call in C, during which no other thread runs: so nothing ends meanwhile
+that the agent would have to free. Each call examines some of the objects, so that it is short.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from _weakref import ref
+from collections import deque
+from functools import partial
+from itertools import chain, compress, islice, repeat, starmap
+from operator import delitem, not_
+
+from .class_attributes import class_variable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
+
+PART = 10_000
+"""Objects that are examined in one call, which takes up to 10 ms."""
+
+OVERLAP = 500
+"""Objects of a part that belong to the next one, too: those before them may end meanwhile."""
+
+GENERATIONS: Tuple[Sequence[Tuple[int]], ...] = (((0,), (1,)), ((2,),))
+"""Of the garbage collector, the young ones first: none is missed that moves to the oldest meanwhile."""
+
+LEAST_ITEMS = 5
+"""Items of a container, at least."""
+
+MAX_CONTAINERS = 10_000
+"""Containers that are compared: the largest ones."""
+
+MAX_TYPES = 2_000
+"""Types of containers that are known."""
+
+LOOKS = 4
+"""Looks at all containers."""
+
+LOOK_DELAY, PART_DELAY = 0.7, 0.02
+"""Seconds between two looks, and between two parts of one."""
+
+STEADY = 5
+"""How many times as fast a container may grow in one half of the time as in the other."""
+
+SAMPLED = 20
+"""Items of a container whose size is estimated."""
+
+LAYERS, NEAR = 4, 200
+"""References that are followed from an item, and objects that are counted of it."""
+
+BUILT_IN: Tuple[Any, ...] = (list, dict, set, deque)
+
+UNTRACKED = sys.version_info < (3, 14)
+"""Whether the garbage collector does not list dictionaries of text and numbers."""
+
+_SIZED = frozenset(
+    map(id, (*BUILT_IN, str, bytes, bytearray, int, float, complex, tuple, frozenset, memoryview))
+)
+"""The ``id`` of the types whose instances tell their size without code of the program."""
+
+_FunctionType: Any = type(class_variable)
+
+_BASIC_SIZE: Callable[[type], int] = type.__dict__["__basicsize__"].__get__
+
+_SHARED: Tuple[Any, ...] = (
+    type,
+    type(sys),
+    _FunctionType,
+    type(class_variable.__code__),
+    type(len),
+    type(str.join),
+    ref,
+)
+"""Types of objects that are no part of one item."""
+
+_HOLDS_NO_DICTIONARY = frozenset(map(id, (*_SHARED[2:], list, set, frozenset, deque))) | {
+    id(type(one))
+    for one in (object.__init__, type.__dict__["__mro__"], type.__dict__["__module__"], property())
+}
+"""The ``id`` of frequent types whose instances hold no growing dictionary."""
+
+
+def _types() -> FrozenSet[int]:
+    """Return the ``id`` of the built-in types of containers, and of those derived from them."""
+    found: Set[int] = set()
+    for base in BUILT_IN:
+        new = [base]
+        while new and len(found) < MAX_TYPES:
+            kind = new.pop()
+            if id(kind) not in found and class_variable(kind, "__len__") is base.__dict__["__len__"]:
+                found.add(id(kind))
+            new += type.__subclasses__(kind)
+    return frozenset(found)
+
+
+def is_container(kind: type) -> bool:
+    """Return whether a class is a built-in container, or derived from one."""
+    return issubclass(kind, BUILT_IN)
+
+
+def _of_types(objects: List[Any], types: FrozenSet[int]) -> Iterator[bool]:
+    """Return for each object whether it is of one of the types."""
+    return map(types.__contains__, map(id, map(type, objects)))
+
+
+def _visit_part(
+    generations: Sequence[Tuple[int]],
+    start: int,
+    types: FrozenSet[int],
+    large: List[Any],
+    *visits: Callable[[], object],
+) -> int:
+    """Visit the containers among `PART` objects, and return how many objects there are.
+
+    Args:
+        generations: those of the garbage collector that are examined.
+        start: the number of the first object.
+        types: the ``id`` of the types of containers.
+        large: an empty list, which has the containers while they are visited.
+        visits: are called then. They do their work in C.
+    """
+    objects: List[Any] = []
+    holders: List[Any] = []
+    referents: List[Any] = []
+    containers: List[Any] = []
+    counted: List[int] = []
+    all_objects = chain.from_iterable(starmap(gc.get_objects, generations))
+    steps: List[Any] = [
+        partial(objects.extend, all_objects),
+        partial(counted.extend, map(len, [objects])),
+        partial(delitem, objects, slice(start + PART, None)),
+        partial(delitem, objects, slice(start)),
+        partial(containers.extend, compress(objects, _of_types(objects, types))),
+    ]
+    if UNTRACKED:
+        holds = map(not_, _of_types(objects, _HOLDS_NO_DICTIONARY))
+        steps += [
+            partial(holders.extend, compress(objects, holds)),
+            partial(referents.extend, chain.from_iterable(starmap(gc.get_referents, [holders]))),
+            holders.clear,
+            partial(containers.extend, compress(referents, _of_types(referents, frozenset({id(dict)})))),
+            referents.clear,
+        ]
+    steps += [
+        objects.clear,
+        partial(large.extend, compress(containers, map(LEAST_ITEMS.__le__, map(len, containers)))),
+        containers.clear,
+        *visits,
+        large.clear,
+    ]
+    list(chain.from_iterable(map(starmap, steps, repeat([()]))))
+    return counted[0]
+
+
+def _visit(visits: Callable[[List[Any]], List[Callable[[], object]]]) -> Iterator[None]:
+    """Visit all containers, in parts.
+
+    Args:
+        visits: returns what is called while the list has containers, which is empty before.
+    """
+    types = _types()
+    for generations in GENERATIONS:
+        start, total = 0, 1
+        while start < total:
+            large: List[Any] = []
+            total = _visit_part(generations, start, types, large, *visits(large))
+            start += PART - OVERLAP
+            yield
+
+
+def _look(sizes: Dict[int, int]) -> Iterator[None]:
+    """Add the number of items of each container, by ``id``, in parts."""
+    numbers: List[int] = []
+    items: List[int] = []
+    for _ in _visit(
+        lambda large: [partial(numbers.extend, map(id, large)), partial(items.extend, map(len, large))]
+    ):
+        sizes.update(zip(numbers, items))
+        numbers.clear()
+        items.clear()
+        yield
+    if len(sizes) > MAX_CONTAINERS:
+        least = sorted(sizes.values())[-MAX_CONTAINERS]
+        for number in [number for number, count in sizes.items() if count < least]:
+            del sizes[number]
+
+
+def find(wanted: FrozenSet[int], found: Dict[int, Any]) -> Iterator[None]:
+    """Add the containers with these ``id``, in parts. They are kept alive."""
+    new: List[Any] = []
+    for _ in _visit(
+        lambda large: [partial(new.extend, compress(large, map(wanted.__contains__, map(id, large))))]
+    ):
+        found.update(zip(map(id, new), new))
+        new.clear()
+        if len(found) == len(wanted):
+            break
+        yield
+
+
+class Rise:
+    """How the items of one container have become more.
+
+    Args:
+        counts: how many there were at each look, never fewer than before.
+    """
+
+    __slots__ = ("grown", "is_steady", "items")
+
+    def __init__(self, counts: List[int]) -> None:
+        self.items = counts[-1]
+        self.grown = counts[-1] - counts[0]
+        middle = counts[len(counts) // 2]
+        slow, fast = sorted((middle - counts[0], counts[-1] - middle))
+        self.is_steady = slow > 0 and fast <= 2 + STEADY * slow
+
+
+def find_growing(growing: Dict[int, Rise]) -> Iterator[float]:
+    """Add the containers that grow within a few seconds, by ``id``.
+
+    Yields:
+        The seconds until the next step.
+    """
+    known: Dict[int, List[int]] = {}
+    for number in range(LOOKS):
+        sizes: Dict[int, int] = {}
+        for _ in _look(sizes):
+            yield PART_DELAY
+        new = {one: [items] for one, items in sizes.items() if one not in known} if number <= 1 else {}
+        known = {one: _longer(counts, sizes.get(one)) for one, counts in known.items()}
+        known = {one: counts for one, counts in known.items() if counts}
+        known.update(new)
+        if number < LOOKS - 1:
+            yield LOOK_DELAY
+    growing.update({one: Rise(counts) for one, counts in known.items() if counts[-1] > counts[0]})
+
+
+def _longer(counts: List[int], items: Optional[int]) -> List[int]:
+    """Return the counts with another one; an empty list if there are fewer items than before.
+
+    One that was missed counts as before: the garbage collector changes the order of the objects.
+    """
+    items = counts[-1] if items is None else items
+    return [*counts, items] if items >= counts[-1] else []
+
+
+def newest(container: Any) -> List[Any]:
+    """Return some of the items that were added last to a container; values of a dictionary, any of a set."""
+    kind = type(container)
+    if issubclass(kind, dict):
+        items: Any = reversed(dict.values(container))
+    elif issubclass(kind, set):
+        items = set.__iter__(container)
+    else:
+        items = (deque if issubclass(kind, deque) else list).__reversed__(container)
+    return list(islice(items, SAMPLED))
+
+
+def are_weak(items: List[Any]) -> bool:
+    """Return whether all of some items are weak references, which hold nothing."""
+    return all(issubclass(type(one), ref) for one in items)
+
+
+def mean_size(items: List[Any]) -> float:
+    """Return the bytes of an item, with what it alone refers to, as far as that is near."""
+    near = [_near(item) for item in items]
+    times: Dict[int, int] = {}
+    for sizes in near:
+        for number in sizes:
+            times[number] = times.get(number, 0) + 1
+    alone = sum(size for sizes in near for number, size in sizes.items() if times[number] == 1)
+    return alone / max(1, len(items))
+
+
+def _near(item: Any) -> Dict[int, int]:
+    """Return the bytes of an item and of the objects near it, by ``id``."""
+    sizes: Dict[int, int] = {}
+    layer = [item]
+    for _ in range(LAYERS):
+        new: List[Any] = []
+        for one in layer:
+            kind = type(one)
+            if id(one) in sizes or len(sizes) >= NEAR or issubclass(kind, _SHARED):
+                continue
+            sizes[id(one)] = sys.getsizeof(one) if id(kind) in _SIZED else _BASIC_SIZE(kind)
+            new += gc.get_referents(one)[:NEAR]
+        layer = new
+    return sizes

@@ -1,0 +1,50 @@
+"""What holds something in a watched process, in words."""
+
+from typing import TYPE_CHECKING
+
+from concwatch.protocol.text import plain, short_place
+from concwatch.protocol.units import format_count
+
+if TYPE_CHECKING:
+    from concwatch.protocol.agent_messages import Container, Held, Holder
+
+
+def held_text(held: "Held", count: int = 1) -> str:
+    """Return what is held and by what: ``the asyncio.Queue `q` in producer (app.py:36)``.
+
+    Args:
+        held: the object.
+        count: how many of its kind there are.
+    """
+    kind = plain(held.kind)
+    what = f"the {kind}" if count == 1 else f"{format_count(count)} of type {kind}"
+    if held.within:
+        what += f" in the {plain(held.within)}"
+    if not held.holders:
+        return f"{what}, not known by whom it is held" if count == 1 else what
+    first = held.holders[0]
+    places = [_place(one, one.name == first.name) for one in held.holders]
+    *most, last = places
+    listed = f"{', '.join(most)} and {last}" if most else last
+    return f"{what} `{plain(first.name)}` in {listed}" if first.name else f"{what} of {listed}"
+
+
+def _place(holder: "Holder", is_named: bool) -> str:
+    where = f" ({plain(short_place(holder.where))})" if holder.where else ""
+    name = "" if is_named else f"`{plain(holder.name)}` in "
+    return f"{name}{plain(holder.in_)}{where}"
+
+
+def growth_text(container: "Container", seconds: float) -> str:
+    """Return how fast a container grows.
+
+    Args:
+        container: it, or several within another one.
+        seconds: how long it was observed.
+    """
+    rate = format_count(container.grown / max(seconds, 1e-3) * 60)
+    verb = "grows" if container.count == 1 else "grow"
+    return (
+        f"{held_text(container, container.count)} {verb} by {rate} items a minute, "
+        f"to {format_count(container.items)}"
+    )

@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from concwatch.commands.settings_file import PATH_VARIABLE
 from concwatch.system.files import write_atomically
 
 FORK = multiprocessing.get_context("fork")
@@ -48,7 +49,8 @@ def parse(parser: argparse.ArgumentParser, names: dict[str, str]) -> argparse.Na
         print(*(f"{name:32} {names[name]}" for name in options.names), sep="\n")
         parser.exit()
     options.state = tempfile.TemporaryDirectory(prefix="concwatch-state-")
-    os.environ |= {"XDG_STATE_HOME": options.state.name, "CONCWATCH_SETTINGS": os.devnull}
+    os.environ |= dict.fromkeys(("XDG_STATE_HOME", "XDG_CONFIG_HOME"), options.state.name)
+    os.environ.pop(PATH_VARIABLE, None)
     return options
 
 

@@ -1,14 +1,13 @@
 """The command ``concwatch``: without a subcommand it opens the screen."""
 
 import gc
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from concwatch.commands.display import Display, ScreenState, check_display, save_state
+from concwatch.commands.display import Display, check_display
 from concwatch.commands.group import Commands
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import (
@@ -18,6 +17,7 @@ from concwatch.commands.options import (
     open_recorder,
     options,
 )
+from concwatch.commands.screen import ALTERNATIVE, ScreenOptions, open_screen
 from concwatch.hosts.host import Host
 from concwatch.monitor.catalog import SHOWN, Engine
 from concwatch.monitor.settings import Settings
@@ -74,40 +74,28 @@ def main(
         gc.enable()  # `concwatch.__main__` disables it; the screen enables it after its first frame
         _refuse_options(ctx)
         return
-    check_display("concwatch run")
+    check_display(ALTERNATIVE)
     display = Display()
-    # Imported late: it takes 0.2 s.
-    from concwatch.ui.app import ConcwatchApp, InitialState
-    from concwatch.ui.session_recording import SessionRecording
-
     tasks = tasks or {}
     hosts, dask = connect_hosts(host, cluster)
     lanes = engines_on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), hosts)
-    joining = (lambda: dask.hosts) if dask else None
-    settings = Settings(**workload)
-    recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
-    saved = display.saved
-    app = ConcwatchApp(
-        lambda: create_lab(
-            lanes, settings=settings, budget=max_memory, hz=rate, reconnect=reconnect, cluster=joining
-        ),
-        lambda rows, settings: create_lab(rows, settings=settings, budget=max_memory),
-        screenshots,
-        recording=recording,
-        initial=InitialState(
-            theme or display.theme,
-            window or saved.window,
-            {engine.name: count for engine, count in tasks.items()},
-        ),
+    chosen = ScreenOptions(
+        lanes=lanes,
+        settings=Settings(**workload),
+        tasks=tasks,
+        max_memory=max_memory,
+        rate=rate,
+        reconnect=reconnect,
+        joining=(lambda: dask.hosts) if dask else None,
+        screenshots=screenshots,
+        cells=cells,
+        recordings=Path(recordings),
+        recorder=open_recorder(record, lanes),
+        window=window,
+        theme=theme or "",
+        symbols=symbols or "",
     )
-    display.symbols, display.picture_cells = symbols or saved.symbols, cells
-    status = display.run(app)
-    state = ScreenState(
-        app.selected_theme or saved.theme, app.window or saved.window, app.chosen_symbols or saved.symbols
-    )
-    if state != saved and not display.is_page:
-        save_state(state)
-    sys.exit(status)
+    open_screen(display, chosen, create_lab)
 
 
 def _refuse_options(ctx: click.Context) -> None:

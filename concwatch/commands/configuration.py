@@ -6,11 +6,11 @@ options has a key in that table, and an environment variable.
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
+from concwatch.commands.settings_file import PATH_VARIABLE, PREFIX, settings_path
 from concwatch.hosts.host import Host, read_hosts
 from concwatch.protocol.text import unknown_name
 from concwatch.system.files import read_file, read_toml
@@ -21,19 +21,8 @@ SCREEN = "screen"
 HOSTS = "hosts"
 """The table of named hosts, one table each. It is also a command, whose options are keys of this table."""
 
-PREFIX = "CONCWATCH"
-
-PATH_VARIABLE = "CONCWATCH_SETTINGS"
-"""The environment variable with the path of another settings file."""
-
 Tables = Mapping[str, object]
 """The content of the settings file, not validated."""
-
-
-def settings_path() -> Path:
-    """Return the path of the settings file, whether it exists or not."""
-    folder = click.get_app_dir("concwatch", roaming=False)
-    return Path(os.environ.get(PATH_VARIABLE) or Path(folder, "settings.toml"))
 
 
 def read_tables() -> Tables:

@@ -4,10 +4,9 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from concwatch.protocol.text import flat, plain
 
@@ -20,6 +19,9 @@ BAD_INPUT = 2
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 """The standard streams in the order of their descriptors, each with the mode to open it in."""
 
+
+INTERRUPTED = 130
+"""Exit status after an interrupt by the user: 128 + SIGINT."""
 
 UNREAD = 141
 """Exit status when the reader of standard output is gone: 128 + SIGPIPE."""
@@ -55,8 +57,25 @@ def discard_output(descriptor: int) -> None:
     os.close(null)
 
 
+@contextmanager
+def clean_exit() -> Iterator[None]:
+    """Exit when the user interrupts the program, or with a line if standard output cannot be written."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except OSError as error:
+        if not is_unwritable(error):
+            raise
+        discard_output(sys.stdout.fileno())
+        print_error(f"standard output: {error.strerror}: the output is incomplete")
+        sys.exit(1)
+
+
 def print_note(text: str, nl: bool = True) -> None:
     """Write ``text`` to standard error, and ignore that standard error cannot be written."""
+    import click  # as below: not needed for the first frame
+
     try:
         click.echo(text, err=True, nl=nl)
     except OSError:
@@ -71,6 +90,8 @@ def print_error(text: str) -> None:
 def print_json(value: object) -> None:
     """Write ``value`` to standard output as indented JSON."""
     import json  # only here: the screen does not need it
+
+    import click
 
     click.echo(json.dumps(value, indent=2))
 
@@ -87,7 +108,9 @@ _TONES: Mapping[str, Mapping[str, Any]] = {
 
 def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:
     """Print lines of one or several pieces, each piece in the colour of its tone."""
-    from concwatch.measure.layout import Piece  # as below: the screen does not need it
+    import click
+
+    from concwatch.measure.layout import Piece
 
     for line in lines:
         pieces = [line] if isinstance(line, Piece) else line

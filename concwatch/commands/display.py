@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 import msgspec
 
 from concwatch.charts.symbols import ASKED, AUTO, BRAILLE, CHOICES, best_symbols
@@ -205,7 +204,7 @@ class Display:
                 if is_gone(descriptor):  # a failed write would change the exit status
                     discard_output(descriptor)
             for path in (*app.recording.paths, *app.saved):
-                click.echo(f"saved {path}")
+                print(f"saved {path}", flush=True)
         if app.recording.problem:  # the event log that showed it is gone, or it happened at the very end
             print_error(app.recording.problem)
         return app.return_code or 0

@@ -11,7 +11,15 @@ import click
 from concwatch.commands import configuration
 from concwatch.commands.completion import VARIABLE
 from concwatch.commands.configuration import SCREEN
-from concwatch.commands.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
+from concwatch.commands.console import (
+    BAD_INPUT,
+    INTERRUPTED,
+    UNREAD,
+    clean_exit,
+    discard_output,
+    print_error,
+)
+from concwatch.commands.settings_file import PREFIX
 from concwatch.protocol.text import unknown_name
 from concwatch.web.in_page import in_page
 
@@ -68,7 +76,7 @@ class Commands(click.Group):
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
             if is_run(own, rest):
                 ctx.default_map = {name: self._default_map(name, command)}
-                ctx.auto_envvar_prefix = configuration.PREFIX
+                ctx.auto_envvar_prefix = PREFIX
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -122,7 +130,8 @@ class Commands(click.Group):
         kwargs["prog_name"] = "concwatch"
         kwargs["complete_var"] = VARIABLE
         try:
-            sys.exit(super().main(*args, **kwargs) or 0)
+            with clean_exit():
+                sys.exit(super().main(*args, **kwargs) or 0)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "concwatch"
             print_error(f"{configuration.message_with_origin(error)} (see {command} --help)")
@@ -130,14 +139,8 @@ class Commands(click.Group):
         except click.ClickException as error:
             print_error(error.format_message())
             sys.exit(BAD_INPUT)
-        except (click.Abort, KeyboardInterrupt):
-            sys.exit(130)
-        except OSError as error:
-            if not is_unwritable(error):
-                raise
-            discard_output(sys.stdout.fileno())
-            print_error(f"standard output: {error.strerror}: the output is incomplete")
-            sys.exit(1)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
 
 
 @contextmanager

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import click
 from msgspec import to_builtins
 
-from concwatch.commands import configuration
 from concwatch.commands.console import print_columns, print_json, print_lines
 from concwatch.commands.options import cluster_option, connect_hosts
+from concwatch.commands.settings_file import settings_path
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import HOST, configured_hosts
 from concwatch.hosts.host import Host
@@ -46,8 +46,7 @@ def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> N
         raise click.UsageError('"local" is this machine: expected another host')
     if not hosts:
         raise click.UsageError(
-            f'no hosts: expected a HOST, such as "ssh -T web1", or a table [hosts.NAME] in '
-            f"{configuration.settings_path()}"
+            f'no hosts: expected a HOST, such as "ssh -T web1", or a table [hosts.NAME] in {settings_path()}'
         )
     found, stopped = run_until_signal(survey_all(hosts))
     if found is None:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from concwatch.links.link import Link
 from concwatch.monitor.catalog import Engine
 
@@ -39,11 +37,16 @@ def open_process(engine: Engine) -> Link:
     return HostLink(engine.host, program)
 
 
-def create_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
-    """Create a lab with the options of `Lab`. Tests replace the constructor by the root context's ``obj``."""
+def real_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
+    """Create a lab with the options of `Lab`."""
     from concwatch.monitor.lab import Lab  # imported late: it takes 15 ms
 
-    make: Callable[..., Lab] = click.get_current_context().find_root().obj or partial(
-        Lab, open_link=open_process
-    )
+    return Lab(engines, open_link=open_process, **options)
+
+
+def create_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
+    """Create a lab for a command. Tests replace `real_lab` by the root context's ``obj``."""
+    import click  # not needed for the first frame
+
+    make: Callable[..., Lab] = click.get_current_context().find_root().obj or real_lab
     return make(engines, **options)

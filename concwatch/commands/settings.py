@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN, options_of, placeholder
 from concwatch.commands.console import BAD_INPUT, print_columns, print_error, print_json
+from concwatch.commands.settings_file import PATH_VARIABLE, settings_path
 from concwatch.measure.layout import Piece
 from concwatch.protocol.text import flat, plain
 from concwatch.protocol.units import UNKNOWN
@@ -43,7 +44,7 @@ HIDDEN = "(hidden)"
     "\b\nEnvironment variables are named after command and option:\n"
     "  CONCWATCH_SCREEN_RATE=5  CONCWATCH_RUN_MAX_MEMORY=2GiB  CONCWATCH_RUN_TRACE=yes\n"
     '  CONCWATCH_RUN_EXPECT="asyncio.failed <= 0; asyncio.rss_per_task < 2KiB"\n'
-    f"  {configuration.PATH_VARIABLE}=FILE names another settings file\n\n"
+    f"  {PATH_VARIABLE}=FILE names another settings file\n\n"
     "Errors in the file or in variables are printed, one per line, and the exit status is then 2. Other "
     "commands check their own settings before they run.",
 )
@@ -56,7 +57,7 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
     assert isinstance(group, click.Group)
     commands: dict[str, click.Command] = {SCREEN: group}
     commands |= {name: group.get_command(ctx, name) or group for name in group.list_commands(ctx)}
-    path = configuration.settings_path()
+    path = settings_path()
     if init:
         _write(path, commands)
         return

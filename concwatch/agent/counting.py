@@ -64,8 +64,10 @@ class _TaskLine(ref):  # type: ignore[type-arg]
 class Regrouped(ref):  # type: ignore[type-arg]
     """A weak reference to a task that scans may move to another group than that of its function."""
 
-    __slots__ = ("group", "looks")
+    __slots__ = ("function", "group", "looks")
 
+    function: CountedGroup
+    """The group of its function, which cannot be found any more once a wrapper has ended."""
     group: Optional[CountedGroup]
     """The group to which it was moved; None: that of its function."""
     looks: int
@@ -110,7 +112,10 @@ class Counts:
         self.timed = 0
         """Tasks that were timed since the last report."""
         self._numbers = count(1)
-        self._wrappers: Set[int] = set()
+        self.wrappers: Set[int] = set()
+        """The ``id`` of the code or type of each wrapper."""
+        self._wrapped: Dict[int, Optional[CountedGroup]] = {}
+        """By that: the group of the one function that it has wrapped; None if there were several."""
         self._decorated: Dict[Tuple[int, str], CountedGroup] = {}
         """The group of what a decorator wraps: by ``id`` of its code, and the name that it gives."""
         self._references: Dict[int, Any] = {}
@@ -129,7 +134,8 @@ class Counts:
         self.lines.clear()
         self.by_name, self.regrouped = False, {}
         Durations.all_live = 0
-        self._wrappers.clear()
+        self.wrappers.clear()
+        self._wrapped.clear()
         self._decorated.clear()
         self.left_over, self.destroyed = counter(), counter()
         self._numbers = count(1)
@@ -148,7 +154,8 @@ class Counts:
     def _forget(self, number: int) -> None:
         self._references.pop(number, None)
         self.fast.pop(number, None)
-        self._wrappers.discard(number)
+        self.wrappers.discard(number)
+        self._wrapped.pop(number, None)
         self._decorated = {key: one for key, one in self._decorated.items() if key[0] != number}
         group = self.groups.pop(number, None)
         if group is not None:
@@ -162,10 +169,10 @@ class Counts:
     def _mark_wrapper(self, wrapper: Any) -> None:
         """Remember that the function of ``wrapper`` runs another coroutine."""
         key = code_of(wrapper) or type(wrapper)
-        if id(key) in self._wrappers:
+        if id(key) in self.wrappers:
             return
         self._refer(key)
-        self._wrappers.add(id(key))
+        self.wrappers.add(id(key))
         group = self.groups.get(id(key))
         if group is not None:  # a scan has found its tasks before
             group.observed = None
@@ -190,7 +197,7 @@ class Counts:
         return coro
 
     def _is_wrapper(self, key: object) -> bool:
-        return id(key) in self._wrappers
+        return id(key) in self.wrappers
 
     def key_of(self, coro: Any) -> object:
         """Return the code of a coroutine's function, or its type if it has none; of a wrapper, what it runs.
@@ -208,19 +215,19 @@ class Counts:
                 coro = inner
                 continue
             key = type(coro) if code is None else code
-            if code is not None and id(code) not in self._wrappers and is_decorated(coro, code):
+            if code is not None and id(code) not in self.wrappers and is_decorated(coro, code):
                 known = self._decorated.get((id(code), coro.__qualname__))
                 wrapped = decorated_code(coro) if known is None else self.code_of(known)
                 if wrapped is not None:
                     return wrapped
             if (
                 code is not None
-                and id(key) not in self._wrappers
+                and id(key) not in self.wrappers
                 and id(key) not in self.groups
                 and is_wrapper(coro, code)
             ):
                 self._mark_wrapper(coro)
-            if id(key) not in self._wrappers:
+            if id(key) not in self.wrappers:
                 return key
             handed = function_code(coro)
             if handed is not None:
@@ -248,7 +255,7 @@ class Counts:
         """Return the group of a task, creating it if needed; raises `Unresolved`."""
         code = getattr(coro, "cr_code", None)
         group = self.groups.get(id(code))
-        if group is not None and id(code) not in self._wrappers:
+        if group is not None and id(code) not in self.wrappers:
             return group
         if code is not None and is_decorated(coro, code):
             known = self._decorated.get((id(code), coro.__qualname__))
@@ -256,18 +263,19 @@ class Counts:
                 return known
         key = self.key_of(coro)
         outer = code_of(coro) or type(coro)
-        if id(outer) not in self._wrappers:
+        if id(outer) not in self.wrappers:
             group = self.group_by(key, kind)
             if key is not code and code is not None and len(self._decorated) < MAX_GROUPS:
                 self._refer(code)
                 self._decorated[id(code), coro.__qualname__] = group
             return group
         name = str(task.get_name() if hasattr(task, "get_name") else task.name)
-        if key is None:  # the wrapper has ended, but the name of its task may be known
-            return self._named.get(name) or self.group_by(
-                outer if name.startswith(DEFAULT_NAME) else intern(name), kind
-            )
+        if key is None:  # the wrapper has ended, but the name of its task, or the only function, may be known
+            known = self._named.get(name) or self._wrapped.get(id(outer))
+            return known or self.group_by(outer if name.startswith(DEFAULT_NAME) else intern(name), kind)
         group = self.group_by(key, kind)
+        if self._wrapped.setdefault(id(outer), group) is not group:
+            self._wrapped[id(outer)] = None
         if not name.startswith(DEFAULT_NAME) and (name in self._named or len(self._named) < MAX_NAMED_TASKS):
             self._named[name] = group
         return group

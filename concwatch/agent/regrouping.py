@@ -44,7 +44,10 @@ def folded(name: str) -> str:
 
 
 class Regrouping:
-    """Moves tasks, as scans find them, to other groups than those of their functions."""
+    """Moves tasks, as scans find them, to other groups than those of their functions.
+
+    It also remembers the functions of wrapped tasks, which cannot be found any more once these have ended.
+    """
 
     def __init__(self) -> None:
         self._existing = False
@@ -59,34 +62,37 @@ class Regrouping:
         """
         self._existing, self._looks, self._seen = existing, 0, {}
         groups = list(COUNTS.groups.copy().items())
-        return {key for key, group in groups if COUNTS.by_name or not group.own}.__contains__
+        keys = {key for key, group in groups if COUNTS.by_name or not group.own}
+        return (keys | COUNTS.wrappers).__contains__
 
     def end(self) -> None:
         """End a scan: tasks that it has not found are gone."""
         COUNTS.regrouped = self._seen
 
-    def group_of(self, task: Any, group: CountedGroup, done: bool) -> CountedGroup:
+    def group_of(self, task: Any, group: CountedGroup, done: bool, is_wrapped: bool) -> CountedGroup:
         """Return the group to which a task belongs, moving it there if that is new.
 
         Args:
             task: the task.
             group: the group of its function.
             done: whether it has ended.
+            is_wrapped: whether its function is not known any more once it has ended.
         """
-        if group.own and not COUNTS.by_name:
+        may_move = COUNTS.by_name or not group.own
+        if not may_move and not is_wrapped:
             return group
         known = COUNTS.regrouped.get(id(task))
         if known is None or known() is not task:
             if done or len(self._seen) >= MAX_TASKS:
                 return group
             known = Regrouped(task)
-            known.group, known.looks = None, 0
-        if known.group is None and not done:
+            known.function, known.group, known.looks = group, None, 0
+        if known.group is None and not done and may_move:
             known.group = self._find(task, group, known)
             if known.group is not None and not self._existing:
                 _move(group, known.group)
         self._seen[id(task)] = COUNTS.regrouped[id(task)] = known
-        return known.group or group
+        return known.group or (known.function if done else group)
 
     def _find(self, task: Any, group: CountedGroup, known: Regrouped) -> Optional[CountedGroup]:
         """Return the group to which a task is to be moved; None if that is its own, or not known yet."""

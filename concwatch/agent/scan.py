@@ -261,7 +261,8 @@ class Scan:
             coro = task.get_coro()
             if coro is None and done:  # an eager task that has ended
                 return True
-            group = self._regrouping.group_of(task, COUNTS.group_of(coro, task), done)
+            is_wrapped = id(getattr(coro, "cr_code", type(coro))) in COUNTS.wrappers
+            group = self._regrouping.group_of(task, COUNTS.group_of(coro, task), done, is_wrapped)
             COUNTS.add_loop(task.get_loop())
             counts = retained if done else live
             counts[group.key] = counts.get(group.key, 0) + 1

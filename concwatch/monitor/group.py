@@ -204,6 +204,11 @@ class Group(GrowthVerdict):
         self._seldom = structs.replace(self._seldom, **changes)
         self.moment = structs.replace(self.moment, seldom=self._seldom)
 
+    @property
+    def awaited(self) -> str:
+        """What most of its tasks wait for, as far as that is known."""
+        return self.waits.waits[0].on if self.waits and self.waits.waits else ""
+
     def left_text(self) -> str:
         """Return how many tasks are left over, and what created most; empty until they are ten times more."""
         report = self.report

@@ -137,6 +137,11 @@ class Resource(GrowthVerdict):
         report = self.report
         return with_place(report.name.removeprefix("__main__."), report.file, report.line)
 
+    @property
+    def name_in_waits(self) -> str:
+        """What a task waits for that waits for a job in the queue of this executor."""
+        return f"executor {self.report.name}, in its queue"
+
     def text(self) -> str:
         """Return what grows and how fast, and where most of the threads wait."""
         report, growth = self.report, self.growth

@@ -406,9 +406,12 @@ class WatchedProcess:
     def detect_growth(self, now: float) -> None:
         """Log which tasks, threads, queues and files grow or leak, and which do not any more."""
         sockets = self.resources.sockets_rise
+        queues = {
+            one.name_in_waits for one in self.resources.all() if one.report.kind == "jobs" and one.grows
+        }
         growing = sum(group.grows for group in self.groups.values())
         for number, group in self.groups.items():
-            rises = group.rises or group.finished.rises
+            rises = (group.rises or group.finished.rises) and group.awaited not in queues
             if not group.grows and (growing >= MAX_GROWING or not rises):
                 continue
             for told in group.judge_tasks(now, sockets, partial(self.send, "waits", group=number)):

@@ -356,3 +356,37 @@ def test_tasks_of_a_wrapper_that_hides_its_coroutine_are_counted_once(monitor, p
     process.group(name, created=250, live=50, ended=200, since=0)
     counted = {group["name"]: group["created"] for group in process.groups.values() if group["created"]}
     assert counted == {name: 250, "main": 1}
+
+
+KEPT_WRAPPED = """
+import asyncio, sys
+async def keep(event): await event.wait()
+async def other(event): await event.wait()
+def traced(loop, coro, **kw):
+    async def span(): return await coro
+    return asyncio.Task(span(), loop=loop, **kw)
+async def main():
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    loop.set_task_factory(traced)
+    functions = [globals()[name] for name in sys.argv[1:]]
+    tasks = [asyncio.create_task(function(event)) for _ in range(30) for function in functions]
+    await loop.run_in_executor(None, sys.stdin.readline)
+    event.set()
+    await asyncio.wait(tasks)
+    await loop.run_in_executor(None, sys.stdin.readline)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("functions", [("keep",), ("keep", "other")], ids=["one function", "several"])
+def test_finished_tasks_that_were_wrapped_are_those_of_the_function_wrapped(monitor, functions):
+    program = monitor.start(KEPT_WRAPPED, *functions)
+    process = monitor.process()
+    for name in functions:
+        process.group(name, live=30)
+    program.stdin.write("\n")
+    program.stdin.flush()
+    for name in functions:
+        process.group(name, live=0, ended=30, retained=30)
+    assert not any(group["name"].endswith("span") for group in process.groups.values())
+    assert finish(program) == ""

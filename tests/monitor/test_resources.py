@@ -6,7 +6,16 @@ import pytest
 
 from concwatch.measure.watch_report import watch_report
 from concwatch.monitor.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
-from concwatch.protocol.agent_messages import AgentTick, Executor, ThreadCount, ThreadWaits, WaitPlace
+from concwatch.protocol.agent_messages import (
+    AgentTick,
+    Executor,
+    GroupReport,
+    Groups,
+    ThreadCount,
+    ThreadWaits,
+    WaitPlace,
+    Waits,
+)
 from tests.watch_driver import WatchBench
 
 HALF_SECONDS = 2
@@ -115,6 +124,26 @@ def test_what_may_end_is_called_a_leak_after_three_minutes_and_taken_back_if_it_
 )
 def test_what_does_not_grow_without_end_is_not_told(counts):
     assert not told(watch(90, counts))
+
+
+def test_tasks_that_wait_in_the_queue_of_an_executor_that_grows_are_not_told_beside_it():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    for second in (half / HALF_SECONDS for half in range(HALF_SECONDS * 100)):
+        live = 4 * int(second)
+        report = GroupReport(
+            1, "upload", "/srv/app.py", 1, created=live + int(second), ended=int(second), live=live
+        )
+        tick = AgentTick(second, created=live, live=live, scan_time=second, **jobs(live))
+        agent.report(tick, Groups(second, (report,)))
+        bench.advance(1 / HALF_SECONDS)
+        for asked, _ in agent.sent:
+            if asked == "waits":
+                queue = WaitPlace("/srv/app.py:2", live, on="executor uploads, in its queue")
+                agent.report(Waits(1, live, live, (queue,), sampled=50, wakeable=50))
+        agent.sent.clear()
+    (event,) = told(bench)
+    assert event.text.startswith("uploads: ")
 
 
 def test_what_grows_no_longer_is_taken_back_once():

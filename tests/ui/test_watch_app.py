@@ -115,6 +115,25 @@ async def test_the_table_can_be_sorted_and_filtered_and_keeps_the_selected_group
         assert s.groups() == ["connect"]
 
 
+async def test_the_table_says_that_a_function_grows_and_whether_that_is_a_leak(tmp_path):
+    async with stage(tmp_path) as s:
+
+        async def grow(first, last):
+            for half in range(2 * first, 2 * last):
+                s.first.report_groups(float(half) / 2, fetch_page=10 + half)
+                if ("waits", {"group": 1}) in s.first.sent:
+                    s.first.sent.clear()
+                    s.first.report(Waits(1, 10, 10, sampled=3, wakeable=3))
+                s.bench.advance(0.5)
+            await s.advance()
+
+        await s.press("enter")
+        await grow(10, 40)
+        assert s.table()[2] == "   ↳ grows, too early to call it a leak"
+        await grow(40, 230)
+        assert s.table()[2] == "   ↳ a leak"
+
+
 async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
     async with stage(tmp_path) as s:
         await s.press("enter")

@@ -101,13 +101,20 @@ class GroupTable(PlaceTable[MergedGroup]):
     def describe(self, row: MergedGroup) -> tuple[str, str, str]:
         """Return a group's name, its style, and where its function is defined."""
         name, file, line = row.function
-        style = "bold $warning" if row.figure("leak") else "bold" if row.figure("own") else ""
+        if row.figure("leak"):
+            style = "bold $warning"
+        elif row.figure("grows"):
+            style = "$warning"
+        else:
+            style = "bold" if row.figure("own") else ""
         return name, style, f"{short_place(file)}:{line}" if file else ""
 
     def below(self, row: MergedGroup) -> Sequence[Content]:
-        """Return what was left over, where the tasks wait, and what created and awaits them."""
+        """Return whether it grows, what was left over, where tasks wait, and what created and awaits them."""
         group = row.status
-        left = [
+        verdict = "a leak" if group.leak else "grows, too early to call it a leak"
+        left = [assemble((f"   ↳ {verdict}", "$warning"))] if group.grows or group.leak else []
+        left += [
             assemble(
                 ("   ↳ ", "$dim"),
                 (f"{format_count(line.tasks):>9}", "bold $warning"),

@@ -283,7 +283,7 @@ class GrowthMeter:
     @property
     def may_leak(self) -> bool:
         """Whether it rises evenly or significantly, which one more window may confirm."""
-        return self.rises_evenly or self._confirmed > 0
+        return self.rises_over(PLAIN - 1, STEADY) or self._confirmed > 0
 
     @property
     def leaks(self) -> bool:

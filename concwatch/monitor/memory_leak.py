@@ -99,7 +99,7 @@ class MemoryLeakDetector(GrowthVerdict):
         Args:
             time: when it was made.
             rss: bytes.
-            held: tasks, threads and connections, whose growth takes memory.
+            held: tasks, jobs, threads and connections, whose growth takes memory.
             traced: whether allocations are traced.
         """
         self._units, self._traced = rss // UNIT, traced

@@ -370,7 +370,10 @@ class WatchedProcess:
         self.sample = self._sample(reading, now, stalled)
         self.series.append(self.sample)
         if self.tick is not None and self.tick.live is not None:
-            held = self.tick.live + (self.tick.retained or 0) + reading.threads + self.resources.sockets
+            jobs = self.tick.queued or 0
+            held = (
+                self.tick.live + (self.tick.retained or 0) + jobs + reading.threads + self.resources.sockets
+            )
             self._memory.add(now, reading.rss, held, self.tick.traced is not None)
 
     def _stalled_for(self, now: float) -> float:

@@ -167,6 +167,18 @@ def test_memory_that_grows_names_the_threads_that_grow_with_it():
     assert "while live tasks do not: watchdog (app/jobs.py:12) grow too; too early" in memory.text
 
 
+def test_memory_that_grows_with_the_jobs_of_a_queue_is_not_told_beside_it():
+    bench = WatchBench()
+    bench.first = bench.agent(40)
+    lane = bench.watching.lanes[0]
+
+    def counts(second):
+        lane._reader.rss += 2 << 20
+        return {"live": 1, "created": 1, "queued": int(40 * second), **jobs(int(40 * second))}
+
+    assert kinds(watch(60, counts, bench)) == ["growth"]
+
+
 def test_pools_that_are_gone_are_forgotten():
     resources = Resources()
     for number in range(1_000):  # one for each request

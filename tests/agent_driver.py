@@ -114,7 +114,7 @@ def eventually(check, what):
     return found
 
 
-class Process:
+class AgentProcess:
     """A connection to the agent of a process, and all reports received."""
 
     def __init__(self, sock):
@@ -221,7 +221,7 @@ class Monitor:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            self.announced.append(Process(sock))
+            self.announced.append(AgentProcess(sock))
 
     @property
     def processes(self):

@@ -91,7 +91,7 @@ class Clock:
 
 
 class HandDrivenLab(Lab):
-    """A lab that is stepped by `Stage.run`, on a machine with fixed figures."""
+    """A lab that is stepped by `ScreenStage.run`, on a machine with fixed figures."""
 
     async def run(self) -> None:
         """Wait: the test steps."""
@@ -103,7 +103,7 @@ class HandDrivenLab(Lab):
         self.local.meter.own = ITSELF
 
 
-class Stage(ScreenPilot):
+class ScreenStage(ScreenPilot):
     """A running app and its fake workers, with the actions and queries of tests.
 
     With a ``clock``, the lab and the screen advance by `run`.
@@ -369,8 +369,8 @@ async def stage(
     make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = experiment_lab,
     terminal: RecordedTerminal | None = None,
     cluster: Callable[[], Sequence[Host]] | None = None,
-) -> AsyncIterator[Stage]:
-    """Run the app with fake workers, ``by_hand`` on a clock that only `Stage.run` advances."""
+) -> AsyncIterator[ScreenStage]:
+    """Run the app with fake workers, ``by_hand`` on a clock that only `ScreenStage.run` advances."""
     workers = workers or FakeWorkers()
     clock = Clock() if by_hand else None
 
@@ -389,7 +389,7 @@ async def stage(
     if terminal is not None:
         app.driver_class = terminal.driver_class()
     async with running(app, size, terminal is None) as pilot:
-        running_stage = Stage(app, pilot, workers, clock)
+        running_stage = ScreenStage(app, pilot, workers, clock)
         await running_stage.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
         )

@@ -1,6 +1,8 @@
 """The package as a whole: the paths that README.md describes, names, which code runs, what is imported."""
 
 import ast
+import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import Settings
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.watch_app import WatchApp
-from tests.screen import Stage, experiment_lab
+from tests.screen import ScreenStage, experiment_lab
 from tests.watch_driver import WatchBench
 from tests.worker_driver import Worker, row_of
 
@@ -128,7 +130,7 @@ async def test_a_target_and_a_tick_follow_the_documented_paths():
 
     app = ConcwatchApp(make_lab, experiment_lab)
     async with app.run_test(size=(120, 40)) as pilot:
-        s = Stage(app, pilot)
+        s = ScreenStage(app, pilot)
         await s.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "the monitor")
         lane = s.lane("threads")
         s.lab.switch(lane, True)
@@ -147,7 +149,7 @@ async def test_a_group_follows_the_documented_path(tmp_path):
     agent = bench.agent(40)
     app = WatchApp(bench.watching, None, tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
-        s = Stage(app, pilot)
+        s = ScreenStage(app, pilot)
         with remaining_steps("group") as left:
             left.remove((PACKAGE / "links/agent_link.py", "AgentLink.arrivals"))  # of a real agent
             for at in range(20):
@@ -174,13 +176,66 @@ def test_each_test_file_has_the_name_of_a_module_of_its_package():
 
 
 def test_no_two_modules_define_a_class_of_the_same_name():
-    places = defaultdict(list)
-    for path in PACKAGE.rglob("*.py"):
+    modules = defaultdict(list)
+    for path in sorted((*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"))):
         # Nested classes are qualified by the outer one, as Textual's messages are.
         for node in ast.parse(path.read_bytes()).body:
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(path.relative_to(PACKAGE).as_posix())
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+                modules[node.name].append(path.relative_to(ROOT).as_posix())
+    assert {name: found for name, found in modules.items() if len(found) > 1} == {}
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def libraries(tree):
+    """Return the names that a module imports from other packages than concwatch, tests and Python's own."""
+    own = {PACKAGE.name, "_concwatch_agent", "tests", *sys.stdlib_module_names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (
+                (each.asname or each.name).partition(".")[0]
+                for each in node.names
+                if each.name.partition(".")[0] not in own
+            )
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module.partition(".")[0] not in own:
+            assert not any(map(is_private, node.module.split("."))), ast.unparse(node)
+            yield from (each.asname or each.name for each in node.names)
+
+
+def test_no_private_name_of_a_library_is_used():
+    for path in sorted((*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"))):
+        tree = ast.parse(path.read_bytes())
+        imported = set(libraries(tree))
+        assert not any(map(is_private, imported)), path
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and is_private(node.attr):
+                base = node.value
+                while isinstance(base, ast.Attribute | ast.Call | ast.Subscript):
+                    base = base.func if isinstance(base, ast.Call) else base.value
+                assert not (isinstance(base, ast.Name) and base.id in imported), ast.unparse(node)
+
+
+@cache
+def private_names(kind):
+    """Return the private names of methods and attributes in the source of a class."""
+    return set(re.findall(r"(?:\bself|\bsuper\(\))\.(_[a-z]\w*)|\bdef (_[a-z]\w*)", inspect.getsource(kind)))
+
+
+@pytest.mark.parametrize("room", ["ui", "charts", "commands", "exporters", "pictures", "demos"])
+def test_no_class_shares_a_private_name_with_a_base_class_of_a_library(room):
+    for path in (PACKAGE / room).rglob("*.py"):
+        if "programs" in path.parts:  # importing one runs it
+            continue
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        module = importlib.import_module(name)
+        for kind in [
+            each for each in vars(module).values() if isinstance(each, type) and each.__module__ == name
+        ]:
+            for base in kind.__mro__:
+                if base.__module__.startswith(("textual", "click", "rich", "prometheus_client")):
+                    assert not private_names(kind) & private_names(base), (kind, base)
 
 
 @cache

@@ -55,8 +55,8 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
     """Compare two recordings or results."""
     from concwatch.commands.console import print_lines
     from concwatch.measure.comparing.comparison import compare
+    from concwatch.measure.comparing.comparison_report import as_object, report_markdown, table_lines
     from concwatch.measure.comparing.reading import read_both
-    from concwatch.measure.comparing.report import as_object, report_markdown, table_lines
     from concwatch.system.files import write_atomically
 
     try:

@@ -14,10 +14,10 @@ from concwatch.commands.progress import ProgressLine
 from concwatch.commands.signals import run_until_signal
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey_all
+from concwatch.measure.doctor.doctor_lines import LEAST_WIDTH, WIDTH, host_rows, proof_rows, rows, verdict
 from concwatch.measure.doctor.examination import Examination, examine, examine_host
 from concwatch.measure.doctor.proof import ENGINE, Proof
 from concwatch.measure.doctor.proof import prove as measure_proof
-from concwatch.measure.doctor.report import LEAST_WIDTH, WIDTH, host_rows, proof_rows, rows, verdict
 from concwatch.monitor.catalog import find_engines
 from concwatch.monitor.forecast import Fit
 from concwatch.monitor.settings import Settings

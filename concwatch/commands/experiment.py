@@ -18,9 +18,9 @@ from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import OUTPUT, REPEATS, SIZES
 from concwatch.hosts.host import Host
+from concwatch.measure.experiments.experiment_report import RunInfo, attribution
 from concwatch.measure.experiments.formats import STANDARD_OUTPUT, check, save
 from concwatch.measure.experiments.loading import load, shipped
-from concwatch.measure.experiments.report import RunInfo, attribution
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
 from concwatch.measure.experiments.table import table_lines
 from concwatch.measure.layout import Piece

@@ -79,14 +79,14 @@ class Site:
         """Return the application for aiohttp."""
 
         @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def check_request(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not is_allowed(request, self._names):
                 raise web.HTTPForbidden(text=REFUSED)
             if not self._door.admits(request):
                 raise web.HTTPForbidden(text=NO_TOKEN)
             return await handler(request)
 
-        app = web.Application(middlewares=[guard])
+        app = web.Application(middlewares=[check_request])
         app.add_routes(
             [
                 web.get("/", self._show_page),

@@ -12,7 +12,7 @@ import pytest
 from concwatch.agent import places
 from concwatch.agent.inject import COMPILED, NOT_LOADED, PACKAGE, compile_agent, environment, script
 from concwatch.links.injection import inject
-from tests.agent_driver import EVERY, Process, eventually, finish, oldest_and_newest
+from tests.agent_driver import EVERY, AgentProcess, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
 
@@ -265,7 +265,7 @@ def test_a_listening_program_can_be_attached_to_repeatedly(monitor, python):
     eventually(connected, "a listening socket").close()  # a monitor that disconnects at once
     sock = connect(path)
     places.check_peer(sock)
-    process = Process(sock)
+    process = AgentProcess(sock)
     process.group("stays", since=5, created=0, live=5, ended=0)
     assert hooks(program, "create") == 3
     process.group("stays", since=5, created=1, live=6, ended=0)

@@ -11,7 +11,7 @@ import traceback
 import psutil
 
 from tests.benchmarks.all_benchmarks import BENCHMARKS
-from tests.benchmarks.figures import Measured, Row, quiet
+from tests.benchmarks.figures import Quantity, RowValues, quiet
 from tests.runner import markdown, parse, save
 
 HEADER = ("what", "measured", "reference", "ratio", "aim", "reached", "busy before")
@@ -23,7 +23,7 @@ def number(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def record(benchmark: str, row: Row, found: Measured) -> dict[str, object]:
+def record(benchmark: str, row: Quantity, found: RowValues) -> dict[str, object]:
     """Return the results of one row for JSON."""
     return {
         "benchmark": benchmark,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import psutil
 
 from tests.agent_driver import EVERY, Monitor, finish
-from tests.benchmarks.figures import MIB, Measured, Row, alternate, benchmark
+from tests.benchmarks.figures import MIB, Quantity, RowValues, alternate, benchmark
 
 CREATES = """
 import asyncio, sys, time
@@ -114,10 +114,10 @@ def _there(module: str) -> bool:
 
 @benchmark(
     "agent-task",
-    *(Row(name, f"agent: time added to a task, {name}", "ns", "≤ 400 ns") for name in VERSIONS),
-    *(Row(name, f"{name} instead, {sys.version.split()[0]}", "ns") for name in OTHERS),
+    *(Quantity(name, f"agent: time added to a task, {name}", "ns", "≤ 400 ns") for name in VERSIONS),
+    *(Quantity(name, f"{name} instead, {sys.version.split()[0]}", "ns") for name in OTHERS),
 )
-def measure_task(quick: bool) -> Mapping[str, Measured]:
+def measure_task(quick: bool) -> Mapping[str, RowValues]:
     """Measure the additional CPU time of a task, in nanoseconds."""
     rows = {}
     count = str(20_000 if quick else 200_000)
@@ -131,14 +131,14 @@ def measure_task(quick: bool) -> Mapping[str, Measured]:
         )
         added = [with_it - without for with_it, without in zip(found["watched"], found["bare"], strict=True)]
         detail: dict[str, object] = {"bare": statistics.median(found["bare"])}
-        rows[name] = Measured(added, detail=detail)
+        rows[name] = RowValues(added, detail=detail)
     for name in filter(lambda name: _there(OTHERS[name]), OTHERS):
         found = alternate(
             1 if quick else 5,
             bare=lambda: _run(CREATES, count, watched=False),
             other=lambda name=name: _run(CREATES, count, name, watched=False, PYTHONWARNINGS="ignore"),
         )
-        rows[name] = Measured([a - b for a, b in zip(found["other"], found["bare"], strict=True)])
+        rows[name] = RowValues([a - b for a, b in zip(found["other"], found["bare"], strict=True)])
     return rows
 
 
@@ -153,24 +153,27 @@ def _rss(watched: bool) -> float:
         return float(psutil.Process(program.pid).memory_info().rss / MIB)
 
 
-@benchmark("agent-memory", Row("memory", "agent: memory added to a program", "MiB", "≤ 1.5 MiB"))
-def measure_memory(quick: bool) -> Mapping[str, Measured]:
+@benchmark("agent-memory", Quantity("memory", "agent: memory added to a program", "MiB", "≤ 1.5 MiB"))
+def measure_memory(quick: bool) -> Mapping[str, RowValues]:
     """Measure the additional memory of a program, in MiB."""
     found = alternate(1 if quick else 5, bare=lambda: _rss(False), watched=lambda: _rss(True))
-    return {"memory": Measured([a - b for a, b in zip(found["watched"], found["bare"], strict=True)])}
+    return {"memory": RowValues([a - b for a, b in zip(found["watched"], found["bare"], strict=True)])}
 
 
 @benchmark(
     "agent-held",
-    *(Row(f"{name}-share", f"agent: time, {what}", "%", "≤ 1 %") for name, what in HELD.items()),
-    *(Row(f"{name}-pause", f"agent: longest pause, {what}", "ms", "≤ 20 ms") for name, what in HELD.items()),
+    *(Quantity(f"{name}-share", f"agent: time, {what}", "%", "≤ 1 %") for name, what in HELD.items()),
+    *(
+        Quantity(f"{name}-pause", f"agent: longest pause, {what}", "ms", "≤ 20 ms")
+        for name, what in HELD.items()
+    ),
 )
-def measure_held(quick: bool) -> Mapping[str, Measured]:
+def measure_held(quick: bool) -> Mapping[str, RowValues]:
     """Measure the agent's share of the time, in per cent, and its longest pause, in milliseconds."""
     rows = {}
     for name, tasks, groups in (("many", 100_000, 200), ("million", 1_000_000, 1)):
         share, pause = _run(
             HOLDS, str(tasks // 10 if quick else tasks), str(groups), "3" if quick else "30", watched=True
         )
-        rows[f"{name}-share"], rows[f"{name}-pause"] = Measured([share]), Measured([pause])
+        rows[f"{name}-share"], rows[f"{name}-pause"] = RowValues([share]), RowValues([pause])
     return rows

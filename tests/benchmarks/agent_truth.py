@@ -13,7 +13,7 @@ import psutil
 from concwatch.commands.watch_session import watched_in_background
 from concwatch.monitor.watching import Watching
 from tests.agent_driver import EVERY, MANY, Monitor, eventually
-from tests.benchmarks.figures import Measured, Row, benchmark
+from tests.benchmarks.figures import Quantity, RowValues, benchmark
 
 VERSIONS = ("3.9", "3.11", "3.12", "3.13", "3.14")
 
@@ -21,11 +21,13 @@ VERSIONS = ("3.9", "3.11", "3.12", "3.13", "3.14")
 @benchmark(
     "agent-counts",
     *(
-        Row(name, f"200,000 tasks with 20 names on {name}: created or live ones counted wrongly", "", "≤ 0")
+        Quantity(
+            name, f"200,000 tasks with 20 names on {name}: created or live ones counted wrongly", "", "≤ 0"
+        )
         for name in VERSIONS
     ),
 )
-def measure_counts(quick: bool) -> Mapping[str, Measured]:
+def measure_counts(quick: bool) -> Mapping[str, RowValues]:
     """Compare the counts with the program's own, for tasks created in seven ways."""
     rows = {}
     for name in VERSIONS:
@@ -48,7 +50,7 @@ def measure_counts(quick: bool) -> Mapping[str, Measured]:
             with contextlib.suppress(AssertionError):
                 eventually(lambda: not wrong(), "agreement")
             total = sum(created for created, _ in made.values())
-            rows[name] = Measured([float(wrong())], detail={"tasks": total})
+            rows[name] = RowValues([float(wrong())], detail={"tasks": total})
     return rows
 
 
@@ -135,10 +137,10 @@ def _called_out(watching: Watching) -> dict[int, set[str]]:
 
 @benchmark(
     "agent-leaks",
-    Row("named", "20 services for 60 s: leaks not reported by their coroutine", "of 10", "≤ 0"),
-    Row("false", "the same: coroutines falsely reported as a leak", "", "≤ 0"),
+    Quantity("named", "20 services for 60 s: leaks not reported by their coroutine", "of 10", "≤ 0"),
+    Quantity("false", "the same: coroutines falsely reported as a leak", "", "≤ 0"),
 )
-def measure_leaks(quick: bool) -> Mapping[str, Measured]:
+def measure_leaks(quick: bool) -> Mapping[str, RowValues]:
     """Watch twenty real services, half of them with a leak."""
     services = {**SOUND, **LEAKING}
     with tempfile.TemporaryDirectory() as folder:
@@ -160,8 +162,8 @@ def measure_leaks(quick: bool) -> Mapping[str, Measured]:
     wrong = {name: found for name, words in by_name.items() if (found := words & {"request", "serve"})}
     wrong |= {name: found for name in SOUND if (found := by_name.get(name, set()) - {"request", "serve"})}
     return {
-        "named": Measured([float(len(missed))], detail={"missed": missed}),
-        "false": Measured(
+        "named": RowValues([float(len(missed))], detail={"missed": missed}),
+        "false": RowValues(
             [float(len(wrong))], detail={"false": {name: sorted(each) for name, each in wrong.items()}}
         ),
     }

@@ -24,7 +24,7 @@ from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import ON_SCREEN, Settings
 from concwatch.monitor.state import State
 from tests.apart import apart
-from tests.benchmarks.figures import Measured, Row, alternate, benchmark, running
+from tests.benchmarks.figures import Quantity, RowValues, alternate, benchmark, running
 from tests.benchmarks.runtimes import BARE, PATIENCE, Bare, find_pair
 from tests.benchmarks.workers import SETTLE
 from tests.worker_driver import Worker
@@ -136,7 +136,7 @@ def lives(start: Callable[..., Any], row: Bare, command: Sequence[str], tasks: i
 
 
 IN_PYTHON = ("gc", "pause")
-"""Figures of Python's collector, which a bare program in another language does not report."""
+"""RowValues of Python's collector, which a bare program in another language does not report."""
 
 FIGURES = {
     "held": (
@@ -153,9 +153,9 @@ FIGURES = {
 }
 
 
-def measure(quick: bool) -> Mapping[str, Measured]:
+def measure(quick: bool) -> Mapping[str, RowValues]:
     """Measure every engine; one that fails does not stop the others."""
-    rows: dict[str, Measured] = {}
+    rows: dict[str, RowValues] = {}
     for engine, row in BARE.items():
         pair = find_pair(engine)
         if pair is None:
@@ -178,14 +178,14 @@ def measure(quick: bool) -> Mapping[str, Measured]:
                 if name in IN_PYTHON and row.folder != "python":
                     continue
                 sides = (found[side][at :: len(names)] for side in ("lane", "bare"))
-                rows[f"{engine}.{name}.{size}"] = Measured(*sides)
+                rows[f"{engine}.{name}.{size}"] = RowValues(*sides)
     return rows
 
 
 benchmark(
     "beside",
     *(
-        Row(f"{engine}.{name}.{size}", f"{engine}, {size:,}", unit, reach, "bare program")
+        Quantity(f"{engine}.{name}.{size}", f"{engine}, {size:,}", unit, reach, "bare program")
         for engine, row in BARE.items()
         for what, sizes in (("held", row.sizes), ("lives", (row.lives,)))
         for size in sizes
@@ -222,15 +222,15 @@ async def reach(engine: str, tasks: int) -> float:
 @benchmark(
     "beside-default",
     *(
-        Row(f"{engine}.{tasks}", f"{engine}, traced, to {tasks:,} live", "s", f"≤ {limit} s")
+        Quantity(f"{engine}.{tasks}", f"{engine}, traced, to {tasks:,} live", "s", f"≤ {limit} s")
         for engine, targets in DEFAULT.items()
         for tasks, limit in targets
     ),
 )
-def measure_default(quick: bool) -> Mapping[str, Measured]:
+def measure_default(quick: bool) -> Mapping[str, RowValues]:
     """Measure the seconds until a target is reached in the state in which the program starts."""
     return {
-        f"{engine}.{tasks}": Measured([apart(reach, engine, tasks)])
+        f"{engine}.{tasks}": RowValues([apart(reach, engine, tasks)])
         for engine, targets in DEFAULT.items()
         for tasks, _ in (targets[:1] if quick else targets)
     }

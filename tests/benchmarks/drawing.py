@@ -15,7 +15,7 @@ from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png
 from concwatch.ui.screen_vectors import screen_svg, vector_charts
 from tests.apart import apart
-from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
+from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, quiet
 
 WIDTH, HEIGHT = 42, 12
 """Content cells of one chart of 44x14."""
@@ -108,28 +108,28 @@ def make_pictures() -> dict[str, float]:
     }
 
 
-def rounds(function: Callable[[], dict[str, float]], *names: str, quick: bool) -> Mapping[str, Measured]:
+def rounds(function: Callable[[], dict[str, float]], *names: str, quick: bool) -> Mapping[str, RowValues]:
     """Call ``function`` repeatedly, each time in a new process; values without a row become details."""
     found = []
     for _ in range(1 if quick else 3):
         quiet.wait()
         found.append(apart(function))
     detail = {name: value for name, value in found[-1].items() if name not in names}
-    return {name: Measured([one[name] for one in found], detail=dict(detail)) for name in names}
+    return {name: RowValues([one[name] for one in found], detail=dict(detail)) for name in names}
 
 
-@benchmark("charts", Row("charts", "four charts of four series painted", "ms CPU", "≤ 3 ms CPU"))
-def measure_charts(quick: bool) -> Mapping[str, Measured]:
+@benchmark("charts", Quantity("charts", "four charts of four series painted", "ms CPU", "≤ 3 ms CPU"))
+def measure_charts(quick: bool) -> Mapping[str, RowValues]:
     """Measure the CPU time to paint four series of 600 points each on a screen of 120x40."""
     return rounds(paint_charts, "charts", quick=quick)
 
 
 @benchmark(
     "pictures",
-    Row("png-120x40", "PNG of 120x40", "s", "≤ 1 s"),
-    Row("gif-20s", "GIF of 20 s, 5 frames/s, 120x40, made", "s", "≤ 30 s"),
-    Row("gif-20s-size", "its size", "MB", "≤ 3 MB"),
+    Quantity("png-120x40", "PNG of 120x40", "s", "≤ 1 s"),
+    Quantity("gif-20s", "GIF of 20 s, 5 frames/s, 120x40, made", "s", "≤ 30 s"),
+    Quantity("gif-20s-size", "its size", "MB", "≤ 3 MB"),
 )
-def measure_pictures(quick: bool) -> Mapping[str, Measured]:
+def measure_pictures(quick: bool) -> Mapping[str, RowValues]:
     """Measure a picture of the screen, and a film of it with live charts."""
     return rounds(make_pictures, "png-120x40", "gif-20s", "gif-20s-size", quick=quick)

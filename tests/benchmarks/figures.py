@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 @dataclass
-class Measured:
+class RowValues:
     """The results of one row: one value per round, in the row's unit, and those of its reference."""
 
     values: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Row:
+class Quantity:
     """One row of the table: what is measured, its unit, and its reference."""
 
     name: str
@@ -56,7 +56,7 @@ class Row:
     """The aim: ``≤ 100 ms``, or for the ratio to the reference ``≥ 0.9 ×`` or ``1 ± 0.05 ×``."""
     against: str = ""
 
-    def is_reached(self, found: Measured) -> bool | None:
+    def is_reached(self, found: RowValues) -> bool | None:
         """Return whether the aim is reached; None if there is no aim, or no ratio."""
         value = found.ratio if self.reach.endswith("×") else found.middle
         if not self.reach or value is None:
@@ -67,7 +67,7 @@ class Row:
         return value >= float(limit) if word == "≥" else value <= float(limit)
 
 
-Measure = Callable[[bool], Mapping[str, Measured]]
+Measure = Callable[[bool], Mapping[str, RowValues]]
 """Measures all rows of a benchmark; takes whether to be quick, and returns the results by row name."""
 
 
@@ -75,7 +75,7 @@ Measure = Callable[[bool], Mapping[str, Measured]]
 class Benchmark:
     """Rows that are measured together because they share a reference or a run."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Quantity, ...]
     measure: Measure
 
 
@@ -83,7 +83,7 @@ BENCHMARKS: dict[str, Benchmark] = {}
 """All benchmarks by name, in the order of the table."""
 
 
-def benchmark(name: str, *rows: Row) -> Callable[[Measure], Measure]:
+def benchmark(name: str, *rows: Quantity) -> Callable[[Measure], Measure]:
     """Return a decorator that registers a function as a benchmark of these rows."""
 
     def add(measure: Measure) -> Measure:
@@ -95,7 +95,7 @@ def benchmark(name: str, *rows: Row) -> Callable[[Measure], Measure]:
     return add
 
 
-class Quiet:
+class QuietMachine:
     """Waits for a quiet machine, and records how busy it was when a measurement began."""
 
     busy: list[float]
@@ -115,7 +115,7 @@ class Quiet:
         self.busy.append(busy)
 
 
-quiet = Quiet()
+quiet = QuietMachine()
 
 
 def alternate(rounds: int, **measures: Callable[[], float | Sequence[float]]) -> dict[str, list[float]]:
@@ -129,10 +129,10 @@ def alternate(rounds: int, **measures: Callable[[], float | Sequence[float]]) ->
     return found
 
 
-def against(rounds: int, worker: Callable[[], float], bare: Callable[[], float]) -> Measured:
+def against(rounds: int, worker: Callable[[], float], bare: Callable[[], float]) -> RowValues:
     """Measure both in turn, ``rounds`` times, the reference first."""
     found = alternate(rounds, bare=bare, worker=worker)
-    return Measured(found["worker"], found["bare"])
+    return RowValues(found["worker"], found["bare"])
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -20,8 +20,8 @@ from concwatch.monitor.catalog import find_engines
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
-from tests.benchmarks.figures import Measured, Row, alternate, benchmark, percentile, quiet
-from tests.benchmarks.terminal import Terminal
+from tests.benchmarks.figures import Quantity, RowValues, alternate, benchmark, percentile, quiet
+from tests.benchmarks.terminal import DrawnTerminal
 from tests.host_driver import SSHD, Sshd
 
 ASYNCIO = find_engines(["asyncio"])[0]
@@ -112,14 +112,14 @@ class _Server:
 
 @benchmark(
     "hosts",
-    Row("bytes", "bytes a task over ssh, 100 k tasks", "B", "1 ± 0.01 ×", "here"),
-    Row("rate", "tasks created a second over ssh", "/s", "≥ 0.97 ×", "here"),
-    Row("ready", "lane ready, in addition to ssh's connecting", "s", "≤ 0.5 s"),
-    Row("delay", "heartbeat round trip", "ms"),
-    Row("cpu", "concwatch's CPU: 8 hosts × 50 k tasks at 10 Hz", "%", "≤ 20 %"),
-    Row("ticks", "ticks lost meanwhile", "ticks", "≤ 0 ticks"),
+    Quantity("bytes", "bytes a task over ssh, 100 k tasks", "B", "1 ± 0.01 ×", "here"),
+    Quantity("rate", "tasks created a second over ssh", "/s", "≥ 0.97 ×", "here"),
+    Quantity("ready", "lane ready, in addition to ssh's connecting", "s", "≤ 0.5 s"),
+    Quantity("delay", "heartbeat round trip", "ms"),
+    Quantity("cpu", "concwatch's CPU: 8 hosts × 50 k tasks at 10 Hz", "%", "≤ 20 %"),
+    Quantity("ticks", "ticks lost meanwhile", "ticks", "≤ 0 ticks"),
 )
-def measure_hosts(quick: bool) -> Mapping[str, Measured]:
+def measure_hosts(quick: bool) -> Mapping[str, RowValues]:
     """Measure the effect of a connection by ssh."""
     if SSHD is None:
         return {}
@@ -131,15 +131,15 @@ def measure_hosts(quick: bool) -> Mapping[str, Measured]:
         found = asyncio.run(survey(web1))
         lab = asyncio.run(_hold(hosts(8), 5_000 if quick else 50_000, 3 if quick else 20))
     bytes_, rates = (
-        Measured([there[index] for _, there in held], [here[index] for here, _ in held]) for index in (0, 1)
+        RowValues([there[index] for _, there in held], [here[index] for here, _ in held]) for index in (0, 1)
     )
     return {
         "bytes": bytes_,
         "rate": rates,
-        "ready": Measured([a - b for a, b in zip(readiness["ready"], readiness["connecting"], strict=True)]),
-        "delay": Measured([(found.delay or 0.0) * 1000]),
-        "cpu": Measured([lab.cpu * 100]),
-        "ticks": Measured([float(lab.missing)]),
+        "ready": RowValues([a - b for a, b in zip(readiness["ready"], readiness["connecting"], strict=True)]),
+        "delay": RowValues([(found.delay or 0.0) * 1000]),
+        "cpu": RowValues([lab.cpu * 100]),
+        "ticks": RowValues([float(lab.missing)]),
     }
 
 
@@ -200,11 +200,11 @@ async def _cut(network, host, seconds):
 
 @benchmark(
     "hosts-cut",
-    Row("lost", "link cut for good: the lane is lost after", "s", "≤ 5 s"),
-    Row("gone", "link cut for good: its worker has ended after", "s", "≤ 5.5 s"),
-    Row("kept", "link cut for 3 s: lanes that continued", "%"),
+    Quantity("lost", "link cut for good: the lane is lost after", "s", "≤ 5 s"),
+    Quantity("gone", "link cut for good: its worker has ended after", "s", "≤ 5.5 s"),
+    Quantity("kept", "link cut for 3 s: lanes that continued", "%"),
 )
-def measure_cut(quick: bool) -> Mapping[str, Measured]:
+def measure_cut(quick: bool) -> Mapping[str, RowValues]:
     """Measure how soon both sides detect a broken connection; the slowest of all."""
     if SSHD is None or shutil.which("ip") is None:
         return {}
@@ -214,9 +214,9 @@ def measure_cut(quick: bool) -> Mapping[str, Measured]:
         ends = [asyncio.run(_cut(network, host, None)) for _ in range(rounds)]
         short = [asyncio.run(_cut(network, host, 3.0)) for _ in range(max(2, rounds // 10))]
     return {
-        "lost": Measured([max(lost or 99.0 for lost, _ in ends)]),
-        "gone": Measured([max(gone or 99.0 for _, gone in ends)]),
-        "kept": Measured([100 * sum(lost is None for lost, _ in short) / len(short)]),
+        "lost": RowValues([max(lost or 99.0 for lost, _ in ends)]),
+        "gone": RowValues([max(gone or 99.0 for _, gone in ends)]),
+        "kept": RowValues([100 * sum(lost is None for lost, _ in short) / len(short)]),
     }
 
 
@@ -240,7 +240,7 @@ def _fifty(hosts: int, seconds: float, presses: int, unfold: bool) -> tuple[floa
         address = cluster.stdout.readline().strip()
         screen = ("--cluster", address, "--engines", "asyncio,uvloop", "--rate", "2", "--no-trace")
         begin = ("--tasks", f"asyncio={hosts}k,uvloop={hosts}k")
-        with Terminal("-c", _screen_of_fakes(), *screen, *begin) as terminal:
+        with DrawnTerminal("-c", _screen_of_fakes(), *screen, *begin) as terminal:
             terminal.until(lambda: terminal.text().count(f"{hosts},000 live") >= 2)
             if unfold:
                 terminal.type("h")
@@ -264,13 +264,13 @@ def _fifty(hosts: int, seconds: float, presses: int, unfold: bool) -> tuple[floa
 
 @benchmark(
     "cluster",
-    Row("cpu", "50 fake Dask workers × 2 lanes at 2 Hz: concwatch's CPU", "%", "≤ 25 %", "one core"),
-    Row("keys", "key to screen then, p95", "ms", "≤ 100 ms"),
-    Row("unfolded", "concwatch's CPU with 50 of the lanes unfolded", "%", "", "one core"),
-    Row("million", "1,000,000 asyncio tasks on local:4", "s", "≤ 1.3 ×", "250,000 in one lane here"),
-    Row("step", "longest time between two steps of the screen's loop then", "ms", "≤ 100 ms"),
+    Quantity("cpu", "50 fake Dask workers × 2 lanes at 2 Hz: concwatch's CPU", "%", "≤ 25 %", "one core"),
+    Quantity("keys", "key to screen then, p95", "ms", "≤ 100 ms"),
+    Quantity("unfolded", "concwatch's CPU with 50 of the lanes unfolded", "%", "", "one core"),
+    Quantity("million", "1,000,000 asyncio tasks on local:4", "s", "≤ 1.3 ×", "250,000 in one lane here"),
+    Quantity("step", "longest time between two steps of the screen's loop then", "ms", "≤ 100 ms"),
 )
-def measure_cluster(quick: bool) -> Mapping[str, Measured]:
+def measure_cluster(quick: bool) -> Mapping[str, RowValues]:
     """Measure many lanes, and a million tasks, on a Dask cluster."""
     if importlib.util.find_spec("distributed") is None:
         return {}
@@ -287,11 +287,11 @@ def measure_cluster(quick: bool) -> Mapping[str, Measured]:
     finally:
         cluster.close()
     return {
-        "cpu": Measured([cpu]),
-        "keys": Measured([percentile(keys, 0.95)], detail={"p50": percentile(keys, 0.5), "max": max(keys)}),
-        "unfolded": Measured([unfolded]),
-        "million": Measured([there[0] for _, there in pairs], [here[0] for here, _ in pairs]),
-        "step": Measured([max(there[1] for _, there in pairs) * 1e3]),
+        "cpu": RowValues([cpu]),
+        "keys": RowValues([percentile(keys, 0.95)], detail={"p50": percentile(keys, 0.5), "max": max(keys)}),
+        "unfolded": RowValues([unfolded]),
+        "million": RowValues([there[0] for _, there in pairs], [here[0] for here, _ in pairs]),
+        "step": RowValues([max(there[1] for _, there in pairs) * 1e3]),
     }
 
 

@@ -15,7 +15,7 @@ from concwatch.measure.experiments.loading import load
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.unit import SCALES
 from tests.apart import python
-from tests.benchmarks.figures import Measured, Row, against, benchmark
+from tests.benchmarks.figures import Quantity, RowValues, against, benchmark
 from tests.benchmarks.workers import RUN
 
 TRACED_COROUTINES = """
@@ -92,7 +92,7 @@ def bare(cell: ExperimentCell, reading: str, factor: float) -> float:
     return float(out) / (cell.size if reading == "traced_per_task" else 1) / factor
 
 
-def here(cell: ExperimentCell, reading: str, factor: float, added: Measured) -> float:
+def here(cell: ExperimentCell, reading: str, factor: float, added: RowValues) -> float:
     """Return the reading of a run by concwatch; append the seconds that it adds to the cell to ``added``."""
 
     async def run() -> float:
@@ -103,18 +103,18 @@ def here(cell: ExperimentCell, reading: str, factor: float, added: Measured) -> 
     return asyncio.run(run())
 
 
-def row_of(entry: Entry) -> Row:
+def row_of(entry: Entry) -> Quantity:
     """Return the row of one cell."""
     reading = entry.table.reading
     older = " beside older ones" if entry.cell.older else ""
     name = f"{entry.series.engine} {entry.size:,}{older}, {reading}"
     reach = f"1 ± {METHODS[reading][1]:g} ×"
-    return Row(name, name, entry.table.unit, reach, "the published method, bare")
+    return Quantity(name, name, entry.table.unit, reach, "the published method, bare")
 
 
-def measure(cells: Mapping[str, Entry], rounds: int, quick_size: int, quick: bool) -> Mapping[str, Measured]:
+def measure(cells: Mapping[str, Entry], rounds: int, quick_size: int, quick: bool) -> Mapping[str, RowValues]:
     """Measure every cell that has a bare script, and the time that measuring adds."""
-    rows, added = {}, Measured()
+    rows, added = {}, RowValues()
     for name, entry in cells.items():
         if not quick or entry.size <= quick_size:
             told = (entry.cell, entry.table.reading, SCALES[entry.table.unit][1])
@@ -133,6 +133,6 @@ for name, experiment, rounds, quick_size in (
         if entry.cell is not None and entry.table.reading in METHODS
     }
     rows = {row_of(entry): entry for entry in distinct.values()}
-    benchmark(name, *rows, Row("added", f"time added to a cell of {experiment}", "s", "≤ 1 s"))(
+    benchmark(name, *rows, Quantity("added", f"time added to a cell of {experiment}", "s", "≤ 1 s"))(
         partial(measure, {row.name: entry for row, entry in rows.items()}, rounds, quick_size)
     )

@@ -18,8 +18,8 @@ from concwatch.monitor.snapshot import Snapshot
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from tests.apart import apart
-from tests.benchmarks.figures import MIB, Measured, Row, benchmark, percentile, quiet, running
-from tests.benchmarks.terminal import CONCWATCH, Terminal
+from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, percentile, quiet, running
+from tests.benchmarks.terminal import CONCWATCH, DrawnTerminal
 from tests.made_recording import NAMES, made_lines
 
 HOUR = int(3600 * DEFAULT_HZ)
@@ -61,17 +61,17 @@ def live_through(steps: int) -> dict[str, float]:
 
 @benchmark(
     "history",
-    Row("growth", f"the monitor's memory after {HOURS} h of four lanes", "MiB", "≤ 20 MiB"),
-    Row("step", "one step of that lab, with its snapshot", "µs"),
+    Quantity("growth", f"the monitor's memory after {HOURS} h of four lanes", "MiB", "≤ 20 MiB"),
+    Quantity("step", "one step of that lab, with its snapshot", "µs"),
 )
-def measure_history(quick: bool) -> Mapping[str, Measured]:
+def measure_history(quick: bool) -> Mapping[str, RowValues]:
     """Measure the growth over eight hours, and the time of a step."""
     quiet.wait()
     found = apart(live_through, HOURS * HOUR // (50 if quick else 1))
     step = found.pop("step")
     return {
-        "growth": Measured([found["after"] - found["before"]], detail=found),
-        "step": Measured([step]),
+        "growth": RowValues([found["after"] - found["before"]], detail=found),
+        "step": RowValues([step]),
     }
 
 
@@ -118,12 +118,12 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
 
 @benchmark(
     "recording",
-    Row("cpu", "recording six lanes at 10 Hz", "%", "≤ 2 %", "one core"),
-    Row("size", "an hour of it, plain", "MB", "≤ 45 MB"),
+    Quantity("cpu", "recording six lanes at 10 Hz", "%", "≤ 2 %", "one core"),
+    Quantity("size", "an hour of it, plain", "MB", "≤ 45 MB"),
 )
-def measure_recording(quick: bool) -> Mapping[str, Measured]:
+def measure_recording(quick: bool) -> Mapping[str, RowValues]:
     """Measure a recording of six real lanes, extrapolated from its first minute."""
-    cpu, size = Measured(), Measured()
+    cpu, size = RowValues(), RowValues()
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(1 if quick else 3):
             quiet.wait()
@@ -146,7 +146,7 @@ COLUMNS = range(50, 110)
 REPLAYED = ("1 threads", "made.jsonl", "─ RSS ", "─ compl", "vm.max_map_count", "quit")
 
 
-def _finished(terminal: Terminal, pressed: float) -> float:
+def _finished(terminal: DrawnTerminal, pressed: float) -> float:
     """Return the milliseconds from a key press to the last byte of its frame."""
     terminal.until(lambda: terminal.read_at > pressed)
     while terminal.read(STILL):
@@ -157,7 +157,7 @@ def _finished(terminal: Terminal, pressed: float) -> float:
 def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[float]]:
     """Open the file and jump around in it; return the milliseconds to the first frame, and of each jump."""
     chance, took = random.Random(4), []
-    with Terminal(*CONCWATCH, "replay", str(path), size=size) as terminal:
+    with DrawnTerminal(*CONCWATCH, "replay", str(path), size=size) as terminal:
         row = size[1] - 2
         terminal.until(
             lambda: "00:0" in terminal.line(row) and all(part in terminal.text() for part in REPLAYED)
@@ -181,12 +181,12 @@ def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[
 
 @benchmark(
     "replay",
-    Row("replay-open", "replay of an hour of six lanes: first whole frame", "ms", "≤ 1500 ms"),
-    Row("replay-jump", "a jump anywhere in it, at windows of 15 s to 8 h, p95", "ms", "≤ 100 ms"),
+    Quantity("replay-open", "replay of an hour of six lanes: first whole frame", "ms", "≤ 1500 ms"),
+    Quantity("replay-jump", "a jump anywhere in it, at windows of 15 s to 8 h, p95", "ms", "≤ 100 ms"),
 )
-def measure_replay(quick: bool) -> Mapping[str, Measured]:
+def measure_replay(quick: bool) -> Mapping[str, RowValues]:
     """Measure the first frame and jumps at two sizes of the terminal."""
-    opened, jumps = Measured(), Measured()
+    opened, jumps = RowValues(), RowValues()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.jsonl"
         path.write_bytes(b"".join(made_lines(360.0 if quick else 3600.0, lanes=len(NAMES))))
@@ -200,4 +200,4 @@ def measure_replay(quick: bool) -> Mapping[str, Measured]:
             jumps.detail[f"{size[0]}x{size[1]}: slowest"] = round(max(took), 1)
     jumps.detail["p50"] = percentile(jumps.values, 0.5)
     slow = percentile(jumps.values, 0.95)
-    return {"replay-open": opened, "replay-jump": Measured([slow], detail=jumps.detail)}
+    return {"replay-open": opened, "replay-jump": RowValues([slow], detail=jumps.detail)}

@@ -27,7 +27,7 @@ from concwatch.runtimes.builder import BuildError
 from concwatch.runtimes.building import build
 from concwatch.runtimes.rows import JAVA_FLAGS, RUNTIMES
 from concwatch.runtimes.tool import Tool, find
-from tests.benchmarks.figures import Measured, Row, alternate, benchmark
+from tests.benchmarks.figures import Quantity, RowValues, alternate, benchmark
 from tests.worker_driver import Worker, start_command
 
 SOURCES = Path(__file__).resolve().parent / "bare_runtimes"
@@ -244,7 +244,7 @@ def measure(
     worker: Callable[[Sequence[str], int], Sequence[float]],
     tasks: Callable[[Bare], int],
     quick: bool,
-) -> Mapping[str, Measured]:
+) -> Mapping[str, RowValues]:
     """Measure every engine in another language; one that fails does not stop the others.
 
     Args:
@@ -253,7 +253,7 @@ def measure(
         tasks: returns how many tasks to measure; 0 to skip the engine.
         quick: whether to measure only once, with a tenth of the tasks.
     """
-    rows: dict[str, Measured] = {}
+    rows: dict[str, RowValues] = {}
     for engine in filter(RUNTIMES.__contains__, BARE):
         count, pair = tasks(BARE[engine]) // (10 if quick else 1), find_pair(engine)
         if not count or pair is None:
@@ -264,14 +264,14 @@ def measure(
             print(f"  {engine} could not be measured: {error}", file=sys.stderr)
             continue
         for at, name in enumerate(names):
-            rows[f"{engine}.{name}"] = Measured(found[at :: len(names)])
+            rows[f"{engine}.{name}"] = RowValues(found[at :: len(names)])
     return rows
 
 
 benchmark(
     "runtimes-million",
     *(
-        Row(f"{engine}.{name}", f"{engine} {MILLION:,}{what}", "s", reach)
+        Quantity(f"{engine}.{name}", f"{engine} {MILLION:,}{what}", "s", reach)
         for engine, bare in BARE.items()
         if bare.million
         for name, what, reach in (
@@ -284,7 +284,7 @@ benchmark(
 benchmark(
     "runtimes-start",
     *(
-        Row(f"{engine}.start", f"{engine}, second start to ready", "s", bare.start)
+        Quantity(f"{engine}.start", f"{engine}, second start to ready", "s", bare.start)
         for engine, bare in BARE.items()
         if engine in RUNTIMES
     ),

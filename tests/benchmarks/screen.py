@@ -18,8 +18,17 @@ from concwatch.monitor.lab import DEFAULT_HZ, Lab
 from concwatch.monitor.settings import Settings
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.scale import StopScale
-from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, percentile, quiet
-from tests.benchmarks.terminal import CONCWATCH, Terminal
+from tests.benchmarks.figures import (
+    MIB,
+    Quantity,
+    RowValues,
+    against,
+    alternate,
+    benchmark,
+    percentile,
+    quiet,
+)
+from tests.benchmarks.terminal import CONCWATCH, DrawnTerminal
 from tests.screen import experiment_lab
 
 # Own CPU time, beside htop at 10 Hz. htop lists threads: beside a lane of 10,000 it takes ten times what it
@@ -32,7 +41,7 @@ SIZES = {"": (120, 40), " at 200x60": (200, 60)}
 ON_EACH, MEMBERS = "10k", ("threads", "pool", "asyncio", "uvloop")
 
 
-def _run_together(seconds: float, *terminals: Terminal) -> list[float]:
+def _run_together(seconds: float, *terminals: DrawnTerminal) -> list[float]:
     """Read all terminals for some seconds; return the per cent of a core that each program used."""
     before = [sum(terminal.monitor.cpu_times()[:2]) for terminal in terminals]
     began = time.monotonic()
@@ -49,8 +58,8 @@ def _own_cpu(size: tuple[int, int], seconds: float) -> tuple[float, dict[str, fl
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "htoprc"
         settings.write_text(HTOP_SETTINGS)
-        htop = Terminal("-c", HTOP, env={"HTOPRC": str(settings), "TERM": "xterm-256color"})
-        with Terminal(size=size) as screen, htop:
+        htop = DrawnTerminal("-c", HTOP, env={"HTOPRC": str(settings), "TERM": "xterm-256color"})
+        with DrawnTerminal(size=size) as screen, htop:
             screen.patience = 120.0  # other programs may use the cores
             screen.shows("4 uvloop")
             htop.shows("Load average")
@@ -82,15 +91,17 @@ def _own_cpu(size: tuple[int, int], seconds: float) -> tuple[float, dict[str, fl
 
 @benchmark(
     "screen",
-    Row("nothing", "concwatch's own CPU, all lanes off", "%", "≤ 0.6 ×", "htop at 10 Hz"),
-    Row("idle", "the same, four idle lanes", "%", "≤ 1.5 ×", "htop at 10 Hz"),
-    Row("load", "the same, four lanes of 10,000 in the default workload", "%", "≤ 2.2 ×", "htop at 10 Hz"),
-    Row("load at 200x60", "the same at 200x60", "%", "≤ 3 ×", "htop at 10 Hz"),
-    Row("help", "the same with the help open", "%", "≤ 1.1 ×", "without"),
+    Quantity("nothing", "concwatch's own CPU, all lanes off", "%", "≤ 0.6 ×", "htop at 10 Hz"),
+    Quantity("idle", "the same, four idle lanes", "%", "≤ 1.5 ×", "htop at 10 Hz"),
+    Quantity(
+        "load", "the same, four lanes of 10,000 in the default workload", "%", "≤ 2.2 ×", "htop at 10 Hz"
+    ),
+    Quantity("load at 200x60", "the same at 200x60", "%", "≤ 3 ×", "htop at 10 Hz"),
+    Quantity("help", "the same with the help open", "%", "≤ 1.1 ×", "without"),
 )
-def measure_cpu(quick: bool) -> Mapping[str, Measured]:
+def measure_cpu(quick: bool) -> Mapping[str, RowValues]:
     """Measure per cent of a core at the default rate, from outside; all sizes against htop at 120x40."""
-    found = {name: Measured() for name in ("nothing", "idle", "load", "load at 200x60", "help")}
+    found = {name: RowValues() for name in ("nothing", "idle", "load", "load at 200x60", "help")}
     for _ in range(1 if quick else 3):
         for label, size in SIZES.items():
             quiet.wait()
@@ -144,7 +155,7 @@ def run_sampled(file: str, trace: bool) -> None:
     sys.exit(app.return_code or 0)
 
 
-def _labelled(terminal: Terminal, label: str) -> bool:
+def _labelled(terminal: DrawnTerminal, label: str) -> bool:
     """Return whether all checked charts have ``label`` on their axis."""
     return sum(label in terminal.line(row)[:COVERED] for row in range(len(terminal.rows))) == CHARTS
 
@@ -155,7 +166,7 @@ def _press_keys(trace: bool, most: int) -> tuple[list[float], list[float], dict[
         file = Path(folder) / "samples"
         presses: list[float] = []
         code = f"from tests.benchmarks.screen import run_sampled as run; run({str(file)!r}, {trace})"
-        with Terminal("-c", code) as terminal:
+        with DrawnTerminal("-c", code) as terminal:
             terminal.shows("4 uvloop")
             terminal.type("3")
             terminal.shows("▌3 asyncio")
@@ -196,16 +207,16 @@ TRACING = {"untraced": False, "traced": True}
         row
         for name in TRACING
         for row in (
-            Row(f"keys-{name}", f"key to screen while 1 M start, {name}, p95", "ms", "≤ 60 ms"),
-            Row(
+            Quantity(f"keys-{name}", f"key to screen while 1 M start, {name}, p95", "ms", "≤ 60 ms"),
+            Quantity(
                 f"spacing-{name}", f"spacing of RSS samples then, {name}, p99", "intervals", "≤ 2.5 intervals"
             ),
         )
     ),
 )
-def measure_keys(quick: bool) -> Mapping[str, Measured]:
+def measure_keys(quick: bool) -> Mapping[str, RowValues]:
     """Measure milliseconds from a key press to the screen that shows it."""
-    rows: dict[str, Measured] = {}
+    rows: dict[str, RowValues] = {}
     for name, trace in TRACING.items():
         presses: list[float] = []
         spacing: list[float] = []
@@ -218,7 +229,9 @@ def measure_keys(quick: bool) -> Mapping[str, Measured]:
             rounds.append(about)
         for row, values, share in (("keys", presses, 0.95), ("spacing", spacing, 0.99)):
             detail = {"count": len(values), "p50": percentile(values, 0.5), "max": max(values)}
-            rows[f"{row}-{name}"] = Measured([percentile(values, share)], detail={**detail, "rounds": rounds})
+            rows[f"{row}-{name}"] = RowValues(
+                [percentile(values, share)], detail={**detail, "rounds": rounds}
+            )
     return rows
 
 
@@ -242,12 +255,12 @@ PARTS = ("▌1 threads", "4 uvloop", "collector", "─ RSS ", "─ ended / s ", 
 
 
 def _first_frame(arguments: tuple[str, ...], texts: tuple[str, ...]) -> float:
-    with Terminal(*arguments) as terminal:
+    with DrawnTerminal(*arguments) as terminal:
         return (terminal.shows(*texts) - terminal.began) * 1e3
 
 
-@benchmark("first-frame", Row("frame", "first whole frame", "ms", "≤ 1.3 ×", "minimal Textual app"))
-def measure_first_frame(quick: bool) -> Mapping[str, Measured]:
+@benchmark("first-frame", Quantity("frame", "first whole frame", "ms", "≤ 1.3 ×", "minimal Textual app"))
+def measure_first_frame(quick: bool) -> Mapping[str, RowValues]:
     """Measure both from exec, after one uncounted start of each, which may compile."""
     concwatch = partial(_first_frame, CONCWATCH, ("concwatch", *PARTS))
     minimal = partial(_first_frame, ("-c", MINIMAL), ("all is here",))
@@ -259,7 +272,7 @@ def measure_first_frame(quick: bool) -> Mapping[str, Measured]:
 # Releasing a slider.
 
 
-def drag(terminal: Terminal, card: str, tasks: int) -> float:
+def drag(terminal: DrawnTerminal, card: str, tasks: int) -> float:
     """Drag a card's slider from 0 to ``tasks`` by mouse; return the time of the release."""
     row = terminal.row_of(card) + 1
     bar = terminal.line(row)
@@ -277,7 +290,7 @@ def drag(terminal: Terminal, card: str, tasks: int) -> float:
 
 
 def _release(traced: bool) -> float:
-    with Terminal() as terminal:
+    with DrawnTerminal() as terminal:
         terminal.shows("4 uvloop")
         terminal.type("3")
         terminal.shows("▌3 asyncio")
@@ -295,10 +308,13 @@ def _release(traced: bool) -> float:
 
 @benchmark(
     "release",
-    *(Row(name, f"slider released at 10,000 to 10,000 live, {name}", "s", "≤ 0.4 s") for name in TRACING),
+    *(
+        Quantity(name, f"slider released at 10,000 to 10,000 live, {name}", "s", "≤ 0.4 s")
+        for name in TRACING
+    ),
 )
-def measure_release(quick: bool) -> Mapping[str, Measured]:
+def measure_release(quick: bool) -> Mapping[str, RowValues]:
     """Measure from the release of asyncio's slider to the screen that shows it; the lane is on already."""
     measures = {name: partial(_release, traced) for name, traced in TRACING.items()}
     found = alternate(1 if quick else 7, **measures)
-    return {name: Measured(values, detail={"worst": max(values)}) for name, values in found.items()}
+    return {name: RowValues(values, detail={"worst": max(values)}) for name, values in found.items()}

@@ -18,8 +18,8 @@ import psutil
 from concwatch.commands.watch_session import watched_in_background
 from concwatch.system.child import concwatch_command
 from tests.agent_driver import PATIENCE
-from tests.benchmarks.figures import Measured, Row, benchmark, quiet
-from tests.benchmarks.terminal import Terminal
+from tests.benchmarks.figures import Quantity, RowValues, benchmark, quiet
+from tests.benchmarks.terminal import DrawnTerminal
 
 APP = """
 import asyncio, json, sys
@@ -198,15 +198,15 @@ def _serving(kind: str, watched: bool, folder: str, core: int, other: int) -> It
 @benchmark(
     "agent-requests",
     *(
-        Row(kind, f"{what}: requests a second at full load, watched", "/s", "≥ 0.97 ×", "bare")
+        Quantity(kind, f"{what}: requests a second at full load, watched", "/s", "≥ 0.97 ×", "bare")
         for kind, what in (("aiohttp", "aiohttp"), ("uvicorn", "uvicorn with starlette"))
     ),
 )
-def measure_requests(quick: bool) -> Mapping[str, Measured]:
+def measure_requests(quick: bool) -> Mapping[str, RowValues]:
     """Measure requests per second of two equal services, one of them watched, loaded in turn."""
     cores = sorted(os.sched_getaffinity(0))
     core, other = cores[0], cores[-1]
-    rows = {kind: Measured() for kind in ("aiohttp", "uvicorn")}
+    rows = {kind: RowValues() for kind in ("aiohttp", "uvicorn")}
     # Two equal processes differ by a few per cent throughout their lives: several pairs average that out.
     for kind in [*rows] * (1 if quick else 8):
         quiet.wait()
@@ -227,10 +227,10 @@ def measure_requests(quick: bool) -> Mapping[str, Measured]:
 
 @benchmark(
     "agent-kills",
-    Row("failed", "monitor killed 50 times at 2,000 requests/s: requests that failed", "", "≤ 0"),
-    Row("hooks", "the same: hooks removed within", "s", "≤ 5 s"),
+    Quantity("failed", "monitor killed 50 times at 2,000 requests/s: requests that failed", "", "≤ 0"),
+    Quantity("hooks", "the same: hooks removed within", "s", "≤ 5 s"),
 )
-def measure_kills(quick: bool) -> Mapping[str, Measured]:
+def measure_kills(quick: bool) -> Mapping[str, RowValues]:
     """Kill the monitor of a service under load."""
     port, gone = _port(), []
     with tempfile.TemporaryDirectory() as folder:
@@ -243,7 +243,7 @@ def measure_kills(quick: bool) -> Mapping[str, Measured]:
             client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             try:
                 for _ in range(3 if quick else 50):
-                    with Terminal("-m", "concwatch", "attach", str(service.pid)) as screen:
+                    with DrawnTerminal("-m", "concwatch", "attach", str(service.pid)) as screen:
                         screen.until(lambda: _answer(port) == b"1", "hook")
                         screen.process.kill()
                         began = time.monotonic()
@@ -256,10 +256,10 @@ def measure_kills(quick: bool) -> Mapping[str, Measured]:
             service.kill()
             service.wait()
     return {
-        "failed": Measured(
+        "failed": RowValues(
             [float(told["failed"])], detail={"answered": told["answered"], "rate": told["rate"]}
         ),
-        "hooks": Measured([max(gone)]),
+        "hooks": RowValues([max(gone)]),
     }
 
 
@@ -311,10 +311,10 @@ def _lanes(command: list[str], processes: int, folder: str) -> tuple[float, int]
 
 @benchmark(
     "agent-lanes",
-    Row("latest", "processes of gunicorn, uvicorn, multiprocessing: a lane within", "s", "≤ 1 s"),
-    Row("missed", "the same: processes without a lane", "", "≤ 0"),
+    Quantity("latest", "processes of gunicorn, uvicorn, multiprocessing: a lane within", "s", "≤ 1 s"),
+    Quantity("missed", "the same: processes without a lane", "", "≤ 0"),
 )
-def measure_lanes(quick: bool) -> Mapping[str, Measured]:
+def measure_lanes(quick: bool) -> Mapping[str, RowValues]:
     """Measure the time from the start of each process of a program to its lane."""
     latest, missed = [], 0
     with tempfile.TemporaryDirectory() as folder:
@@ -333,6 +333,6 @@ def measure_lanes(quick: bool) -> Mapping[str, Measured]:
             latest.append(found[0])
             missed += found[1]
     return {
-        "latest": Measured([max(latest)], detail={"each": [round(each, 2) for each in latest]}),
-        "missed": Measured([float(missed)]),
+        "latest": RowValues([max(latest)], detail={"each": [round(each, 2) for each in latest]}),
+        "missed": RowValues([float(missed)]),
     }

@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 )
 
 
-class Terminal(terminal.Terminal):
+class DrawnTerminal(terminal.Terminal):
     """Runs ``python ARGUMENT…`` on a terminal of its own; times are seconds of `time.monotonic`."""
 
     def __init__(

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 
 from tests.apart import python
-from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
+from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, quiet
 
 SPINNING_THREADS = """
 import os, threading, time
@@ -44,22 +44,22 @@ SPINNING = ("asyncio", "threads", "go")
 @benchmark(
     "cpu-per-task",
     *(
-        Row(f"cpu-{engine}", f"spin:0.01, {engine}: CPU a task", "ms", "1 ± 0.03 ×", "known")
+        Quantity(f"cpu-{engine}", f"spin:0.01, {engine}: CPU a task", "ms", "1 ± 0.03 ×", "known")
         for engine in SPINNING
     ),
-    Row(
+    Quantity(
         "cpu-threads-bare", "spin:0.01, threads: CPU a task", "ms", "1 ± 0.03 ×", "bare script of 20 threads"
     ),
 )
-def measure_cpu(quick: bool) -> Mapping[str, Measured]:
+def measure_cpu(quick: bool) -> Mapping[str, RowValues]:
     """Measure the CPU time of tasks that use 10 ms of it each."""
     found = {}
     for engine in SPINNING:
         quiet.wait()
         lane = run(engine, "--workload", "spin:0.01", "--tasks", "20", "--seconds", "3" if quick else "10")
-        found[f"cpu-{engine}"] = Measured([lane["cpu_per_task"] * 1e3], [10.0])
+        found[f"cpu-{engine}"] = RowValues([lane["cpu_per_task"] * 1e3], [10.0])
     bare = float(python("-c", SPINNING_THREADS.format(live=20, tasks=20 if quick else 50)))
-    found["cpu-threads-bare"] = Measured(found["cpu-threads"].values, [bare * 1e3])
+    found["cpu-threads-bare"] = RowValues(found["cpu-threads"].values, [bare * 1e3])
     return found
 
 
@@ -75,14 +75,14 @@ BUDGETED = {
 @benchmark(
     "budget",
     *(
-        Row(name, f"300 MiB, {engine}, {workload}: peak RSS", "MiB", "≤ 308 MiB")
+        Quantity(name, f"300 MiB, {engine}, {workload}: peak RSS", "MiB", "≤ 308 MiB")
         for name, (engine, workload) in BUDGETED.items()
     ),
 )
-def measure_budget(quick: bool) -> Mapping[str, Measured]:
+def measure_budget(quick: bool) -> Mapping[str, RowValues]:
     """Measure the peak RSS of workers whose target needs more than their budget of 300 MiB."""
     found = {}
     for name, (engine, workload) in list(BUDGETED.items())[: 1 if quick else None]:
         options = ("--tasks", "2M", "--seconds", "1", "--max-memory", "300MiB", "--force")
-        found[name] = Measured([run(engine, "--workload", workload, *options)["peak_rss"] / MIB])
+        found[name] = RowValues([run(engine, "--workload", workload, *options)["peak_rss"] / MIB])
     return found

@@ -5,8 +5,8 @@ import sys
 import time
 from collections.abc import Mapping
 
-from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
-from tests.benchmarks.terminal import Terminal
+from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, quiet
+from tests.benchmarks.terminal import DrawnTerminal
 
 PROCESSES, GROUPS, TASKS = 20, 200, 4
 """Processes, coroutine functions of each, and live tasks of each function on average."""
@@ -41,13 +41,13 @@ STEP = 1.0
 
 @benchmark(
     "watched-screen",
-    Row("cpu", f"concwatch's own CPU, {PROCESSES} watched processes of {GROUPS} groups", "%", "≤ 15 %"),
+    Quantity("cpu", f"concwatch's own CPU, {PROCESSES} watched processes of {GROUPS} groups", "%", "≤ 15 %"),
 )
-def measure_watched_screen(quick: bool) -> Mapping[str, Measured]:
+def measure_watched_screen(quick: bool) -> Mapping[str, RowValues]:
     """Measure per cent of a core of a screen of 120x40, from outside."""
     program = ("-c", LARGE_PROGRAM, *map(str, (PROCESSES, GROUPS, TASKS)))
     quiet.wait()
-    with Terminal("-m", "concwatch", "watch", "--", sys.executable, *program) as screen:
+    with DrawnTerminal("-m", "concwatch", "watch", "--", sys.executable, *program) as screen:
         screen.patience = 120.0
         screen.shows(f"total of {PROCESSES}")
         screen.run(5.0 if quick else 45.0)  # growth is computed from half a minute on
@@ -59,4 +59,4 @@ def measure_watched_screen(quick: bool) -> Mapping[str, Measured]:
             readings.append(used / (time.monotonic() - began) * 100)
         rss = screen.monitor.memory_info().rss / MIB
     detail = {"highest, %": max(readings), "RSS, MiB": round(rss, 1)}
-    return {"cpu": Measured([statistics.fmean(readings)], detail=detail)}
+    return {"cpu": RowValues([statistics.fmean(readings)], detail=detail)}

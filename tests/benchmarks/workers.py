@@ -20,7 +20,7 @@ from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from tests.apart import ROOT, apart, environment, python
-from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, running
+from tests.benchmarks.figures import MIB, Quantity, RowValues, against, alternate, benchmark, running
 
 SETTLE = 0.5
 """Seconds between a change and the reading of a process's memory."""
@@ -75,7 +75,7 @@ def rate(engine: str, gc: str, tasks: int) -> float:
     return float(lane["create_rate"])
 
 
-def measure_creation(tasks: int, rounds: int, quick_tasks: int, quick: bool) -> Mapping[str, Measured]:
+def measure_creation(tasks: int, rounds: int, quick_tasks: int, quick: bool) -> Mapping[str, RowValues]:
     """Measure how fast tasks are created; a frozen collector is compared with a script without collection."""
     tasks = quick_tasks if quick else tasks
     found = alternate(
@@ -87,7 +87,7 @@ def measure_creation(tasks: int, rounds: int, quick_tasks: int, quick: bool) -> 
         uvloop=lambda: rate("uvloop", "frozen", tasks),
     )
     references = {"default": "bare", "frozen": "uncollected", "uvloop": "bare"}
-    return {name: Measured(found[name], found[reference]) for name, reference in references.items()}
+    return {name: RowValues(found[name], found[reference]) for name, reference in references.items()}
 
 
 for name, what, uvloop, sizes in (
@@ -96,9 +96,9 @@ for name, what, uvloop, sizes in (
 ):
     benchmark(
         f"creation-{name}",
-        Row("default", f"asyncio {what}, default collector", "tasks/s", "≥ 0.9 ×", "bare script"),
-        Row("frozen", f"asyncio {what}, --gc frozen", "tasks/s", "≥ 0.95 ×", "bare, no collection"),
-        Row("uvloop", f"uvloop {what}, --gc frozen", "tasks/s", uvloop, "bare script"),
+        Quantity("default", f"asyncio {what}, default collector", "tasks/s", "≥ 0.9 ×", "bare script"),
+        Quantity("frozen", f"asyncio {what}, --gc frozen", "tasks/s", "≥ 0.95 ×", "bare, no collection"),
+        Quantity("uvloop", f"uvloop {what}, --gc frozen", "tasks/s", uvloop, "bare script"),
     )(partial(measure_creation, *sizes))
 
 # Memory.
@@ -151,9 +151,9 @@ async def hold(engine: str, tasks: int) -> tuple[int, int]:
 
 @benchmark(
     "idle",
-    *(Row(engine, f"idle worker, {engine}", "MiB", "≤ 1.1 ×", "bare interpreter") for engine in IDLE),
+    *(Quantity(engine, f"idle worker, {engine}", "MiB", "≤ 1.1 ×", "bare interpreter") for engine in IDLE),
 )
-def measure_idle(quick: bool) -> Mapping[str, Measured]:
+def measure_idle(quick: bool) -> Mapping[str, RowValues]:
     """Measure the RSS of each engine's idle worker."""
     return {
         engine: against(

@@ -18,9 +18,9 @@ from concwatch.links.link import Ended
 from concwatch.measure.doctor import advice, capacity, examination
 from concwatch.measure.doctor.advice import advise
 from concwatch.measure.doctor.capacity import engine_forecasts, local_machine, thread_limits
+from concwatch.measure.doctor.doctor_lines import proof_rows, rows
 from concwatch.measure.doctor.examination import Examination, examine, terminal_problems
 from concwatch.measure.doctor.proof import MAX_THREADS, prove, thread_target
-from concwatch.measure.doctor.report import proof_rows, rows
 from concwatch.monitor.catalog import CATALOG, find_engines
 from concwatch.monitor.forecast import UNBOUND, Fit
 from concwatch.monitor.lab import Lab
@@ -32,7 +32,7 @@ from concwatch.system.memory import BUDGET
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke
 from tests.lab_driver import Bench
-from tests.low_walls import low_pid_max, low_user_limit
+from tests.low_limits import low_pid_max, low_user_limit
 from tests.processes import assert_ended
 from tests.virtual_time import fast, now
 
@@ -156,11 +156,11 @@ def test_terminal_problems_are_named(monkeypatch):
 # Forecasts and advice.
 
 
-def examined(walls=(MAPS, PIDS), reasons=ALL_RUN):
+def examined(limits=(MAPS, PIDS), reasons=ALL_RUN):
     """Return an examination with 16 GiB available, a budget of 8, and these limits on threads."""
     machine = replace(local_machine(8 * GIB), memory_available=16 * GIB, memory_group=None)
-    engines = engine_forecasts(machine.budget, walls, reasons)
-    return Examination("1", machine, thread_limits(walls), engines, [], {}, advise(machine, walls, engines))
+    engines = engine_forecasts(machine.budget, limits, reasons)
+    return Examination("1", machine, thread_limits(limits), engines, [], {}, advise(machine, limits, engines))
 
 
 def test_the_tightest_of_limits_with_the_same_name_is_shown():
@@ -193,7 +193,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
 
 @linux
 @pytest.mark.parametrize(
-    ("walls", "command", "tasks", "then"),
+    ("limits", "command", "tasks", "then"),
     [
         ([MAPS, PIDS], "sudo sysctl -w vm.max_map_count=131072", 32_300, "pid_max"),
         ([PIDS], "sudo sysctl -w kernel.pid_max=524288", None, BUDGET),
@@ -204,11 +204,11 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
         ([], "concwatch --max-memory 90%", None, BUDGET),
     ],
 )
-def test_advice_raises_only_the_lowest_limit(walls, command, tasks, then, monkeypatch):
+def test_advice_raises_only_the_lowest_limit(limits, command, tasks, then, monkeypatch):
     monkeypatch.setattr(advice, "CONTAINER_FILES", ())
-    found = examined(walls)
+    found = examined(limits)
     (row,) = [row for row in found.for_more if "threads" in row.engines]
-    assert (row.limit, row.commands) == (walls[0].name if walls else BUDGET, (command,))
+    assert (row.limit, row.commands) == (limits[0].name if limits else BUDGET, (command,))
     assert tasks in (None, row.tasks)
     assert then in (None, row.then)
     assert row.tasks > next(each.tasks for each in found.engines if each.engine == row.engines[0])
@@ -277,15 +277,15 @@ def test_a_wrong_forecast_is_one_line_and_exit_status_1(fakes, monkeypatch):
 @pytest.mark.real
 @linux
 @pytest.mark.parametrize(
-    ("lower", "wall"),
+    ("lower", "limit"),
     [(low_user_limit, "ulimit -u"), pytest.param(low_pid_max, "pid_max", marks=pytest.mark.apart)],
 )
-def test_forecast_of_a_real_limit(lower, wall):
+def test_forecast_of_a_real_limit(lower, limit):
     line, value = lower([*PROGRAM, "doctor", "--prove", "--json"])
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     proof = json.loads(done.stdout)["proof"]
-    assert (proof["wall"], proof["wall_value"], proof["forecast_wall"]) == (wall, value, wall)
+    assert (proof["wall"], proof["wall_value"], proof["forecast_wall"]) == (limit, value, limit)
     assert abs(proof["difference"]) < 0.05
     assert (proof["ended"], proof["reason"]) == (True, None)
     assert 0 < proof["standing"] < value

@@ -219,7 +219,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-class Run:
+class SignalRun:
     """A program on a terminal of its own, whose first process leads the session."""
 
     def __init__(self, stack: Stack, folder: Path, way: str) -> None:
@@ -341,7 +341,7 @@ def reference(stack: Stack, name: str, folder: Path) -> list[str]:
         AssertionError: it has not ended in any run.
     """
     for attempt in range(REFERENCES):
-        run = Run(stack, folder / f"bare{attempt}", "bare")
+        run = SignalRun(stack, folder / f"bare{attempt}", "bare")
         try:
             return run.ends_with(name)
         except AssertionError:
@@ -357,7 +357,7 @@ def reference(stack: Stack, name: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_program_that_gets_a_signal_prints_and_ends_as_it_does_bare(stack, name, way, tmp_path):
     bare = reference(STACKS[stack], name, tmp_path)
-    run = Run(STACKS[stack], tmp_path / way, way)
+    run = SignalRun(STACKS[stack], tmp_path / way, way)
     try:
         watched = run.ends_with(name)
     finally:

@@ -27,7 +27,7 @@ LIMIT = 60.0
 REQUESTS = 30
 
 
-class Watched:
+class WatchedCommand:
     """A watched program, stepped while a test waits for a condition."""
 
     def __init__(self, watching, process, output):
@@ -69,9 +69,9 @@ def figures(lane):
 
 @contextmanager
 def watched(*command):
-    """Watch a program; yield a `Watched`."""
+    """Watch a program; yield a `WatchedCommand`."""
     with watched_in_background([str(part) for part in command]) as (watching, process, output):
-        yield Watched(watching, process, output)
+        yield WatchedCommand(watching, process, output)
     output.unlink()
 
 

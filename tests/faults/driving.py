@@ -21,7 +21,7 @@ from concwatch.ui.app import ConcwatchApp
 from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough
 from tests.processes import assert_ended
-from tests.screen import Stage, experiment_lab
+from tests.screen import ScreenStage, experiment_lab
 
 MEMORY_LIMIT = 20 << 20
 """Bytes by which a fault may grow the monitor."""
@@ -147,8 +147,8 @@ class RealLab:
             last = it.stats.tick
             await self.until(lambda last=last: it.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound in the default
 
-    async def hit_limit(self, tasks: int, wall: str, value: int) -> int:
-        """Set a target above a wall. Check that the wall is named. Return the number of live tasks."""
+    async def hit_limit(self, tasks: int, name: str, value: int) -> int:
+        """Set a target above a limit. Check that it is named. Return the number of live tasks."""
         before = len(self.events())
         self.lab.set_target(self.faulty, tasks)
         await self.until(
@@ -157,19 +157,19 @@ class RealLab:
             PATIENCE + tasks / SLOWEST,
         )
         limit = self.faulty.target.limit
-        assert (limit.name, limit.value, limit.wanted) == (wall, value, tasks), limit
+        assert (limit.name, limit.value, limit.wanted) == (name, value, tasks), limit
         (text,) = [text for text in self.events()[before:] if "reached at" in text]
-        assert f"{wall} ({value:,}) reached at" in text, text
+        assert f"{name} ({value:,}) reached at" in text, text
         await self.wait_for_ticks(2)
         return limit.standing
 
 
-class FaultyStage(Stage, RealLab):
+class FaultyStage(ScreenStage, RealLab):
     """The screen with a faulty and a healthy lane."""
 
     async def until(self, condition: Any, what: Any, limit: float = PATIENCE) -> None:
         """Wait until ``condition`` is true while the screen runs."""
-        await Stage.until(self, condition, what, limit)
+        await ScreenStage.until(self, condition, what, limit)
 
     @property
     def faulty_card(self) -> Any:

@@ -31,7 +31,7 @@ BRIEF = ("run", "asyncio", "--tasks", "1000", "--seconds", "0.2")
 
 
 @dataclass(frozen=True)
-class Program:
+class EndingProgram:
     """A program that runs workers."""
 
     name: str
@@ -52,12 +52,12 @@ class Program:
         """Whether it changes the terminal's modes and must restore them."""
         return self.arguments[:1] not in (("run",), ("experiment",))
 
-    def stopped(self) -> "Program":
+    def stopped(self) -> "EndingProgram":
         """Return this program with its workers stopped just before the end."""
         what = f"{self.what} with stopped workers (SIGSTOP)"
         return replace(self, what=what, suffix="-stopped", before=stop_workers)
 
-    def breaking(self, module: str, function: str) -> "Program":
+    def breaking(self, module: str, function: str) -> "EndingProgram":
         """Return this program with a method that raises after SIGUSR1."""
         owner, name = function.split(".")
         return replace(self, how=("-c", CRASH.format(module=module, owner=owner, name=name)))
@@ -147,9 +147,9 @@ def stop_workers(terminal: Terminal) -> None:
         process.suspend()
 
 
-SCREEN = Program("screen", "the screen", ("--engines", "asyncio"), start_tasks)
-HEAVY = Program("", "", (), hold, times=HEAVY_TIMES, patience=HEAVY_PATIENCE)
-RUN = Program(
+SCREEN = EndingProgram("screen", "the screen", ("--engines", "asyncio"), start_tasks)
+HEAVY = EndingProgram("", "", (), hold, times=HEAVY_TIMES, patience=HEAVY_PATIENCE)
+RUN = EndingProgram(
     "run",
     "run",
     ("run", "asyncio", "threads", "--together", *HOLDING),
@@ -204,7 +204,7 @@ def check_end(terminal: Terminal, workers: Sequence[psutil.Process], began: floa
     assert ended == status, f"exit status {ended}, expected {status}\n{terminal.text()[-2000:]}"
 
 
-def end_program(program: Program, end: End) -> None:
+def end_program(program: EndingProgram, end: End) -> None:
     """Start a program and end it."""
     with Terminal(*program.how, *program.arguments, patience=program.patience) as terminal:
         program.ready(terminal)
@@ -220,14 +220,14 @@ def end_program(program: Program, end: End) -> None:
         assert end.output or "Traceback" not in terminal.text(), terminal.text()[-2000:]
 
 
-def add(name: str, program: Program, end: End, what: str = "") -> None:
+def add(name: str, program: EndingProgram, end: End, what: str = "") -> None:
     """Add a fault: all workers end within a second, and the terminal is restored."""
     seconds = 120.0 if program.patience == PATIENCE else program.patience + 120
     what = what or f"{program.what}: {end.what}"
     fault(name, what, times=program.times, seconds=seconds)(partial(end_program, program, end))
 
 
-def add_all(program: Program, *ends: str) -> None:
+def add_all(program: EndingProgram, *ends: str) -> None:
     """Add a fault for each of several ends of one program."""
     for end in ends:
         add(f"end-{program.name}-{end}{program.suffix}", program, KILLED[end])
@@ -242,7 +242,7 @@ for name, what, module, function, key in (
 ):
     broken = SCREEN.breaking(module, function)
     add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}")
-STARTING = Program("screen", "the screen while workers start", (), start_four_lanes, "-starting")
+STARTING = EndingProgram("screen", "the screen while workers start", (), start_four_lanes, "-starting")
 add_all(STARTING, "kill", "sigterm")
 add_all(SCREEN.stopped(), "sigterm", "closed")
 for name, what, engine, plusses, shown in (
@@ -257,11 +257,11 @@ add("end-run-crash", RUN.breaking("concwatch.monitor.lab", "Lab.step"), crash())
 add_all(RUN.stopped(), "kill", "sigterm")
 BLOCKED = ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all")
 add_all(
-    Program("run", "run with a task that blocks its worker", BLOCKED, wait_for_blocking_task, "-held"),
+    EndingProgram("run", "run with a task that blocks its worker", BLOCKED, wait_for_blocking_task, "-held"),
     "kill",
     "sigterm",
 )
 PAGES = ("run", "asyncio", "--tasks", "100", "--seconds", "600", "--workload", "http:0.5")
-add_all(Program("run", "run with a page server", PAGES, wait_for_pages, "-pages"), "kill", "sigterm")
+add_all(EndingProgram("run", "run with a page server", PAGES, wait_for_pages, "-pages"), "kill", "sigterm")
 EXPERIMENT = ("experiment", "memory-per-task", "--sizes", "1k", "--repeats", "50")
-add_all(Program("experiment", "experiment", EXPERIMENT, wait_for_workers), "kill", "sigterm", "closed")
+add_all(EndingProgram("experiment", "experiment", EXPERIMENT, wait_for_workers), "kill", "sigterm", "closed")

@@ -20,7 +20,7 @@ Act = Callable[[], Coroutine[Any, Any, str | None] | str | None]
 
 
 @dataclass(frozen=True)
-class Fault:
+class InjectedFault:
     """One row of the table."""
 
     name: str
@@ -45,16 +45,16 @@ class Fault:
         return (asyncio.run(found) if inspect.iscoroutine(found) else found) or ""
 
 
-FAULTS: dict[str, Fault] = {}
+FAULTS: dict[str, InjectedFault] = {}
 """All faults by name, in the order of the table."""
 
 
 def fault(name: str, what: str, **options: Any) -> Callable[[Act], Act]:
-    """Return a decorator that adds a function as a fault. ``options`` are other fields of `Fault`."""
+    """Return a decorator that adds a function as a fault. ``options`` are other fields of `InjectedFault`."""
 
     def add(act: Act) -> Act:
         assert name not in FAULTS, name
-        FAULTS[name] = Fault(name, what, act, **options)
+        FAULTS[name] = InjectedFault(name, what, act, **options)
         return act
 
     return add

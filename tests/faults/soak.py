@@ -24,7 +24,7 @@ from tests.faults.fault import fault
 from tests.fuzz.__main__ import fuzz_apart
 from tests.fuzz.target import RUNS
 from tests.fuzz.targets import TARGETS
-from tests.screen import Stage, experiment_lab
+from tests.screen import ScreenStage, experiment_lab
 
 TASKS = 1_000
 HALF_AN_HOUR = 1_800.0
@@ -63,7 +63,7 @@ class CountedWorker(WorkerProcess):
         return found
 
 
-async def mark(stage: Stage) -> None:
+async def mark(stage: ScreenStage) -> None:
     """Add a mark by the key and its dialog."""
     await stage.press("m")
     await stage.until(lambda: isinstance(stage.app.screen, TypeDialog), "the dialog")
@@ -86,7 +86,7 @@ async def soak(seconds: float, *names: str) -> None:
     windows = cycle(("right_square_bracket",) * 3 + ("left_square_bracket",) * 3)
     app, itself, rss, marks = ConcwatchApp(make_lab, experiment_lab), psutil.Process(), [], 0
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        stage = Stage(app, pilot)
+        stage = ScreenStage(app, pilot)
         await stage.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
         )

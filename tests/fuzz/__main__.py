@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from tests.fuzz.target import CORPUS, LIMIT, MEMORY, RUNS, Target
+from tests.fuzz.target import CORPUS, LIMIT, MEMORY, RUNS, FuzzTarget
 from tests.runner import Impossible, markdown, parse
 
 WHAT_TO_INSTALL = "needs atheris: pip install 'concwatch[fuzz]'"
@@ -62,7 +62,7 @@ def fuzz(name: str, runs: int, seed: int) -> None:
 
     with atheris.instrument_imports(include=INSTRUMENTED):
         from tests.fuzz.targets import TARGETS
-    target: Target = next(target for target in TARGETS if target.name == name)
+    target: FuzzTarget = next(target for target in TARGETS if target.name == name)
     seeds, words = [seed.read_bytes() for seed in target.seeds], [word.encode() for word in target.words]
 
     def mutate(data: bytes, longest: int, seed: int) -> bytes:

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from concwatch.measure.comparing.comparison import Comparison, compare
+from concwatch.measure.comparing.comparison_report import as_object, report_markdown, table_lines
 from concwatch.measure.comparing.reading import read_bytes
-from concwatch.measure.comparing.report import as_object, report_markdown, table_lines
 from concwatch.monitor.metrics import COLUMNS
 from concwatch.monitor.series import CHARTED
 from concwatch.protocol.units import format_count
@@ -20,7 +20,7 @@ from concwatch.recordings.reading import GZIP, Text, decompress
 from concwatch.recordings.recording import Recording
 from concwatch.ui.panels.transport import missing_parts, recorded_on
 from concwatch.ui.recording_source import recorded_pool_threads
-from tests.fuzz.target import Target
+from tests.fuzz.target import FuzzTarget
 
 NAME = "some.jsonl"
 FIGURES = ("\n", "[0,", "[1,", "null,", "-1,", "1e308", "9" * 18)
@@ -95,8 +95,8 @@ def report(comparison: Comparison) -> None:
 
 
 TARGETS = (
-    Target("recordings", "recordings", read_recording, show, WORDS, 2_500),
+    FuzzTarget("recordings", "recordings", read_recording, show, WORDS, 2_500),
     # A list ignores files that cannot be read, so no error is expected.
-    Target("lists", "lists of recordings", bytes, list_one, WORDS, 2_500),
-    Target("results", "what concwatch compare reads", compare_with_itself, report, RESULT_WORDS, 2_500),
+    FuzzTarget("lists", "lists of recordings", bytes, list_one, WORDS, 2_500),
+    FuzzTarget("results", "what concwatch compare reads", compare_with_itself, report, RESULT_WORDS, 2_500),
 )

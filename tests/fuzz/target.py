@@ -20,7 +20,7 @@ LONGEST_PROBLEM = 4_000
 
 
 @dataclass(frozen=True)
-class Target:
+class FuzzTarget:
     """One reader under test."""
 
     name: str

@@ -37,7 +37,7 @@ from concwatch.protocol.workloads import FORMS, Workload, parse
 from concwatch.system.files import read_toml
 from concwatch.ui.play_head import parse_moment
 from tests.fuzz import recordings
-from tests.fuzz.target import Target, attempt, one_line
+from tests.fuzz.target import FuzzTarget, attempt, one_line
 
 JSON = ('{"', '":', '","', '"}', "[", "]", "{", "}", "\\u", "\\n", '"type"')
 JSON += ("true", "false", "null", "-1", "0.5", "1e999")
@@ -142,8 +142,8 @@ EXPERIMENT_WORDS = (
 )
 SETTING_WORDS = ["[run]", "[screen]", "rate", "max-memory", "tasks", "expect", "engines", "trace"]
 
-TARGETS: tuple[Target, ...] = (
-    Target(
+TARGETS: tuple[FuzzTarget, ...] = (
+    FuzzTarget(
         "commands",
         "the worker's reader of commands",
         decode,
@@ -151,7 +151,7 @@ TARGETS: tuple[Target, ...] = (
         (*JSON, *COMMAND_WORDS),
         300,
     ),
-    Target(
+    FuzzTarget(
         "reports",
         "the lab's reader of reports",
         messages.decode,
@@ -159,7 +159,7 @@ TARGETS: tuple[Target, ...] = (
         (*JSON, *(f'"{word}"' for word in REPORT_WORDS)),
         500,
     ),
-    Target(
+    FuzzTarget(
         "workloads",
         "workloads",
         lambda data: parse(typed(data)),
@@ -167,8 +167,8 @@ TARGETS: tuple[Target, ...] = (
         (*FORMS, ":", "x", "KiB", "gb", *NUMBERS),
         200,
     ),
-    Target("numbers", "sizes, counts, durations, rates and moments", typed, use_number, NUMBERS, 100),
-    Target(
+    FuzzTarget("numbers", "sizes, counts, durations, rates and moments", typed, use_number, NUMBERS, 100),
+    FuzzTarget(
         "expectations",
         "--expect",
         lambda data: parse_expectation(typed(data)),
@@ -176,7 +176,7 @@ TARGETS: tuple[Target, ...] = (
         (*EXPECTABLE, *COMPARISONS, "asyncio.", "pool.", *NUMBERS),
         200,
     ),
-    Target(
+    FuzzTarget(
         "experiments",
         "files of experiments",
         lambda data: experiments.decode(data, "some.toml"),
@@ -184,7 +184,7 @@ TARGETS: tuple[Target, ...] = (
         (*TOML, *EXPERIMENT_WORDS, *READINGS, *SCALES),
         1_200,
     ),
-    Target(
+    FuzzTarget(
         "settings",
         "the settings file",
         lambda data: read_toml(data, "settings.toml"),

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.target import CORPUS, Target
+from tests.fuzz.target import CORPUS, FuzzTarget
 from tests.fuzz.targets import TARGETS
 
 by_name = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 
 
-def inputs(target: Target) -> st.SearchStrategy[bytes]:
+def inputs(target: FuzzTarget) -> st.SearchStrategy[bytes]:
     """Return random bytes, words of the format in any order, and seeds with a part replaced."""
     words = st.sampled_from([word.encode() for word in target.words])
     few = st.lists(words | st.binary(max_size=4), max_size=20).map(b"".join)

@@ -46,8 +46,8 @@ def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
 
 def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
     traced = [
-        structs.replace(each, status=structs.replace(each.status, tracing=True, fits_limit=wall))
-        for each, wall in (
+        structs.replace(each, status=structs.replace(each.status, tracing=True, fits_limit=limit))
+        for each, limit in (
             (lane("threads", fits=21_700, rss_per_task=16_000.0), "vm.max_map_count"),
             (lane("asyncio", fits=6_000_000, rss_per_task=2_600.0), "memory budget"),
         )

@@ -265,7 +265,7 @@ def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workl
 # Memory of the machine.
 
 
-class Machine:
+class SimulatedMachine:
     """The memory of a machine, set by a test; counts the readings."""
 
     def __init__(self, left=10 * GIB, bound="memory"):
@@ -278,7 +278,7 @@ class Machine:
 
 
 def test_memory_used_by_other_programs_is_not_available_to_workers():
-    machine = Machine(12 * GIB, "cgroup memory")
+    machine = SimulatedMachine(12 * GIB, "cgroup memory")
     bench = Bench("asyncio", memory=machine)
     (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
     assert capacity.forecast(lane, 5_000_000).fits
@@ -300,7 +300,7 @@ def three_lanes(machine):
 
 
 def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_logged():
-    machine = Machine()
+    machine = SimulatedMachine()
     bench = three_lanes(machine)
     small, large, other = bench.lab.lanes
     machine.left = 600 * MIB
@@ -319,7 +319,7 @@ def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_logged():
 
 
 def test_lanes_are_stopped_one_at_a_time_while_memory_stays_short(monkeypatch):
-    machine = Machine()
+    machine = SimulatedMachine()
     bench = three_lanes(machine)
     small, large, other = bench.lab.lanes
     stopped = []
@@ -343,7 +343,7 @@ def test_memory_is_read_more_often_during_growth_and_when_little_is_left():
     assert step_interval(100 * GIB) == LONGEST
     assert SHORTEST < step_interval(400 * MIB) < LONGEST
     assert step_interval(0) == step_interval(-GIB) == SHORTEST
-    machine = Machine()
+    machine = SimulatedMachine()
     bench = Bench("asyncio", memory=machine, budget=900 * MIB)
     bench.pass_(10)
     assert 9 <= machine.readings <= 12
@@ -403,7 +403,7 @@ async def test_workers_and_page_servers_are_the_first_the_kernel_kills_without_m
     ],
 )  # fmt: skip
 def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, together, budget, expected):
-    rows, machine = find_engines(engines), Machine(12 * GIB)
+    rows, machine = find_engines(engines), SimulatedMachine(12 * GIB)
     assert why_too_many(rows, Settings(), tasks, together, budget, machine, lambda: LIMITS) == expected
 
 

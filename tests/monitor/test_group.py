@@ -77,7 +77,7 @@ def together(*lives: Lives) -> Lives:
 
 
 @dataclass(frozen=True)
-class Program:
+class Scenario:
     """The tasks of one function, what wakes them, and what else grows with them."""
 
     lives: object
@@ -153,32 +153,36 @@ def _answer(agent, program, live):
 
 
 NO_LEAKS = {
-    "a steady service": (Program(lambda: steady(20, about(2))), None, None),
-    "sessions of a minute": (Program(lambda: even(2, 60.0), woken=True, sockets=1), 20, 110),
-    "sessions of a minute, on average": (Program(lambda: steady(5, about(60)), woken=True), None, None),
-    "long polls": (Program(lambda: even(3, 55.0), timer=55.0, sockets=1), 20, 110),
+    "a steady service": (Scenario(lambda: steady(20, about(2))), None, None),
+    "sessions of a minute": (Scenario(lambda: even(2, 60.0), woken=True, sockets=1), 20, 110),
+    "sessions of a minute, on average": (
+        Scenario(lambda: steady(5, about(60)), woken=True),
+        None,
+        None,
+    ),
+    "long polls": (Scenario(lambda: even(3, 55.0), timer=55.0, sockets=1), 20, 110),
     "connections that come for two minutes and stay": (
-        Program(lambda: even(1, FOR_EVER, end=120), woken=True, sockets=1),
+        Scenario(lambda: even(1, FOR_EVER, end=120), woken=True, sockets=1),
         20,
         170,
     ),
     "connections whose sockets are not known": (
-        Program(lambda: even(1, FOR_EVER, end=120), woken=True),
+        Scenario(lambda: even(1, FOR_EVER, end=120), woken=True),
         20,
         170,
     ),
     "connections at random times for three minutes": (
-        Program(lambda: steady(2, exactly(FOR_EVER), end=180), woken=True, sockets=1),
+        Scenario(lambda: steady(2, exactly(FOR_EVER), end=180), woken=True, sockets=1),
         20,
         230,
     ),
     "connections that come for four minutes": (
-        Program(lambda: even(0.5, FOR_EVER, end=240), woken=True, sockets=2),
+        Scenario(lambda: even(0.5, FOR_EVER, end=240), woken=True, sockets=2),
         20,
         290,
     ),
     "connections that come for a minute, beside old ones": (
-        Program(
+        Scenario(
             lambda: together(
                 even(10, FOR_EVER, end=2), even(3, 40.0, begin=200), even(1, FOR_EVER, begin=300, end=380)
             ),
@@ -189,7 +193,7 @@ NO_LEAKS = {
         290,
     ),
     "websockets beside requests": (
-        Program(
+        Scenario(
             lambda: together(steady(50, about(0.05)), even(1, FOR_EVER, begin=60, end=180)),
             woken=True,
             sockets=1,
@@ -198,51 +202,63 @@ NO_LEAKS = {
         230,
     ),
     "websockets of an hour at most": (
-        Program(lambda: even(1, FOR_EVER, end=200), timer=3600.0, sockets=1),
+        Scenario(lambda: even(1, FOR_EVER, end=200), timer=3600.0, sockets=1),
         20,
         250,
     ),
     "workers that start and wait on one queue": (
-        Program(lambda: even(1, FOR_EVER, end=100), woken=True),
+        Scenario(lambda: even(1, FOR_EVER, end=100), woken=True),
         20,
         150,
     ),
     "a pool of connections that are kept alive": (
-        Program(lambda: even(0.5, FOR_EVER, end=100), timer=30.0, sockets=1),
+        Scenario(lambda: even(0.5, FOR_EVER, end=100), timer=30.0, sockets=1),
         20,
         150,
     ),
     "a cache of finished tasks": (
-        Program(lambda: even(10, 0.1), kept=lambda ended: min(ended, 1400)),
+        Scenario(lambda: even(10, 0.1), kept=lambda ended: min(ended, 1400)),
         20,
         190,
     ),
-    "a batch behind a semaphore": (Program(lambda: batch(20, 30, 10), woken=True), None, None),
-    "a batch that comes for two minutes": (Program(lambda: batch(20, 120, 10), woken=True), 100, 150),
-    "jobs of twenty seconds each minute": (Program(lambda: bursts(60, 50, 20.0), timer=20.0), None, None),
-    "jobs that overlap": (Program(lambda: bursts(10, 20, 45.0, 1.2), timer=54.0), 50, 90),
-    "a task group that fans out": (Program(lambda: bursts(5, 200, 3.0, 1.5)), None, None),
-    "a task group of long downloads": (
-        Program(lambda: bursts(90, 100, 60.0, 1.4), woken=True, sockets=1),
+    "a batch behind a semaphore": (Scenario(lambda: batch(20, 30, 10), woken=True), None, None),
+    "a batch that comes for two minutes": (
+        Scenario(lambda: batch(20, 120, 10), woken=True),
+        100,
+        150,
+    ),
+    "jobs of twenty seconds each minute": (
+        Scenario(lambda: bursts(60, 50, 20.0), timer=20.0),
         None,
         None,
     ),
-    "background tasks in a set": (Program(lambda: steady(10, about(3)), timer=5.0), None, None),
-    "tasks of the start": (Program(lambda: even(10, FOR_EVER, end=8)), None, None),
+    "jobs that overlap": (Scenario(lambda: bursts(10, 20, 45.0, 1.2), timer=54.0), 50, 90),
+    "a task group that fans out": (Scenario(lambda: bursts(5, 200, 3.0, 1.5)), None, None),
+    "a task group of long downloads": (
+        Scenario(lambda: bursts(90, 100, 60.0, 1.4), woken=True, sockets=1),
+        None,
+        None,
+    ),
+    "background tasks in a set": (Scenario(lambda: steady(10, about(3)), timer=5.0), None, None),
+    "tasks of the start": (Scenario(lambda: even(10, FOR_EVER, end=8)), None, None),
     "a thread for each connection": (
-        Program(lambda: even(1, FOR_EVER, end=200), kind="threads", sockets=1),
+        Scenario(lambda: even(1, FOR_EVER, end=200), kind="threads", sockets=1),
         20,
         250,
     ),
     "threads that start and wait on one queue": (
-        Program(lambda: even(1, FOR_EVER, end=100), kind="threads"),
+        Scenario(lambda: even(1, FOR_EVER, end=100), kind="threads"),
         20,
         150,
     ),
-    "a batch of jobs for an executor": (Program(lambda: batch(20, 120, 10), kind="jobs"), 20, 190),
-    "jobs that come in bursts": (Program(lambda: bursts(15, 60, 10.0, 1.5), kind="jobs"), None, None),
+    "a batch of jobs for an executor": (Scenario(lambda: batch(20, 120, 10), kind="jobs"), 20, 190),
+    "jobs that come in bursts": (
+        Scenario(lambda: bursts(15, 60, 10.0, 1.5), kind="jobs"),
+        None,
+        None,
+    ),
     "threads that come and go": (
-        Program(lambda: steady(5, about(4)), kind="threads", locked=True),
+        Scenario(lambda: steady(5, about(4)), kind="threads", locked=True),
         None,
         None,
     ),
@@ -253,39 +269,55 @@ With the seconds until which growth is told, if it is, and taken back.
 """
 
 LEAKS = {
-    "one a second": (Program(lambda: even(1, FOR_EVER)), None, 20),
-    "forty a second": (Program(lambda: even(40, FOR_EVER)), None, 20),
-    "one a second, in the sixth minute": (Program(lambda: even(1, FOR_EVER, begin=300)), None, 340),
-    "beside as many sockets": (Program(lambda: even(1, FOR_EVER), sockets=1), None, 20),
-    "twenty each ten seconds": (Program(lambda: bursts(10, 20, FOR_EVER)), None, 90),
-    "one each ten seconds": (Program(lambda: even(0.1, FOR_EVER)), None, 120),
+    "one a second": (Scenario(lambda: even(1, FOR_EVER)), None, 20),
+    "forty a second": (Scenario(lambda: even(40, FOR_EVER)), None, 20),
+    "one a second, in the sixth minute": (Scenario(lambda: even(1, FOR_EVER, begin=300)), None, 340),
+    "beside as many sockets": (Scenario(lambda: even(1, FOR_EVER), sockets=1), None, 20),
+    "twenty each ten seconds": (Scenario(lambda: bursts(10, 20, FOR_EVER)), None, 90),
+    "one each ten seconds": (Scenario(lambda: even(0.1, FOR_EVER)), None, 120),
     "one of a hundred requests": (
-        Program(lambda: together(steady(100, about(0.1)), even(1, FOR_EVER))),
+        Scenario(lambda: together(steady(100, about(0.1)), even(1, FOR_EVER))),
         None,
         60,
     ),
-    "one of three requests": (Program(lambda: together(steady(2, about(1)), even(1, FOR_EVER))), None, 60),
+    "one of three requests": (
+        Scenario(lambda: together(steady(2, about(1)), even(1, FOR_EVER))),
+        None,
+        60,
+    ),
     "one of a hundred requests, which others may wake": (
-        Program(lambda: together(steady(100, about(0.1)), even(1, FOR_EVER)), woken=True),
+        Scenario(lambda: together(steady(100, about(0.1)), even(1, FOR_EVER)), woken=True),
         None,
         60,
     ),
-    "futures in a dictionary that nobody sets": (Program(lambda: even(1, FOR_EVER), woken=True), 20, 220),
-    "heartbeats that are not cancelled": (Program(lambda: even(1, FOR_EVER), timer=1.0), 20, 220),
-    "finished tasks that a list keeps": (Program(lambda: even(10, 0.1), kept=lambda ended: ended), 20, 240),
-    "connections that nobody closes": (Program(lambda: even(1, FOR_EVER), woken=True, sockets=1), 20, 330),
+    "futures in a dictionary that nobody sets": (
+        Scenario(lambda: even(1, FOR_EVER), woken=True),
+        20,
+        220,
+    ),
+    "heartbeats that are not cancelled": (Scenario(lambda: even(1, FOR_EVER), timer=1.0), 20, 220),
+    "finished tasks that a list keeps": (
+        Scenario(lambda: even(10, 0.1), kept=lambda ended: ended),
+        20,
+        240,
+    ),
+    "connections that nobody closes": (
+        Scenario(lambda: even(1, FOR_EVER), woken=True, sockets=1),
+        20,
+        330,
+    ),
     "threads that wait for an event": (
-        Program(lambda: even(1, FOR_EVER), kind="threads", locked=True),
+        Scenario(lambda: even(1, FOR_EVER), kind="threads", locked=True),
         None,
         20,
     ),
     "threads that wait for an event, with a socket": (
-        Program(lambda: even(1, FOR_EVER), kind="threads", locked=True, sockets=1),
+        Scenario(lambda: even(1, FOR_EVER), kind="threads", locked=True, sockets=1),
         None,
         20,
     ),
-    "threads that sleep": (Program(lambda: even(1, FOR_EVER), kind="threads"), 20, 220),
-    "jobs that wait for a slow executor": (Program(lambda: even(5, FOR_EVER), kind="jobs"), 20, 220),
+    "threads that sleep": (Scenario(lambda: even(1, FOR_EVER), kind="threads"), 20, 220),
+    "jobs that wait for a slow executor": (Scenario(lambda: even(5, FOR_EVER), kind="jobs"), 20, 220),
 }
 """Those that are, with the seconds until which growth is told, unless it is plain, and a leak."""
 

@@ -8,20 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
-from tests.suites.running import Place, Run, prepare, version_of
+from tests.suites.running import Place, SuiteRun, prepare, version_of
 from tests.suites.suites import BARE, CI, KNOWN, SUITES, WATCH, WRAPPERS
 
 REPEATS = 5
 """Times that tests with different outcomes are run again."""
 
 
-def run_all(place: Place, wrappers: Sequence[str], tests: Sequence[str] = ()) -> list[Run]:
+def run_all(place: Place, wrappers: Sequence[str], tests: Sequence[str] = ()) -> list[SuiteRun]:
     """Run a suite, or some of its tests, with each wrapper, all at the same time: most tests wait.
 
     A run that crashes, or hangs and is killed, is repeated once.
     """
 
-    def run(wrapper: str) -> Run:
+    def run(wrapper: str) -> SuiteRun:
         found = place.run(wrapper, tests)
         return found if found.outcomes else place.run(wrapper, tests)
 
@@ -29,7 +29,7 @@ def run_all(place: Place, wrappers: Sequence[str], tests: Sequence[str] = ()) ->
         return list(pool.map(run, wrappers))
 
 
-def differences(place: Place, wrapper: str, bare: Run, wrapped: Run) -> dict[str, str]:
+def differences(place: Place, wrapper: str, bare: SuiteRun, wrapped: SuiteRun) -> dict[str, str]:
     """Return each test whose outcome is never the same bare and wrapped, with both outcomes."""
     seen = {
         name: ({bare.outcomes.get(name)}, {wrapped.outcomes.get(name)})

@@ -31,7 +31,7 @@ LIMIT = 150
 
 
 @dataclass
-class Run:
+class SuiteRun:
     """The result of one run: the outcome of each test, the seconds that it took, its exit status."""
 
     outcomes: Mapping[str, str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Place:
     python: Path
     folder: Path
 
-    def run(self, wrapper: str, tests: Sequence[str] = ()) -> Run:
+    def run(self, wrapper: str, tests: Sequence[str] = ()) -> SuiteRun:
         """Run the suite, or some of its ``tests`` by name."""
         suite = self.suite
         with tempfile.TemporaryDirectory(prefix="suites-") as scratch:
@@ -124,7 +124,7 @@ class Place:
             if not found:
                 tail = printed.read_text(errors="replace")[-2_000:]
                 print(f"{suite.name}, {wrapper}: no outcomes, exit status {status}:\n{tail}", file=sys.stderr)
-            return Run(found, seconds, status)
+            return SuiteRun(found, seconds, status)
 
 
 def prepare(suite: Suite, python: Path, wrappers: Sequence[str], cache: Path) -> Place:

@@ -1,7 +1,7 @@
 """How the outcomes of other projects' tests are compared."""
 
 from tests.suites.__main__ import REPEATS, differences
-from tests.suites.running import Run
+from tests.suites.running import SuiteRun
 from tests.suites.suites import BARE, WATCH
 
 
@@ -20,7 +20,7 @@ class Scripted:
             words = self._outcomes[name][wrapper].split()
             if outcome := words[min(number, len(words) - 1)].strip("-"):
                 found[name] = outcome
-        return Run(found)
+        return SuiteRun(found)
 
     def differences(self):
         return differences(self, WATCH, self.run(BARE), self.run(WATCH))

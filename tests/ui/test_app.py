@@ -15,7 +15,7 @@ from concwatch.monitor.state import State
 from concwatch.ui.app import ConcwatchApp
 from tests.faults.terminal import Terminal
 from tests.processes import assert_ended
-from tests.screen import Stage, experiment_lab, stage
+from tests.screen import ScreenStage, experiment_lab, stage
 from tests.worker_driver import running_lab, until
 
 
@@ -63,7 +63,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_me
     engine = next(row for row in CATALOG if row.name == "asyncio")
     app = ConcwatchApp(lambda: Lab([engine], open_link=open_process), experiment_lab)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        s = Stage(app, pilot)
+        s = ScreenStage(app, pilot)
         await s.until(lambda: s.app.lab is not None and app.screen.query("LaneCard"), "the monitor is shown")
         lane = s.lane("asyncio")
         await s.tap("○ off", s.card("asyncio"))

@@ -22,7 +22,7 @@ from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import SUMMARY, LaneCard, summary
 from tests.fake_hosts import HostWorkers, hosts
 from tests.lab_driver import ENGINES as ENGINES_BY_NAME
-from tests.screen import Stage, stage
+from tests.screen import ScreenStage, stage
 
 SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (140, 44), (160, 45), (200, 60), (250, 70))
 ENGINES = [engine for engine in CATALOG if engine.name in COSTS]
@@ -123,7 +123,7 @@ async def test_a_log_of_few_rows_shows_the_beginnings_of_events(lanes):
             assert "(" not in row
 
 
-def places(s: Stage) -> dict[str, object]:
+def places(s: ScreenStage) -> dict[str, object]:
     """Return the regions of everything on the screen, and the columns of the table's headings."""
     lines = s.monitor.query_one(CostTable).render().plain.splitlines()
     header = next((line for line in lines if COLUMNS[0].title in line and "/task" in line), "")
@@ -209,11 +209,11 @@ async def test_hosts_that_join_and_rows_that_are_unfolded_move_nothing(size):
 async def test_charts_that_the_first_frame_does_not_show_are_mounted_after_it(size, first):
     mounted = []
 
-    class Watched(ChartGrid):
+    class WatchedLanes(ChartGrid):
         def on_mount(self):
             mounted.append(len(self.query(Chart)))
 
-    with patch("concwatch.ui.panels.charts.ChartGrid", Watched):
+    with patch("concwatch.ui.panels.charts.ChartGrid", WatchedLanes):
         async with stage(size) as s:
             await s.until(lambda: len(s.monitor.query(Chart)) == len(table.ON_SCREEN), "all charts")
             assert mounted[0] == first

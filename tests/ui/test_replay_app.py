@@ -20,7 +20,7 @@ from concwatch.ui.widgets.recorded_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
 from tests.command_line import refused
 from tests.made_recording import MACHINE, made_lines
-from tests.screen import Clock, Stage, running, stage
+from tests.screen import Clock, ScreenStage, running, stage
 
 SECONDS = 300.0
 """Length of the recording."""
@@ -36,7 +36,7 @@ def made(tmp_path_factory):
     return path
 
 
-class ReplayStage(Stage):
+class ReplayStage(ScreenStage):
     """A running replay, with the actions and queries of tests."""
 
     @property

@@ -13,11 +13,11 @@ from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.event_view import EventView
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
-from tests.screen import Stage, running
+from tests.screen import ScreenStage, running
 from tests.watch_driver import WatchBench
 
 
-class WatchStage(Stage):
+class WatchStage(ScreenStage):
     """A running app, its pilot, and the processes behind it."""
 
     def table(self):

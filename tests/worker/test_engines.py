@@ -328,7 +328,7 @@ def test_payload_is_held_in_memory_and_freed(fresh):
 MANY = {"threads": 2_000, "rust-threads": 5_000, "java-threads": 5_000, **dict.fromkeys(POOLS, 20_000)}
 
 
-def test_halt_stops_growth_and_reports_its_wall(engine, worker):
+def test_halt_stops_growth_and_reports_its_limit(engine, worker):
     many = MANY.get(engine, 200_000)
     for _ in range(10):  # on a busy machine all tasks may be live before the command arrives
         worker.send("target", tasks=many)

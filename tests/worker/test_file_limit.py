@@ -36,7 +36,7 @@ def test_an_error_is_too_many_files_if_one_of_its_causes_is(error, expected):
     assert is_too_many_files(error) is expected
 
 
-class Bench:
+class FileBench:
     """A tracker with live tasks, and the inbox of an engine, processed by `turn`."""
 
     def __init__(self, target, live):
@@ -62,7 +62,7 @@ class Bench:
 
 
 def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
-    bench = Bench(500, 300)
+    bench = FileBench(500, 300)
     assert not bench.limit.handle(ValueError("another error"))
     bench.fail(100)
     assert len(bench.inbox) == 1
@@ -81,7 +81,7 @@ def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
 
 
 def test_a_target_set_after_failures_is_kept():
-    bench = Bench(500, 300)
+    bench = FileBench(500, 300)
     bench.fail(100)
     bench.turn()
     bench.tracker.set_target(50, bench.counts, 1.0)
@@ -92,7 +92,7 @@ def test_a_target_set_after_failures_is_kept():
 
 
 def test_failures_of_tasks_being_cancelled_are_not_a_limit():
-    bench = Bench(10, 300)
+    bench = FileBench(10, 300)
     bench.fail(100)
     bench.turn()
     bench.tick()

@@ -8,7 +8,7 @@ import pytest
 from concwatch.worker.timing import BUCKET, MAX_TIMES, RATE, Timing
 
 
-class Run:
+class TimedRun:
     """Tasks created at given times; ``timed`` has the index and time of the timed ones."""
 
     def __init__(self):
@@ -53,7 +53,7 @@ def slices(size, interval, seconds):
     ids=["300", "3000", "20000", "50000", "slices", "bursts", "at once"],
 )
 def test_at_most_a_thousand_tasks_a_second_and_hardly_fewer_are_timed(times, least):
-    run = Run()
+    run = TimedRun()
     run.create(times())
     timed = [now for _, now in run.timed]
     assert len(timed) >= least
@@ -62,7 +62,7 @@ def test_at_most_a_thousand_tasks_a_second_and_hardly_fewer_are_timed(times, lea
 
 
 def test_at_most_a_third_of_many_tasks_is_timed_also_at_a_low_rate():
-    run = Run()
+    run = TimedRun()
     run.create([0.0] * 1_000)
     before = run.created, len(run.timed)
     run.create(1 + index / 500 for index in range(10_000))
@@ -71,7 +71,7 @@ def test_at_most_a_third_of_many_tasks_is_timed_also_at_a_low_rate():
 
 
 def test_timed_tasks_are_spread_evenly_over_slices_of_growth():
-    run = Run()
+    run = TimedRun()
     run.create(slices(1_024, 0.01, 5))
     places = [index % 1_024 for index, _ in run.timed[2 * BUCKET :]]
     quarters = [sum(place // 256 == quarter for place in places) / len(places) for quarter in range(4)]
@@ -79,7 +79,7 @@ def test_timed_tasks_are_spread_evenly_over_slices_of_growth():
 
 
 def test_the_durations_of_timed_tasks_are_representative():
-    run, source = Run(), random.Random(2)
+    run, source = TimedRun(), random.Random(2)
     run.create(poisson(5_000, 30))
     every = [0.2 * math.exp(source.gauss(0, 0.5)) for _ in range(run.created)]
     timed = sorted(every[index] for index, _ in run.timed)
@@ -106,7 +106,7 @@ def test_the_oldest_times_are_dropped_when_not_drained():
 
 
 def test_skipping_several_tasks_times_the_same_ones_as_choosing_one_by_one():
-    one_by_one, together = Run(), Run()
+    one_by_one, together = TimedRun(), TimedRun()
     times = list(slices(1_000, 0.1, 3))
     one_by_one.create(times)
     while together.created < len(times):

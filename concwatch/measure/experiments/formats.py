@@ -15,7 +15,7 @@ from msgspec import to_builtins
 
 from concwatch.measure.experiments.cell import ExperimentCell
 from concwatch.measure.experiments.experiment import Experiment
-from concwatch.measure.experiments.report import (
+from concwatch.measure.experiments.experiment_report import (
     HEADER,
     RunInfo,
     Sheet,

@@ -2,7 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from concwatch.measure.experiments.report import HEADER, RunInfo, Sheet, SheetRow, cite, progress_note, sheets
+from concwatch.measure.experiments.experiment_report import (
+    HEADER,
+    RunInfo,
+    Sheet,
+    SheetRow,
+    cite,
+    progress_note,
+    sheets,
+)
 from concwatch.measure.experiments.runner import CellState, Runner
 from concwatch.measure.layout import WIDTH, Piece, aligned, cut, without_unknown, wrapped
 from concwatch.protocol.units import format_seconds

@@ -41,7 +41,7 @@ class FitDialog(Dialog[int]):
             target: the lane's current target.
         """
         super().__init__()
-        self._name = name
+        self._lane = name
         self._forecast = forecast
         self._answers: list[int | None] = [forecast.tasks, None]
         self._choices = [
@@ -62,7 +62,7 @@ class FitDialog(Dialog[int]):
         """Create the reason and the choices."""
         estimated = self._forecast.memory and not self._forecast.measured
         with Vertical() as box:
-            box.border_title = f"{self._name}: {format_count(self._forecast.tasks)} tasks will not fit"
+            box.border_title = f"{self._lane}: {format_count(self._forecast.tasks)} tasks will not fit"
             yield Label(Content.assemble(self.reason, (ESTIMATED if estimated else "", "$dim")), id="message")
             yield choice_list(self._choices)
 

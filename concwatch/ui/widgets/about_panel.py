@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from concwatch.measure.experiments.experiment import Experiment
-from concwatch.measure.experiments.report import cite
+from concwatch.measure.experiments.experiment_report import cite
 from concwatch.protocol.text import flat
 from concwatch.ui.widgets.glossary import Glossary
 

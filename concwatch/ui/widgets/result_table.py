@@ -9,7 +9,7 @@ from textual.style import Style
 from textual.widgets import Static
 
 from concwatch.measure.experiments.experiment import ExperimentTable
-from concwatch.measure.experiments.report import Sheet, SheetRow, sheets
+from concwatch.measure.experiments.experiment_report import Sheet, SheetRow, sheets
 from concwatch.measure.experiments.runner import CellState, Runner
 from concwatch.measure.layout import cut
 from concwatch.protocol.text import flat

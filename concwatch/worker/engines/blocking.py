@@ -6,7 +6,7 @@ import threading
 from time import monotonic, sleep
 
 from concwatch.worker.engines.base import SLICE, BaseEngine
-from concwatch.worker.engines.bodies import BODIES, Cancelled, load_body, spin_until
+from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body, spin_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class LockToken:
         """Sleep for ``seconds``.
 
         Raises:
-            Cancelled: this task has been cancelled.
+            TaskCancelled: this task has been cancelled.
         """
         deadline = monotonic() + seconds
         rest = seconds
@@ -63,13 +63,13 @@ class LockToken:
         """Check whether too many tasks are live.
 
         Raises:
-            Cancelled: they are, and this task has been cancelled.
+            TaskCancelled: they are, and this task has been cancelled.
         """
         if self._excess():
-            raise Cancelled
+            raise TaskCancelled
 
     def wait(self) -> None:
-        """Sleep until cancelled; raises `Cancelled` then."""
+        """Sleep until cancelled; raises `TaskCancelled` then."""
         while True:
             self._lock.acquire()
             self.check()
@@ -220,7 +220,7 @@ class BlockingEngine(BaseEngine):
             self._body()
             if created is not None:
                 self.timing.record_completion(begun, monotonic())
-        except Cancelled:
+        except TaskCancelled:
             ended = "cancelled"
         except BaseException as failure:  # a task may raise anything
             ended, error = "failed", failure

@@ -20,11 +20,11 @@ SPINS_PER_CHECK = 2_000
 """Loop iterations, about 50 µs, between two checks whether a spinning task has been cancelled."""
 
 
-class Cancelled(BaseException):
+class TaskCancelled(BaseException):
     """Raised inside a task that has been cancelled."""
 
 
-# Each is called with its token: it sleeps on it, and is cancelled by it raising `Cancelled`.
+# Each is called with its token: it sleeps on it, and is cancelled by it raising `TaskCancelled`.
 
 
 def _ticks(token: Any, count: int, seconds: float) -> None:

@@ -7,7 +7,7 @@ import select
 from time import monotonic
 
 from concwatch.protocol.workloads import parse
-from concwatch.worker.engines.bodies import BODIES, Cancelled, load_body
+from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,22 +28,22 @@ class PipeToken:
         self._end = end
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for ``seconds``. Raises `Cancelled` if this task is cancelled."""
+        """Sleep for ``seconds``. Raises `TaskCancelled` if this task is cancelled."""
         deadline = monotonic() + seconds
         while seconds > 0 and select.select((self._end,), (), (), min(seconds, LONGEST_WAIT))[0]:
             self.check()
             seconds = deadline - monotonic()
 
     def check(self) -> None:
-        """Raise `Cancelled` if a task is to be cancelled and no other task has read that."""
+        """Raise `TaskCancelled` if a task is to be cancelled and no other task has read that."""
         try:
             os.read(self._end, 1)
         except BlockingIOError:
             return
-        raise Cancelled
+        raise TaskCancelled
 
     def wait(self) -> None:
-        """Sleep until cancelled; raises `Cancelled` then."""
+        """Sleep until cancelled; raises `TaskCancelled` then."""
         while True:
             self.sleep(LONGEST_WAIT)
 
@@ -71,6 +71,6 @@ def run(end: int, spec: str, url: Optional[str]) -> Tuple[str, float, float]:
     begun = monotonic()
     try:
         _body[key]()
-    except Cancelled:
+    except TaskCancelled:
         return "cancelled", begun, monotonic()
     return "completed", begun, monotonic()

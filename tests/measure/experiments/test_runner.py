@@ -62,7 +62,7 @@ def hold_experiment(*series, **how):
     return experiment(*series, reading="rss", unit="MB", action='"hold"', workload="hold", **how)
 
 
-def prepare(what, links, *, budget=None, walls=(), **choice):
+def prepare(what, links, *, budget=None, limits=(), **choice):
     """Return a runner with labs of fake workers, on the running loop's clock."""
 
     def make_lab(engines, settings):
@@ -72,7 +72,7 @@ def prepare(what, links, *, budget=None, walls=(), **choice):
             budget=budget,
             open_link=links,
             clock=now,
-            machine=LocalMachine(lambda: Memory(16 * GIB, 12 * GIB, "memory"), lambda: walls),
+            machine=LocalMachine(lambda: Memory(16 * GIB, 12 * GIB, "memory"), lambda: limits),
         )
 
     return Runner(what, Selection(**choice), make_lab)
@@ -149,7 +149,7 @@ def test_cells_that_do_not_fit_the_machine_are_skipped_without_a_start():
     assert not runner.partial
     links = ScriptedWorkers()
     what = experiment("threads", "asyncio", sizes=(700, 1000))
-    figures = run(what, links, walls=(SystemLimit("pid_max", 32_768, 32_000),), repeats=1).figures()
+    figures = run(what, links, limits=(SystemLimit("pid_max", 32_768, 32_000),), repeats=1).figures()
     assert [figure.state for figure in figures] == [DONE, SKIPPED, DONE, DONE]
     assert figures[1].reason == "this machine can hold 768 threads, limited by pid_max"
     assert links.starts == ["threads", "asyncio", "asyncio"]

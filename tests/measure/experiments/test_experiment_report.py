@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from concwatch.measure.experiments.experiment_report import RunInfo
 from concwatch.measure.experiments.formats import (
     FORMATS,
     check,
@@ -20,7 +21,6 @@ from concwatch.measure.experiments.formats import (
     save,
 )
 from concwatch.measure.experiments.loading import decode
-from concwatch.measure.experiments.report import RunInfo
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
 from concwatch.measure.experiments.sentences import sentence
 from concwatch.measure.experiments.table import WIDTH, table_lines
@@ -157,7 +157,7 @@ def text_table(runner, info):
     [("json", report_json), ("md", report_markdown), ("csv", report_csv), ("txt", text_table)],
 )
 def test_a_report_matches_its_golden_file(runner, name, report):
-    # To rewrite the files: CONCWATCH_GOLDEN=write python -m pytest tests/measure/experiments/test_report.py
+    # CONCWATCH_GOLDEN=write rewrites the files.
     file, text = GOLDEN / f"experiment.{name}", report(runner, INFO)
     if os.environ.get("CONCWATCH_GOLDEN") == "write":
         file.write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ from tests.apart import apart
 from tests.faults.driving import RealLab, Wrap, real_lab
 from tests.faults.fault import Impossible, engines, fault
 from tests.faults.terminal import Terminal
-from tests.low_walls import after, low_pid_max, low_user_limit
+from tests.low_limits import after, low_pid_max, low_user_limit
 
 PID_MAX = Path("/proc/sys/kernel/pid_max")
 CGROUP = Path("/sys/fs/cgroup/pids")
@@ -68,19 +68,19 @@ def own_cgroup() -> Iterator[Wrap]:
         folder.rmdir()
 
 
-async def thread_wall(engine: str, wrap: Wrap, wall: str, value: int, many: int = MANY) -> None:
-    """A lane reaches a wall, keeps its live tasks, shrinks and grows again. The other is not affected."""
+async def thread_limit(engine: str, wrap: Wrap, name: str, value: int, many: int = MANY) -> None:
+    """A lane reaches a limit, keeps its live tasks, shrinks and grows again. The other is not affected."""
     async with real_lab(engine, "asyncio", wrap=wrap, threads=min(many, 100_000)) as real:
         lane, healthy = real.faulty, real.healthy
         await real.hold(100, healthy)
-        held = await real.hit_limit(many, wall, value)
+        held = await real.hit_limit(many, name, value)
         assert held > 100
         assert (lane.live, lane.target.tasks) == (held, held), lane.stats.tick
         await real.hold(200, healthy)
         await real.hold(50)
         # Only half of them: after a wraparound, Linux does not use the first 300 numbers.
         await real.hold(held // 2)
-        assert await real.hit_limit(many, wall, value) >= held // 2
+        assert await real.hit_limit(many, name, value) >= held // 2
         assert (lane.state, healthy.live) == (State.RUNNING, 200)
 
 
@@ -96,7 +96,7 @@ for turn in range({count}):
 
 async def map_limit(free: int | None) -> None:
     """Reach ``vm.max_map_count``, with all but ``free`` maps used up before, unless it is None."""
-    value = {wall.name: wall.value for wall in system_limits()}.get("vm.max_map_count", 0)
+    value = {limit.name: limit.value for limit in system_limits()}.get("vm.max_map_count", 0)
     if not 0 < value <= 300_000:
         raise Impossible(f"vm.max_map_count is {value:,} (0: none): another limit is lower")
     fill = FILL_MAPS.format(count=value - free) if free else ""
@@ -105,37 +105,37 @@ async def map_limit(free: int | None) -> None:
         return [*command[:-1], f"{fill}\n{command[-1]}"]
 
     for engine in ("threads",) if free else ("threads", "pool"):
-        await thread_wall(engine, wrap, "vm.max_map_count", value, MANY if free else 100_000)
+        await thread_limit(engine, wrap, "vm.max_map_count", value, MANY if free else 100_000)
 
 
 title = "threads and a pool up to the machine's `vm.max_map_count`"
-fault("wall-maps", title, times=2, seconds=1_200)(partial(map_limit, None))
+fault("limit-maps", title, times=2, seconds=1_200)(partial(map_limit, None))
 title = "threads up to `vm.max_map_count`, most maps in use"
-fault("wall-few-maps", title)(partial(map_limit, 2_000))
+fault("limit-few-maps", title)(partial(map_limit, 2_000))
 
 
-async def lowered(lower: Callable[[Sequence[str]], tuple[Sequence[str], int]], wall: str) -> None:
-    """Threads and a pool reach a wall that is lowered only for their workers."""
+async def lowered(lower: Callable[[Sequence[str]], tuple[Sequence[str], int]], name: str) -> None:
+    """Threads and a pool reach a limit that is lowered only for their workers."""
     before = pid_max()
     for engine in engines("threads", "pool"):
         wrap, value = low(lower)
-        await thread_wall(engine, wrap, wall, value)
+        await thread_limit(engine, wrap, name, value)
     assert pid_max() == before
 
 
-fault("wall-pids", "threads and a pool up to `pid_max` of a pid namespace")(
+fault("limit-pids", "threads and a pool up to `pid_max` of a pid namespace")(
     partial(lowered, low_pid_max, "pid_max")
 )
-fault("wall-user", "threads and a pool up to `ulimit -u`")(partial(lowered, low_user_limit, "ulimit -u"))
+fault("limit-user", "threads and a pool up to `ulimit -u`")(partial(lowered, low_user_limit, "ulimit -u"))
 
 
-@fault("wall-cgroup", "threads up to `pids.max` of a control group")
+@fault("limit-cgroup", "threads up to `pids.max` of a control group")
 async def cgroup_limit() -> None:
     with own_cgroup() as wrap:
-        await thread_wall("threads", wrap, "cgroup pids.max", FEW)
+        await thread_limit("threads", wrap, "cgroup pids.max", FEW)
 
 
-@fault("wall-files", "a workload opens more connections than `ulimit -n` allows", seconds=300)
+@fault("limit-files", "a workload opens more connections than `ulimit -n` allows", seconds=300)
 async def file_limits() -> None:
     """The limit is named with its value. The lane keeps its live tasks, shrinks and grows again.
 

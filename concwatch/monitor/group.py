@@ -21,11 +21,11 @@ from concwatch.monitor.growth_verdict import (
     CONNECTED,
     CONNECTIONS,
     LEAST_GROWTH,
-    NO_DOUBT,
+    NO_GRACE,
     UNKNOWN,
-    Doubt,
+    GracePeriod,
+    GrowthEvent,
     GrowthVerdict,
-    Told,
 )
 from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
 from concwatch.protocol.text import short_place
@@ -63,9 +63,9 @@ class FinishedTasks(GrowthVerdict):
         rate = self.meter.growth.text(format_count) if self.meter.growth else ""
         return f"{self._name} has finished tasks that are still referenced: grows{rate}"
 
-    def doubt(self, sockets: int) -> Doubt:
+    def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end the growth."""
-        return Doubt(LEAST_GROWTH, "they may be in a cache that fills")
+        return GracePeriod(LEAST_GROWTH, "they may be in a cache that fills")
 
 
 class Group(GrowthVerdict):
@@ -170,24 +170,24 @@ class Group(GrowthVerdict):
         self._timer = waits.until if bounded and waits.timed else None
         self._wakeable = bool(bounded and wakeable)
 
-    def doubt(self, sockets: int) -> Doubt:
+    def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end its live tasks."""
         timer = self._timer
         if not self._is_waiting_known:
             return UNKNOWN
         if not self._wakeable and timer is None:
-            return NO_DOUBT
+            return NO_GRACE
         if sockets >= CONNECTED * self.meter.rise:
             return CONNECTIONS
         if timer is not None:
             seconds = max(LEAST_GROWTH, LIFETIMES * timer)
-            return NO_DOUBT if timer >= FOR_EVER else Doubt(seconds, "timers may end them")
+            return NO_GRACE if timer >= FOR_EVER else GracePeriod(seconds, "timers may end them")
         mean_life = self.moment.mean_life
         known = self.report.ended >= LEAST_ENDED * self.report.created and mean_life is not None
         seconds = min(LEAST_GROWTH, LIFETIMES * mean_life) if known and mean_life else LEAST_GROWTH
-        return Doubt(seconds, "something else may end them")
+        return GracePeriod(seconds, "something else may end them")
 
-    def judge_tasks(self, now: float, sockets: int, ask: Callable[[], object]) -> Iterator[Told]:
+    def judge_tasks(self, now: float, sockets: int, ask: Callable[[], object]) -> Iterator[GrowthEvent]:
         """Yield the events of new verdicts on its live and finished tasks; for the arguments see `judge`."""
         for told in (self.judge(now, sockets, ask), self.finished.judge(now)):
             if told is not None:

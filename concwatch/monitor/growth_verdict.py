@@ -27,17 +27,18 @@ CONNECTED = 0.5
 """Sockets for each task, thread or file from which on these may be connections."""
 
 
-class Doubt(NamedTuple):
-    """What may end the growth."""
+class GracePeriod(NamedTuple):
+    """How long growth must last before it is called a leak."""
 
     seconds: float
-    """The seconds for which it must have grown to be a leak nevertheless; 0: nothing may end it."""
+    """0 if nothing can end the growth."""
     reason: str = ""
+    """What may end it meanwhile."""
 
 
-NO_DOUBT = Doubt(0.0)
-UNKNOWN = Doubt(LEAST_GROWTH, "it is not known what they wait for")
-CONNECTIONS = Doubt(LEAST_CONNECTED, "as many sockets grow, which their peers may close")
+NO_GRACE = GracePeriod(0.0)
+UNKNOWN = GracePeriod(LEAST_GROWTH, "it is not known what they wait for")
+CONNECTIONS = GracePeriod(LEAST_CONNECTED, "as many sockets grow, which their peers may close")
 
 WITHDRAWALS: dict[Kind, Kind] = {
     "growth": "growth_withdrawn",
@@ -46,7 +47,7 @@ WITHDRAWALS: dict[Kind, Kind] = {
 }
 
 
-class Told(NamedTuple):
+class GrowthEvent(NamedTuple):
     """An event about growth."""
 
     text: str
@@ -101,39 +102,41 @@ class GrowthVerdict(ABC):
         """Return what grows and how fast, and what is known of where."""
 
     @abstractmethod
-    def doubt(self, sockets: int) -> Doubt:
-        """Return what may end the growth.
+    def grace_period(self, sockets: int) -> GracePeriod:
+        """Return how long the growth must last to be a leak.
 
         Args:
             sockets: by how many the sockets of the process have risen in the last two minutes.
         """
 
-    def judge(self, now: float, sockets: int = 0, ask: Callable[[], object] | None = None) -> Told | None:
+    def judge(
+        self, now: float, sockets: int = 0, ask: Callable[[], object] | None = None
+    ) -> GrowthEvent | None:
         """Return the event of a new verdict, or of one that is taken back; None if nothing has changed.
 
         Args:
             now: seconds.
             sockets: by how many the sockets of the process have risen in the last two minutes.
-            ask: asks the agent for what `doubt` and `text` need, which sets ``is_answered``.
+            ask: asks the agent for what `grace_period` and `text` need, which sets ``is_answered``.
         """
         if self.verdict and not self.rises and self.meter.is_level:
             return self._withdraw()
         if self.verdict == self.leak_kind or not self.rises or not self._is_known(now, ask):
             return None
-        doubt = self.doubt(sockets)
-        if self.meter.lasting >= doubt.seconds:
+        grace = self.grace_period(sockets)
+        if self.meter.lasting >= grace.seconds:
             self.verdict = self.leak_kind
-            return Told(self.text(), "warning", self.leak_kind)
+            return GrowthEvent(self.text(), "warning", self.leak_kind)
         if self.verdict:
             return None
         self.verdict = "growth"
-        return Told(f"{self.text()}; too early to call it a leak: {doubt.reason}", "info", "growth")
+        return GrowthEvent(f"{self.text()}; too early to call it a leak: {grace.reason}", "info", "growth")
 
-    def _withdraw(self) -> Told:
+    def _withdraw(self) -> GrowthEvent:
         also = ", not called a leak any more" if self.verdict == self.leak_kind else ""
         kind = WITHDRAWALS[self.verdict]
         self.verdict, self.was_withdrawn, self._asked_at = "", True, None
-        return Told(f"{self.label}: no longer grows{also}", "info", kind)
+        return GrowthEvent(f"{self.label}: no longer grows{also}", "info", kind)
 
     def _is_known(self, now: float, ask: Callable[[], object] | None) -> bool:
         """Ask the agent, again and again; return whether it has just answered, or not in time."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from concwatch.monitor.events import EventSink, Kind
 from concwatch.monitor.growth import LEAST_RISE, WARM_UP, GrowthMeter
-from concwatch.monitor.growth_verdict import LEAST_GROWTH, Doubt, GrowthVerdict
+from concwatch.monitor.growth_verdict import LEAST_GROWTH, GracePeriod, GrowthVerdict
 from concwatch.monitor.holders import growth_text
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
@@ -143,9 +143,9 @@ class MemoryLeakDetector(GrowthVerdict):
             return bool(self._growing()) or not self._is_held()
         return self.is_plain and not self.was_withdrawn
 
-    def doubt(self, sockets: int = 0) -> Doubt:
+    def grace_period(self, sockets: int = 0) -> GracePeriod:
         """Return what may end the growth."""
-        return Doubt(LEAST_GROWTH, "a cache may be filling")
+        return GracePeriod(LEAST_GROWTH, "a cache may be filling")
 
     def _is_held(self) -> bool:
         """Return whether what grows, and is not called a leak yet, takes the memory."""
@@ -156,7 +156,7 @@ class MemoryLeakDetector(GrowthVerdict):
         """Ask which objects grow; return whether that is known, or will not be."""
         if self._traced or self._request_objects is None:
             return True
-        if self.grows and self.meter.lasting < self.doubt().seconds:
+        if self.grows and self.meter.lasting < self.grace_period().seconds:
             return False  # nothing else is told until then
         if now >= self._asked + COUNT_VALID:
             self._asked, self._objects = now, None

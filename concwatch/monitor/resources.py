@@ -10,9 +10,9 @@ from concwatch.monitor.growth_verdict import (
     CONNECTED,
     CONNECTIONS,
     LEAST_GROWTH,
-    NO_DOUBT,
+    NO_GRACE,
     UNKNOWN,
-    Doubt,
+    GracePeriod,
     GrowthVerdict,
 )
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
@@ -120,16 +120,16 @@ class Resource(GrowthVerdict):
         self._is_waiting_known = waits.looked > 0
         self._locked = waits.locked > (1 - BOUNDED) * waits.looked
 
-    def doubt(self, sockets: int) -> Doubt:
+    def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end the growth."""
         kind, is_pool = self.report.kind, self.report.name == POOL_WORKER
         if kind == "threads" and not self._is_waiting_known:
             return UNKNOWN
         if kind == "threads" and self._locked and not is_pool:
-            return NO_DOUBT
+            return NO_GRACE
         if kind != "jobs" and sockets >= CONNECTED * self.meter.rise:
             return CONNECTIONS
-        return Doubt(LEAST_GROWTH, MAY_END[kind])
+        return GracePeriod(LEAST_GROWTH, MAY_END[kind])
 
     @property
     def label(self) -> str:

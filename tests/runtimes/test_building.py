@@ -12,7 +12,7 @@ from concwatch.commands.cli import main
 from concwatch.monitor.catalog import CATALOG
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
-from concwatch.runtimes import builder, store, tool
+from concwatch.runtimes import builder, store
 from concwatch.runtimes.builder import BuildError
 from concwatch.runtimes.building import build
 from concwatch.runtimes.tool import Found, find
@@ -192,7 +192,7 @@ def no_tools(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for home in ("GOROOT", "JAVA_HOME", "CARGO_HOME"):
         monkeypatch.delenv(home, raising=False)
-    monkeypatch.setattr(tool.glob, "glob", lambda pattern: [])
+    monkeypatch.setattr("glob.glob", lambda pattern: [])
     return tmp_path
 
 

@@ -114,7 +114,8 @@ class Wait:
         code, awaitable, frame_name = self.frames[self.at if at is None else at]
         # Reading the frame creates an object that lives as long as the coroutine: only one per task.
         frame = getattr(awaitable, frame_name)
-        line = frame.f_lineno if frame is not None else code.co_firstlineno
+        line = frame.f_lineno if frame is not None else None
+        line = line or code.co_firstlineno  # that of a compiled coroutine is not known
         return printable(f"{code.co_filename}:{line}"), name_of(code)
 
     def on(self, pools: Pools) -> Tuple[str, Any]:

@@ -68,6 +68,9 @@ AT_THAT_MOMENT = ("live", "retained", "queued")
 SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 """Those that may be higher then."""
 
+FILES_OF_ONE = 3
+"""Open files of a task or thread, such as both connections of a proxy, that are not reported beside it."""
+
 MAX_GROWING = 20
 """Groups per process whose growth or leaks are reported."""
 
@@ -434,7 +437,8 @@ class WatchedProcess:
     def _are_connections(self, files: Resource) -> bool:
         """Return whether the files that are open may be the connections of tasks or threads that grow."""
         threads = [one for one in self.resources.all() if one.report.kind == "threads"]
-        return sum(one.meter.rise for one in (*self.groups.values(), *threads)) >= files.meter.rise / 2
+        owners = sum(one.meter.rise for one in (*self.groups.values(), *threads))
+        return files.meter.rise <= FILES_OF_ONE * owners
 
     @property
     def facts(self) -> EngineFacts:

@@ -192,6 +192,7 @@ NO_LEAKS = {
         220,
         290,
     ),
+    "connections of a proxy": (Scenario(lambda: even(1, FOR_EVER, end=100), woken=True, sockets=2), 20, 150),
     "websockets beside requests": (
         Scenario(
             lambda: together(steady(50, about(0.05)), even(1, FOR_EVER, begin=60, end=180)),

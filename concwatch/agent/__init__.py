@@ -253,9 +253,10 @@ the process, is preceded by the last report, which takes at most 0.4 s. One thre
 not list it, and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms.
 With ``timing`` on, a timed task gets a done callback, and its loop one callback; the steps of tasks are timed
 through an attribute ``call_soon`` of the loop, by a callback before and one after. ``gc.callbacks`` gets an
-entry. trio gets two instruments, a running loop of asyncio or uvloop a timer that it calls every 30 ms. A
-number of ``sys.monitoring`` that no kind of tool uses (4 or 3) is taken for functions whose tasks are created
-by ``asyncio.Task(coro)``. The agent never raises into the program.
+entry. trio gets two instruments, a running loop of asyncio or uvloop a timer that it calls every 30 ms: in a
+loop that is busy it waits until the agent's thread has done what is due, for 3.5 ms at most. A number of
+``sys.monitoring`` that no kind of tool uses (4 or 3) is taken for functions whose tasks are created by
+``asyncio.Task(coro)``. The agent never raises into the program.
 """
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
-from .heartbeat import TRIO, TimerHeartbeat
+from .heartbeat import OVERDUE, TRIO, TimerHeartbeat
 from .stacks import longest_run, loop_depth
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ MAX_INTERVAL = 0.1
 """Maximum seconds between two heartbeats, and between two looks at them."""
 
 SAMPLE_INTERVAL = 0.02
-"""Seconds between two samples of the stack of a loop that is overdue, and by which it is then."""
+"""Seconds between two samples of the stack of a loop that is overdue."""
 
 SAMPLE_PRECISION, LONGEST_INTERVAL = 0.05, 0.5
 """The same as a share of the time for which it has been overdue, and at most."""
@@ -128,7 +128,7 @@ class Blocks:
         # it lets go, until a system call here releases the lock: so the samples come first.
         own = thread_time()
         late = max(0.0, now - due - (own - self._own))  # not what this thread itself has done since
-        overdue = [beat for beat in self._beats.values() if beat.overdue(now) >= SAMPLE_INTERVAL]
+        overdue = [beat for beat in self._beats.values() if beat.overdue(now) >= OVERDUE]
         # Of a block that goes on for long, samples that are farther apart tell as much.
         shortest = min([beat.overdue(now) for beat in overdue], default=0.0)
         interval = min(LONGEST_INTERVAL, max(SAMPLE_INTERVAL, SAMPLE_PRECISION * shortest))

@@ -10,6 +10,7 @@ from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
+from .handover import HANDOVER
 from .names import printable
 from .primitives import get_native_id
 from .stacks import depth, take_sample, usage_of
@@ -27,6 +28,12 @@ MAX_SAMPLES = 1_000
 
 MAX_DELAYS = 100
 """Delays that are kept until the agent's thread reads them."""
+
+BUSY = 0.5
+"""The share of CPU time above which a loop is busy: it hands the lock to the agent's thread."""
+
+OVERDUE = 0.02
+"""Seconds by which a loop is late when the stack of its thread is first sampled."""
 
 OTHER_CLOCK = 60.0
 """Seconds between the clock of a loop and the system's beyond which a loop simulates time."""
@@ -225,6 +232,7 @@ class TimerHeartbeat(Heartbeat):
         kind = type(loop())
         super().__init__(name, f"{kind.__module__.partition('.')[0]}.{kind.__name__}", collecting, after)
         self._loop, self._interval = loop, interval
+        self._called = 0.0
 
     def start(self) -> None:
         """Request the first call."""
@@ -234,7 +242,7 @@ class TimerHeartbeat(Heartbeat):
             self.stop()
 
     def _call(self) -> None:
-        """Be called in the loop's own thread. Never raises."""
+        """Be called in the loop's own thread. Never raises by itself."""
         if self.stopped:
             return
         now = monotonic()
@@ -244,10 +252,16 @@ class TimerHeartbeat(Heartbeat):
             if not self.thread and abs(loop.time() - now) > OTHER_CLOCK:
                 self.stop()  # its timers are no measure
                 return
+            busy = thread_time() - self._used > BUSY * (now - self._called)
             loop.call_later(self._interval, self._call)
+            self._called = now
             self._begin(now, now + self._interval, sys._getframe(1))
         except Exception:  # it was closed just now
             self.stop()
+            return
+        if busy:  # not above: what a signal raises meanwhile is the program's
+            HANDOVER.promise(self.due + OVERDUE)
+            HANDOVER.give(now)
 
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the id and the group of the task that the loop runs."""

@@ -12,6 +12,7 @@ from . import places
 from .connection import Connection, Lost
 from .counting import COUNTS
 from .exits import BEFORE_EXIT
+from .handover import HANDOVER
 from .primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
 from .session import AgentSession
 
@@ -63,8 +64,7 @@ class AgentReporter:
         self._create_locks()
 
     def _create_locks(self) -> None:
-        self._wake = allocate_lock()
-        self._wake.acquire()
+        HANDOVER.reset()
         self._ended = allocate_lock()  # held while the thread runs
         self._quit = False
 
@@ -118,10 +118,7 @@ class AgentReporter:
     def _stop_thread(self, timeout: float) -> bool:
         """Make the thread exit. Return False if it takes longer than ``timeout`` seconds."""
         self._quit = True
-        try:
-            self._wake.release()
-        except RuntimeError:  # it is awake already
-            pass
+        HANDOVER.wake()
         if not self._ended.acquire(True, timeout):
             return False
         self._ended.release()
@@ -157,6 +154,7 @@ class AgentReporter:
                 self.on = False  # before the hooks are removed: the program may then start the agent again
                 self._disconnect()
                 self._close_listener()
+            HANDOVER.end()
             self._ended.release()
 
     def _serve(self) -> Optional[Lost]:
@@ -165,8 +163,9 @@ class AgentReporter:
             if self._connection is None and not self._find_monitor():
                 return None
             assert self._session is not None
+            due = monotonic()
             while not self._quit:
-                self._wake.acquire(True, self._session.step())
+                due = HANDOVER.wait(self._session.step(due))
         except Lost as lost:
             return lost
         return None
@@ -184,8 +183,10 @@ class AgentReporter:
     def _connect(self) -> Optional[Connection]:
         assert self._address is not None
         for attempt in range(MAX_ATTEMPTS):
-            if attempt and (self._wake.acquire(True, 0.1 * attempt) or self._quit):
-                return None
+            if attempt:
+                HANDOVER.wait(0.1 * attempt)
+                if self._quit:
+                    return None
             prepared, self._socket = self._socket, None
             try:
                 sock = prepared or places.moved(places.unix_socket())
@@ -204,7 +205,7 @@ class AgentReporter:
             try:
                 return Connection(places.accept(self._listener))
             except OSError:  # no connection, or one of another user
-                self._wake.acquire(True, ACCEPT_INTERVAL)
+                HANDOVER.wait(ACCEPT_INTERVAL)
         return None
 
     def _disconnect(self) -> None:

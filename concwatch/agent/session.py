@@ -146,12 +146,16 @@ class AgentSession:
         on = {"blocks": self._blocks.looks, "timing": COUNTS.timing}
         return [*flags(), *[name for name in on if on[name]]]
 
-    def step(self) -> float:
-        """Do what is due, and return the seconds until the next step; raises `Lost`."""
+    def step(self, due: float) -> float:
+        """Do what is due, and return the seconds until the next step; raises `Lost`.
+
+        Args:
+            due: when this step was due.
+        """
         now = monotonic()
         if now >= self._blocks_due - LOOK_EARLY:
             try:
-                self._blocks_due = self._blocks.step(now, self._blocks_due)
+                self._blocks_due = self._blocks.step(now, max(due, self._blocks_due))
             except Exception:  # an event loop of another kind: nothing of it is reported, all else is
                 self._blocks_due = now + FAILED_INTERVAL
         if now >= self._due or self._unsent:

@@ -8,7 +8,7 @@ from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import format_bytes, format_count, format_short
 
 LEAST = 100
-"""Tasks that must have been live for their cost to be told."""
+"""Tasks that must have been live before their cost is shown."""
 
 REACHED = 0.95
 """Share of the target that must be live: while tasks are created, the metrics still move."""

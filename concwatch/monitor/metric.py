@@ -153,7 +153,7 @@ class Metric(Struct, frozen=True):
     of: Callable[[Any], float | None] | None = None
     """Computes it from a lane's snapshot, or from a group; None for the value of its field."""
     resolution: Callable[[Any], float | None] | None = None
-    """Returns how far apart two values are that can be told apart, in the metric's own unit."""
+    """Returns the least difference of two values that can be distinguished, in the metric's own unit."""
     chart: MetricChart | None = None
     column: CostColumn | None = None
     run: int = 0

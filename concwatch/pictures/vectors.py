@@ -58,7 +58,7 @@ def add_cell(runs: list[Run], row: int, column: int) -> None:
 def corner(runs: Iterable[Run], rows: int, columns: int) -> tuple[int, int] | None:
     """Return row and column of a plot's upper left cell, given the runs of its cells that are visible.
 
-    None if so much is covered that it cannot be told.
+    None if too much is covered to determine it.
     """
     found = list(runs)
     whole = next((run for run in found if run[2] - run[1] == columns), None)

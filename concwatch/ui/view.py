@@ -19,7 +19,7 @@ class MonitorView(BaseScreen[None]):
     """The snapshot that is shown."""
     lane_colors: list[str]
     """The colour of each lane, which depends on the theme."""
-    calm: bool
+    steady: bool
     """Whether no lane has more or fewer tasks than in the snapshot before."""
 
     @property

@@ -1,4 +1,4 @@
-"""Tasks that wait for each other are told; those that only wait for others are not."""
+"""Tasks that wait for each other are reported; those that only wait for others are not."""
 
 import pytest
 

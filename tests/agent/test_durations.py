@@ -54,7 +54,7 @@ def test_weighted_histograms_have_the_quantiles_of_all():
 
 
 class FakeLoop:
-    """Runs what ``call_soon`` is given when it is told to."""
+    """Runs what ``call_soon`` is given on request."""
 
     def __init__(self):
         self.ready = []

@@ -41,9 +41,9 @@ def measure_counts(quick: bool) -> Mapping[str, RowValues]:
             process = monitor.process()
 
             def wrong() -> int:
-                told = {job: process.last_report(job) or {"created": 0, "live": 0} for job in made}  # noqa: B023
+                reported = {job: process.last_report(job) or {"created": 0, "live": 0} for job in made}  # noqa: B023
                 return sum(
-                    abs(told[job]["created"] - created) + abs(told[job]["live"] - live)
+                    abs(reported[job]["created"] - created) + abs(reported[job]["live"] - live)
                     for job, (created, live) in made.items()  # noqa: B023
                 )
 
@@ -127,9 +127,9 @@ def _called_out(watching: Watching) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     for lane in watching.lanes:
         named = {group.report.name for group in lane.groups.values() if group.leak or group.meter.leaks}
-        told = [event.text for event in watching.events.since(0) if event.lane == lane.name]
+        texts = [event.text for event in watching.events.since(0) if event.lane == lane.name]
         named |= {
-            name for name in ("leaky", "returns", "request", "serve") if any(name in text for text in told)
+            name for name in ("leaky", "returns", "request", "serve") if any(name in text for text in texts)
         }
         found[lane.pid] = named
     return found

@@ -26,7 +26,7 @@ class FakeBridge:
 
     async def _run(self):
         self._host(walls=[])
-        told = time.monotonic()
+        reported = time.monotonic()
         while True:
             await asyncio.sleep(1 / self._hz)
             now = time.monotonic()
@@ -39,8 +39,8 @@ class FakeBridge:
                 "process", time=now, rss=20 * MIB + 1_000 * self._live, virtual=100 * MIB, peak_rss=20 * MIB,
                 threads=3, cpu_seconds=0.1,
             )  # fmt: skip
-            if now - told >= 1:
-                told = now
+            if now - reported >= 1:
+                reported = now
                 self._host()
 
     def _send(self, type_, **fields):

@@ -46,8 +46,8 @@ async def _hold(hosts, tasks, seconds=1.0):
         await asyncio.sleep(seconds)
         used, took = psutil.Process().cpu_times(), time.monotonic() - began
         lab.cpu = (used.user + used.system - before.user - before.system) / took
-        told = [lane.stats.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)]
-        lab.missing = sum(sent - came for sent, came in zip(told, seen, strict=True))
+        numbers = [lane.stats.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)]
+        lab.missing = sum(sent - came for sent, came in zip(numbers, seen, strict=True))
     finally:
         run.cancel()
         await lab.close()

@@ -87,8 +87,8 @@ def bare(cell: ExperimentCell, reading: str, factor: float) -> float:
     """Return what the published method's script prints: bytes, or tasks per second."""
     script = TRACED_THREADS if cell.engine == "threads" else METHODS[reading][0]
     then = FINISHED if reading == "finish_rate_cpu" else CREATED
-    told = {"size": cell.size, "older": cell.older, "read_after": cell.read_after}
-    out = python("-c", script.format(**told, then=then, run=RUN[cell.engine]))
+    fields = {"size": cell.size, "older": cell.older, "read_after": cell.read_after}
+    out = python("-c", script.format(**fields, then=then, run=RUN[cell.engine]))
     return float(out) / (cell.size if reading == "traced_per_task" else 1) / factor
 
 
@@ -117,8 +117,8 @@ def measure(cells: Mapping[str, Entry], rounds: int, quick_size: int, quick: boo
     rows, added = {}, RowValues()
     for name, entry in cells.items():
         if not quick or entry.size <= quick_size:
-            told = (entry.cell, entry.table.reading, SCALES[entry.table.unit][1])
-            rows[name] = against(1 if quick else rounds, partial(here, *told, added), partial(bare, *told))
+            asked = (entry.cell, entry.table.reading, SCALES[entry.table.unit][1])
+            rows[name] = against(1 if quick else rounds, partial(here, *asked, added), partial(bare, *asked))
     return {**rows, "added": added}
 
 

@@ -248,7 +248,7 @@ def measure_kills(quick: bool) -> Mapping[str, RowValues]:
                         screen.process.kill()
                         began = time.monotonic()
                         gone.append(_until(lambda: _answer(port) == b"0", "end of hooks") - began)
-                told = json.loads(client.communicate("", timeout=PATIENCE)[0])
+                report = json.loads(client.communicate("", timeout=PATIENCE)[0])
             finally:
                 client.kill()
             assert service.poll() is None
@@ -257,7 +257,7 @@ def measure_kills(quick: bool) -> Mapping[str, RowValues]:
             service.wait()
     return {
         "failed": RowValues(
-            [float(told["failed"])], detail={"answered": told["answered"], "rate": told["rate"]}
+            [float(report["failed"])], detail={"answered": report["answered"], "rate": report["rate"]}
         ),
         "hooks": RowValues([max(gone)]),
     }

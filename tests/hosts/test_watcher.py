@@ -113,8 +113,8 @@ async def test_remote_processes_are_counted_by_agents_and_nothing_remains(
     places = [place for group in ticks for place in group.waits.waits]
     assert {(place.where, place.tasks) for place in places} == {(f"{service}:5", 20)}
     assert all(lane.how == "agent" and lane.reading.rss > 1 << 20 for lane in watching.lanes)
-    told = proportional_memory(os.getpid()) is not None
-    assert all((lane.sample.pss is not None) == told for lane in watching.lanes)
+    known = proportional_memory(os.getpid()) is not None
+    assert all((lane.sample.pss is not None) == known for lane in watching.lanes)
     pids = [lane.pid for lane in watching.lanes]
     folder = agent_folder(pids[0])
     assert folder.exists()

@@ -66,23 +66,23 @@ def test_a_cost_below_what_the_runtime_requests_at_once_is_unknown_everywhere():
 
 
 def test_littles_law_is_mentioned_only_while_as_many_tasks_start_as_end():
-    def told(created, completed, workload="shop:order"):
+    def limit_of(created, completed, workload="shop:order"):
         rates = {"created_per_second": created, "completed_per_second": completed, "completed_mean": 5.0}
         view = lane(live=5_000, **rates)
         return limited_by(view, lab(view, workload=workload))
 
-    assert told(1_000.0, 5.0) is None, "it grows"
-    assert told(1_000.0, 990.0).startswith("Little's law: at 990/s and a mean life of 5.05 s")
-    assert told(1_000.0, 990.0, "sleep:5") == told(1_000.0, 990.0)
-    assert told(2_500.0, 2_400.0, "sleep:5") is None, "a wave of tasks that end together"
+    assert limit_of(1_000.0, 5.0) is None, "it grows"
+    assert limit_of(1_000.0, 990.0).startswith("Little's law: at 990/s and a mean life of 5.05 s")
+    assert limit_of(1_000.0, 990.0, "sleep:5") == limit_of(1_000.0, 990.0)
+    assert limit_of(2_500.0, 2_400.0, "sleep:5") is None, "a wave of tasks that end together"
 
 
-@pytest.mark.parametrize(("workload", "told"), [("sleep:10", False), ("ticks:10x0.1", True)])
-def test_the_gil_is_named_only_if_threads_want_to_run(workload, told):
+@pytest.mark.parametrize(("workload", "named"), [("sleep:10", False), ("ticks:10x0.1", True)])
+def test_the_gil_is_named_only_if_threads_want_to_run(workload, named):
     busy = lane("threads", threads=True, cpu=1.0, cpu_seconds=5.0)
     busy = structs.replace(busy, sample=structs.replace(busy.sample, threads=100))
     limit = limited_by(busy, lab(busy, workload=workload)) or ""
-    assert ("the GIL" in limit) is told
+    assert ("the GIL" in limit) is named
 
 
 def test_a_function_that_never_yields_is_named_with_how_many_tasks_have_started():
@@ -91,11 +91,11 @@ def test_a_function_that_never_yields_is_named_with_how_many_tasks_have_started(
     assert limited_by(blocked, lab(blocked, workload="app:block")) == "block() never yields: 1 of 500 started"
     assert "never yields" not in (limited_by(blocked, lab(blocked, workload="spin:1")) or "")
     known = structs.replace(blocked, blocks=(BlockedPlace("code", "loop 1", "block", "/srv/app.py:3"),))
-    told = limited_by(known, lab(known, workload="app:block"))
-    assert told == "block() (srv/app.py:3) never yields: 1 of 500 started"
+    limit = limited_by(known, lab(known, workload="app:block"))
+    assert limit == "block() (srv/app.py:3) never yields: 1 of 500 started"
     known = structs.replace(blocked, blocks=(BlockedPlace("code", "loop 1", "wait", "/srv/app.py:9"),))
-    told = limited_by(known, lab(known, workload="app:block"))
-    assert told == "block() in wait() (srv/app.py:9) never yields: 1 of 500 started"
+    limit = limited_by(known, lab(known, workload="app:block"))
+    assert limit == "block() in wait() (srv/app.py:9) never yields: 1 of 500 started"
 
 
 def test_what_blocks_the_loop_of_the_users_function_is_what_limits_it():
@@ -103,8 +103,8 @@ def test_what_blocks_the_loop_of_the_users_function_is_what_limits_it():
     place = BlockedPlace("code", "loop 1", "hash", "/srv/app.py:3", count=14, seconds=4.1, longest=0.312)
     place = structs.replace(place, caller=StackFrame("login", "/srv/app.py:9"))
     late = structs.replace(view, blocks=(place,), status=structs.replace(view.status, wake_lag_p99=0.3))
-    told = limited_by(late, lab(late, workload="app:login"))
-    assert told == (
+    limit = limited_by(late, lab(late, workload="app:login"))
+    assert limit == (
         "hash() (srv/app.py:3), called by login, blocks the event loop: for 312 ms at most, 14 times, "
         "4.1 s in all"
     )

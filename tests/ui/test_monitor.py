@@ -26,7 +26,7 @@ from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.protocol.messages import Error
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
-from concwatch.ui.screens.monitor import CALM, COVERED, READING, MonitorScreen
+from concwatch.ui.screens.monitor import COVERED, READING, STEADY, MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.screen import GOLDEN, assert_golden, stage
 
@@ -599,7 +599,7 @@ async def test_figures_change_less_often_while_the_number_of_tasks_is_steady_and
         later = s.monitor.snapshot.time + 1000.0
         assert s.monitor.is_due(later)
         assert not s.monitor.is_due(later + READING)
-        assert s.monitor.is_due(later + CALM)
+        assert s.monitor.is_due(later + STEADY)
         s.monitor.show_changes()
         assert s.monitor.is_due(s.monitor.snapshot.time + READING)
         s.lab.set_target(s.lane("asyncio"), 100_000)

@@ -80,7 +80,7 @@ class ChartPanel(Panel):
         marks = annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
         blocks = block_annotations(snapshot, seconds, theme["warning"])
         described = partial(describe, snapshot)
-        self._grid.show(shown, snapshot.time, seconds, marks, blocks, described, self.screen.calm)
+        self._grid.show(shown, snapshot.time, seconds, marks, blocks, described, self.screen.steady)
 
     def show_ghost(self) -> None:
         """Show on the chart of the cost where a lane would be whose slider is being dragged."""

@@ -31,7 +31,7 @@ from concwatch.ui.widgets.status_bar import StatusBar
 BARS = 2
 """Rows of the status bar and the key bar."""
 
-READING, CALM, COVERED = 0.25, 0.5, 2.0
+READING, STEADY, COVERED = 0.25, 0.5, 2.0
 """The minimum seconds between two updates of live figures, so that people can read them; while the number of
 tasks does not change; and behind a dialog, where Textual draws the whole screen twice each time. An event,
 and what the user does, is shown at once.
@@ -97,7 +97,7 @@ class MonitorScreen(MonitorView, KeptLines):
         self.lane_colors = []
         self._due = 0.0
         self._live: list[int] = []
-        self.calm = False
+        self.steady = False
         self._started = self._drawn = False
         self._rearranging = False
         self._placed: Layout | None = None
@@ -222,8 +222,8 @@ class MonitorScreen(MonitorView, KeptLines):
         """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""
         if now < self._due and not self._parts.events.new:
             return False
-        calm = CALM if self.calm else READING
-        self._due = now + (calm if self.is_active else COVERED)  # `is_current` is true behind a dialog too
+        steady = STEADY if self.steady else READING
+        self._due = now + (steady if self.is_active else COVERED)  # `is_current` is true behind a dialog too
         return True
 
     def on_screen_resume(self) -> None:
@@ -251,7 +251,7 @@ class MonitorScreen(MonitorView, KeptLines):
             return
         self.snapshot = snapshot = snapshot or self._read()
         live = [lane.live for lane in snapshot.lanes]
-        self.calm, self._live = live == self._live, live
+        self.steady, self._live = live == self._live, live
         if len(self.lane_colors) != len(snapshot.lanes):
             self._choose_colors()
         self._parts.status.show(snapshot, self.charts.paused, self._status_text())

@@ -26,7 +26,7 @@ LEAST_WIDTH = 48
 FRAMES_A_WINDOW = 300
 """The maximum number of updates of the charts during one time window: about one for each column of dots."""
 
-LEAST_FRAME, CALM_FRAME = 0.25, 0.5
+LEAST_FRAME, STEADY_FRAME = 0.25, 0.5
 """The minimum seconds between two updates; and while the number of tasks does not change."""
 
 Describe = Callable[[float, float], Sequence[str]]
@@ -197,7 +197,7 @@ class ChartGrid(Transparent):
         annotations: Sequence[Annotation] = (),
         blocks: Sequence[Annotation] = (),
         describe: Describe = _clock,
-        calm: bool = False,
+        steady: bool = False,
     ) -> None:
         """Draw the lanes' series.
 
@@ -208,13 +208,13 @@ class ChartGrid(Transparent):
             annotations: the marks on the time axis.
             blocks: further ones for the chart of the lag.
             describe: returns the caption of the cursor.
-            calm: whether the number of tasks has not changed since the last update.
+            steady: whether the number of tasks has not changed since the last update.
         """
         self._describe, self._lanes, self._now = describe, lanes, now
         self.window = window
         if self.cursor is not None and not now - window <= self.cursor <= now:
             self.cursor = None  # it is outside the window now
-        self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
+        self._due = now + min(2.0, max(STEADY_FRAME if steady else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._update_caption()
         self._choose_second()
         charts = {

@@ -169,6 +169,11 @@ of places within another have at most 5, the most frequent first.
     ``oldest``     object ``age`` (seconds), ``where``, ``start`` (the line that created it, or null) of the
                    oldest sampled task, or null
 
+``finished``: the answer to the command: what holds the finished tasks of a group that are still referenced.
+    ``group``      the requested number
+    ``looked``     how many of them were examined, at most 3
+    ``kind``, ``within``, ``holders``  what holds most of these, as in ``objects``
+
 ``thread_waits``: the answer to the command: where the threads of a target wait, at most 20 places.
     ``name``, ``pool``  as requested
     ``waits``      as in ``waits``, without ``on``
@@ -231,6 +236,8 @@ Commands, monitor to agent
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
               process's time allows.
 ``waits``     ``group``: the number of a group. Answered by ``waits``.
+``finished``  ``group``: the number of a group. Answered by ``finished``. The process is stopped as by
+              ``objects``, and refuses it as that.
 ``thread_waits``  ``name``: a name of ``threads``; of ``executors`` if ``pool`` is true. Answered by
                   ``thread_waits``.
 ``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).

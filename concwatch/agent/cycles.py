@@ -5,7 +5,7 @@ from __future__ import annotations
 from _weakref import ref
 
 from .awaits import Pools, Wait
-from .scan import Tasks, visit_pending
+from .scan import Tasks, visit_tasks
 from .waits import timer
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ class CycleFinder:
             waiting[id(task)] = _Waiting(task, pools)
             references[id(task)] = ref(task)
 
-        yield from visit_pending(tasks, visit)
+        yield from visit_tasks(tasks, visit)
         for cycle in _cycles(waiting):
             # What was read in several slices may never have been so at one moment.
             now: Dict[int, _Waiting] = {}

@@ -123,6 +123,12 @@ class HeldObject:
         self.is_of_agent = False
         """Whether it belongs to the agent."""
 
+    @property
+    def key(self) -> Tuple[str, str, str]:
+        """What is the same for all objects that one variable holds."""
+        first = self.holders[0] if self.holders else HoldingVariable("", "", "", False)
+        return self.within, first.name, first.inside
+
     def report(self) -> Dict[str, Any]:
         """Return the fields of a report."""
         holders = [holder.report() for holder in self.holders]

@@ -111,18 +111,27 @@ class Tasks:
         return len(self._references) + len(self._tasks)
 
 
-def visit_pending(
-    tasks: Tasks, visit: Callable[[Any], object], enough: Callable[[], bool] = lambda: False
+def visit_tasks(
+    tasks: Tasks,
+    visit: Callable[[Any], object],
+    enough: Callable[[], bool] = lambda: False,
+    done: bool = False,
 ) -> Iterator[None]:
-    """Call ``visit`` with each task that is not done, until ``enough``. A generator: one time slice per step.
+    """Call ``visit`` with each task, until ``enough``. A generator: one time slice per step.
 
     What ``visit`` raises is ignored: the task has just ended.
+
+    Args:
+        tasks: the tasks, which are removed.
+        visit: is called with a task.
+        enough: whether no more tasks should be visited.
+        done: whether to visit the tasks that are done, instead of those that are not.
     """
     slice_ends = perf_counter() + TIME_SLICE
     while tasks and not enough():
         for task in tasks.pop_chunk():
             try:
-                if not task.done():
+                if task.done() is done:
                     visit(task)
             except Exception:
                 continue

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Collection, Deque, Dict, Iterator, List, Optional
 
     from .connection import Connection
+    from .counted_group import CountedGroup
 
 MIN_HZ, MAX_HZ = 0.1, 10.0
 
@@ -35,7 +36,7 @@ REQUEST_SHARE = 0.1
 """The share of the process's time that the agent uses while it answers a request."""
 
 MAX_REQUESTS = 10
-"""Requests for ``waits`` that may be pending."""
+"""Requests about groups that may be pending."""
 
 URGENT_DELAY = 0.002
 """Seconds between two slices of a scan that keeps tasks alive."""
@@ -115,6 +116,7 @@ class AgentSession:
         self._commands: Dict[str, Callable[[Dict[str, Any]], Optional[bool]]] = {
             "rate": self._set_rate,
             "waits": self._request_waits,
+            "finished": self._request_finished,
             "thread_waits": self._send_thread_waits,
             "outcomes": lambda fields: HOOKS.set_outcomes(_flag(fields, "on")),
             "timing": self._set_timing,
@@ -205,8 +207,14 @@ class AgentSession:
         scans = self._slices is not None or now >= self._scan_due
         self._answers_next = bool(self._requests) and not (self._answers_next and scans)
         if self._answers_next:
-            if _is_exhausted(self._requests[0]):
-                del self._requests[0]
+            request = self._requests.pop(0)
+            try:
+                if not _is_exhausted(request):
+                    self._requests.insert(0, request)
+            except Lost:
+                raise
+            except Exception as error:  # the next one is answered nevertheless
+                self._send_error(None, _message(error))
             return
         self._looks_next = not self._looks_next and now >= self._look_due
         if self._looks_next:  # in turns with scans
@@ -314,14 +322,23 @@ class AgentSession:
         self._tick_due = self._scan_due = monotonic()
 
     def _request_waits(self, fields: Dict[str, Any]) -> bool:
-        number = fields.get("group")
-        group = next((one for one in list(COUNTS.groups.values()) if one.number == number), None)
-        if group is None:
-            raise ValueError(f'"group" is {number!r}: expected the number of a group that was reported')
+        group = _group(fields)
+        self._add_request(find_waits(group, lambda report: self._connection.send("waits", **report)))
+        return True
+
+    def _request_finished(self, fields: Dict[str, Any]) -> bool:
+        from .finished import find_finished  # few programs need it
+        from .objects import check_blocks
+
+        check_blocks()
+        group = _group(fields)
+        self._add_request(find_finished(group, lambda report: self._connection.send("finished", **report)))
+        return True
+
+    def _add_request(self, request: Iterator[None]) -> None:
         if len(self._requests) >= MAX_REQUESTS:
             raise ValueError(f"{MAX_REQUESTS} requests are pending already")
-        self._requests.append(find_waits(group, lambda report: self._connection.send("waits", **report)))
-        return True
+        self._requests.append(request)
 
     def _send_thread_waits(self, fields: Dict[str, Any]) -> bool:
         self._connection.send(
@@ -406,6 +423,14 @@ def _after(options: Collection[str]) -> float:
         if name == "blocked-after":
             return float(value)
     return BLOCKED_AFTER
+
+
+def _group(fields: Dict[str, Any]) -> CountedGroup:
+    number = fields.get("group")
+    group = next((one for one in list(COUNTS.groups.values()) if one.number == number), None)
+    if group is None:
+        raise ValueError(f'"group" is {number!r}: expected the number of a group that was reported')
+    return group
 
 
 def _flag(fields: Dict[str, Any], key: str) -> bool:

@@ -9,7 +9,7 @@ from time import monotonic
 from .awaits import Pools, Wait, function_of, is_task, referents
 from .counting import COUNTS
 from .own_code import LINE_FUNCTIONS, is_own
-from .scan import Tasks, visit_pending
+from .scan import Tasks, visit_tasks
 from .wakers import Wakers
 
 TYPE_CHECKING = False
@@ -283,7 +283,7 @@ def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> I
             found.add(task.coro, monotonic() + group.clock_ahead, task)
         task = None
     else:
-        yield from visit_pending(
+        yield from visit_tasks(
             Tasks(),
             lambda task: found.add(task.get_coro(), task.get_loop().time(), task),
             lambda: found.examined >= MAX_TASKS,

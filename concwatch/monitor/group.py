@@ -27,7 +27,8 @@ from concwatch.monitor.growth_verdict import (
     GrowthEvent,
     GrowthVerdict,
 )
-from concwatch.protocol.agent_messages import GroupReport, WaitPlace, Waits
+from concwatch.monitor.holders import kept_text
+from concwatch.protocol.agent_messages import GroupReport, Held, WaitPlace, Waits
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
 
@@ -47,6 +48,16 @@ class FinishedTasks(GrowthVerdict):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
+        self._held: Held | None = None
+
+    def add_held(self, held: Held) -> None:
+        """Record what holds them."""
+        self._held, self.is_answered = held, True
+
+    @property
+    def is_held_known(self) -> bool:
+        """Whether it is known what holds them, or that nothing was found."""
+        return self._held is not None
 
     @property
     def is_plain(self) -> bool:
@@ -59,9 +70,10 @@ class FinishedTasks(GrowthVerdict):
         return f"finished tasks of {self._name}"
 
     def text(self) -> str:
-        """Return whose they are, and how fast they grow."""
+        """Return whose they are, how fast they grow, and what holds them."""
         rate = self.meter.growth.text(format_count) if self.meter.growth else ""
-        return f"{self._name} has finished tasks that are still referenced: grows{rate}"
+        held = kept_text(self._held) if self._held else ""
+        return f"{self._name} has finished tasks that are still referenced: grows{rate}{held}"
 
     def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end the growth."""
@@ -187,9 +199,12 @@ class Group(GrowthVerdict):
         seconds = min(LEAST_GROWTH, LIFETIMES * mean_life) if known and mean_life else LEAST_GROWTH
         return GracePeriod(seconds, "something else may end them")
 
-    def judge_tasks(self, now: float, sockets: int, ask: Callable[[], object]) -> Iterator[GrowthEvent]:
+    def judge_tasks(
+        self, now: float, sockets: int, ask: Callable[[], object], ask_finished: Callable[[], object]
+    ) -> Iterator[GrowthEvent]:
         """Yield the events of new verdicts on its live and finished tasks; for the arguments see `judge`."""
-        for told in (self.judge(now, sockets, ask), self.finished.judge(now)):
+        ask_held = None if self.finished.is_held_known else ask_finished
+        for told in (self.judge(now, sockets, ask), self.finished.judge(now, ask=ask_held)):
             if told is not None:
                 self._change(grows=self.grows, leak=self.leaks)
                 yield told

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_count
 
@@ -27,6 +29,16 @@ def held_text(held: "Held", count: int = 1) -> str:
     *most, last = places
     listed = f"{', '.join(most)} and {last}" if most else last
     return f"{what} `{plain(first.name)}` in {listed}" if first.name else f"{what} of {listed}"
+
+
+def kept_text(held: "Held") -> str:
+    """Return what holds some objects, to be added to a sentence; empty if that is not known."""
+    if not held.holders:
+        return ""
+    if held.within:
+        return f"; kept by {held_text(structs.replace(held, kind=held.within, within=''))}"
+    first = held.holders[0]
+    return f"; kept as {_place(first, False)}" if first.name else f"; kept by {_place(first, True)}"
 
 
 def _place(holder: "Holder", is_named: bool) -> str:

@@ -33,6 +33,7 @@ from concwatch.protocol.agent_messages import (
     AgentTick,
     AgentWaiting,
     Cycle,
+    Finished,
     GroupReport,
     Groups,
     Objects,
@@ -259,6 +260,9 @@ class WatchedProcess:
                     if arrival.group in self.groups:
                         self.groups[arrival.group].add_waits(arrival, self._clock.now)
                         self._moments = None
+                case Finished():
+                    if arrival.group in self.groups:
+                        self.groups[arrival.group].finished.add_held(arrival)
                 case Cycle():
                     self._log_event(cycle_text(arrival.tasks), "warning", "cycle")
                 case ThreadWaits():
@@ -274,6 +278,8 @@ class WatchedProcess:
                     self._memory.add_objects(arrival)
                 case Error(command="objects"):
                     self._memory.stop_counting()
+                case Error(command="finished"):  # there are too many objects: nothing is known then
+                    pass
                 case Error():
                     self._agent_log.add(now, arrival.message, "warning")
                 case AgentWaiting():
@@ -420,7 +426,9 @@ class WatchedProcess:
             rises = (group.rises or group.finished.rises) and group.awaited not in queues
             if not group.grows and (growing >= MAX_GROWING or not rises):
                 continue
-            for told in group.judge_tasks(now, sockets, partial(self.send, "waits", group=number)):
+            ask = partial(self.send, "waits", group=number)
+            ask_finished = partial(self.send, "finished", group=number)
+            for told in group.judge_tasks(now, sockets, ask, ask_finished):
                 growing += told.kind == "growth"
                 self._moments = None
                 self._log_event(*told)

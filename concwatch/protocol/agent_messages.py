@@ -271,6 +271,14 @@ class Container(Held, frozen=True):
     """About how many bytes these take."""
 
 
+class Finished(Held, tag="finished", frozen=True):
+    """What holds most of some finished tasks of a group that are still referenced."""
+
+    group: Count = 0
+    looked: Count = 0
+    """How many were examined."""
+
+
 class ObjectCount(Struct, frozen=True):
     """The objects of one type."""
 
@@ -311,6 +319,7 @@ AgentReport = (
     | Cycle
     | TracedLines
     | Objects
+    | Finished
     | Applied
     | Error
     | AgentEnd

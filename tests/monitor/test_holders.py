@@ -1,0 +1,54 @@
+"""What holds something, in words."""
+
+import pytest
+
+from concwatch.monitor.holders import growth_text, held_text, kept_text
+from concwatch.protocol.agent_messages import Container, Held, Holder
+
+HISTORY = (Holder("history", "app", "/srv/app.py"),)
+
+
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        (Held("list", "", HISTORY), "the list `history` in app (srv/app.py)"),
+        (Held("list", "dict", HISTORY), "the list in the dict `history` in app (srv/app.py)"),
+        (
+            Held("functools.lru_cache", "", (Holder("", "lookup", "/srv/app.py:9"),)),
+            "the functools.lru_cache of lookup (srv/app.py:9)",
+        ),
+        (
+            Held("queue.Queue", "", tuple(Holder("q", name, f"/srv/app.py:{name}") for name in "123")),
+            "the queue.Queue `q` in 1 (srv/app.py:1), 2 (srv/app.py:2) and 3 (srv/app.py:3)",
+        ),
+        (
+            Held("dict", "", (*HISTORY, Holder("seen", "f", "/srv/app.py:3"))),
+            "the dict `history` in app (srv/app.py) and `seen` in f (srv/app.py:3)",
+        ),
+        (Held("dict", "", (Holder("x", "__main__"),)), "the dict `x` in __main__"),
+        (Held("dict"), "the dict, not known by whom it is held"),
+    ],
+)
+def test_what_is_held_is_named_with_its_holders(held, text):
+    assert held_text(held) == text
+
+
+def test_growth_is_told_per_minute_of_one_container_or_of_several():
+    one = Container("list", "", HISTORY, items=1_000, grown=50)
+    assert growth_text(one, 2.5) == f"{held_text(one)} grows by 1,200 items a minute, to 1,000"
+    several = Container("list", "dict", HISTORY, count=40, items=1_000, grown=50)
+    assert growth_text(several, 2.5) == (
+        "40 of type list in the dict `history` in app (srv/app.py) grow by 1,200 items a minute, to 1,000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        (Held("asyncio.Task", "list", HISTORY), "; kept by the list `history` in app (srv/app.py)"),
+        (Held("asyncio.Task", "", (Holder("Job.task", "app"),)), "; kept as `Job.task` in app"),
+        (Held("asyncio.Task"), ""),
+    ],
+)
+def test_what_keeps_finished_tasks_is_named(held, text):
+    assert kept_text(held) == text

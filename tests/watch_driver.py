@@ -75,7 +75,8 @@ class FakeHost(WatchedHost):
         return 1, self.names[pid]
 
     def why_no_agent(self, pid):
-        return f"{self.names[pid]} is not Python"
+        name = self.names.get(pid, "app.py")
+        return "its Python ignores sitecustomize" if name.endswith(".py") else f"{name} is not Python"
 
     def reader(self, pid):
         return FakeReader(pid)

@@ -26,6 +26,9 @@ REMOTE_EXEC = (3, 14)
 INJECTION_LIMIT = 20.0
 """Seconds that an injection may take."""
 
+NOT_PYTHON = "is not Python"
+"""How `why_no_agent` ends of a program in another language."""
+
 HOW = "start it with concwatch watch, or call concwatch.agent.start() in its code"
 
 
@@ -61,7 +64,7 @@ def why_no_agent(pid: int, address: str) -> str:
     except OSError:
         return "no permission to inspect it: expected a process of this user"
     if "python" not in program and "pypy" not in program:
-        return f"{printable(program)} is not Python"
+        return f"{printable(program)} {NOT_PYTHON}"
     if any(
         option.startswith("-") and set(option[1:]) & set("IES") for option in _interpreter_options(options)
     ):
@@ -140,7 +143,7 @@ def inject(pid: int, file: str, gdb: bool, package: str = PACKAGE) -> str | None
     except OSError:
         return f"no permission to inspect it: {CAPABILITY}"
     if not _is_python(program):
-        return f"{printable(os.path.basename(program))} is not Python"
+        return f"{printable(os.path.basename(program))} {NOT_PYTHON}"
     if found is not None and found.state == "T":
         return "it is stopped: send it SIGCONT, then attach again"
     if not _can_read(pid, file):

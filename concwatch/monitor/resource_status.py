@@ -57,6 +57,7 @@ class ResourceStatus(Struct, frozen=True):
             **pool,
             "count": self.count,
             "peak": self.peak,
+            "at_least": ["created", "peak"] if self.kind == "threads" else ["peak"],
             "growth": structs.asdict(self.growth) if self.growth else None,
             "grows": self.grows,
             "leak": self.leak,

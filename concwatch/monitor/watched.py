@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from concwatch.links.agent_link import AgentLink
+from concwatch.links.injection import NOT_PYTHON
 from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
@@ -48,6 +49,9 @@ STALL = 1.0
 
 UNCHANGED = 1.25
 """Seconds after which groups without a new report have not changed; agents report once or twice a second."""
+
+REPLACED = "it executed another program"
+"""How a process ends, as the program that it was, that runs on as another one: that has a lane of its own."""
 
 LOST_TIMEOUT = 2.0
 """Seconds after which a process that has lost its agent runs on, perhaps as another program."""
@@ -293,7 +297,11 @@ class WatchedProcess:
                     if not self.exited_normally and not self.waiting:
                         self._lose_agent(now)
         if now >= self._lost_at + LOST_TIMEOUT:
-            self._last, self._lost_at = None, math.inf
+            self._lost_at = math.inf
+            if self._host.why_no_agent(self.pid).endswith(NOT_PYTHON):
+                self.end(REPLACED, now)
+                return
+            self._last = None
             with contextlib.suppress(LookupError):
                 _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)

@@ -14,7 +14,7 @@ from concwatch.monitor.host_lanes import INTERVAL, MachineMeter
 from concwatch.monitor.observable import Observable
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.watched import WatchedProcess
+from concwatch.monitor.watched import REPLACED, WatchedProcess
 from concwatch.monitor.watched_host import WatchedHost
 from concwatch.protocol.agent_messages import AgentReady
 from concwatch.system.memory import MemoryBudget
@@ -168,7 +168,7 @@ class Watching(Observable):
                 pid = link.pid or first.pid
                 known = self._by_pid.get(pid)
                 if known is not None and known.was_replaced_by(first):
-                    known.end("it executed another program", now)
+                    known.end(REPLACED, now)
                 lane = self._lane(pid, first.ppid, first.name, now)
                 if lane is not None:
                     parent = self._by_pid.get(first.ppid)

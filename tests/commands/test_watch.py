@@ -357,6 +357,26 @@ def test_a_program_that_executes_another_one_is_two_processes(app):
     assert [row["pid"] for row in report["processes"]] == [report["processes"][0]["pid"]] * 2
 
 
+BECOMES = """
+    import asyncio, os
+    async def first(): await asyncio.sleep(600)
+    async def main():
+        kept = [asyncio.create_task(first()) for _ in range(50)]
+        await asyncio.sleep(1.5)
+        os.execv("/bin/sleep", ["sleep", "4"])
+    asyncio.run(main())
+"""
+
+
+def test_a_program_that_executes_one_in_another_language_is_two_processes(app):
+    report = json.loads(watch("--json", "-", "--", sys.executable, app(textwrap.dedent(BECOMES))).stdout)
+    python, sleep = report["processes"]
+    assert (python["how"], python["reason"], python["live"]) == ("agent", "it executed another program", None)
+    assert {group["name"]: group["created"] for group in python["groups"]}["first"] == 50
+    assert (sleep["name"], sleep["how"], sleep["reason"]) == ("sleep", "outside", "exited with status 0")
+    assert (sleep["pid"], sleep["runtime"], sleep["created"]) == (python["pid"], None, None)
+
+
 UNREAPED = """
     import asyncio, os, sys
     if not os.fork():

@@ -93,7 +93,7 @@ def test_the_tasks_of_a_process_that_continues_without_its_agent_are_unknown():
     agent.report_groups(1.0, fetch_page=(3, 10))
     agent.report(AgentTick(1.1, created=10, live=3, threads=(ThreadCount("work", 5),)))
     bench.advance()
-    bench.host.names[40] = "sleep"  # it has executed another program
+    bench.host.names[40] = "app.py"
     agent.disconnect()
     for _ in range(2):
         bench.advance()
@@ -113,11 +113,28 @@ def test_the_tasks_of_a_process_that_continues_without_its_agent_are_unknown():
             [],
         ]
         bench.advance(3)
-    assert lane.name == "sleep 40"
+    assert lane.name == "app.py 40"
     bench.running.clear()
     bench.host.names.clear()
     bench.advance(1)
     assert report_of(bench)["live"] is None
+
+
+def test_a_process_that_executes_a_program_in_another_language_ends_and_that_has_a_lane_of_its_own():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report_groups(1.0, fetch_page=(3, 10))
+    bench.advance()
+    bench.host.names[40] = "sleep"
+    agent.disconnect()
+    for _ in range(6):
+        bench.advance(1)
+    first, second = watch_report(bench.watching.snapshot(), ["python", "app.py"], None)["processes"]
+    assert (first["name"], first["reason"], first["live"]) == ("app.py", "it executed another program", None)
+    assert (first["created"], first["ended"], first["groups"][0]["created"]) == (10, 7, 10)
+    assert {"created", "ended"} <= set(first["at_least"])
+    assert (second["name"], second["how"], second["runtime"]) == ("sleep", "outside", None)
+    assert (second["created"], second["live_peak"], second["groups"]) == (None, None, [])
 
 
 def end_of_a_process(how):

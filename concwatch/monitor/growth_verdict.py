@@ -1,6 +1,6 @@
-"""What is told of a count that grows: first that it does, and that it leaks once that is certain.
+"""The verdict on a count that grows: reported as growth first, and as a leak once that is certain.
 
-Connections that come, a pool that starts and a cache that fills grow like a leak while they do.
+New connections, a starting pool and a filling cache look like a leak while they grow.
 """
 
 import math
@@ -12,19 +12,19 @@ from concwatch.monitor.events import Kind, Severity
 from concwatch.monitor.growth import GrowthMeter
 
 ASK_AGAIN = 5.0
-"""Seconds after which an agent is asked again about what is not called a leak yet."""
+"""Seconds after which an agent is asked again about growth that is not called a leak yet."""
 
 ANSWER_TIME = 2.0
 """Seconds after which an answer is not expected any more."""
 
 LEAST_GROWTH = 180.0
-"""Seconds of growth from which on it is a leak although something may end it."""
+"""Seconds of growth after which it is a leak although something may end it."""
 
 LEAST_CONNECTED = 300.0
-"""The same if as many connections grow, which their peers may close."""
+"""The same if as many connections are added, which their peers may close."""
 
 CONNECTED = 0.5
-"""Sockets for each task, thread or file from which on these may be connections."""
+"""The minimum of sockets per task, thread or file for these to be connections."""
 
 
 class GracePeriod(NamedTuple):
@@ -38,7 +38,7 @@ class GracePeriod(NamedTuple):
 
 NO_GRACE = GracePeriod(0.0)
 UNKNOWN = GracePeriod(LEAST_GROWTH, "it is not known what they wait for")
-CONNECTIONS = GracePeriod(LEAST_CONNECTED, "as many sockets grow, which their peers may close")
+CONNECTIONS = GracePeriod(LEAST_CONNECTED, "sockets grow as well, and their peers may close them")
 
 WITHDRAWALS: dict[Kind, Kind] = {
     "growth": "growth_withdrawn",
@@ -68,18 +68,18 @@ class GrowthVerdict(ABC):
         self.is_answered = False
         """Whether the agent has answered what it was asked last."""
         self.was_withdrawn = False
-        """Whether a verdict was taken back, so that even growth is not enough for the next one."""
+        """Whether a verdict was withdrawn, so that steady growth is not enough for the next one."""
         self._asked_at: float | None = None
         self._ask_due = -math.inf
 
     @property
     def grows(self) -> bool:
-        """Whether it was told to grow, which was not taken back."""
+        """Whether its growth was reported, and not withdrawn."""
         return bool(self.verdict)
 
     @property
     def leaks(self) -> bool:
-        """Whether it was called a leak, which was not taken back."""
+        """Whether it was called a leak, and that was not withdrawn."""
         return self.verdict == self.leak_kind
 
     @property
@@ -112,7 +112,7 @@ class GrowthVerdict(ABC):
     def judge(
         self, now: float, sockets: int = 0, ask: Callable[[], object] | None = None
     ) -> GrowthEvent | None:
-        """Return the event of a new verdict, or of one that is taken back; None if nothing has changed.
+        """Return the event of a new verdict, or of one that is withdrawn; None if nothing has changed.
 
         Args:
             now: seconds.
@@ -133,13 +133,13 @@ class GrowthVerdict(ABC):
         return GrowthEvent(f"{self.text()}; too early to call it a leak: {grace.reason}", "info", "growth")
 
     def _withdraw(self) -> GrowthEvent:
-        also = ", not called a leak any more" if self.verdict == self.leak_kind else ""
+        also = ", and is no longer called a leak" if self.verdict == self.leak_kind else ""
         kind = WITHDRAWALS[self.verdict]
         self.verdict, self.was_withdrawn, self._asked_at = "", True, None
         return GrowthEvent(f"{self.label}: no longer grows{also}", "info", kind)
 
     def _is_known(self, now: float, ask: Callable[[], object] | None) -> bool:
-        """Ask the agent, again and again; return whether it has just answered, or not in time."""
+        """Ask the agent repeatedly; return whether it has just answered, or has not answered in time."""
         if ask is None:
             return True
         if self._asked_at is None:

@@ -236,7 +236,7 @@ def test_memory_that_stops_to_grow_is_taken_back():
     assert [kind for kind, _ in found.events] == ["growth", lines, "growth_withdrawn", "growth", lines]
     found = Detected(400, rss=lambda t: 50 + min(t, 250), live=lambda t: 100)
     assert [kind for kind, _ in found.events] == ["growth", "memory", "memory_withdrawn"]
-    assert found.events[2][1] == "memory: no longer grows, not called a leak any more"
+    assert found.events[2][1] == "memory: no longer grows, and is no longer called a leak"
 
 
 @pytest.mark.parametrize(

@@ -559,7 +559,7 @@ def test_a_leak_is_withdrawn_once_and_not_called_again_if_the_group_stays_level(
     called, withdrawn = growth_events(bench)
     assert "grows by 240 a minute" in called.text
     assert withdrawn.kind == "leak_withdrawn"
-    assert withdrawn.text == "session (srv/app.py:1): no longer grows, not called a leak any more"
+    assert withdrawn.text == "session (srv/app.py:1): no longer grows, and is no longer called a leak"
     assert not bench.watching.lanes[0].groups[1].leaks
 
 

@@ -28,7 +28,7 @@ from concwatch.monitor.growth_verdict import (
     GrowthVerdict,
 )
 from concwatch.monitor.holders import kept_text
-from concwatch.protocol.agent_messages import GroupReport, Held, WaitPlace, Waits
+from concwatch.protocol.agent_messages import GroupReport, HeldValue, WaitPlace, Waits
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
 
@@ -48,9 +48,9 @@ class FinishedTasks(GrowthVerdict):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
-        self._held: Held | None = None
+        self._held: HeldValue | None = None
 
-    def add_held(self, held: Held) -> None:
+    def add_held(self, held: HeldValue) -> None:
         """Record what holds them."""
         self._held, self.is_answered = held, True
 

@@ -8,10 +8,10 @@ from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_count
 
 if TYPE_CHECKING:
-    from concwatch.protocol.agent_messages import Container, Held, Holder
+    from concwatch.protocol.agent_messages import Container, HeldValue, Holder
 
 
-def held_text(held: "Held", count: int = 1) -> str:
+def held_text(held: "HeldValue", count: int = 1) -> str:
     """Return what is held and by what: ``the asyncio.Queue `q` in producer (app.py:36)``.
 
     Args:
@@ -31,7 +31,7 @@ def held_text(held: "Held", count: int = 1) -> str:
     return f"{what} `{plain(first.name)}` in {listed}" if first.name else f"{what} of {listed}"
 
 
-def kept_text(held: "Held") -> str:
+def kept_text(held: "HeldValue") -> str:
     """Return what holds some objects, to be added to a sentence; empty if that is not known."""
     if not held.holders:
         return ""

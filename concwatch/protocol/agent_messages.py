@@ -250,7 +250,7 @@ class Holder(Struct, frozen=True, rename={"in_": "in"}):
     """The line or file of that."""
 
 
-class Held(Struct, frozen=True):
+class HeldValue(Struct, frozen=True):
     """An object, and what holds it."""
 
     kind: ShortText
@@ -260,7 +260,7 @@ class Held(Struct, frozen=True):
     holders: Annotated[tuple[Holder, ...], Meta(max_length=MAX_HOLDERS)] = ()
 
 
-class Container(Held, frozen=True):
+class Container(HeldValue, frozen=True):
     """A container that grows, or several within another one."""
 
     count: Count = 1
@@ -271,7 +271,7 @@ class Container(Held, frozen=True):
     """About how many bytes these take."""
 
 
-class Finished(Held, tag="finished", frozen=True):
+class Finished(HeldValue, tag="finished", frozen=True):
     """What holds most of some finished tasks of a group that are still referenced."""
 
     group: Count = 0

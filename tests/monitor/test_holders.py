@@ -3,7 +3,7 @@
 import pytest
 
 from concwatch.monitor.holders import growth_text, held_text, kept_text
-from concwatch.protocol.agent_messages import Container, Held, Holder
+from concwatch.protocol.agent_messages import Container, HeldValue, Holder
 
 HISTORY = (Holder("history", "app", "/srv/app.py"),)
 
@@ -11,22 +11,22 @@ HISTORY = (Holder("history", "app", "/srv/app.py"),)
 @pytest.mark.parametrize(
     ("held", "text"),
     [
-        (Held("list", "", HISTORY), "the list `history` in app (srv/app.py)"),
-        (Held("list", "dict", HISTORY), "the list in the dict `history` in app (srv/app.py)"),
+        (HeldValue("list", "", HISTORY), "the list `history` in app (srv/app.py)"),
+        (HeldValue("list", "dict", HISTORY), "the list in the dict `history` in app (srv/app.py)"),
         (
-            Held("functools.lru_cache", "", (Holder("", "lookup", "/srv/app.py:9"),)),
+            HeldValue("functools.lru_cache", "", (Holder("", "lookup", "/srv/app.py:9"),)),
             "the functools.lru_cache of lookup (srv/app.py:9)",
         ),
         (
-            Held("queue.Queue", "", tuple(Holder("q", name, f"/srv/app.py:{name}") for name in "123")),
+            HeldValue("queue.Queue", "", tuple(Holder("q", name, f"/srv/app.py:{name}") for name in "123")),
             "the queue.Queue `q` in 1 (srv/app.py:1), 2 (srv/app.py:2) and 3 (srv/app.py:3)",
         ),
         (
-            Held("dict", "", (*HISTORY, Holder("seen", "f", "/srv/app.py:3"))),
+            HeldValue("dict", "", (*HISTORY, Holder("seen", "f", "/srv/app.py:3"))),
             "the dict `history` in app (srv/app.py) and `seen` in f (srv/app.py:3)",
         ),
-        (Held("dict", "", (Holder("x", "__main__"),)), "the dict `x` in __main__"),
-        (Held("dict"), "the dict, not known by whom it is held"),
+        (HeldValue("dict", "", (Holder("x", "__main__"),)), "the dict `x` in __main__"),
+        (HeldValue("dict"), "the dict, not known by whom it is held"),
     ],
 )
 def test_what_is_held_is_named_with_its_holders(held, text):
@@ -45,9 +45,9 @@ def test_growth_is_told_per_minute_of_one_container_or_of_several():
 @pytest.mark.parametrize(
     ("held", "text"),
     [
-        (Held("asyncio.Task", "list", HISTORY), "; kept by the list `history` in app (srv/app.py)"),
-        (Held("asyncio.Task", "", (Holder("Job.task", "app"),)), "; kept as `Job.task` in app"),
-        (Held("asyncio.Task"), ""),
+        (HeldValue("asyncio.Task", "list", HISTORY), "; kept by the list `history` in app (srv/app.py)"),
+        (HeldValue("asyncio.Task", "", (Holder("Job.task", "app"),)), "; kept as `Job.task` in app"),
+        (HeldValue("asyncio.Task"), ""),
     ],
 )
 def test_what_keeps_finished_tasks_is_named(held, text):

@@ -14,7 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--concwatch-fail",
         action="store_true",
-        help="The same, and such a test gets an error at its teardown.",
+        help="Like --concwatch, and report such a test as an error at its teardown.",
     )
 
 

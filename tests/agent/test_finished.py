@@ -35,7 +35,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("python", {OLDEST, sys.executable})
+@pytest.mark.parametrize("python", sorted({OLDEST, sys.executable}))
 def test_the_container_or_attribute_that_holds_finished_tasks_is_named(monitor, python):
     program = monitor.start(PROGRAM, python=python)
     process = monitor.process()

@@ -10,10 +10,8 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.style import Style
 
-from concwatch.ui.widgets.key_bar import Key
+from concwatch.ui.widgets.key_bar import HelpKey, Key
 
 SIGNS = {
     "left": "←", "right": "→", "up": "↑", "down": "↓", "enter": "⏎", "escape": "esc", "pageup": "page up",
@@ -113,19 +111,13 @@ def _described(rows: Iterable[Row[Any]]) -> Iterator[tuple[Row[Any], str]]:
         yield row, text
 
 
-def help_lines(rows: Iterable[Row[Any]]) -> list[tuple[Content, str]]:
-    """Return the lines of the help: keys, which are pressed by a click, and what they do."""
+def help_lines(rows: Iterable[Row[Any]]) -> list[tuple[list[HelpKey], str]]:
+    """Return the lines of the help: keys, and what they do."""
     described = ((row, text) for row, text in _described(rows) if text)
     return [
-        (Content(" ").join(_clickable(row) for row, _ in same), text)
+        ([HelpKey(row.shown, row.names[0] if row.run else "") for row, _ in same], text)
         for text, same in groupby(described, key=itemgetter(1))
     ]
-
-
-def _clickable(row: Row[Any]) -> Content:
-    text = Content(row.shown)
-    press = Style.from_meta({"@click": f"screen.press({row.names[0]!r})"})
-    return text.stylize(press) if row.run else text
 
 
 def palette(rows: Iterable[Row[Any]], press: Callable[[str], object]) -> Iterable[SystemCommand]:

@@ -43,7 +43,7 @@ def cpu_seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-class Held(Struct):
+class HeldSample(Struct):
     """What a program holding tasks is asked."""
 
     process: psutil.Process
@@ -55,7 +55,7 @@ class Held(Struct):
 
 
 @contextmanager
-def bare(command: Sequence[str], row: Bare, tasks: int, sleep: tuple[float, float]) -> Iterator[Held]:
+def bare(command: Sequence[str], row: Bare, tasks: int, sleep: tuple[float, float]) -> Iterator[HeldSample]:
     """Start a bare program."""
     arguments = [*command, str(tasks), *map(str, sleep), *row.more]
     program = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -72,13 +72,13 @@ def bare(command: Sequence[str], row: Bare, tasks: int, sleep: tuple[float, floa
     with program:
         try:
             assert program.stdout.readline() == "idle\n"
-            yield Held(psutil.Process(program.pid), lambda _: ask() and None, figures, tuple)
+            yield HeldSample(psutil.Process(program.pid), lambda _: ask() and None, figures, tuple)
         finally:
             program.kill()
 
 
 @contextmanager
-def lane(command: Sequence[str], row: Bare, tasks: int, sleep: tuple[float, float]) -> Iterator[Held]:
+def lane(command: Sequence[str], row: Bare, tasks: int, sleep: tuple[float, float]) -> Iterator[HeldSample]:
     """Start a worker."""
     least, most = sleep
     with Worker("", command=command, patience=PATIENCE) as worker:
@@ -99,7 +99,7 @@ def lane(command: Sequence[str], row: Bare, tasks: int, sleep: tuple[float, floa
         def durations() -> list[float]:
             return [seconds for tick in ticks() for seconds in tick.get("durations", ())]
 
-        yield Held(psutil.Process(worker.ready["pid"]), worker.target, figures, durations)
+        yield HeldSample(psutil.Process(worker.ready["pid"]), worker.target, figures, durations)
 
 
 def held(start: Callable[..., Any], row: Bare, command: Sequence[str], tasks: int) -> list[float]:

@@ -1,7 +1,7 @@
 """The keys of a screen: bindings, bar, help and palette are made from rows."""
 
 from concwatch.ui.keyboard import SAME, Keyboard, Row, bar, bindings, help_lines, palette
-from concwatch.ui.widgets.key_bar import Key
+from concwatch.ui.widgets.key_bar import HelpKey, Key
 
 
 async def test_one_row_makes_a_binding_an_entry_in_bar_help_and_palette_and_is_pressed():
@@ -19,9 +19,11 @@ async def test_one_row_makes_a_binding_an_entry_in_bar_help_and_palette_and_is_p
     )
     keyboard = Keyboard(rows, later)
     assert [binding.key for binding in bindings(rows)] == ["a", "plus", "equals_sign", "c", "d"]
-    assert [(line.plain, text) for line, text in help_lines(rows)] == [
-        ("a +", "first"), ("c", "last"), ("tab", "another widget's"),
-    ]  # fmt: skip
+    assert help_lines(rows) == [
+        ([HelpKey("a", "a"), HelpKey("+", "plus")], "first"),
+        ([HelpKey("c", "c")], "last"),
+        ([HelpKey("tab", "")], "another widget's"),
+    ]
     assert bar(rows) == [Key("c", "early", "c"), Key("a", "late", "a")]
     entries = list(palette(rows, keyboard.press))
     assert [(entry.title, entry.help) for entry in entries] == [

@@ -1,6 +1,6 @@
 """The help screen with keys and glossary, and other dialogs that only show text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +14,8 @@ from concwatch.monitor.metrics import CAVEATS
 from concwatch.ui.base_screen import BaseScreen, DismissOnceScreen
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.glossary import Glossary
+from concwatch.ui.widgets.key_bar import HelpKey
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
 WORDS = (
     ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine"),
@@ -28,8 +30,11 @@ WORDS = (
 
 Rows = Sequence[tuple[str, str]]
 
-KeyRows = Sequence[tuple[Content, str]]
-"""Keys, which can be clicked, and what they do."""
+KeyRows = Sequence[tuple[Sequence[HelpKey], str]]
+"""Keys, and what they do."""
+
+KEY_CELLS = 13
+"""The width of the column of keys."""
 
 READING: list[BindingType] = [
     Binding("escape,question_mark,q,d", "dismiss(None)", show=False),
@@ -82,18 +87,37 @@ class ReadDialog(DismissOnceScreen[None], ModalScreen[None]):
         yield Static(self._text)
 
 
-class HelpScreen(ReadDialog):
-    """Shows what mouse and keys do, and a glossary. A click on a key does what it does."""
+class KeyList(ClickableLines):
+    """Shows keys, each of which can be clicked, and what they do."""
 
     DEFAULT_CSS = """
-    HelpScreen #keys {
-        link-style: bold;
-        link-color: $accent;
-        link-style-hover: bold;
-        link-background-hover: $foreground 15%;
-        link-color-hover: $accent;
-    }
+    KeyList { height: auto; }
     """
+
+    def __init__(self, keys: KeyRows, press: Callable[[str], object]) -> None:
+        """Create the list; ``press`` is called with the name of a key."""
+        super().__init__(id="keys")
+        self._keys, self._press = keys, press
+        self._wrapped: tuple[int, Sequence[Sequence[Cell]]] = (-1, ())
+
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Return the lines; what a key does wraps within its column."""
+        if self._wrapped[0] != width:
+            self._wrapped = width, [line for row in self._keys for line in self._row_lines(*row, width)]
+        return self._wrapped[1]
+
+    def _row_lines(self, keys: Sequence[HelpKey], text: str, width: int) -> Iterator[Sequence[Cell]]:
+        for number, line in enumerate(Content(text).wrap(max(1, width - KEY_CELLS))):
+            cells: list[Cell] = []
+            for key in keys if not number else ():
+                action = call(self._press, key.name) if key.name else None
+                cells += (Cell(len(key.key), assemble((key.key, "bold $accent")), action), Cell(1))
+            cells.append(Cell(max(0, KEY_CELLS - sum(cell.width for cell in cells))))
+            yield (*cells, Cell(max(0, width - sum(cell.width for cell in cells)), line))
+
+
+class HelpScreen(ReadDialog):
+    """Shows what mouse and keys do, and a glossary. A click on a key does what it does."""
 
     def __init__(self, what: str, keys: KeyRows, words: Rows = WORDS, mouse: str = "") -> None:
         """Create the help of a screen that shows ``what``."""
@@ -105,11 +129,11 @@ class HelpScreen(ReadDialog):
         """Yield the text about the mouse, the keys and the glossary."""
         if self._text:
             yield Static(Content.assemble(self._text, "\n"))
-        yield Glossary(self._keys, "bold $accent", id="keys")
+        yield KeyList(self._keys, self._press)
         yield Static()
         yield Glossary(self._words, "bold")
 
-    async def action_press(self, key: str) -> None:
+    def _press(self, key: str) -> None:
         """Close the help, and press a key of the screen below it."""
         below = self.app.screen_stack[-2]
         self.dismiss()

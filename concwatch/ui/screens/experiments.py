@@ -83,7 +83,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
             yield ExperimentList()
             with Vertical(id="work"):
                 yield AboutPanel()
-                yield RunBar()
+                yield RunBar(self.keyboard.press)
                 with Container(id="results"):
                     yield ResultTable()
                     with Container(id="charts"):
@@ -204,9 +204,14 @@ class ExperimentsScreen(DismissOnceScreen[None]):
 
     def action_next_table(self, by: int) -> None:
         """Show the next (1) or previous (-1) table."""
-        self.action_show_table((self.table + by) % len(self._experiment.table))
+        self._show_table((self.table + by) % len(self._experiment.table))
 
-    def action_show_table(self, number: int) -> None:
+    @on(ResultTable.Chosen)
+    def _show_chosen(self, event: ResultTable.Chosen) -> None:
+        event.stop()
+        self._show_table(event.number)
+
+    def _show_table(self, number: int) -> None:
         """Show table ``number`` (0-based)."""
         self.table = number
         self.update_now()

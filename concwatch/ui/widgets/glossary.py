@@ -6,7 +6,7 @@ from textual.content import Content
 
 from concwatch.ui.widgets.text_lines import TextLines
 
-Terms = Sequence[tuple[str | Content, str]]
+Terms = Sequence[tuple[str, str]]
 """Terms with their meanings."""
 
 
@@ -43,6 +43,6 @@ class Glossary(TextLines):
     def _wrapped(self, width: int) -> Iterator[Content]:
         for term, meaning in self._terms:
             for number, line in enumerate(Content(meaning).wrap(width)):
-                first = Content() if number else Content(term) if isinstance(term, str) else term
+                first = Content() if number else Content(term)
                 room = max(0, self._term_width - first.cell_length)
                 yield Content.assemble(first.pad_right(room).stylize_before(self._style), line)

@@ -27,6 +27,15 @@ class Key(Struct, frozen=True):
         return len(self.key) + 1 + len(self.label) + GAP
 
 
+class HelpKey(Struct, frozen=True):
+    """A key in the help."""
+
+    key: str
+    """How it is written."""
+    name: str
+    """The name to press it by; empty if a click does nothing."""
+
+
 class KeyBar(ClickableLines):
     """One line of keys.
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content, Span
+from textual.events import Click
+from textual.message import Message
 from textual.style import Style
 from textual.widgets import Static
 
@@ -22,6 +24,9 @@ RATIO_WIDTH = 9
 LONGEST_NAME = 22
 LONGEST_NAME_NARROW = 13
 """The maximum number of cells of a series' name on a screen of 80 columns."""
+
+TABLE = "table"
+"""What the style of a table's number has the number by."""
 
 REASONS = {CellState.SKIPPED: "$warning", CellState.FAILED: "$error"}
 """The colour of the reason why a figure is missing."""
@@ -79,7 +84,7 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
         return Content(titles[0])
     numbers = [
         Content.styled(f" {index + 1} ", "bold reverse" if index == chosen else "$dim").stylize(
-            Style.from_meta({"@click": f"screen.show_table({index})"})
+            Style.from_meta({TABLE: index})
         )
         for index in range(len(titles))
     ]
@@ -116,6 +121,13 @@ class ResultTable(Vertical):
         }
     }
     """
+
+    class Chosen(Message):
+        """Posted when the number of a table is clicked."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
 
     _shown: tuple[ExperimentTable | None, int | None] = (None, None)
     _notes: tuple[str, Sequence[Span]] | None = None
@@ -160,6 +172,13 @@ class ResultTable(Vertical):
         if line is not None:
             view.scroll_to(y=max(0, line - view.size.height // 2), animate=False)
         self._shown = (table, line)
+
+    def on_click(self, event: Click) -> None:
+        """Choose the table whose number was clicked."""
+        number = event.style.meta.get(TABLE)
+        if isinstance(number, int):
+            event.stop()
+            self.post_message(self.Chosen(number))
 
     def scroll_lines(self, pages: int) -> None:
         """Scroll by a number of pages."""

@@ -1,14 +1,13 @@
 """The actions on the selected experiment, and its progress."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.content import Content
-from textual.style import Style
 
 from concwatch.measure.experiments.runner import CellState, Runner
 from concwatch.protocol.units import format_count, format_forecast, format_seconds
 from concwatch.ui.experiment_runs import ExperimentRuns
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
 BAR = 24
 """The maximum number of cells of the progress bar."""
@@ -49,45 +48,43 @@ def result(runner: Runner) -> tuple[str, str]:
     return f"done{quick}: {counted}, in {format_seconds(runner.seconds)}", style
 
 
-class RunBar(TextLines):
+class RunBar(ClickableLines):
     """Two lines: the actions on the selected experiment, and its progress."""
 
     DEFAULT_CSS = """
     RunBar {
         height: 2;
         padding: 0 1;
-        link-style: none;
-        link-color: $foreground 80%;
-        link-background: $panel;
-        link-style-hover: none;
-        link-background-hover: $foreground 20%;
-        link-color-hover: $foreground;
     }
     """
 
     _shown: tuple[ExperimentRuns, str, int] | None = None
+
+    def __init__(self, press: Callable[[str], object]) -> None:
+        """Create the bar; ``press`` is called with the name of a key."""
+        super().__init__()
+        self._press = press
 
     def show(self, runs: ExperimentRuns, name: str, held: int) -> None:
         """Show the experiment ``name``; ``held`` is the number of tasks that the monitor's lanes hold."""
         self._shown = runs, name, held
         self.update_lines()
 
-    def rows(self, width: int) -> Sequence[Content]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return both lines."""
         if self._shown is None:
             return ()
         runs, name, held = self._shown
-        return (self._actions(runs, held, width), self._progress(runs, name, width))
+        return (self._actions(runs, held, width), (Cell(width, self._progress(runs, name, width)),))
 
-    @staticmethod
-    def _actions(runs: ExperimentRuns, tasks: int, width: int) -> Content:
+    def _actions(self, runs: ExperimentRuns, tasks: int, width: int) -> Sequence[Cell]:
         run = ("⏎", "run", "enter") if runs.running is None else ("x", "stop", "x")
         quick = f"quick {'● on' if runs.quick else '○ off'}"
-        buttons = Content("  ").join([_button(*run), _button("k", quick, "k")])
+        buttons = [self._button(*run), Cell(2), self._button("k", quick, "k")]
         if not tasks:
             return buttons
-        stop = _button("0", "stop lanes", "0")
-        room = width - buttons.cell_length - stop.cell_length - len("  !   ")
+        stop = self._button("0", "stop lanes", "0")
+        room = width - sum(cell.width for cell in (*buttons, stop)) - len("  !   ")
         held = f"{format_count(tasks)} tasks"
         texts = (
             f"the lanes' {held} distort the figures",
@@ -95,7 +92,13 @@ class RunBar(TextLines):
             held,
         )
         text = next((text for text in texts if len(text) <= room), texts[-1])
-        return Content.assemble(buttons, ("  ! ", "bold $warning"), (text, "$warning"), "  ", stop)
+        warning = assemble(("  ! ", "bold $warning"), (text, "$warning"), "  ")
+        return [*buttons, Cell(warning.cell_length, warning), stop]
+
+    def _button(self, sign: str, label: str, key: str) -> Cell:
+        """Return a text that presses ``key`` when it is clicked."""
+        text = assemble((f" {sign}", "bold $accent on $panel"), (f" {label} ", "$foreground 80% on $panel"))
+        return Cell(text.cell_length, text, call(self._press, key))
 
     def _progress(self, runs: ExperimentRuns, name: str, width: int) -> Content:
         runner = runs.shown(name)
@@ -128,9 +131,3 @@ class RunBar(TextLines):
             (f"  {left}", "$warning" if stopping else "$dim"),
             (f"  {current(runner)}", "$dim"),
         )
-
-
-def _button(sign: str, label: str, key: str) -> Content:
-    """Return a text that presses ``key`` when it is clicked."""
-    text = Content.assemble((f" {sign}", "bold $accent"), f" {label} ")
-    return text.stylize(Style.from_meta({"@click": f"screen.press({key!r})"}))

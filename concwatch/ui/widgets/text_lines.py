@@ -30,23 +30,15 @@ def assemble(*parts: str | tuple[str, str]) -> Content:
 class LineWriter:
     """Draws lines of text in the styles of one widget, without Textual's wrapping and alignment."""
 
-    def __init__(self, base: Style, link: Callable[[], RichStyle] | None = None) -> None:
-        """Create a writer.
-
-        Args:
-            base: the widget's own style.
-            link: returns the style to add to text that runs an action when it is clicked.
-        """
+    def __init__(self, base: Style) -> None:
+        """Create a writer; ``base`` is the widget's own style."""
         self.base = base
-        self._link = link
         self._styles: dict[str | Style, RichStyle] = {"": base.rich_style}
 
     def _rich_style(self, style: str | Style) -> RichStyle:
         found = self._styles.get(style)
         if found is None:
             found = (self.base + _parse(style)).rich_style
-            if self._link and "@click" in found.meta:
-                found += self._link()
             self._styles[style] = found
         return found
 
@@ -133,7 +125,7 @@ class TextLines(KeptLines):
         """Draw line ``y``."""
         style = self.visual_style
         if self._writer is None or self._writer.base is not style:
-            self._writer = LineWriter(style, lambda: self.link_style)
+            self._writer = LineWriter(style)
             self._strips.clear()
         rows = self._current_rows()
         if y not in self._strips:

@@ -84,6 +84,7 @@ def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
         **_values(PROCESS_METRICS, lane),
         "at_least": list(process.at_least),
         "blocks": [place.as_json() for place in lane.blocks],
+        "containers": [one.as_json() for one in lane.containers],
         "thread_targets": threads,
         "executors": executors,
         "files": files[0] if files else None,

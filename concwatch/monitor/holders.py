@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_count
@@ -47,16 +47,36 @@ def _place(holder: "Holder", is_named: bool) -> str:
     return f"{name}{plain(holder.in_)}{where}"
 
 
-def growth_text(container: "Container", seconds: float) -> str:
-    """Return how fast a container grows.
+class GrowingContainer(Struct, frozen=True):
+    """A container that grows, or several within another one."""
 
-    Args:
-        container: it, or several within another one.
-        seconds: how long it was observed.
-    """
-    rate = format_count(container.grown / max(seconds, 1e-3) * 60)
-    verb = "grows" if container.count == 1 else "grow"
-    return (
-        f"{held_text(container, container.count)} {verb} by {rate} items a minute, "
-        f"to {format_count(container.items)}"
-    )
+    found: "Container"
+    seconds: float
+    """How long it was observed."""
+
+    @property
+    def per_minute(self) -> float:
+        """How many items it has more each minute."""
+        return 60 * self.found.grown / max(self.seconds, 1e-3)
+
+    def text(self) -> str:
+        """Return what it is, and how fast it grows."""
+        found = self.found
+        verb = "grows" if found.count == 1 else "grow"
+        return (
+            f"{held_text(found, found.count)} {verb} by {format_count(self.per_minute)} items a minute, "
+            f"to {format_count(found.items)}"
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """Return its entry in the report."""
+        found = self.found
+        holders = [{"name": one.name or None, "in": one.in_, "where": one.where} for one in found.holders]
+        return {
+            "kind": found.kind,
+            "within": found.within or None,
+            "count": found.count,
+            "items": found.items,
+            "per_minute": round(self.per_minute, 1),
+            "holders": holders,
+        }

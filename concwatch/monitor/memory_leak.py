@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from concwatch.monitor.events import EventSink, Kind
 from concwatch.monitor.growth import LEAST_RISE, WARM_UP, GrowthMeter
 from concwatch.monitor.growth_verdict import LEAST_GROWTH, GracePeriod, GrowthVerdict
-from concwatch.monitor.holders import growth_text
+from concwatch.monitor.holders import GrowingContainer
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
 from concwatch.protocol.units import format_bytes, format_count, format_seconds
@@ -177,18 +177,23 @@ class MemoryLeakDetector(GrowthVerdict):
         rate = growth.text(lambda units: format_bytes(units * UNIT)) if growth else ""
         also = self._growing()
         causes = [f"{also} grow too"] if also else []
-        containers = self._containers()
+        containers = [one.text() for one in self._containers()]
         causes += containers
         causes += self._kinds(bool(containers)) or ([] if causes else [UNKNOWN_CAUSE])
         return f"memory grows{rate}, while live tasks do not: {'; '.join(causes)}"
 
-    def _containers(self) -> list[str]:
-        """Return in words which containers grow by a share of the memory."""
+    @property
+    def containers(self) -> tuple[GrowingContainer, ...]:
+        """The containers that take the memory, while it was told to grow."""
+        return self._containers() if self.grows else ()
+
+    def _containers(self) -> tuple[GrowingContainer, ...]:
+        """Return the containers that grow by a share of the memory."""
         found, growth = self._objects, self.meter.growth
         if found is None or growth is None:
-            return []
+            return ()
         least = WORTH_CAUSE * growth.low * UNIT * found.since / 60
-        return [growth_text(one, found.since) for one in found.containers if one.bytes >= least]
+        return tuple(GrowingContainer(one, found.since) for one in found.containers if one.bytes >= least)
 
     def _kinds(self, is_explained: bool) -> list[str]:
         """Return in words which types of objects have become more; empty if that is not known."""

@@ -53,6 +53,7 @@ from concwatch.protocol.messages import BurstDone, TracedLines
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.monitor.blocks import BlockedPlace
     from concwatch.monitor.group_status import GroupFigures
+    from concwatch.monitor.holders import GrowingContainer
     from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
     from concwatch.monitor.resource_status import ResourceStatus
     from concwatch.protocol.agent_messages import AgentTick
@@ -435,6 +436,8 @@ class LaneSnapshot(Struct, frozen=True):
     blocks: "tuple[BlockedPlace, ...]" = ()
     """What has blocked the event loops of a watched process, or of a function of the user in a lane, the most
     blocked place first."""
+    containers: "tuple[GrowingContainer, ...]" = ()
+    """The containers of a watched process that grow with its memory; not in recordings."""
     lines: TracedLines | None = None
     """The lines of a watched process that hold traced memory; None until its agent has answered."""
     combines: tuple[str, ...] = ()

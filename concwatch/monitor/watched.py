@@ -589,5 +589,6 @@ class WatchedProcess:
             ),
             resources=self.resources.statuses(),
             blocks=self.blocks.ranked(),
+            containers=self._memory.containers,
             lines=self.lines,
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.monitor.holders import growth_text, held_text, kept_text
+from concwatch.monitor.holders import GrowingContainer, held_text, kept_text
 from concwatch.protocol.agent_messages import Container, HeldValue, Holder
 
 HISTORY = (Holder("history", "app", "/srv/app.py"),)
@@ -35,9 +35,12 @@ def test_what_is_held_is_named_with_its_holders(held, text):
 
 def test_growth_is_told_per_minute_of_one_container_or_of_several():
     one = Container("list", "", HISTORY, items=1_000, grown=50)
-    assert growth_text(one, 2.5) == f"{held_text(one)} grows by 1,200 items a minute, to 1,000"
+    assert GrowingContainer(one, 2.5).text() == f"{held_text(one)} grows by 1,200 items a minute, to 1,000"
+    record = GrowingContainer(one, 2.5).as_json()
+    assert (record["per_minute"], record["items"], record["within"]) == (1200.0, 1_000, None)
+    assert record["holders"] == [{"name": "history", "in": "app", "where": "/srv/app.py"}]
     several = Container("list", "dict", HISTORY, count=40, items=1_000, grown=50)
-    assert growth_text(several, 2.5) == (
+    assert GrowingContainer(several, 2.5).text() == (
         "40 of type list in the dict `history` in app (srv/app.py) grow by 1,200 items a minute, to 1,000"
     )
 

@@ -16,7 +16,7 @@ from concwatch.monitor.group_moment import (
     Shares,
 )
 from concwatch.monitor.group_status import Function
-from concwatch.monitor.growth import LEAST_ENDED
+from concwatch.monitor.growth import LEAST_ENDED, GrowthMeter
 from concwatch.monitor.growth_verdict import (
     CONNECTED,
     CONNECTIONS,
@@ -49,6 +49,7 @@ class FinishedTasks(GrowthVerdict):
         super().__init__()
         self._name = name
         self._held: HeldValue | None = None
+        self._all = GrowthMeter()
 
     def add_held(self, held: HeldValue) -> None:
         """Record what holds them."""
@@ -59,10 +60,15 @@ class FinishedTasks(GrowthVerdict):
         """Whether it is known what holds them, or that nothing was found."""
         return self._held is not None
 
+    def add(self, time: float, finished: int, live: int) -> None:
+        """Add a reading: how many tasks have finished and are still referenced, and how many are live."""
+        self.meter.add(time, finished, 0)
+        self._all.add(time, finished + live, 0)
+
     @property
     def is_plain(self) -> bool:
-        """Whether they have grown evenly."""
-        return self.meter.rises_evenly
+        """Whether they have grown evenly, and not only because the tasks of a batch finish one by one."""
+        return self.meter.rises_evenly and self._all.rises_evenly
 
     @property
     def label(self) -> str:
@@ -140,7 +146,7 @@ class Group(GrowthVerdict):
         if rss is not None and time >= self._memory.due:
             self._memory.add(time, live, rss)
         if report.retained or (report.retained is not None and self.finished.meter.is_measuring):
-            self.finished.meter.add(time, report.retained, 0)
+            self.finished.add(time, report.retained, live)
         self.moment = GroupMoment(
             report,
             self.function,

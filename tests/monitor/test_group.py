@@ -222,6 +222,11 @@ NO_LEAKS = {
         20,
         190,
     ),
+    "a batch each minute, whose results are gathered": (
+        Scenario(lambda: bursts(60, 200, 8.0, 3.0), kept=lambda ended: ended % 200),
+        None,
+        None,
+    ),
     "a batch behind a semaphore": (Scenario(lambda: batch(20, 30, 10), woken=True), None, None),
     "a batch that comes for two minutes": (
         Scenario(lambda: batch(20, 120, 10), woken=True),

@@ -101,6 +101,8 @@ def send_program(host: Host, program: BridgeProgram, command: Sequence[str]) -> 
 class _CommandPipe(WorkerProcess):
     """The process of a connection; records when each echo arrives, since a lane polls too rarely for that."""
 
+    POLLED = False
+
     echoed = 0.0
     """When the last echo arrived."""
 

@@ -17,20 +17,21 @@ class PipeBytes:
     """Counts the bytes read between two polls, so that reading can be paused at a limit."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
+        """Bytes received since the last poll."""
 
     def feed(self, data: bytes) -> None:
         """Count received bytes."""
-        self._count += len(data)
+        self.count += len(data)
 
     @property
     def full(self) -> bool:
         """Whether reading should pause until the next poll."""
-        return self._count >= MAX_BYTES
+        return self.count >= MAX_BYTES
 
     def reset(self) -> None:
         """Reset the count, after a poll."""
-        self._count = 0
+        self.count = 0
 
 
 class PipeLines(PipeBytes):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -100,6 +101,20 @@ async def test_output_that_is_not_read_blocks_the_worker_and_uses_little_memory(
     await asyncio.sleep(0.1)
     assert psutil.Process().memory_info().rss - before < 20 << 20
     assert await child.receive(Flood) == Flood("sends faster than it is read: it has to wait")
+
+
+async def test_output_is_read_when_it_is_polled(run):
+    child = run("for line in sys.stdin: send(type='error', message=line.strip())")
+    child.link.send("target", tasks=0)
+    await child.until(lambda: child.all(Error))
+    for number in (1, 2):
+        child.link.send("target", tasks=number)
+    waiting = child.link._polled.get_extra_info("pipe")
+    await eventually(lambda: select.select([waiting], [], [], 0)[0])
+    await asyncio.sleep(0)
+    assert not child.link._lines.waiting
+    await child.until(lambda: len(child.all(Error)) == 3)
+    assert [json.loads(item.message)["tasks"] for item in child.all(Error)] == [0, 1, 2]
 
 
 async def test_standard_error_is_truncated_and_its_last_line_is_the_reason(run):

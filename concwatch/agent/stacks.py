@@ -7,7 +7,7 @@ from os import open as open_file
 from os.path import join
 
 from .names import printable
-from .own_code import is_own, name_of
+from .own_code import is_agent, is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def take_sample(
     now: float,
     late: float = 0.0,
 ) -> StackSample:
-    """Return a sample of a stack, without the ``outer`` frames of the loop itself.
+    """Return a sample of a stack, without the ``outer`` frames of the loop itself, and those of the agent.
 
     Args:
         frame: the innermost frame.
@@ -113,6 +113,7 @@ def take_sample(
         frames.append(frame)
         frame = frame.f_back
     del frames[max(0, len(frames) - outer) :]
+    frames = [one for one in frames if not is_agent(one.f_code.co_filename)]
     stack: List[Place] = []
     own: List[int] = []
     outermost = outermost_own = ""

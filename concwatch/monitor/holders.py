@@ -19,7 +19,8 @@ def held_text(held: "HeldValue", count: int = 1) -> str:
         count: how many of its kind there are.
     """
     kind = plain(held.kind)
-    what = f"the {kind}" if count == 1 else f"{format_count(count)} of type {kind}"
+    plural = f"{kind}s" if kind.isidentifier() else f"of type {kind}"
+    what = f"the {kind}" if count == 1 else f"{format_count(count)} {plural}"
     if held.within:
         what += f" in the {plain(held.within)}"
     if not held.holders:

@@ -1,6 +1,9 @@
 """What blocks a loop: the longest run of samples, and the blocks of a process by place."""
 
-from concwatch.agent.stacks import StackSample, longest_run
+import sys
+
+from concwatch.agent.names import FILE
+from concwatch.agent.stacks import StackSample, longest_run, take_sample
 from concwatch.monitor.blocks import BlockedPlaces, merge_places
 from concwatch.protocol.messages import Block, StackFrame
 
@@ -100,3 +103,15 @@ def test_a_process_that_did_not_run_is_not_blocked_by_its_code():
     text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None))
     assert text == "loop 1 blocked for 4 s while its process was stopped, or waited for a processor"
     assert places.longest == 0
+
+
+def test_frames_of_the_agent_are_not_taken_for_what_blocks():
+    namespace = {"sys": sys}
+    exec(compile("def called(): return sys._getframe()", FILE, "exec"), namespace)
+    frame = namespace["called"]()
+    taken = take_sample(frame, 0, 0, None, 1.0)
+    assert taken.stack[0][0] == "test_frames_of_the_agent_are_not_taken_for_what_blocks"
+    depth = len(taken.stack)
+    while frame := frame.f_back:
+        depth += 1
+    assert take_sample(namespace["called"](), depth, 0, None, 1.0).key == 0

@@ -41,7 +41,7 @@ def test_growth_is_told_per_minute_of_one_container_or_of_several():
     assert record["holders"] == [{"name": "history", "in": "app", "where": "/srv/app.py"}]
     several = Container("list", "dict", HISTORY, count=40, items=1_000, grown=50)
     assert GrowingContainer(several, 2.5).text() == (
-        "40 of type list in the dict `history` in app (srv/app.py) grow by 1,200 items a minute, to 1,000"
+        "40 lists in the dict `history` in app (srv/app.py) grow by 1,200 items a minute, to 1,000"
     )
 
 

@@ -35,10 +35,10 @@ Known = tuple[float, int, str, str, bool]
 """The bytes of a task, how many fit, the marks of each, and whether it is a lane of this machine."""
 
 
-def noun(engine: str) -> str:
-    """Return the name of one task of an engine: ``thread``, ``asyncio task``."""
+def noun(engine: str, ending: str = "") -> str:
+    """Return the name of one task of an engine, or of several: ``thread``, ``asyncio@3.12 tasks``."""
     own, at, version = engine.partition("@")
-    return f"{NOUNS.get(own, f'{own} task')}{at}{version}"
+    return f"{NOUNS[own]}{ending}{at}{version}" if own in NOUNS else f"{engine} task{ending}"
 
 
 class Answer:
@@ -95,9 +95,9 @@ def sentences(known: Mapping[str, Known]) -> Sequence[str]:
     else:
         times = known[dear][0] / known[cheap][0]
         number = f"{times:.1f}" if times < 99.95 else format_count(round(times))
-        ratio = f"1 {noun(dear)} = {number} {noun(cheap)}s{marks}"
+        ratio = f"1 {noun(dear)} = {number} {noun(cheap, 's')}{marks}"
     fitting = ", ".join(
-        f"{_number(known[name][1])}{known[name][3]} {noun(name)}s"
+        f"{_number(known[name][1])}{known[name][3]} {noun(name, 's')}"
         for name in dict.fromkeys((dear, cheap))
         if known[name][1] and known[name][4]
     )

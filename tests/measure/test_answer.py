@@ -44,6 +44,11 @@ def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
     assert answer.update(lab(threads, time=0.5))[-1] == "1 thread takes 15.6 KiB", "a replay that went back"
 
 
+def test_tasks_of_an_engine_on_another_python_have_a_plural():
+    several = lane("threads@3.12", rss_per_task=16_000.0), lane("asyncio@3.12", rss_per_task=1_600.0)
+    assert Answer().update(lab(*several))[-1] == "1 thread@3.12 = 10.0 asyncio@3.12 tasks"
+
+
 def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
     traced = [
         structs.replace(each, status=structs.replace(each.status, tracing=True, fits_limit=limit))

@@ -10,9 +10,10 @@ from concwatch.charts.table import CHARTS
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, recording_charts
 from concwatch.commands.console import print_error
+from concwatch.commands.options import options
 from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed, number_parser
 from concwatch.monitor.metrics import COLUMNS
-from concwatch.recordings.export import FORMATS, parquet_problem, read_columns
+from concwatch.recordings.export import FORMATS, read_columns
 from concwatch.recordings.load import load
 from concwatch.system.files import is_same_file, write_atomically
 
@@ -31,9 +32,7 @@ def _read_size(text: str) -> tuple[int, int]:
 @click.argument(
     "file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.complete_recording
 )
-@click.option("--csv", is_flag=True, help="CSV: one line per sample, after a line with the column names.")
-@click.option("--json", is_flag=True, help="JSON: one list with an object for each sample.")
-@click.option("--parquet", is_flag=True, help='Apache Parquet; needs the extra "parquet".')
+@options({f"--{name}": {"is_flag": True, "help": row.help} for name, row in FORMATS.items()})
 @click.option("--chart", is_flag=True, help="All charts, as plain text.")
 @click.option("--chart-svg", is_flag=True, help="One chart, as an SVG picture for a slide.")
 @click.option(
@@ -96,7 +95,7 @@ def command(
 
             content = iter((draw_slide(slide_of(recording, metric, not light), size, scale).encode(),))
         else:
-            content = FORMATS[format_](recording, columns or COLUMNS)
+            content = FORMATS[format_].write(recording, columns or COLUMNS)
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
     if recording.cut:
@@ -124,7 +123,7 @@ def _format(ctx: click.Context, requested: list[str]) -> str:
     typed = [name for name in requested if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     requested = typed or requested
     if not requested:
-        raise ValueError("no format: expected one of --csv, --json, --parquet, --chart, --chart-svg")
+        raise ValueError(f"no format: expected one of {', '.join(map(_option, (*FORMATS, CHART, SLIDE)))}")
     if len(requested) > 1:
         raise ValueError(f"{' and '.join(map(_option, requested))}: expected only one of them")
     return requested[0]
@@ -132,20 +131,22 @@ def _format(ctx: click.Context, requested: list[str]) -> str:
 
 def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str | None) -> None:
     """Raise a ValueError, in one line, if the output cannot be written."""
-    problem = parquet_problem() if format_ == "parquet" else None
+    row = FORMATS.get(format_)
+    problem = row.problem() if row and row.problem else None
     if problem:
         raise ValueError(problem)
-    if format_ in (CHART, SLIDE) and columns is not None:
+    if row is None and columns is not None:
+        *others, last = map(_option, FORMATS)
         raise ValueError(
-            f"--columns cannot be used with {_option(format_)}: expected --csv, --json or --parquet"
+            f"--columns cannot be used with {_option(format_)}: expected {', '.join(others)} or {last}"
         )
     if format_ == CHART and out is None:
         check_chart()
     if out is not None:
         if is_same_file(Path(out), file):
             raise ValueError(f'--out: "{out}" is the recording itself: expected another file')
-    elif format_ == "parquet" and sys.stdout.isatty():
-        raise ValueError("--parquet cannot be printed on a terminal: expected --out FILE or a pipe")
+    elif row and not row.is_text and sys.stdout.isatty():
+        raise ValueError(f"{_option(format_)} cannot be printed on a terminal: expected --out FILE or a pipe")
 
 
 def _option(format_: str) -> str:

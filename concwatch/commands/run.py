@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from concwatch.monitor.lab import Lab
     from concwatch.recordings.recorder import Recorder
 
-WORKLOADS_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
+WORKLOADS_HELP = "\n".join(f"  {form.syntax:22} {form.what}" for form in FORMS.values())
 
 
 def _metrics(unit: Unit) -> str:

@@ -20,7 +20,7 @@ from concwatch.monitor.pages import read_workload
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.protocol.text import unknown_name
 from concwatch.protocol.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
-from concwatch.protocol.workloads import EXAMPLES
+from concwatch.protocol.workloads import FORMS
 from concwatch.system.files import why_not_writable
 from concwatch.system.memory import memory_now
 from concwatch.worker.collector import MODES
@@ -283,6 +283,8 @@ REPEATS = Parsed(
     "n", number_parser(1, 100, "not a number of runs: expected a whole number from 1 to 100", int)
 )
 SIZES = Parsed("n,...", _sizes)
-WORKLOAD = Parsed("workload", read_workload, lambda: EXAMPLES)
+WORKLOAD = Parsed(
+    "workload", read_workload, lambda: [example for form in FORMS.values() for example in form.examples]
+)
 FOLDER = Parsed("folder", _folder)
 ENGINES = Parsed("engine,...", _engines, completion.engine_names, comma_separated=True)

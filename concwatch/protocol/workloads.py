@@ -141,33 +141,65 @@ SLEEP, CHURN, HTTP = "sleep", "churn", "http"
 SLEEPS = {CHURN: SLEEP}
 """Workload → the one whose tasks do the same, for another time."""
 
-FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
-    CHURN: ("churn[:RATE/s]", "sleep for a random time; about RATE tasks per second end", _rate),
-    SLEEP: ("sleep[:SECONDS]", "sleep that long; 5..15: a different time for each task", _sleep_values),
-    "ticks": ("ticks:COUNTxSECONDS", "sleep that long, COUNT times", _steps),
-    "hold": ("hold", "wait until cancelled", lambda text: ()),
-    "payload": ("payload:BYTES", "hold that much memory until cancelled", lambda text: (_size(text),)),
-    "spin": ("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),)),
-    "nop": ("nop", "end at once", lambda text: ()),
-    HTTP: ("http[:SECONDS]", "fetch a page that takes that long", lambda text: (_seconds(text),)),
+
+class Form:
+    """How a workload is written, and what its tasks do."""
+
+    __slots__ = ("default", "examples", "parse", "syntax", "what")
+
+    def __init__(
+        self,
+        syntax: str,
+        what: str,
+        parse: Callable[[str], Tuple[object, ...]],
+        *examples: str,
+        default: Optional[str] = None,
+    ) -> None:
+        """Create a row.
+
+        Args:
+            syntax: how it is written.
+            what: what its tasks do.
+            parse: parses what follows the colon.
+            examples: at least one; the last one is offered in the dialog.
+            default: the value without a colon; None if a value is required, or there is none.
+        """
+        self.syntax, self.what, self.parse = syntax, what, parse
+        self.examples, self.default = examples, default
+
+
+FORMS: Dict[str, Form] = {
+    CHURN: Form(
+        "churn[:RATE/s]",
+        "sleep for a random time; about RATE tasks per second end",
+        _rate,
+        "churn:1k/s",
+        default="1k/s",
+    ),
+    SLEEP: Form(
+        "sleep[:SECONDS]",
+        "sleep that long; 5..15: a different time for each task",
+        _sleep_values,
+        "sleep:10",
+        "sleep:5..15",
+        default=f"{MAX_SECONDS:.0f}",
+    ),
+    "ticks": Form("ticks:COUNTxSECONDS", "sleep that long, COUNT times", _steps, "ticks:10x0.1"),
+    "hold": Form("hold", "wait until cancelled", lambda text: (), "hold"),
+    "payload": Form(
+        "payload:BYTES", "hold that much memory until cancelled", lambda text: (_size(text),), "payload:4KiB"
+    ),
+    "spin": Form("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),), "spin:0.001"),
+    "nop": Form("nop", "end at once", lambda text: (), "nop"),
+    HTTP: Form(
+        "http[:SECONDS]",
+        "fetch a page that takes that long",
+        lambda text: (_seconds(text),),
+        HTTP,
+        default="0.15",
+    ),
 }
-"""Word → how it is written, what it does, and the parser of what follows the colon."""
-
-EXAMPLES = (
-    "churn:1k/s",
-    "sleep:10",
-    "sleep:5..15",
-    "ticks:10x0.1",
-    "hold",
-    "payload:4KiB",
-    "spin:0.001",
-    "nop",
-    HTTP,
-)
-"""An example of each form."""
-
-DEFAULTS = {HTTP: "0.15", CHURN: "1k/s", SLEEP: f"{MAX_SECONDS:.0f}"}
-"""Word → the value used when there is no colon; the other words require one."""
+"""The workloads by their word."""
 
 USER = "module:function"
 WORDS = (*FORMS, USER)
@@ -189,13 +221,13 @@ def parse(spec: str) -> Workload:
     word, colon, rest = spec.partition(":")
     word = word.strip()
     if word in FORMS:
-        form = FORMS[word][0]
-        if not colon and word in DEFAULTS:
-            rest = DEFAULTS[word]
-        elif bool(colon) != (":" in form):
-            raise ValueError(f'workload "{shown}": expected "{form}"')
+        form = FORMS[word]
+        if not colon and form.default is not None:
+            rest = form.default
+        elif bool(colon) != (":" in form.syntax):
+            raise ValueError(f'workload "{shown}": expected "{form.syntax}"')
         try:
-            return Workload(word, FORMS[word][2](rest.strip()), spec)
+            return Workload(word, form.parse(rest.strip()), spec)
         except ValueError as error:
             raise ValueError(f'workload "{shown}": {error}') from None
     # "slep:3" is a typo, not a user's module: "3" cannot be a function's name.
@@ -203,5 +235,5 @@ def parse(spec: str) -> Workload:
         return Workload(USER, (word, rest), spec)
     from concwatch.protocol.text import suggest  # only an error needs it
 
-    forms = ", ".join(form for form, _, _ in FORMS.values())
+    forms = ", ".join([form.syntax for form in FORMS.values()])
     raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{suggest(word, FORMS)}')

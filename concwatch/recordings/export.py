@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from concwatch.monitor.metrics import COLUMNS, Sample
 from concwatch.protocol.text import suggest
@@ -115,5 +116,25 @@ def parquet_problem() -> str | None:
 
 Export = Callable[[Recording, Sequence[str]], Iterator[bytes]]
 
-FORMATS: Mapping[str, Export] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
-"""Format → the function that yields the content. A new format needs a line here and an option."""
+
+class ExportFormat(Struct, frozen=True):
+    """A format that samples are exported in; its option has its name."""
+
+    write: Export
+    """Yields the content."""
+    help: str
+    """What it is, for the help of its option."""
+    problem: Callable[[], str | None] | None = None
+    """Returns why it cannot be written, or None if it can; None if it always can."""
+    is_text: bool = True
+    """Whether it can be printed on a terminal."""
+
+
+FORMATS: Mapping[str, ExportFormat] = {
+    "csv": ExportFormat(as_csv, "CSV: one line per sample, after a line with the column names."),
+    "json": ExportFormat(as_json, "JSON: one list with an object for each sample."),
+    "parquet": ExportFormat(
+        as_parquet, 'Apache Parquet; needs the extra "parquet".', parquet_problem, is_text=False
+    ),
+}
+"""The formats by name: a new one is a row here."""

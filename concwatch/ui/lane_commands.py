@@ -22,15 +22,6 @@ from concwatch.ui.widgets.lane_card import forecast as target_text
 from concwatch.worker.collector import MODES
 from concwatch.worker.threads import default_threads
 
-EXAMPLES = {
-    "churn": "churn:1k/s",
-    "sleep": "sleep:5..15",
-    "ticks": "ticks:10x0.1",
-    "payload": "payload:4KiB",
-    "spin": "spin:0.001",
-}
-"""The examples in the workload dialog, by word."""
-
 
 class LaneCommands:
     """What keys and cards do with live lanes.
@@ -173,7 +164,7 @@ class LaneCommands:
 
     def ask_workload(self) -> None:
         """Ask for the workload."""
-        choices = tuple((EXAMPLES.get(word, word), what) for word, (_, what, _) in FORMS.items())
+        choices = tuple((form.examples[-1], form.what) for form in FORMS.values())
 
         def parse(text: str) -> str:
             if text.strip() == USER:

@@ -25,6 +25,7 @@ from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import BridgeProgram, is_static
 from concwatch.links.fake import FakeLink
 from concwatch.links.link import Ended, Noise
+from concwatch.links.process import WorkerProcess
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.state import State
@@ -58,6 +59,7 @@ from tests.host_driver import (
 )
 from tests.lab_driver import ENGINES, Bench, HandLink
 from tests.other_pythons import PYTHONS
+from tests.worker_driver import running_lab, until
 
 MIB = 1 << 20
 WEB1 = Host("web1", ("env",))
@@ -428,6 +430,25 @@ OLD = [
     for version in ("3.6", "3.7", "3.8")
     for path in Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python3")
 ]
+
+
+@pytest.mark.real
+async def test_a_kind_of_host_is_what_opens_it():
+    opened = []
+
+    def open_here(host, code, preamble):
+        opened.append(host.name)
+        pipe = WorkerProcess([sys.executable, "-c", code], preamble=preamble)
+        pipe.echoed = 0.0
+        return pipe
+
+    host = Host("own", (), opener=open_here)
+    async with running_lab([ENGINES["asyncio"].on(host)]) as lab:
+        (lane,) = lab.lanes
+        lab.set_target(lane, 20)
+        await until(lambda: lane.live == 20, "20 tasks are live on it")
+        await until(lambda: [each.name for each in lab.snapshot().hosts] == ["own"], "its figures")
+    assert opened == ["own"]
 
 
 @pytest.mark.real

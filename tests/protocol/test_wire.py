@@ -310,7 +310,7 @@ def test_specification_and_worker_have_the_same_commands():
 def test_the_specification_lists_the_workloads():
     assert set(re.findall(r"``([\w:/]+)``  +\w", section("Workloads"))) == {
         "module:function",
-        *(form.replace("[", "").replace("]", "") for form, _, _ in FORMS.values()),
+        *(form.syntax.replace("[", "").replace("]", "") for form in FORMS.values()),
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.protocol.workloads import DEFAULT, DEFAULTS, EXAMPLES, FORMS, USER, WORDS, churn, parse, spread
+from concwatch.protocol.workloads import DEFAULT, FORMS, USER, WORDS, churn, parse, spread
 from concwatch.worker.user_function import load_function
 
 VALID = {
@@ -95,8 +95,8 @@ def test_an_invalid_workload_is_rejected_with_a_short_message(spec, expected):
 def test_the_default_is_valid_and_every_word_is_listed():
     assert parse(DEFAULT).word == "sleep"
     assert WORDS == ("churn", "sleep", "ticks", "hold", "payload", "spin", "nop", "http", "module:function")
-    assert [form.partition(":")[0].rstrip("[") for form, _, _ in FORMS.values()] == list(FORMS)
-    assert {word for word, (form, _, _) in FORMS.items() if "[" in form} == set(DEFAULTS)
+    assert [form.syntax.partition(":")[0].rstrip("[") for form in FORMS.values()] == list(FORMS)
+    assert all(("[" in form.syntax) == (form.default is not None) for form in FORMS.values())
 
 
 JOBS = """
@@ -223,4 +223,4 @@ def test_only_a_sleep_with_a_range_and_churn_have_varying_durations():
     assert parse("sleep:5..15").durations(int) is not None
     assert parse("churn").durations(int) is not None
     assert [parse(spec).durations(int) for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
-    assert [parse(spec).word for spec in EXAMPLES]
+    assert all(parse(spec).word == word for word, form in FORMS.items() for spec in form.examples)

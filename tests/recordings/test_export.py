@@ -1,6 +1,7 @@
 """Exports of recordings as CSV, JSON and Parquet."""
 
 import csv
+import importlib
 import io
 import json
 import os
@@ -8,11 +9,12 @@ import subprocess
 import sys
 
 import pytest
-from msgspec.structs import astuple
+from click.testing import CliRunner
+from msgspec.structs import astuple, replace
 
 from concwatch.monitor.metrics import COLUMNS
 from concwatch.monitor.settings import Settings
-from concwatch.recordings.export import read_columns, rows
+from concwatch.recordings.export import FORMATS, ExportFormat, read_columns, rows
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
@@ -38,6 +40,24 @@ def recording_path(tmp_path_factory):
 
 def export(*arguments):
     return invoke("export", *arguments)
+
+
+def test_a_format_is_a_row(path, monkeypatch):
+    def as_names(recording, columns):
+        yield from (f"{lane.name}: {','.join(columns)}\n".encode() for lane in recording.lanes)
+
+    monkeypatch.setitem(FORMATS, "names", ExportFormat(as_names, "The names of the lanes."))
+    module = importlib.import_module("concwatch.commands.export")
+    try:
+        command = importlib.reload(module).command
+        assert "--names" in CliRunner().invoke(command, ["--help"]).stdout
+        printed = CliRunner().invoke(command, [str(path), "--names", "--columns", "rss"]).stdout
+        assert printed == "asyncio: lane,time,rss\npool: lane,time,rss\n"
+        none = CliRunner().invoke(command, [str(path)])
+        assert "expected one of --csv, --json, --parquet, --names, --chart, --chart-svg" in none.output
+    finally:
+        monkeypatch.undo()
+        importlib.reload(module)
 
 
 def test_csv_and_json_have_a_row_for_each_sample_in_order_of_time(path):
@@ -103,7 +123,7 @@ def test_an_export_never_overwrites_the_recording_itself(path, tmp_path):
 def test_invalid_arguments_are_a_one_line_error(path, tmp_path, monkeypatch):
     (tmp_path / "text").write_text("not a recording")
     pip = "pip install 'concwatch[parquet]'"
-    monkeypatch.setattr("concwatch.commands.export.parquet_problem", lambda: pip)
+    monkeypatch.setitem(FORMATS, "parquet", replace(FORMATS["parquet"], problem=lambda: pip))
     for expected, *arguments in (
         ("no format: expected one of --csv, --json, --parquet", path),
         ("--json and --csv: expected only one of them", path, "--json", "--csv", "--json"),

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TRIM_INTERVAL = 60.0
 """Seconds between two times that free memory is returned to the system."""
 
-USUAL_INTERVAL, SWITCH_INTERVAL = sys.getswitchinterval(), 0.0005
+USUAL_INTERVAL, SWITCH_INTERVAL = sys.getswitchinterval(), 0.0001
 """Seconds after which another thread may run, and until the first frame.
 
 Textual writes frames in a thread, which would wait until what follows the first frame is done.

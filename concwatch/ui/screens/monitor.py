@@ -133,9 +133,9 @@ class MonitorScreen(MonitorView, KeptLines):
         if self._drawn:
             super().update_node_styles(animate)
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines of ``crop``, which are all the same: the background."""
-        return super().render_lines(Region(crop.x, crop.y, crop.width, 1)) * crop.height
+    def draw_lines(self, crop: Region) -> list[Strip]:
+        """Draw the lines of ``crop``, which are all the same: the background."""
+        return super().draw_lines(Region(crop.x, crop.y, crop.width, 1)) * crop.height
 
     def on_unmount(self) -> None:
         """Stop the panels."""

@@ -5,6 +5,7 @@ from typing import Self
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Region
+from textual.strip import Strip
 
 from concwatch.protocol.units import format_short
 from concwatch.ui.scale import StopScale
@@ -34,6 +35,14 @@ class Sidebar(VerticalScroll, KeptLines, can_focus=False):
             if start > len(line):
                 line += "─" * (start - len(line)) + label
         self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─ "), "$dim"))
+
+    def draw_lines(self, crop: Region) -> list[Strip]:
+        """Draw the lines of ``crop``; those between the first and the last are all the same."""
+        if crop != self.outer_size.region or crop.height < 3:
+            return super().draw_lines(crop)
+        first, between = super().draw_lines(Region(0, 0, crop.width, 2))
+        (last,) = super().draw_lines(Region(0, crop.height - 1, crop.width, 1))
+        return [first, *[between] * (crop.height - 2), last]
 
     def set_subtitle(self, text: str) -> None:
         """Show ``text`` in the lower border."""

@@ -1,4 +1,246 @@
-"""The messages of agents, decoded strictly. `concwatch.agent` specifies them."""
+"""The agent's protocol, which this text specifies, and its reports, decoded strictly.
+
+How they connect
+================
+Agent and monitor communicate over a Unix stream socket in a folder of mode 0700. Each uses ``SO_PEERCRED``,
+where the system has it, to check that its peer runs as the same user or as root, and closes the connection
+otherwise.
+
+``watch``   The monitor listens, and starts the program with the path of its socket in the environment
+            variable ``CONCWATCH_AGENT``, and a folder with the agent's ``sitecustomize`` first on
+            ``PYTHONPATH``. Each Python process that the program starts connects by itself, one connection per
+            process. A forked process opens a connection of its own. A process that has imported no framework
+            and started no thread so far sends ``ready``, a tick of zeros and ``waiting``, and closes the
+            connection; it connects again once it has, or when it collects garbage after a second.
+``attach``  The monitor listens, and makes the process run `concwatch.agent.inject.script` (through
+            ``sys.remote_exec``, or gdb): the process connects to that path.
+``start``   The process listens at the first of the `concwatch.agent.places.socket_paths` of its pid that it
+            can bind, ``…/concwatch-UID/PID.sock``; the monitor connects to it. It serves one monitor at a
+            time; another one waits.
+
+From the first byte on all three are the same. When the connection ends, for whatever reason, the agent
+removes its hooks within 5 s; after ``start`` it listens again.
+
+Lines
+=====
+As in `concwatch.protocol.wire`: UTF-8, one JSON object per line, ended by ``\\n``, at most 1 MiB; both sides
+ignore unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have a
+fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters. A
+report may contain lists of objects; a command is flat. Arguments, values and environment variables of the
+program are never sent, only names that it gives to executors and to child processes. A monitor that
+reads too slowly misses ticks, but never counts: all figures are totals since the agent started.
+
+Reports, agent to monitor
+=========================
+``ready``: sent first. The process is running, and its tasks are counted from now on.
+    ``protocol``   1
+    ``engine``     ``"agent"``
+    ``name``       the process's name: the script's or module's name from its command line, followed by the
+                   name of the child for a child of ``multiprocessing``: ``"crawl.py SpawnProcess-2"``
+    ``pid``, ``ppid``  integers
+    ``runtime``    ``"CPython 3.11.7"``
+    ``flags``      list of strings, which of these are loaded: ``"asyncio"``, ``"uvloop 0.21.0"``,
+                   ``"trio 0.30.0"``, ``"free-threaded"``,
+                   ``"blocks"`` if it looks for what blocks loops. Also in ``applied``
+    ``can``        list of strings, which of the commands below it supports; never ``"target"``
+    ``workloads``  an empty list
+    ``started``    when the agent started, on its clock: another program of the same pid has another one
+
+``tick``: the whole process, 10 times a second unless ``rate`` changes it. Figures that are not available are
+absent.
+    ``time``       the agent's clock
+    ``number``     how many ticks were created, including this one
+    ``created``    tasks created since the agent started. Those created by calling ``asyncio.Task(coro)``
+                   are not intercepted: they are included once a scan has found them alive. Since Python
+                   3.12, once that has happened, further ones of the same function are when they start
+    ``live``       tasks that are not done, as of the last complete scan
+    ``live_peak``  the highest ``live`` of all scans
+    ``missed``     tasks, at least, that were created by calling ``asyncio.Task(coro)`` and that no scan has
+                   found: by the number in asyncio's default names, ``"Task-12"``; absent if 0
+    ``ended``      tasks that had ended by that scan. ``scan_created + since = live + ended``
+    ``since``      tasks that already existed when the agent started
+    ``scan_created``  ``created`` when that scan started
+    ``scan_time``  when that scan started. The more tasks are live, the older it gets: about a second at
+                   30,000, 40 s at 1,000,000. These five are absent before the first scan completes.
+                   Since Python 3.14, once a minute with more than about 100,000; an ``error`` reports that
+    ``existing``   task objects that exist now, including done ones that something still references; absent
+                   since Python 3.14. ``existing - retained`` is a more recent ``live`` with very many tasks
+    ``retained``   done tasks that something still referenced at the scan; absent since Python 3.14
+    ``left_over``  tasks that were left over since the agent started: pending when the main coroutine of their
+                   loop was done, and then cancelled all at once, as ``asyncio.run`` does; or pending when
+                   their loop was closed. Unknown for a main coroutine of uvloop that calls ``sys.exit``
+    ``destroyed``  tasks that were destroyed while they were pending
+    ``queued``     calls waiting for a thread of a ``ThreadPoolExecutor``, all executors together
+    ``completed``, ``failed``, ``cancelled``  tasks that ended since ``outcomes`` was switched on; otherwise
+                                              absent
+    ``lag``        seconds: the worst of ``loops``
+    ``loops``      list of objects, at most 20, one per running event loop: ``name`` (``"loop 1"``, in the
+                   order found), ``kind`` (its class), ``lag``: the longest time in seconds since the last
+                   tick from requesting a callback to its call; a callback that is overdue counts too
+    ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: live
+                   threads, and all that any reading has found, by the function that they run, the rest as
+                   ``"others"``; twice a second, or less often with many
+    ``files``, ``sockets``  open files and sockets, and how many of them are sockets, where ``/proc`` tells;
+                   about every three seconds
+    ``executors``  list of objects ``name`` (its ``thread_name_prefix``), ``threads``, ``queued``, at most 20:
+                   each thread pool
+    ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
+                   together
+    ``gc``         seconds spent in garbage collection since the agent started
+    ``cpu``        seconds of CPU time of the whole process
+    ``busy``       seconds in which tasks ran on the event loops of asyncio and uvloop, as far as that is
+                   known: estimated from some of their steps while there are many
+    ``looped``, ``covered``  the seconds of all loops over which ``busy`` is known, and those of them in which
+                   each step was timed. Absent without such a loop, and in asyncio's debug mode
+    ``agent_cpu``  seconds of CPU time of the agent's own thread
+    ``traced``, ``tracer``  bytes; as in `concwatch.protocol.wire`, while ``tracemalloc`` traces
+    ``flags``, ``name``  as in ``ready``, when they have changed
+
+``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent; once
+a second if there are 200 or more. A group is the tasks of one coroutine function; there are at most 1,001. In
+one report there are at most 200.
+    ``time``       the ``scan_time`` of the tick that these figures belong to
+    ``more``       whether another report has further groups of the same scan
+    ``groups``     list of objects:
+        ``group``      integer, the number of the group in this process
+        ``name``       the qualified name of the function, where Python has it (since 3.11):
+                       ``"Crawler.fetch_page"``
+        ``file``, ``line``  where it is defined
+        ``kind``       ``"asyncio"`` or ``"trio"``
+        ``own``        whether it is the program's own code, neither the standard library's nor an installed
+                       package's
+        ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, at that scan
+        ``live_peak``  the highest ``live`` of all scans
+        ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans are
+                       jittered, so that they are not in step with the program. Absent until three of them
+                       have found a task, and where only scans find those that ``direct`` or ``moved`` count
+        ``direct``     how many of ``created`` were not counted at their creation: more may have been missed
+        ``moved``      how many of ``created`` were counted in another group, until scans found them. A task
+                       of a function that is not the program's own is moved to the innermost function of its
+                       own in which it is first found waiting. With ``by_name``, one that has a name is moved
+                       to the group of that name, numbers replaced by ``N``, which has no file
+        ``left_over``, ``destroyed``  as in ``tick``
+        ``left_lines``  list of objects ``line``, ``tasks``, at most 5, the most frequent first: the lines
+                       that created the left-over tasks; ``line`` is empty where that was not recorded.
+                       Absent without left-over tasks
+        ``completed``, ``failed``, ``cancelled``  absent without ``outcomes``
+        ``oldest``     seconds since the oldest live sampled task was created; absent without one. One task
+                       per group and half a second is sampled, so that tasks that stay long are among them.
+                       Those that ``since`` counts are older, their age is unknown
+        ``busy``       as in ``tick``, of the tasks of this group
+        ``durations``  list of pairs: seconds that a task took that has ended since the last report, from its
+                       first step to its end, and how many tasks it stands for. Some are timed, each chosen
+                       with the same probability; absent without one
+        ``timing``     list of pairs, at most 20: the ages of timed tasks that have not ended, and how many
+                       each stands for; absent without one
+        ``starts``     list of strings, at most 5: lines that created tasks, ``"/app/crawl.py:41"``, the most
+                       frequent first. They are read of the first 100 tasks of a group between two reports,
+                       400 in all
+
+``waits``: the answer to the command: where the tasks of a group wait, at most 50 places. A *place* in a list
+is an object ``where`` (``"/app/crawl.py:52"``), ``in`` (its function), ``tasks`` (how many are there); lists
+of places within another have at most 5, the most frequent first.
+    ``group``      the requested number
+    ``looked``     tasks of the group that were examined, at most 20,000
+    ``live``       tasks of the group that were live at the last scan
+    ``timed``, ``until``  how many of them wait for something that a timer ends, or a deadline of trio or
+                   AnyIO, and the seconds until the last of these; absent without one
+    ``sampled``, ``wakeable``  how many of the others were examined further, at most 50, and how many of
+                   these others may wake: they wait for an object that something besides the task holds,
+                   but not for a lock whose holder is stuck
+    ``waits``      list of places, the most frequent first: the innermost line in the program's own code, or
+                   in any code if there is none. Also ``on``: what that line awaits, by its own name:
+                   ``"Semaphore"``, ``"BoundedSemaphore(5)"``, ``"Queue.get"``, ``"gather"``, ``"executor
+                   NAME, in its queue"``, the function of a task; ``for``: places of the tasks that it waits
+                   for; ``inside``: where those wait that have entered the lock or semaphore by ``async
+                   with``: who has called ``acquire`` by itself is not known. The last two are absent if
+                   empty, and for trio; the first 2,000 awaited tasks are examined
+    ``created``    list of places: the lines that created its tasks, as in ``starts``
+    ``awaited_by``  list of places: where tasks wait that await tasks of this group
+    ``oldest``     object ``age`` (seconds), ``where``, ``start`` (the line that created it, or null) of the
+                   oldest sampled task, or null
+
+``finished``: the answer to the command: what holds the finished tasks of a group that are still referenced.
+    ``group``      the requested number
+    ``looked``     how many of them were examined, at most 3
+    ``kind``, ``within``, ``holders``  what holds most of these, as in ``objects``
+
+``thread_waits``: the answer to the command: where the threads of a target wait, at most 20 places.
+    ``name``, ``pool``  as requested
+    ``waits``      as in ``waits``, without ``on``
+    ``looked``, ``locked``  how many there are, and how many of them wait, without a time limit, for a lock or
+                   an event of ``threading`` for which no other one waits
+
+``cycle``: tasks that wait each for the next, and the last for the first; once for each list of lines.
+    ``tasks``      list of places, each with ``on``, as in ``waits``
+
+``block``: what has blocked an event loop for 0.1 s or longer, or for as long as ``blocked_after`` says, or
+at the start the option ``blocked-after:SECONDS`` (``inf`` for never). A block that goes on is reported each
+second, under one number.
+    ``block``      integer, the number of the block in this process
+    ``loop``       the name of the loop, as in ``tick``
+    ``time``, ``seconds``  when it began, to within 15 ms, and how long it has lasted
+    ``ended``      whether it has
+    ``cause``      ``"code"``: one task or callback ran all the time; ``"gc"``: the process collected garbage;
+                   ``"stopped"``: the process, or the loop's thread, was stopped or waited for a processor.
+                   Many short callbacks are no block, nor is waiting for the interpreter's lock
+    ``exact``      for code: whether the stack was read meanwhile; else the lock was held, and the line ran
+                   then or just before
+    ``stack``      for code: list of objects ``in`` (function) and ``where`` (``"/app/views.py:12"``), at most
+                   20, innermost first, without the loop's own frames
+    ``own``        for code: the indexes in ``stack`` of the program's own code
+    ``group``      for code: the name of the task's group, or null
+
+``lines``: the answer to the command: where traced memory was allocated.
+    ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
+                   ``lines``, may be negative), ``blocks``: the first 20 by growth
+
+``objects``: the answer to the command: what has grown within about 2.5 s, or up to 5 s with many objects. The
+garbage collector tracks objects that refer to others: numbers, text and bytes are not among them.
+    ``counted``    how many objects it tracks
+    ``since``      seconds within which they have grown
+    ``types``      list of objects ``name`` (``"app.views.Session"``, ``"dict"``), ``count``, ``grown`` (how
+                   many more, may be negative): the first 20 by growth
+    ``containers``  list of objects, at most 3, those that have grown by most bytes first: lists,
+                   dictionaries, sets, deques and what is derived from them, which have grown steadily in four
+                   looks. Those of weak references, and with fewer than 5 items, are not among them
+        ``kind``       its type, or the class of a library whose attribute it is: ``"asyncio.Queue"``
+        ``within``     the type of what contains it and is held by the holders: ``"dict"``; or else empty
+        ``count``      1, or how many containers within another one grow together
+        ``items``, ``grown``  how many items it has, and how many more than at the beginning
+        ``bytes``      about how many bytes these take, from the sizes of some
+        ``holders``    list of objects, at most 3: what holds it in the program's own code, or else in a
+                       library. ``name`` of a variable or attribute (``"q"``, ``"Hub.connections"``), empty
+                       for the cache of a function; ``in``, its function or module; ``where``, the line of
+                       the function (where it is, if it runs or waits), or the file of the module
+
+``applied``: as in `concwatch.protocol.wire`: a command has taken effect, and how long that took.
+``error``: as in `concwatch.protocol.wire`: a command was refused (``command``), or the agent reports a
+limitation of this process (``command`` is null), each once.
+``waiting``: the process has no tasks and no threads so far. It closes the connection, and connects again once
+there is something to report; if it ends before, there was nothing.
+``end``: the process exits by itself; the last report, after a last tick and last groups. Without it the
+process was killed, or ended in another language's code.
+
+Commands, monitor to agent
+==========================
+``rate``      ``hz``: send this many ticks a second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
+              process's time allows.
+``waits``     ``group``: the number of a group. Answered by ``waits``.
+``finished``  ``group``: the number of a group. Answered by ``finished``. The process is stopped as by
+              ``objects``, and refuses it as that.
+``thread_waits``  ``name``: a name of ``threads``; of ``executors`` if ``pool`` is true. Answered by
+                  ``thread_waits``.
+``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).
+``timing``    ``on``: time some tasks from their first step to their end, and their steps, from now on.
+``by_name``   ``on``: group tasks that are found from now on by their names, unless asyncio gave these.
+``blocked_after``  ``seconds``: report what blocks a loop for longer than that; null for never.
+``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
+``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.
+``objects``   find what grows: which types of objects, and which containers. The process is stopped for up to
+              20 ms at a time; refused with so many objects that it could take longer.
+``detach``    remove the hooks and close the connection.
+"""
 
 from collections.abc import Callable
 from typing import Annotated

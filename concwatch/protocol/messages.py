@@ -291,7 +291,7 @@ class AgentLine(msgspec.Struct, tag="agent", frozen=True):
     pid: Int64
     """The process at the other end."""
     report: msgspec.Raw
-    """A message specified in `concwatch.agent`; null at the end."""
+    """A message specified in `concwatch.protocol.agent_messages`; null at the end."""
 
 
 HostReport = (

@@ -136,7 +136,8 @@ end bridge and worker. ``survey`` requests a list of the Pythons and tools on th
 
 Instead of starting a worker it can watch a program: ``watch`` has its ``command``, a list of strings, and
 ``attach`` the ``pid`` of a running process, and ``gdb``, whether gdb may be used. ``agent`` has the number
-of a ``connection`` and a ``line`` for that agent, as `concwatch.agent` specifies it, null to close it.
+of a ``connection`` and a ``line`` for that agent, as `concwatch.protocol.agent_messages` specifies it, null
+to close it.
 ``stop`` terminates the program; ``end`` ends the bridge and kills all processes that the program has left
 behind.
 

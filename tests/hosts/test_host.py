@@ -1,5 +1,6 @@
 """Lanes on remote hosts: naming hosts, links, budgets, rows of several lanes, and real connections."""
 
+import ast
 import asyncio
 import contextlib
 import io
@@ -143,6 +144,30 @@ def write_settings(folder, text):
 def test_the_archive_is_small_and_reproducible():
     assert package.archive() == package.archive.__wrapped__()
     assert len(package.payload()) < 150_000
+
+
+def test_the_code_in_the_archive_has_its_line_numbers_but_not_its_docstrings():
+    with zipfile.ZipFile(io.BytesIO(package.archive())) as archive:
+        for name in archive.namelist():
+            source = (package.PACKAGE.parent / name).read_text()
+            code = archive.read(name).decode()
+            expected, found = (
+                ast.dump(_undocumented(text), include_attributes=True) for text in (source, code)
+            )
+            assert found == expected
+            assert code.count("\n") == source.count("\n")
+
+
+def _undocumented(source):
+    """Return the tree of a module without the texts of docstrings, and without the ends of nodes."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                node.value = ast.Constant("")
+        if hasattr(node, "end_lineno"):
+            node.end_lineno = node.end_col_offset = 0
+    return tree
 
 
 def test_a_program_that_needs_an_interpreter_is_not_static():

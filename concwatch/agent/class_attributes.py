@@ -107,7 +107,7 @@ def attribute_of(instance: Any, value: Any) -> str:
 
 def name_in(variables: Mapping[Any, Any], value: Any) -> str:
     """Return the name of the variable that is ``value``; an empty string without one."""
-    for name, one in list(variables.items()):
-        if one is value and type(name) is str and name.isidentifier():
+    for name in list(variables):
+        if type(name) is str and variables.get(name) is value and name.isidentifier():
             return printable(name)
     return ""

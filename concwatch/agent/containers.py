@@ -19,7 +19,7 @@ from .class_attributes import class_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
+    from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Sequence, Set, Tuple
 
 PART = 10_000
 """Objects that are examined in one call, which takes up to 10 ms."""
@@ -35,6 +35,9 @@ LEAST_ITEMS = 5
 
 MAX_CONTAINERS = 10_000
 """Containers that are compared: the largest ones."""
+
+MAX_GROWING = 500
+"""Growing containers that are compared further: those that have grown most."""
 
 MAX_TYPES = 2_000
 """Types of containers that are known."""
@@ -208,46 +211,49 @@ class Rise:
     """How the items of one container have become more.
 
     Args:
-        counts: how many there were at each look, never fewer than before.
+        first: how many there were at the first look.
+        middle: at one between.
+        items: at the last one.
     """
 
     __slots__ = ("grown", "is_steady", "items")
 
-    def __init__(self, counts: List[int]) -> None:
-        self.items = counts[-1]
-        self.grown = counts[-1] - counts[0]
-        middle = counts[len(counts) // 2]
-        slow, fast = sorted((middle - counts[0], counts[-1] - middle))
+    def __init__(self, first: int, middle: int, items: int) -> None:
+        self.items = items
+        self.grown = items - first
+        slow, fast = sorted((middle - first, items - middle))
         self.is_steady = slow > 0 and fast <= 2 + STEADY * slow
 
 
 def find_growing(growing: Dict[int, Rise]) -> Iterator[float]:
     """Add the containers that grow within a few seconds, by ``id``.
 
+    Only numbers are kept of each: lists of them would make the garbage collector run.
+
     Yields:
         The seconds until the next step.
     """
-    known: Dict[int, List[int]] = {}
+    first: Dict[int, int] = {}
+    middle: Dict[int, int] = {}
+    last: Dict[int, int] = {}
     for number in range(LOOKS):
         sizes: Dict[int, int] = {}
         for _ in _look(sizes):
             yield PART_DELAY
-        new = {one: [items] for one, items in sizes.items() if one not in known} if number <= 1 else {}
-        known = {one: _longer(counts, sizes.get(one)) for one, counts in known.items()}
-        known = {one: counts for one, counts in known.items() if counts}
-        known.update(new)
+        if (
+            number <= 1
+        ):  # the first look may miss some: the garbage collector changes the order of the objects
+            first.update({one: items for one, items in sizes.items() if one not in last})
+        for one in [one for one, items in sizes.items() if items < last.get(one, 0)]:
+            first.pop(one, None)
+        last.update({one: items for one, items in sizes.items() if one in first})
+        if number == LOOKS // 2:
+            middle = last.copy()
         if number < LOOKS - 1:
             yield LOOK_DELAY
-    growing.update({one: Rise(counts) for one, counts in known.items() if counts[-1] > counts[0]})
-
-
-def _longer(counts: List[int], items: Optional[int]) -> List[int]:
-    """Return the counts with another one; an empty list if there are fewer items than before.
-
-    One that was missed counts as before: the garbage collector changes the order of the objects.
-    """
-    items = counts[-1] if items is None else items
-    return [*counts, items] if items >= counts[-1] else []
+    grown = [one for one in first if last[one] > first[one]]
+    grown.sort(key=lambda one: last[one] - first[one], reverse=True)
+    growing.update({one: Rise(first[one], middle[one], last[one]) for one in grown[:MAX_GROWING]})
 
 
 def newest(container: Any) -> List[Any]:

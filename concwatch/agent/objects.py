@@ -77,11 +77,12 @@ def find_what_grows(send: Callable[[Dict[str, Any]], None]) -> Iterator[float]:
     for _ in _describe(growing, containers):
         yield PART_DELAY
         check_blocks()
-    found = [
-        {"name": name, "count": count, "grown": count - before.get(name, 0)} for name, count in now.items()
+    ranked = sorted(now, key=lambda name: (now[name] - before.get(name, 0), now[name]), reverse=True)
+    types = [
+        {"name": name, "count": now[name], "grown": now[name] - before.get(name, 0)}
+        for name in ranked[:MAX_TYPES]
     ]
-    found.sort(key=lambda one: (one["grown"], one["count"]), reverse=True)
-    send({"counted": sum(now.values()), "since": since, "types": found[:MAX_TYPES], "containers": containers})
+    send({"counted": sum(now.values()), "since": since, "types": types, "containers": containers})
 
 
 def _count() -> Dict[str, int]:
@@ -175,7 +176,7 @@ def _outer_containers(objects: Dict[int, Any], growing: Dict[int, Rise]) -> Iter
             continue
         known = [objects[one] for one in within if one in objects]
         items = [newest(one)[0] for one in known if len(one)]
-        rise = Rise([0, 0, sum(rise.items for rise in rises)])
+        rise = Rise(0, 0, sum(rise.items for rise in rises))
         rise.grown = grown
         if items and not are_weak(items):
             yield _Candidate(outer, rise, items, public_name(type(known[0])), len(within))

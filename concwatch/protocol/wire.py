@@ -200,7 +200,7 @@ Commands, concwatch to worker
               tasks are cancelled and replaced. Answered by ``error``, with nothing changed, if the spec is
               wrong or something that it needs is missing.
 ``halt``      ``wall``, ``value``: stop growing. The number of live tasks becomes the target. Answered by a
-              ``limit`` report with this wall and value.
+              ``limit`` report with this name and value.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
 ``stop``      exit at once.
 Optional, see ``can``:

@@ -15,6 +15,7 @@ from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT
 from concwatch.system.limits import MAPS_PER_THREAD, SystemLimit
+from concwatch.worker.engines import ENGINES
 
 # "-m" would put the working directory first on the path, where a user's queue.py shadows the standard
 # library's, and would import runpy. "-P" keeps the directory off the path from the start: Python 3.13 imports
@@ -157,19 +158,8 @@ def _built(name: str, task: str, bytes_per_task: int, resolution: int, replaces:
     return structs.replace(row, resolution=resolution << 10)
 
 
-_UVLOOP = "pip install uvloop" if sys.platform != "win32" else "not available on Windows"
-_INTERPRETER = 48 << 20
-"""Resolution of a pool of interpreters, each of which uses about 7 MiB."""
-
 CATALOG: tuple[Engine, ...] = (
-    Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1, churn=100, replaces=1_800),
-    Engine("pool", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2, queues=True),
-    Engine("asyncio", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0, replaces=13_000),
-    Engine("uvloop", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9, replaces=15_000),
-    Engine("gevent", "one gevent.Greenlet", 8_500, needs=("gevent",), install="pip install 'concwatch[gevent]'", traced_factor=1.3, shown=False),
-    Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
-    Engine("asyncio-eager", "one asyncio.Task that starts as it is created", 1_260, oldest_python=(3, 12), traced_factor=2.0, replaces=13_000, shown=False),
-    Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, resolution=_INTERPRETER, shown=False),
+    *(Engine(name, row.task, row.bytes_per_task, **row.facts) for name, row in ENGINES.items()),
     _built("rust-threads", "one Rust std::thread", 9_860, 64, 10_000, threads=True, maps=4),
     _built("tokio", "one tokio task", 456, 128, 150_000),
     _built("async-std", "one async-std task", 370, 128, 50_000),

@@ -241,7 +241,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
     channel = Channel()
     collector = Collector()
     try:
-        engine = ENGINES[name]()(channel.send, collector)
+        engine = ENGINES[name].load()(channel.send, collector)
     except Exception as error:  # a broken or incompatible package may raise anything
         why = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         channel.send("error", command=None, message=why, detail=None)

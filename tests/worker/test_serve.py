@@ -11,29 +11,32 @@ from tests.worker_driver import Worker, running_lab, until
 
 pytestmark = pytest.mark.real
 
+FILE = """
+from concwatch.worker.engines.blocking import ThreadsEngine
+
+class OwnEngine(ThreadsEngine):
+    def flags(self):
+        return ["an engine of a test"]
+"""
+
 REGISTERED = f"""
 import sys
+from types import ModuleType
 sys.path.insert(0, {ROOT!r})
 from concwatch.protocol.workloads import FORMS, Form
-from concwatch.worker.engines import ENGINES, bodies, event_loop
+from concwatch.worker.engines import ENGINES, EngineRow, bodies, event_loop
 from concwatch.worker.serve import serve
 
 async def rest(seconds):
     await event_loop.asyncio.sleep(seconds)
 
-def own_threads():
-    from concwatch.worker.engines.blocking import ThreadsEngine
-
-    class OwnEngine(ThreadsEngine):
-        def flags(self):
-            return ["an engine of a test"]
-
-    return OwnEngine
-
 FORMS["rest"] = Form("rest:SECONDS", "sleep that long", lambda text: (float(text),), "rest:1")
 bodies.BODIES["rest"] = lambda token, seconds: token.sleep(seconds)
 event_loop.BODIES["rest"] = rest
-ENGINES["own"] = own_threads
+module = ModuleType("concwatch.worker.engines.own")
+exec({FILE!r}, module.__dict__)
+sys.modules[module.__name__] = module
+ENGINES["own"] = EngineRow("own", "OwnEngine", "one thread of a test", 16_000, threads=True)
 serve(sys.argv[1])
 """
 
@@ -42,7 +45,7 @@ def command(engine):
     return [sys.executable, "-c", REGISTERED, engine]
 
 
-async def test_an_engine_is_a_class_and_two_rows():
+async def test_an_engine_is_a_file_and_a_row():
     row = Engine("own", "one thread of a test", 16_000, threads=True)
     async with running_lab([row], open_link=lambda engine: WorkerProcess(command(engine.name))) as lab:
         (lane,) = lab.lanes

@@ -6,84 +6,56 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict
+    from typing import Any, Callable, Dict
 
     from concwatch.worker.collector import Collector
     from concwatch.worker.engines.base import BaseEngine
 
-    Make = Callable[[Callable[..., None], Collector], BaseEngine]
+
+class EngineRow:
+    """Where the class of an engine is, and what the catalog says of it."""
+
+    __slots__ = ("_class", "_module", "bytes_per_task", "facts", "task")
+
+    def __init__(self, module: str, class_: str, task: str, bytes_per_task: int, **facts: Any) -> None:
+        """Create a row.
+
+        Args:
+            module: a module of this package.
+            class_: a subclass of `BaseEngine` in it.
+            task: what a task is.
+            bytes_per_task: bytes of RSS of one sleeping task, for the forecast.
+            facts: other fields of `concwatch.monitor.catalog.Engine`.
+        """
+        self._module, self._class = module, class_
+        self.task, self.bytes_per_task, self.facts = task, bytes_per_task, facts
+
+    def load(self) -> Callable[[Callable[..., None], Collector], BaseEngine]:
+        """Import what the engine needs, and return its class.
+
+        Raises:
+            ImportError: a package is missing, or this Python is too old.
+        """
+        oldest = self.facts.get("oldest_python", ())
+        if sys.version_info < oldest:
+            raise ImportError("needs Python {}.{} or newer".format(*oldest))
+        module = __import__(f"{__name__}.{self._module}", fromlist=[self._class])
+        return getattr(module, self._class)  # type: ignore[no-any-return]  # of any module
 
 
-def _threads() -> Make:
-    from concwatch.worker.engines.blocking import ThreadsEngine
+_UVLOOP = "pip install uvloop" if sys.platform != "win32" else "not available on Windows"
+_GEVENT = "pip install 'concwatch[gevent]'"
+_INTERPRETER = 48 << 20
+"""Resolution of a pool of interpreters, each of which uses about 7 MiB."""
 
-    return ThreadsEngine
-
-
-def _pool() -> Make:
-    from concwatch.worker.engines.pool import PoolEngine
-
-    return PoolEngine
-
-
-def _asyncio() -> Make:
-    import asyncio
-
-    from concwatch.worker.engines.event_loop import EventLoopEngine
-
-    return lambda send, collector: EventLoopEngine(send, collector, asyncio.new_event_loop)
-
-
-def _uvloop() -> Make:
-    import uvloop
-
-    from concwatch.worker.engines.event_loop import EventLoopEngine
-
-    library = f"uvloop {uvloop.__version__}"  # type: ignore[attr-defined]  # public, but not exported
-    return lambda send, collector: EventLoopEngine(send, collector, uvloop.new_event_loop, library)
-
-
-def _gevent() -> Make:
-    from concwatch.worker.engines.greenlets import GeventEngine
-
-    return GeventEngine
-
-
-def _sequential() -> Make:
-    from concwatch.worker.engines.sequential import SequentialEngine
-
-    return SequentialEngine
-
-
-def _asyncio_eager() -> Make:
-    _expect_python(3, 12)
-    import asyncio
-
-    from concwatch.worker.engines.event_loop import EagerEngine
-
-    return lambda send, collector: EagerEngine(send, collector, asyncio.new_event_loop)
-
-
-def _interpreters() -> Make:
-    _expect_python(3, 14)
-    from concwatch.worker.engines.interpreters import InterpretersEngine
-
-    return InterpretersEngine
-
-
-def _expect_python(major: int, minor: int) -> None:
-    if sys.version_info < (major, minor):
-        raise ImportError(f"needs Python {major}.{minor} or newer")
-
-
-ENGINES: Dict[str, Callable[[], Make]] = {
-    "threads": _threads,
-    "pool": _pool,
-    "asyncio": _asyncio,
-    "uvloop": _uvloop,
-    "gevent": _gevent,
-    "sequential": _sequential,
-    "asyncio-eager": _asyncio_eager,
-    "interpreters": _interpreters,
-}
-"""Name → a function that imports what the engine needs and returns its constructor."""
+ENGINES: Dict[str, EngineRow] = {
+    "threads": EngineRow("blocking", "ThreadsEngine", "one threading.Thread", 16_700, threads=True, traced_factor=1.1, churn=100, replaces=1_800),
+    "pool": EngineRow("pool", "PoolEngine", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2, queues=True),
+    "asyncio": EngineRow("event_loop", "EventLoopEngine", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0, replaces=13_000),
+    "uvloop": EngineRow("uvloop_loop", "UvloopEngine", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9, replaces=15_000),
+    "gevent": EngineRow("greenlets", "GeventEngine", "one gevent.Greenlet", 8_500, needs=("gevent",), install=_GEVENT, traced_factor=1.3, shown=False),
+    "sequential": EngineRow("sequential", "SequentialEngine", "one call after another on one thread", 1, queues=True, shown=False),
+    "asyncio-eager": EngineRow("event_loop", "EagerEngine", "one asyncio.Task that starts as it is created", 1_260, oldest_python=(3, 12), traced_factor=2.0, replaces=13_000, shown=False),
+    "interpreters": EngineRow("interpreters", "InterpretersEngine", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, resolution=_INTERPRETER, shown=False),
+}  # fmt: skip
+"""The engines by name."""

@@ -77,7 +77,7 @@ class EventLoopEngine(LoopEngine):
         self,
         send: Callable[..., None],
         collector: Collector,
-        new_loop: Callable[[], asyncio.AbstractEventLoop],
+        new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
         library: str = "",
     ) -> None:
         super().__init__(send, collector)
@@ -225,13 +225,8 @@ class EventLoopEngine(LoopEngine):
 class EagerEngine(EventLoopEngine):
     """Starts each task as it is created, by ``asyncio.eager_task_factory`` (Python 3.12)."""
 
-    def __init__(
-        self,
-        send: Callable[..., None],
-        collector: Collector,
-        new_loop: Callable[[], asyncio.AbstractEventLoop],
-    ) -> None:
-        super().__init__(send, collector, new_loop)
+    def __init__(self, send: Callable[..., None], collector: Collector) -> None:
+        super().__init__(send, collector)
         self.loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]  # not in 3.9
 
     def queue_burst(self, burst: Burst) -> None:

@@ -143,8 +143,8 @@ class WorkerProcess(ProcessOutput, asyncio.SubprocessProtocol):
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
         """Return what has arrived since the last call, up to a limit."""
-        if self._polled is not None:
-            self._read_now(self._polled)
+        if self._polled is not None and (data := self._read_now(self._polled)):
+            self.pipe_data_received(OUT, data)
         writes_little = self._pipes[OUT].count < READ_SIZE
         found = super().arrivals(now)
         if self.POLLED and self._sampler is not None and writes_little:
@@ -154,16 +154,15 @@ class WorkerProcess(ProcessOutput, asyncio.SubprocessProtocol):
                 self._polled = output
         return found
 
-    def _read_now(self, output: asyncio.ReadTransport) -> None:
+    def _read_now(self, output: asyncio.ReadTransport) -> bytes:
         """Read the standard output; if there is more, or it has ended, the event loop goes on."""
         try:
             data = os.read(output.get_extra_info("pipe").fileno(), READ_SIZE)
         except BlockingIOError:
-            return
-        if data:
-            self.pipe_data_received(OUT, data)
+            return b""
         if len(data) in (0, READ_SIZE):
             self._read_by_loop()
+        return data
 
     def reading(self) -> Reading | None:
         """Return a reading of the process; None unless it is running."""

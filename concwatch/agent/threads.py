@@ -6,6 +6,7 @@ import os
 import sys
 from _weakref import ref
 
+from .counted_group import FREE_THREADED
 from .names import printable
 from .own_code import is_own, name_of
 
@@ -146,7 +147,7 @@ def find_thread_waits(name: str, of_pool: bool = False) -> Dict[str, Any]:
 def _lock(frame: Optional[FrameType]) -> int:
     """Return the ``id`` of the lock or event of ``threading`` for which a thread waits without a time limit.
 
-    0 if it does something else.
+    0 if it does something else, or if that is not known.
     """
     called: Optional[FrameType] = None
     for _ in range(MAX_DEPTH):
@@ -156,7 +157,7 @@ def _lock(frame: Optional[FrameType]) -> int:
         if in_threading and frame.f_code.co_name == RUN:
             break
         called, frame = frame if in_threading else None, frame.f_back
-    if called is None or called.f_code.co_name not in WAITS:
+    if called is None or called.f_code.co_name not in WAITS or FREE_THREADED:  # the frame may end meanwhile
         return 0
     # Reading these leaves nothing behind but what the function holds itself while it waits.
     values = called.f_locals

@@ -211,7 +211,7 @@ print(sys.stdin.read())
 """
 
 
-@with_newest
+@oldest_and_newest
 def test_threads_that_wait_for_a_lock_of_their_own_are_distinguished(monitor, python):
     program = monitor.start(THREADS, python=python)
     process = monitor.process()

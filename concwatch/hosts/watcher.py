@@ -22,7 +22,7 @@ from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.links.private_folder import remove_socket_folder, socket_folder
 from concwatch.system.proc import PssReader, process_figures
 from concwatch.system.processes import children_of, find_process, pids
-from concwatch.system.spawn import end_with_parent
+from concwatch.system.spawn import Terminator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ class Watcher:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=end_with_parent(signal.SIGTERM),
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._out.send("error", command="watch", message=f'"{command[0]}" could not be started: {error}')
             return
+        self._terminator = Terminator(self._program.pid)
         self._known = {self._program.pid}
         self._out.send("started", pid=self._program.pid)
         self._report_processes()
@@ -237,6 +237,7 @@ class Watcher:
 
     def _report_exit(self, program: subprocess.Popen[bytes]) -> None:
         status = program.wait()
+        self._terminator.release()
         sleep(0.2)  # so that the last of its output is sent first
         self._report_processes()
         self._out.send("exited", status=status)

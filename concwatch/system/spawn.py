@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
 
 TYPE_CHECKING = False
@@ -94,6 +96,31 @@ def _send_when_closed(descriptor: int, pid: int, number: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETOWN, pid)
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, number)
         fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+class Terminator:
+    """A shell that sends ``SIGTERM`` to a process once this process has ended, however it ends.
+
+    For programs of the user's that a process with threads starts: they inherit nothing from it, and no code
+    runs in them before they are executed.
+    """
+
+    def __init__(self, pid: int) -> None:
+        """Start the shell, which waits until its input is closed."""
+        self._shell: Optional[subprocess.Popen[bytes]] = None
+        with contextlib.suppress(OSError):  # there is no shell, or the system has no more processes
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", 'read -r _ || kill -s TERM "$0"', str(pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def release(self) -> None:
+        """End the shell: the process has ended, and its pid may become another one's."""
+        if self._shell is not None:
+            self._shell.communicate(b"\n")
 
 
 def end_with_parent(number: int) -> Optional[Callable[[], None]]:

@@ -34,7 +34,7 @@ WORTH = 0.05
 BETWEEN = 10.0
 """Seconds between the two readings of the lines of source code."""
 
-COUNT_TIMEOUT = 6.0
+COUNT_TIMEOUT = 8.0
 """Seconds until an answer is not expected any more; it takes 3 s, and 5 s with many objects."""
 
 COUNT_VALID = 120.0

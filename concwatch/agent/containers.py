@@ -19,7 +19,7 @@ from .class_attributes import class_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Sequence, Set, Tuple
+    from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Set, Tuple
 
 PART = 15_000
 """Objects that are examined in one call, which takes about 10 ms."""
@@ -27,7 +27,7 @@ PART = 15_000
 OVERLAP = 500
 """Objects of a part that belong to the next one, too: those before them may end meanwhile."""
 
-GENERATIONS = ((0, 1), (2,))
+GENERATIONS = (0, 1, 2)
 """Of the garbage collector, the young ones first: none is missed that moves to the oldest meanwhile."""
 
 LEAST_ITEMS = 5
@@ -112,8 +112,26 @@ def _of_types(objects: List[Any], types: FrozenSet[int]) -> Iterator[bool]:
     return map(types.__contains__, map(id, map(type, objects)))
 
 
+def _part(generation: int, start: int) -> Iterator[Any]:
+    """Return the objects of one part, which are listed only when the first one is asked for."""
+    listed = map(gc.get_objects, (generation,))
+    return chain.from_iterable(map(itemgetter(slice(start, start + PART)), listed))
+
+
+def types_of_objects() -> Iterator[List[type]]:
+    """Yield the type of each object that the garbage collector tracks, in parts."""
+    for generation in GENERATIONS:
+        start, more = 0, True
+        while more:
+            types = list(map(type, _part(generation, start)))
+            more = len(types) == PART
+            del types[PART - OVERLAP if more else PART :]
+            start += PART - OVERLAP
+            yield types
+
+
 def _visit_part(
-    generations: Sequence[int],
+    generation: int,
     start: int,
     types: FrozenSet[int],
     large: List[Any],
@@ -122,7 +140,7 @@ def _visit_part(
     """Visit the containers among `PART` objects, and return whether there may be further objects.
 
     Args:
-        generations: those of the garbage collector that are examined.
+        generation: that of the garbage collector that is examined.
         start: the number of the first object.
         types: the ``id`` of the types of containers.
         large: an empty list, which has the containers while they are visited.
@@ -133,9 +151,8 @@ def _visit_part(
     referents: List[Any] = []
     containers: List[Any] = []
     counted: List[int] = []
-    parts = map(itemgetter(slice(start, start + PART)), map(gc.get_objects, generations))
     steps: List[Any] = [
-        partial(objects.extend, chain.from_iterable(parts)),
+        partial(objects.extend, _part(generation, start)),
         partial(counted.extend, map(len, [objects])),
         partial(containers.extend, compress(objects, _of_types(objects, types))),
     ]
@@ -156,7 +173,7 @@ def _visit_part(
         large.clear,
     ]
     list(chain.from_iterable(map(starmap, steps, repeat([()]))))
-    return counted[0] >= PART
+    return counted[0] == PART
 
 
 def _visit(visits: Callable[[List[Any]], List[Callable[[], object]]]) -> Iterator[None]:
@@ -166,11 +183,11 @@ def _visit(visits: Callable[[List[Any]], List[Callable[[], object]]]) -> Iterato
         visits: returns what is called while the list has containers, which is empty before.
     """
     types = _types()
-    for generations in GENERATIONS:
+    for generation in GENERATIONS:
         start, more = 0, True
         while more:
             large: List[Any] = []
-            more = _visit_part(generations, start, types, large, *visits(large))
+            more = _visit_part(generation, start, types, large, *visits(large))
             start += PART - OVERLAP
             yield
 

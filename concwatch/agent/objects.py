@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from itertools import chain, starmap
 from time import monotonic
 
 from .class_attributes import module_file, module_of, public_name, type_name
@@ -17,6 +16,7 @@ from .containers import (
     is_container,
     mean_size,
     newest,
+    types_of_objects,
 )
 from .counted_group import FREE_THREADED
 from .holders import HeldObject, Reference, find_holders
@@ -66,13 +66,17 @@ def find_what_grows(send: Callable[[Dict[str, Any]], None]) -> Iterator[float]:
         ValueError: there are too many objects by now.
     """
     growing: Dict[int, Rise] = {}
-    before, began = _count(), monotonic()
-    yield PART_DELAY
+    before: Dict[str, int] = {}
+    now: Dict[str, int] = {}
+    began = monotonic()
+    for _ in _count(before):
+        yield PART_DELAY
     for delay in find_growing(growing):
         yield delay
         check_blocks()
-    now, since = _count(), monotonic() - began
-    yield PART_DELAY
+    since = monotonic() - began
+    for _ in _count(now):
+        yield PART_DELAY
     containers: List[Dict[str, Any]] = []
     for _ in _describe(growing, containers):
         yield PART_DELAY
@@ -85,19 +89,17 @@ def find_what_grows(send: Callable[[Dict[str, Any]], None]) -> Iterator[float]:
     send({"counted": sum(now.values()), "since": since, "types": types, "containers": containers})
 
 
-def _count() -> Dict[str, int]:
-    # One call in C, during which no other thread runs: nothing ends while the list of all objects exists.
-    types: List[type] = list(map(type, chain.from_iterable(starmap(gc.get_objects, [()]))))
-    numbers: Dict[int, int] = {}
-    for number in map(id, types):  # a metaclass may define what is equal
-        numbers[number] = numbers.get(number, 0) + 1
-    counts: Dict[str, int] = {}
-    for kind in {id(kind): kind for kind in types}.values():
-        if is_agent(module_file(module_of(kind))):
-            continue
-        name = type_name(kind)
-        counts[name] = counts.get(name, 0) + numbers[id(kind)]
-    return counts
+def _count(counts: Dict[str, int]) -> Iterator[None]:
+    """Count the objects by type, in slices."""
+    for types in types_of_objects():
+        numbers: Dict[int, int] = {}
+        for number in map(id, types):  # a metaclass may define what is equal
+            numbers[number] = numbers.get(number, 0) + 1
+        for kind in {id(kind): kind for kind in types}.values():
+            if not is_agent(module_file(module_of(kind))):
+                name = type_name(kind)
+                counts[name] = counts.get(name, 0) + numbers[id(kind)]
+        yield
 
 
 class _Candidate(Reference):

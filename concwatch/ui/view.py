@@ -65,4 +65,11 @@ class MonitorView(BaseScreen[None]):
         choices: tuple[tuple[str, str], ...] = (),
     ) -> None:
         """Open a `TypeDialog`, and call ``apply`` with the value unless the dialog is cancelled."""
-        raise NotImplementedError
+        from concwatch.ui.dialogs.dialog import TypeDialog  # not needed for the first frame
+
+        def on_result(value: Result | None) -> None:
+            if value is not None:
+                apply(value)
+                self.show_changes()
+
+        self.app.push_screen(TypeDialog(title, value, parse, describe, choices), on_result)

@@ -21,7 +21,7 @@ from concwatch.ui.palette import FEW_COLORS
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
-from concwatch.ui.view import MonitorView, Result
+from concwatch.ui.view import MonitorView
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.kept_lines import KeptLines, Transparent
 from concwatch.ui.widgets.key_bar import KeyBar
@@ -287,25 +287,6 @@ class MonitorScreen(MonitorView, KeptLines):
         # The event may be outdated: the focus may have moved on.
         if event.widget is self.focused:
             self.side.focused(event.widget)
-
-    def ask(
-        self,
-        apply: Callable[[Result], object],
-        title: str,
-        value: str,
-        parse: Callable[[str], Result],
-        describe: Callable[[Result], str],
-        choices: tuple[tuple[str, str], ...] = (),
-    ) -> None:
-        """Open a `TypeDialog`, and call ``apply`` with the value unless the dialog is cancelled."""
-        from concwatch.ui.dialogs.dialog import TypeDialog  # not needed for the first frame
-
-        def on_result(value: Result | None) -> None:
-            if value is not None:
-                apply(value)
-                self.show_changes()
-
-        self.app.push_screen(TypeDialog(title, value, parse, describe, choices), on_result)
 
     def show_help(self) -> None:
         """Show the help."""

@@ -1,7 +1,4 @@
-"""The monitor with mouse and keys, fake workers and a clock that the test advances.
-
-More than 300 lines because it is one screen; each test checks one subject with one app.
-"""
+"""The monitor with mouse and keys, fake workers and a clock that the test advances."""
 
 import asyncio
 import math

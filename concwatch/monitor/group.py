@@ -33,17 +33,17 @@ from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_count
 
 BOUNDED = 0.9
-"""Share of the tasks that wait for a timer, or for something that others hold, from which it may be early."""
+"""Share of the tasks that must have a timer, or wait for something that others hold, for a grace period."""
 
 FOR_EVER = 600.0
-"""Seconds of a timer that is no bound."""
+"""Seconds from which a timer is too long to bound a task's lifetime."""
 
 LIFETIMES = 4.0
-"""Longest timers, or mean lives once they are known, for which such tasks must have grown."""
+"""How many times the longest timer, or the mean lifetime if known, the growth of such tasks must last."""
 
 
 class FinishedTasks(GrowthVerdict):
-    """The verdict on the finished tasks of a group that something still references."""
+    """The verdict on the finished tasks of a group that are still referenced."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -61,39 +61,39 @@ class FinishedTasks(GrowthVerdict):
         return self._held is not None
 
     def add(self, time: float, finished: int, live: int) -> None:
-        """Add a reading: how many tasks have finished and are still referenced, and how many are live."""
+        """Add a reading: how many finished tasks are still referenced, and how many tasks are live."""
         self.meter.add(time, finished, 0)
         self._all.add(time, finished + live, 0)
 
     @property
     def is_plain(self) -> bool:
-        """Whether they have grown evenly, and not only because the tasks of a batch finish one by one."""
+        """Whether their number rises steadily, other than by the tasks of one batch finishing in turn."""
         return self.meter.rises_evenly and self._all.rises_evenly
 
     @property
     def label(self) -> str:
-        """Whose they are."""
+        """What they are, with the name of the group."""
         return f"finished tasks of {self._name}"
 
     def text(self) -> str:
-        """Return whose they are, how fast they grow, and what holds them."""
+        """Return the name of the group, how fast their number grows, and what holds them."""
         rate = self.meter.growth.text(format_count) if self.meter.growth else ""
         held = kept_text(self._held) if self._held else ""
-        return f"{self._name} has finished tasks that are still referenced: grows{rate}{held}"
+        return f"{self._name}: finished tasks are still referenced; their number grows{rate}{held}"
 
     def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end the growth."""
-        return GracePeriod(LEAST_GROWTH, "they may be in a cache that fills")
+        return GracePeriod(LEAST_GROWTH, "they may be in a cache that is filling")
 
 
 class Group(GrowthVerdict):
-    """The figures of one group over time, which is on the agent's clock, in seconds, and the verdict on them.
+    """The figures of one group over time, and the verdict on them. Times are in seconds of the agent's clock.
 
     Args:
         report: its first report.
-        time: when that scan started.
-        clock: the clock of the agent then.
-        began: when the agent started; None if that is not known.
+        time: when the scan of this report started.
+        clock: the agent's clock at that time.
+        began: when the agent started; None if unknown.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Group(GrowthVerdict):
     ) -> None:
         super().__init__()
         self.moment: GroupMoment
-        """What is known of it as of the last scan, which later reports do not change."""
+        """Its figures as of the last scan; immutable."""
         self.report = report
         self.function: Function = (report.name, report.file, report.line)
         """Its function."""
@@ -111,7 +111,7 @@ class Group(GrowthVerdict):
         self._highest = 0
         self.finished = FinishedTasks(self.label)
         self._memory = GroupMemory()
-        self._recent: deque[Counted] = deque()  # within `RATE_SECONDS`, and one before
+        self._recent: deque[Counted] = deque()  # within `RATE_SECONDS`, and one before that
         self._shares = Shares()
         self._batch_began, self._batch_busy = clock.looped, 0.0
         self._reported = time
@@ -121,10 +121,10 @@ class Group(GrowthVerdict):
         """Record the result of a scan.
 
         Args:
-            report: the figures, or the last report again if they have not changed.
+            report: the figures; the previous report if they have not changed.
             time: when the scan started, on the agent's clock.
-            clock: that clock.
-            rss: bytes of RSS of the process.
+            clock: the agent's clock.
+            rss: RSS of the process in bytes.
         """
         if report is not self.report or not self._recent:
             self._reported = time
@@ -165,21 +165,21 @@ class Group(GrowthVerdict):
 
     @property
     def grows(self) -> bool:
-        """Whether its live or finished tasks were told to grow."""
+        """Whether growth of its live or finished tasks was reported, and not withdrawn."""
         return super().grows or self.finished.grows
 
     @property
     def leaks(self) -> bool:
-        """Whether its live or finished tasks were called a leak."""
+        """Whether a leak of its live or finished tasks was reported, and not withdrawn."""
         return super().leaks or self.finished.leaks
 
     @property
     def is_plain(self) -> bool:
-        """Whether its live tasks have grown evenly, and none has ended."""
+        """Whether the number of its live tasks has risen steadily while none has ended."""
         return self.meter.is_plain
 
     def add_waits(self, waits: Waits, now: float) -> None:
-        """Record where its tasks wait, and until when."""
+        """Record where its tasks wait, and for how long at most."""
         self.is_answered = True
         self._change(waits=waits, waits_time=now)
         wakeable = (waits.looked - waits.timed) * waits.wakeable / max(1, waits.sampled)
@@ -189,7 +189,7 @@ class Group(GrowthVerdict):
         self._wakeable = bool(bounded and wakeable)
 
     def grace_period(self, sockets: int) -> GracePeriod:
-        """Return what may end its live tasks."""
+        """Return how long its growth must last to be called a leak, and what may end its tasks until then."""
         timer = self._timer
         if not self._is_waiting_known:
             return UNKNOWN
@@ -208,20 +208,20 @@ class Group(GrowthVerdict):
     def judge_tasks(
         self, now: float, sockets: int, ask: Callable[[], object], ask_finished: Callable[[], object]
     ) -> Iterator[GrowthEvent]:
-        """Yield the events of new verdicts on its live and finished tasks; for the arguments see `judge`."""
+        """Yield the events of new verdicts on its live and finished tasks; see `judge` for the arguments."""
         ask_held = None if self.finished.is_held_known else ask_finished
-        for told in (self.judge(now, sockets, ask), self.finished.judge(now, ask=ask_held)):
-            if told is not None:
+        for event in (self.judge(now, sockets, ask), self.finished.judge(now, ask=ask_held)):
+            if event is not None:
                 self._change(grows=self.grows, leak=self.leaks)
-                yield told
+                yield event
 
     @property
     def waits(self) -> Waits | None:
-        """Where its tasks waited when the agent was last asked; None before."""
+        """Where its tasks waited when the agent last answered; None before it has."""
         return self._seldom.waits
 
     def _change(self, **changes: object) -> None:
-        """Change what seldom changes, in its moment, too."""
+        """Change figures that seldom change, also in the current moment."""
         self._seldom = structs.replace(self._seldom, **changes)
         self.moment = structs.replace(self.moment, seldom=self._seldom)
 
@@ -231,7 +231,10 @@ class Group(GrowthVerdict):
         return self.waits.waits[0].on if self.waits and self.waits.waits else ""
 
     def left_text(self) -> str:
-        """Return how many tasks are left over, and what created most; empty until they are ten times more."""
+        """Return how many tasks are left over, and what created most of them.
+
+        Empty until there are ten times as many as when they were last logged.
+        """
         report = self.report
         left = report.left_over or 0
         if not left or left < 10 * self._left_logged:
@@ -239,26 +242,26 @@ class Group(GrowthVerdict):
         self._left_logged = left
         line = report.left_lines[0].line if report.left_lines else ""
         created = f", created at {short_place(line)}" if line else ""
-        return f"{self.label}: {counted(left, 'task')} left over when the main coroutine was done{created}"
+        return f"{self.label}: {counted(left, 'task')} left over when the main coroutine ended{created}"
 
     @property
     def label(self) -> str:
-        """The name of its function, with where that is."""
+        """The name of its function, and where that is defined."""
         return with_place(*self.function)
 
     def text(self) -> str:
-        """Return how fast its live tasks grow, and where most of them wait."""
+        """Return how fast the number of its live tasks grows, and where most of them wait."""
         rate = self.meter.growth.text(format_count) if self.meter.growth else ""
         return f"{self.label} grows{rate}{most_wait_at(self.waits.waits if self.waits else ())}"
 
 
 def with_place(name: str, file: str, line: int) -> str:
-    """Return a function's name with where it is defined, if that is known: ``login (app/views.py:12)``."""
+    """Return a function's name, and where it is defined if known: ``login (app/views.py:12)``."""
     return f"{name} ({short_place(file)}:{line})" if file else name
 
 
 def most_wait_at(waits: Sequence[WaitPlace]) -> str:
-    """Return where most of them wait, to be added to a sentence; empty if that is not known."""
+    """Return where most tasks wait, to be appended to a sentence; empty if unknown."""
     if not waits:
         return ""
     most = waits[0]

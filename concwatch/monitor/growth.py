@@ -1,10 +1,11 @@
 """How fast the number of live tasks grows, and whether that is a leak.
 
-Growth is the slope of a least-squares line through the live tasks of the last two minutes, with Student's
-95 % interval. A leak is unexplained growth. It is detected in low-water marks, the fewest live tasks in each
-window of time: tasks that never end raise them, a burst does not. A higher rate of creation also means more
-live tasks (Little's law: live = created a second x mean lifetime), so the rate, smoothed over the mean
-lifetime, is a second regressor beside time, and only growth that time alone explains counts.
+Growth is the slope of a least-squares line through the number of live tasks in the last two minutes, with
+Student's 95 % interval. A leak is unexplained growth. It is detected in low-water marks, the fewest live
+tasks in each window of time: tasks that never end raise them, a burst does not. A higher creation rate also
+means more live tasks (Little's law: live tasks = created per second x mean lifetime). Therefore the rate,
+smoothed over the mean lifetime, is a second regressor beside time, and only growth that time alone explains
+counts.
 """
 
 import math
@@ -18,31 +19,31 @@ from msgspec import Struct
 from concwatch.monitor.student import T95, T999, student_t
 
 WINDOW = 2.5
-"""Seconds of a window, which has one low-water mark."""
+"""Seconds in a window, which has one low-water mark."""
 
 KEPT = 48
 """Windows kept: two minutes."""
 
 MERGED = (1, 2, 4)
-"""How many windows are merged for a test: more of them for tasks that start in bursts."""
+"""How many windows are merged for each of the tests; more are needed for tasks that start in bursts."""
 
 LEAST_POINTS = 6
 """Points that a regression needs."""
 
 WARM_UP = 3
-"""Windows ignored at the start, while a program creates the tasks that it keeps."""
+"""Windows ignored at the start, while a program creates its long-lived tasks."""
 
 LEAST_RISE = 5.0
 """Tasks by which a leak must raise the low-water mark."""
 
 LEAST_SHARE = 0.05
-"""The same as a share of the highest mark."""
+"""The same rise as a share of the highest mark."""
 
 LEAST_SPAN = 30.0
 """Seconds that the low-water marks must span."""
 
 STEADY = 0.7
-"""Share of the first half's slope that the second half of a leak has at least."""
+"""The slope of the second half of a leak must be at least this share of that of the first half."""
 
 UNEXPLAINED = 0.5
 """Share of the rise that time alone must explain."""
@@ -54,27 +55,27 @@ LEAST_ENDED = 0.1
 """Share of the created tasks that must have ended before a mean lifetime is known."""
 
 LEAST_DEVIATIONS = 0.5
-"""The same as a multiple of the highest mark's square root, the noise of tasks that start at random."""
+"""The least rise in square roots of the highest mark, which is the noise of tasks that start at random."""
 
 PLAIN = 5
-"""Consecutive windows that each rise although no task ends: growth beyond doubt."""
+"""Consecutive windows that must each rise, while no task ends, for growth to be certain."""
 
 LEVEL = 24
-"""Windows without a rise that take a verdict back: a minute."""
+"""Windows without a rise after which a verdict is withdrawn: a minute."""
 
 CONFIRMED = 2
 """Consecutive windows that must each confirm a leak."""
 
 
 class Growth(Struct, frozen=True):
-    """The growth of live tasks: tasks a minute, with the 95 % interval."""
+    """The growth of live tasks: tasks per minute, with the 95 % interval."""
 
     per_minute: float
     low: float
     high: float
 
     def text(self, form: Callable[[int], str]) -> str:
-        """Return it in words: " by 60 a minute, 95 % 58 to 62"; ``form`` formats each number."""
+        """Return a text such as " by 60 a minute, 95 % 58 to 62"; ``form`` formats each number."""
         rate, low, high = (form(round(value)) for value in (self.per_minute, self.low, self.high))
         return f" by {rate} a minute, 95 % {low} to {high}"
 
@@ -87,7 +88,7 @@ class Window(Struct, frozen=True, gc=False):
     fewest: int
     """The low-water mark: the fewest live tasks."""
     live: float
-    """Mean of the live tasks."""
+    """The mean number of live tasks."""
     created: int
     """Tasks created in it."""
     ended: int = 0
@@ -127,9 +128,9 @@ def _variance(residuals: Sequence[float], degrees_of_freedom: int) -> float:
 
 
 def _line(positions: Sequence[float], values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the slope of a least-squares line, and its standard error; `_solve` takes ten times as long.
+    """Return the slope of a least-squares line, and its standard error.
 
-    None if all positions are nearly the same.
+    Ten times as fast as `_solve`. None if all positions are nearly the same.
     """
     count = len(positions)
     middle, level = sum(positions) / count, sum(values) / count
@@ -176,16 +177,16 @@ def trend(positions: Sequence[float], values: Sequence[float]) -> tuple[float, f
 
 
 class MeasuredGrowth(Struct, gc=False):
-    """The growth over some windows, computed when it is read: few of thousands of groups are in sight."""
+    """The growth over some windows, computed when it is read, because only few groups are visible."""
 
     windows: list[Window]
-    """Only appended to, so that it is shared with later moments."""
+    """Append-only, so that later moments can share it."""
     end: int = 0
-    """How many of the windows there were at this moment; the last `KEPT` of them count."""
+    """How many windows there were at this moment; the last `KEPT` of them count."""
     warm_up: int = 0
-    """How many of them belong to the start."""
+    """How many of them belong to the warm-up."""
     rises_evenly: bool = False
-    """Whether they are enough although they belong to the start."""
+    """Whether windows of the warm-up count, because the rise is steady."""
     found: Growth | None = None
     due: bool = True
     """Whether it has not been computed yet."""
@@ -215,13 +216,13 @@ class GrowthMeter:
     """Measures the growth of the live tasks of one group; time is passed in, in seconds."""
 
     def __init__(self) -> None:
-        self._windows: list[Window] = []  # the last `KEPT` count
+        self._windows: list[Window] = []  # only the last `KEPT` count
         self._lows: deque[int] = deque(maxlen=KEPT)  # their low-water marks
         self.rises_evenly = False
-        """Whether the low-water mark has risen evenly for `PLAIN` windows."""
+        """Whether the low-water mark has risen steadily for `PLAIN` windows."""
         self.is_plain = False
-        """Whether the tasks have grown evenly, without one that has ended, for `PLAIN` windows."""
-        self._warm_up = WARM_UP  # kept windows that belong to the start
+        """Whether it has done so while no task has ended."""
+        self._warm_up = WARM_UP  # how many of the kept windows belong to the warm-up
         self._until: float | None = None
         self._fewest = 0
         self._sum = self._count = 0
@@ -256,7 +257,7 @@ class GrowthMeter:
             self.measured = MeasuredGrowth(
                 self._windows, len(self._windows), self._warm_up, self.rises_evenly
             )
-            # Readings are half a second apart: windows that began with them would be longer.
+            # Readings are half a second apart: a window that began with one would be too long.
             self._begin(self._until if time < self._until + WINDOW else time, live, created)
             return
         if live < self._fewest:
@@ -272,7 +273,7 @@ class GrowthMeter:
 
     @property
     def is_measuring(self) -> bool:
-        """Whether it has a reading."""
+        """Whether there has been a reading."""
         return self._until is not None
 
     @property
@@ -282,7 +283,7 @@ class GrowthMeter:
 
     @property
     def may_leak(self) -> bool:
-        """Whether it rises evenly or significantly, which one more window may confirm."""
+        """Whether one more window may confirm a steady or significant rise."""
         return self.rises_over(PLAIN - 1, STEADY) or self._confirmed > 0
 
     @property
@@ -292,7 +293,7 @@ class GrowthMeter:
 
     @property
     def lasting(self) -> float:
-        """The seconds for which it has grown, since that was first certain; a process that stops does not."""
+        """The seconds for which it has grown since that was first certain; a stopped process does not."""
         return self._growing * WINDOW
 
     def rises_over(self, windows: int, steady: float) -> bool:
@@ -300,10 +301,10 @@ class GrowthMeter:
 
         Args:
             windows: how many.
-            steady: the share of the rise of the first half of them that the second half has at least.
+            steady: the least rise of their second half, as a share of that of their first half.
         """
         lows = self._lows
-        if len(lows) <= windows or lows[-1] <= lows[-2]:  # most groups: found at once
+        if len(lows) <= windows or lows[-1] <= lows[-2]:  # fast path for most groups
             return False
         steps = [after - before for before, after in pairwise(list(lows)[-windows - 1 :])]
         half = windows // 2
@@ -317,7 +318,7 @@ class GrowthMeter:
         return found is not None and found[0] > found[1]
 
     def rises_from_highest(self, windows: int) -> bool:
-        """Return whether the low-water mark was not higher at any time before the last windows."""
+        """Return whether the low-water mark was never higher before than at the start of the last windows."""
         lows = list(self._lows)
         return len(lows) > windows and max(lows[:-windows]) == lows[-windows - 1]
 
@@ -327,7 +328,7 @@ class GrowthMeter:
         return self._lows[-1] - min(self._lows) if self._lows else 0
 
     def rise_from(self, window: int) -> int:
-        """Return by how much it has risen from one of the last two minutes' windows on, by its index."""
+        """Return by how much the mark has risen since one of the last two minutes' windows, by its index."""
         lows = list(self._lows)[window:]
         return lows[-1] - min(lows) if lows else 0
 
@@ -340,13 +341,13 @@ class GrowthMeter:
 
     @property
     def _may_rise(self) -> bool:
-        """Whether the newest mark is so high that the low-water marks, however merged, can have risen."""
+        """Whether the newest mark is high enough for a rise, however the marks are merged."""
         newest = self._lows[-1]
         return newest >= LEAST_RISE and self.rise >= LEAST_RISE
 
     def _rises(self, merged: int) -> bool:
         lows = list(self._lows)[self._warm_up :]
-        first = len(lows) % merged  # they are aligned to the newest
+        first = len(lows) % merged  # align the merged windows with the newest one
         if merged > 1:
             lows = [min(lows[at : at + merged]) for at in range(first, len(lows), merged)]
         if len(lows) < LEAST_POINTS:
@@ -354,7 +355,7 @@ class GrowthMeter:
         third, half = len(lows) // 3, len(lows) // 2
         rise = min(lows[-third:]) - max(lows[:third])
         if rise < LEAST_RISE:
-            return False  # most groups: before what takes longer
+            return False  # most groups: skip the slower tests
         most = max(lows)
         if rise < max(LEAST_SHARE * most, LEAST_DEVIATIONS * math.sqrt(most)):
             return False
@@ -382,7 +383,7 @@ class GrowthMeter:
 
     @staticmethod
     def _marks(points: Sequence[Window], lows: Sequence[int], merged: int) -> list[Window]:
-        """Return ``points`` with so many of them merged to one, whose low-water marks are ``lows``."""
+        """Return ``points`` merged into windows of ``merged`` points, whose low-water marks are ``lows``."""
         parts = (points[at : at + merged] for at in range(0, len(points), merged))
         return [
             Window(
@@ -396,7 +397,7 @@ class GrowthMeter:
 
     @staticmethod
     def _mean_lifetime(marks: Sequence[Window], count: int) -> float:
-        """Return the mean lifetime in seconds, from the live tasks of the first marks; 0 if few end."""
+        """Return the mean lifetime in seconds, from the live tasks of the first marks; 0 if few ended."""
         seconds = marks[-1].time - marks[0].time
         created = sum(each.created for each in marks[1:])
         ended = created - (marks[-1].live - marks[0].live)
@@ -405,10 +406,10 @@ class GrowthMeter:
         return sum(each.live for each in marks[:count]) / count / (ended / seconds)
 
     def _explained(self, marks: Sequence[Window], merged: int, third: int) -> float:
-        """Return the rise that the rate of creation alone explains.
+        """Return the rise that the creation rate alone explains.
 
-        It uses the shortest mean lifetime of any mark, since tasks that never end lengthen it.
-        This separates time and rate when the rate grows evenly, where regression cannot.
+        It uses the shortest mean lifetime of any mark, because tasks that never end lengthen it. This tells
+        time and rate apart when the rate grows steadily, where regression cannot.
         """
         if not self._mean_lifetime(marks, len(marks)):
             return 0.0
@@ -419,7 +420,7 @@ class GrowthMeter:
         return min(expected[-third:]) - max(expected[:third])
 
     def _expected(self, marks: Sequence[Window], lifetime: float, merged: int) -> list[float]:
-        """Return the low-water marks expected from the rate of creation and the mean lifetime.
+        """Return the low-water marks expected from the creation rate and the mean lifetime.
 
         The minimum includes the point just before each mark, as a real low-water mark does.
         """

@@ -1,6 +1,6 @@
-"""The verdict on a count that grows: reported as growth first, and as a leak once that is certain.
+"""The verdict on a count that grows: it is reported as growth first, and as a leak once that is certain.
 
-New connections, a starting pool and a filling cache look like a leak while they grow.
+New connections, a pool that is starting and a cache that is filling look like leaks while they grow.
 """
 
 import math
@@ -12,19 +12,19 @@ from concwatch.monitor.events import Kind, Severity
 from concwatch.monitor.growth import GrowthMeter
 
 ASK_AGAIN = 5.0
-"""Seconds after which an agent is asked again about growth that is not called a leak yet."""
+"""Seconds between two questions to the agent about growth that is not called a leak yet."""
 
 ANSWER_TIME = 2.0
-"""Seconds after which an answer is not expected any more."""
+"""Seconds to wait for an answer."""
 
 LEAST_GROWTH = 180.0
-"""Seconds of growth after which it is a leak although something may end it."""
+"""Seconds of growth after which it is called a leak although something may still end it."""
 
 LEAST_CONNECTED = 300.0
-"""The same if as many connections are added, which their peers may close."""
+"""The same if the number of connections grows as well, because their peers may close them."""
 
 CONNECTED = 0.5
-"""The minimum of sockets per task, thread or file for these to be connections."""
+"""The least number of sockets per task, thread or file from which these are taken for connections."""
 
 
 class GracePeriod(NamedTuple):
@@ -33,7 +33,7 @@ class GracePeriod(NamedTuple):
     seconds: float
     """0 if nothing can end the growth."""
     reason: str = ""
-    """What may end it meanwhile."""
+    """What may end the growth until then."""
 
 
 NO_GRACE = GracePeriod(0.0)
@@ -56,7 +56,7 @@ class GrowthEvent(NamedTuple):
 
 
 class GrowthVerdict(ABC):
-    """The verdict on one count: level, then `growth`, then a leak, until it is level again."""
+    """The verdict on one count: none, then `growth`, then a leak; it is withdrawn when the growth stops."""
 
     leak_kind: Kind = "leak"
     """The kind of the event that calls it a leak."""
@@ -64,32 +64,32 @@ class GrowthVerdict(ABC):
     def __init__(self) -> None:
         self.meter = GrowthMeter()
         self.verdict: Kind = ""
-        """The kind of the last event; empty while it is level."""
+        """The kind of the last event; empty without a verdict."""
         self.is_answered = False
-        """Whether the agent has answered what it was asked last."""
+        """Whether the agent has answered the last question."""
         self.was_withdrawn = False
-        """Whether a verdict was withdrawn, so that steady growth is not enough for the next one."""
+        """Whether a verdict was withdrawn; steady growth alone is then not enough for another one."""
         self._asked_at: float | None = None
         self._ask_due = -math.inf
 
     @property
     def grows(self) -> bool:
-        """Whether its growth was reported, and not withdrawn."""
+        """Whether growth was reported and not withdrawn."""
         return bool(self.verdict)
 
     @property
     def leaks(self) -> bool:
-        """Whether it was called a leak, and that was not withdrawn."""
+        """Whether a leak was reported and not withdrawn."""
         return self.verdict == self.leak_kind
 
     @property
     @abstractmethod
     def is_plain(self) -> bool:
-        """Whether it grows so evenly that no test of significance is needed."""
+        """Whether it grows so steadily that no significance test is needed."""
 
     @property
     def rises(self) -> bool:
-        """Whether it grows now."""
+        """Whether it is growing now."""
         return (self.is_plain and not self.was_withdrawn) or self.meter.leaks
 
     @property
@@ -99,11 +99,11 @@ class GrowthVerdict(ABC):
 
     @abstractmethod
     def text(self) -> str:
-        """Return what grows and how fast, and what is known of where."""
+        """Return what grows, how fast, and where, as far as that is known."""
 
     @abstractmethod
     def grace_period(self, sockets: int) -> GracePeriod:
-        """Return how long the growth must last to be a leak.
+        """Return how long the growth must last to be called a leak.
 
         Args:
             sockets: by how many the sockets of the process have risen in the last two minutes.
@@ -112,12 +112,12 @@ class GrowthVerdict(ABC):
     def judge(
         self, now: float, sockets: int = 0, ask: Callable[[], object] | None = None
     ) -> GrowthEvent | None:
-        """Return the event of a new verdict, or of one that is withdrawn; None if nothing has changed.
+        """Return an event for a verdict that is new or withdrawn; None if nothing has changed.
 
         Args:
-            now: seconds.
+            now: the current time in seconds.
             sockets: by how many the sockets of the process have risen in the last two minutes.
-            ask: asks the agent for what `grace_period` and `text` need, which sets ``is_answered``.
+            ask: asks the agent for what `grace_period` and `text` need; the answer sets ``is_answered``.
         """
         if self.verdict and not self.rises and self.meter.is_level:
             return self._withdraw()
@@ -139,7 +139,7 @@ class GrowthVerdict(ABC):
         return GrowthEvent(f"{self.label}: no longer grows{also}", "info", kind)
 
     def _is_known(self, now: float, ask: Callable[[], object] | None) -> bool:
-        """Ask the agent repeatedly; return whether it has just answered, or has not answered in time."""
+        """Ask the agent, repeatedly; return True when it has answered, or has not answered in time."""
         if ask is None:
             return True
         if self._asked_at is None:

@@ -16,53 +16,55 @@ if TYPE_CHECKING:
     from concwatch.protocol.agent_messages import Objects
 
 UNIT = 64 * 1024
-"""Unit of memory in bytes: the allocator requests no less from the system at a time."""
+"""Unit of memory in bytes: the allocator requests at least this much from the system at a time."""
 
 PLAIN_WINDOWS, PLAIN_STEADY = 5, 0.85
-"""Windows in each of which memory rises that grows beyond doubt, and the share of the first half of the rise
-that the second half has at least."""
+"""Memory certainly grows if it rises in each of this many windows, and if the second half of them
+contributes at least this share of the rise of the first half."""
 
 PLAIN_RISE, PLAIN_SHARE = 16, 0.02
-"""Units by which it has then risen at least, and the same as a share of the memory."""
+"""The least rise over these windows, in units and as a share of the memory; the larger one applies."""
 
 LINES = 3
 """Lines of source code, or types of objects, that are logged."""
 
 WORTH = 0.05
-"""Share of the growth of the first line or type that another one must have grown by to be logged."""
+"""Share of the growth of the first line or type that another one must exceed to be logged."""
 
 BETWEEN = 10.0
 """Seconds between the two readings of the lines of source code."""
 
 COUNT_TIMEOUT = 8.0
-"""Seconds until an answer is not expected any more; it takes 3 s, and 5 s with many objects."""
+"""Seconds to wait for an answer, which takes 3 s, or 5 s if there are many objects."""
 
 COUNT_VALID = 120.0
-"""Seconds for which that is not asked again."""
+"""Seconds until the objects are counted again."""
 
-UNKNOWN_CAUSE = "something keeps references to what they created"
+UNKNOWN_CAUSE = "something keeps references to what the tasks created"
 
 WORTH_CAUSE = 0.05
-"""Share of the growth of memory that the containers named as its cause explain at least."""
+"""Share of the growth of memory that a container must explain to be named as a cause."""
 
-NOT_TRACKED = "no more objects that refer to others, but bytes, text or numbers, or memory of an extension"
-"""What grows if no type of object that the garbage collector tracks does."""
+NOT_TRACKED = "not in containers, but in bytes, strings, numbers or an extension module"
+"""Where memory grows if no type of object that the garbage collector tracks has become more numerous."""
 
 LEAST_OBJECTS, LEAST_DEVIATIONS = 20, 3.0
-"""Objects by which a type has grown, at least; the same as a multiple of the square root of their number."""
+"""The least growth of a type: in objects, and in square roots of their number; the larger one applies."""
 
 
 class MemoryLeakDetector(GrowthVerdict):
-    """Compares the memory of one process with its live tasks, and logs when only the memory grows or stops.
+    """Compares the memory of one process with its live tasks.
 
-    The test is that of a leak of tasks: low-water marks that rise significantly for at least half a minute.
-    Memory that rises evenly while no more tasks are live is told after a quarter.
+    It logs when memory grows although the number of tasks does not, and when that growth stops. The test is
+    that for leaking tasks: low-water marks that rise significantly for at least half a minute. Memory that
+    rises steadily is reported after a quarter of a minute.
 
     Args:
         log: adds an event to the event log.
         request_lines: requests the lines that hold traced memory; the answer goes to `add_lines`.
         growing: returns the names of what else leaks; an empty string if nothing does.
-        request_objects: asks which objects grow; the answer goes to `add_objects`; None: not here.
+        request_objects: requests the objects that grow; the answer goes to `add_objects`. None if objects
+            cannot be counted.
     """
 
     leak_kind: Kind = "memory"
@@ -84,13 +86,13 @@ class MemoryLeakDetector(GrowthVerdict):
         self._request_due = math.inf
         self._units = 0
         self._traced = False
-        self._rises = False  # stays until it is told, which takes until the objects are known
+        self._rises = False  # kept until the growth is reported, which waits for the objects
         self._asked = -math.inf
         self._objects: Objects | None = None
         self.restart()
 
     def restart(self) -> None:
-        """Discard all readings, since those that follow cannot be compared with them."""
+        """Discard all readings, because later ones cannot be compared with them."""
         self.meter, self._held = GrowthMeter(), GrowthMeter()
 
     def add(self, time: float, rss: int, held: int, traced: bool) -> None:
@@ -99,7 +101,7 @@ class MemoryLeakDetector(GrowthVerdict):
         Args:
             time: when it was made.
             rss: bytes.
-            held: tasks, jobs, threads and connections, whose growth takes memory.
+            held: the number of tasks, jobs, threads and connections, all of which take memory.
             traced: whether allocations are traced.
         """
         self._units, self._traced = rss // UNIT, traced
@@ -111,10 +113,10 @@ class MemoryLeakDetector(GrowthVerdict):
         is_asked = self._asked > -math.inf
         self._rises = not self.leaks and ((self._rises and is_asked) or self._has_grown())
         if not self.grows and not self._rises and self.meter.may_leak and not self._is_held():
-            self._is_known(time)  # which takes some seconds
-        told = self.judge(time)
-        if told is not None:
-            self._log(*told)
+            self._is_known(time)  # ask early: the answer takes some seconds
+        event = self.judge(time)
+        if event is not None:
+            self._log(*event)
             self._rises, self._asked = False, -math.inf
             self._answers, self._request_due = 0, math.inf
             if self.grows and traced:
@@ -123,12 +125,12 @@ class MemoryLeakDetector(GrowthVerdict):
 
     @property
     def rises(self) -> bool:
-        """Whether it grows now."""
+        """Whether memory is growing now."""
         return self._rises
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has grown evenly and by much, while no more tasks were live."""
+        """Whether memory has grown steadily and by much, while the number of live tasks has not."""
         return (
             self.meter.rises_over(PLAIN_WINDOWS, PLAIN_STEADY)
             and self.meter.rises_from_highest(PLAIN_WINDOWS)
@@ -138,7 +140,7 @@ class MemoryLeakDetector(GrowthVerdict):
         )
 
     def _has_grown(self) -> bool:
-        """Return whether memory grows that nothing takes of which it is not known that it leaks."""
+        """Return whether memory has grown, and nothing but a known leak accounts for it."""
         if self.meter.leaks:
             return bool(self._growing()) or not self._is_held()
         return self.is_plain and not self.was_withdrawn
@@ -148,35 +150,35 @@ class MemoryLeakDetector(GrowthVerdict):
         return GracePeriod(LEAST_GROWTH, "a cache may be filling")
 
     def _is_held(self) -> bool:
-        """Return whether what grows, and is not called a leak yet, takes the memory."""
+        """Return whether a growing number of tasks, jobs, threads or connections accounts for the memory."""
         growth = self._held.growth
         return growth is not None and growth.low > 0 and self._held.rise_from(WARM_UP) >= LEAST_RISE
 
     def _is_known(self, now: float, ask: Callable[[], object] | None = None) -> bool:
-        """Ask which objects grow; return whether that is known, or will not be."""
+        """Ask which objects grow; return whether that is known, or no answer is expected."""
         if self._traced or self._request_objects is None:
             return True
         if self.grows and self.meter.lasting < self.grace_period().seconds:
-            return False  # nothing else is told until then
+            return False  # the next event is due only then
         if now >= self._asked + COUNT_VALID:
             self._asked, self._objects = now, None
             self._request_objects()
         return self._objects is not None or now >= self._asked + COUNT_TIMEOUT
 
     def add_objects(self, found: "Objects") -> None:
-        """Handle the answer."""
+        """Record which objects grow."""
         self._objects = found
 
     def stop_counting(self) -> None:
-        """Handle that the objects cannot be counted."""
+        """Stop asking for objects, because they cannot be counted."""
         self._request_objects = None
 
     def text(self) -> str:
-        """Return how fast it grows, what grows with it, and which containers and types of objects do."""
+        """Return how fast memory grows, and which leaks, containers and types of objects grow with it."""
         growth = self.meter.growth
         rate = growth.text(lambda units: format_bytes(units * UNIT)) if growth else ""
         also = self._growing()
-        causes = [f"{also} grow too"] if also else []
+        causes = [f"along with {also}"] if also else []
         containers = [one.text() for one in self._containers()]
         causes += containers
         causes += self._kinds(bool(containers)) or ([] if causes else [UNKNOWN_CAUSE])
@@ -184,11 +186,11 @@ class MemoryLeakDetector(GrowthVerdict):
 
     @property
     def containers(self) -> tuple[GrowingContainer, ...]:
-        """The containers that take the memory, while it was told to grow."""
+        """The containers that account for the growth; empty while none is reported."""
         return self._containers() if self.grows else ()
 
     def _containers(self) -> tuple[GrowingContainer, ...]:
-        """Return the containers that grow by a share of the memory."""
+        """Return the containers whose growth is a significant share of that of memory."""
         found, growth = self._objects, self.meter.growth
         if found is None or growth is None:
             return ()
@@ -196,7 +198,7 @@ class MemoryLeakDetector(GrowthVerdict):
         return tuple(GrowingContainer(one, found.since) for one in found.containers if one.bytes >= least)
 
     def _kinds(self, is_explained: bool) -> list[str]:
-        """Return in words which types of objects have become more; empty if that is not known."""
+        """Return a text on the types of objects that have become more numerous; empty if unknown."""
         found = self._objects
         if found is None:
             return []
@@ -208,14 +210,14 @@ class MemoryLeakDetector(GrowthVerdict):
         if not grown:
             return [] if is_explained else [NOT_TRACKED]
         kinds = [
-            f"{format_count(one.grown)} {one.name}"
+            f"+{format_count(one.grown)} {one.name}"
             for one in grown[:LINES]
             if one.grown > WORTH * grown[0].grown
         ]
-        return [f"{', '.join(kinds)} more than {format_seconds(found.since)} ago"]
+        return [f"{', '.join(kinds)} in {format_seconds(found.since)}"]
 
     def add_lines(self, found: TracedLines) -> None:
-        """Handle an answer; after the second one, log the lines that have grown most since the first."""
+        """Handle an answer to `request_lines`; after the second, log the lines that have grown most."""
         self._answers += self.grows
         if self._answers != 2:
             return

@@ -23,14 +23,14 @@ from concwatch.protocol.units import counted, format_count
 FILES = "open files and sockets"
 
 POOL_WORKER = "concurrent.futures.thread._worker"
-"""The target of an executor's threads, which are started one by one as they are needed."""
+"""The target of an executor's threads, which are started on demand, one by one."""
 
 
 KEPT = 120.0
-"""Seconds that a count which is gone is kept, for its growth and its peak."""
+"""Seconds for which a count that is no longer reported is kept, for its growth and its peak."""
 
 MOST_GONE = 50
-"""Counts that are gone that are kept at most: a program may make a new pool of threads for each request."""
+"""The most such counts that are kept: a program may create a thread pool for each request."""
 
 
 class ResourceReport(Struct, frozen=True):
@@ -42,9 +42,9 @@ class ResourceReport(Struct, frozen=True):
     file: str = ""
     line: int = 0
     threads: int = 0
-    """The threads of the executor whose jobs they are."""
+    """For jobs: the number of threads of their executor."""
     created: int | None = None
-    """Of threads: how many were created, at least."""
+    """For threads: how many were created, at least."""
 
 
 def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
@@ -61,29 +61,29 @@ def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
 
 MAY_END = {
     "threads": "they may end",
-    "jobs": "they may be done in time",
+    "jobs": "the executor may catch up",
     "files": "they may be closed",
 }
-"""Why a count that grows may be no leak, by its kind."""
+"""Why a count that grows may not be a leak, by its kind."""
 
 
 class Resource(GrowthVerdict):
-    """One count over time, which is on the agent's clock, in seconds, and the verdict on it."""
+    """One count over time, and the verdict on it. Times are in seconds of the agent's clock."""
 
     def __init__(self, report: ResourceReport) -> None:
         super().__init__()
         self.report = report
         self.peak = 0
         self.seen = 0.0
-        """When it was reported last."""
+        """When it was last reported."""
         self.waits: Sequence[WaitPlace] = ()
-        """Where they waited then."""
+        """Where the threads waited when the agent last answered."""
         self._locked = self._is_waiting_known = False
         self._risen = 0
 
     def update(self, report: ResourceReport, time: float) -> None:
         """Record a count."""
-        # What has come is known only as far as it has not gone in between.
+        # What came and went between two readings is not seen.
         self._risen += max(0, report.count - self.report.count)
         self.report = report
         self.peak = max(self.peak, report.count)
@@ -96,7 +96,7 @@ class Resource(GrowthVerdict):
 
     @property
     def status(self) -> ResourceStatus:
-        """What is known of it now."""
+        """Its current figures."""
         return ResourceStatus(
             **structs.asdict(self.report),
             peak=self.peak,
@@ -108,14 +108,14 @@ class Resource(GrowthVerdict):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has grown evenly, and, of what does not end while more comes, without an end."""
+        """Whether it has risen steadily and, for threads and files, without any of them ending."""
         if self.report.kind == "jobs":
             return self.meter.rises_evenly
-        # The threads of an executor are started until there are enough.
+        # An executor starts threads until it has enough of them.
         return self.meter.is_plain and self.report.name != POOL_WORKER
 
     def add_waits(self, waits: ThreadWaits) -> None:
-        """Record where the threads wait, and whether nothing may end that."""
+        """Record where the threads wait, and whether nothing can wake them."""
         self.is_answered, self.waits = True, waits.waits
         self._is_waiting_known = waits.looked > 0
         self._locked = waits.locked > (1 - BOUNDED) * waits.looked
@@ -139,7 +139,7 @@ class Resource(GrowthVerdict):
 
     @property
     def name_in_waits(self) -> str:
-        """What a task waits for that waits for a job in the queue of this executor."""
+        """The name of this executor's queue in the waits of tasks."""
         return f"executor {self.report.name}, in its queue"
 
     def text(self) -> str:
@@ -166,16 +166,16 @@ class Resources:
     def __init__(self) -> None:
         self._found: dict[tuple[ResourceKind, str], Resource] = {}
         self.sockets = 0
-        """The open sockets, as far as they are known."""
+        """The number of open sockets, as far as it is known."""
         self._sockets = GrowthMeter()
 
     def update(self, tick: AgentTick) -> None:
-        """Record the counts of a tick; what a list does not have any more is 0, and later forgotten."""
+        """Record the counts of a tick; one that is no longer in its list is 0, and is forgotten later."""
         reports = {(report.kind, report.name): report for report in reports_of(tick)}
         if tick.sockets is not None:
             self.sockets = tick.sockets
             self._sockets.add(tick.time, tick.sockets, 0)
-        reported = {"jobs", *(kind for kind, _ in reports)}  # each tick has all pools, or there are none
+        reported = {"jobs", *(kind for kind, _ in reports)}  # each tick lists all pools
         for key, report in reports.items():
             if key not in self._found:
                 self._found[key] = Resource(report)
@@ -188,7 +188,7 @@ class Resources:
         self._forget([key for key in self._found if key not in reports and key[0] in reported], tick.time)
 
     def _forget(self, gone: list[tuple[ResourceKind, str]], now: float) -> None:
-        """Forget those that have been gone for long, and the longest gone of too many."""
+        """Forget counts that have been gone for too long, and the oldest if there are too many."""
         gone.sort(key=lambda key: -self._found[key].seen)
         for place, key in enumerate(gone):
             resource = self._found[key]
@@ -216,5 +216,5 @@ class Resources:
             resource.add_waits(waits)
 
     def growing(self) -> str:
-        """Return the names of those that grow, for a sentence; empty if none does."""
+        """Return the names of those that leak, for a sentence; empty if none does."""
         return ", ".join(one.label for one in self._found.values() if one.leaks)

@@ -153,7 +153,7 @@ def test_memory_that_grows_evenly_is_told_within_twenty_seconds_with_what_grows(
     assert found.counts == 1
     _, _, cause = text.partition("while live tasks do not: ")
     assert cause == (
-        "600 app.Session, 601 dict more than 2.5 s ago; too early to call it a leak: a cache may be filling"
+        "+600 app.Session, +601 dict in 2.5 s; too early to call it a leak: a cache may be filling"
     )
 
 
@@ -194,10 +194,10 @@ def test_the_containers_that_take_the_memory_are_named_and_no_others():
     ("answer", "cause"),
     [
         (lambda detected: sessions(detected, 0), NOT_TRACKED),
-        (lambda detected: None, "something keeps references to what they created"),
+        (lambda detected: None, "something keeps references to what the tasks created"),
         (
             lambda detected: detected.detector.stop_counting(),
-            "something keeps references to what they created",
+            "something keeps references to what the tasks created",
         ),
     ],
     ids=["none grows", "no answer", "refused"],

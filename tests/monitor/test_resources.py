@@ -164,7 +164,7 @@ def test_memory_that_grows_names_the_threads_that_grow_with_it():
     watch(60, counts, bench)
     leak, memory = told(bench)
     assert (leak.kind, memory.kind) == ("leak", "growth")
-    assert "while live tasks do not: watchdog (app/jobs.py:12) grow too; too early" in memory.text
+    assert "while live tasks do not: along with watchdog (app/jobs.py:12); too early" in memory.text
 
 
 def test_memory_that_grows_with_the_jobs_of_a_queue_is_not_told_beside_it():

@@ -349,7 +349,7 @@ def test_left_over_tasks_are_an_event_at_first_and_when_they_are_ten_times_more(
         bench.advance()
     texts = [event.text for event in bench.watching.events.since(0) if "left over" in event.text]
     assert texts == [
-        f"fetch: {count} tasks left over when the main coroutine was done, created at app/crawl.py:41"
+        f"fetch: {count} tasks left over when the main coroutine ended, created at app/crawl.py:41"
         for count in (3, 30)
     ]
 

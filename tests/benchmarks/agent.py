@@ -4,7 +4,6 @@ Each program runs bare and watched in turn, the watched one with a monitor that 
 """
 
 import importlib.util
-import statistics
 import sys
 from collections.abc import Mapping
 
@@ -114,11 +113,14 @@ def _there(module: str) -> bool:
 
 @benchmark(
     "agent-task",
-    *(Quantity(name, f"agent: time added to a task, {name}", "ns", "≤ 400 ns") for name in VERSIONS),
+    *(Quantity(name, f"agent: time added to a task, {name}", "ns", "≤ 300 ns") for name in VERSIONS),
     *(Quantity(name, f"{name} instead, {sys.version.split()[0]}", "ns") for name in OTHERS),
 )
 def measure_task(quick: bool) -> Mapping[str, RowValues]:
-    """Measure the additional CPU time of a task, in nanoseconds."""
+    """Measure the additional CPU time of a task, in nanoseconds: the best round less the best bare one.
+
+    All that other programs do to it adds CPU time, up to several times as much as the agent.
+    """
     rows = {}
     count = str(20_000 if quick else 200_000)
     for name, python in VERSIONS.items():
@@ -129,16 +131,14 @@ def measure_task(quick: bool) -> Mapping[str, RowValues]:
             bare=lambda name=name, python=python: _run(CREATES, count, name, watched=False, python=python),
             watched=lambda name=name, python=python: _run(CREATES, count, name, watched=True, python=python),
         )
-        added = [with_it - without for with_it, without in zip(found["watched"], found["bare"], strict=True)]
-        detail: dict[str, object] = {"bare": statistics.median(found["bare"])}
-        rows[name] = RowValues(added, detail=detail)
+        rows[name] = RowValues([min(found["watched"]) - min(found["bare"])], detail=dict(found))
     for name in filter(lambda name: _there(OTHERS[name]), OTHERS):
         found = alternate(
             1 if quick else 5,
             bare=lambda: _run(CREATES, count, watched=False),
             other=lambda name=name: _run(CREATES, count, name, watched=False, PYTHONWARNINGS="ignore"),
         )
-        rows[name] = RowValues([a - b for a, b in zip(found["other"], found["bare"], strict=True)])
+        rows[name] = RowValues([min(found["other"]) - min(found["bare"])])
     return rows
 
 

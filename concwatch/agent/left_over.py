@@ -28,6 +28,10 @@ CALLBACK = "_run_until_complete_cb"
 ANYIO_RUNNER = "TestRunner._run_tests_and_fixtures"
 """The coroutine function in which AnyIO's pytest plugin runs tests: it ends when the loop is closed."""
 
+GENERATOR_CLOSED = "async_generator_athrow"
+"""The type of ``aclose()`` of an asynchronous generator. asyncio creates a task for it when an ``async for``
+was left by ``break``, which nobody else can wait for."""
+
 
 class _Loop:
     """What is known of one event loop."""
@@ -71,7 +75,8 @@ def _count(loop: Any, tasks: List[Any]) -> None:
     for task in tasks:
         known.counted[id(task)] = ref(task)
         try:
-            if getattr(task.get_coro(), "__qualname__", "") != ANYIO_RUNNER:
+            coro = task.get_coro()
+            if getattr(coro, "__qualname__", "") != ANYIO_RUNNER and type(coro).__name__ != GENERATOR_CLOSED:
                 COUNTS.count_left_over(task)
         except Exception:  # a custom task class
             pass

@@ -117,6 +117,34 @@ def test_anyio_s_own_task_is_not_left_over(monitor, tmp_path):
     assert process.all("tick")[-1]["left_over"] == 3
 
 
+BREAKS = """
+import asyncio, sys
+async def background(): await asyncio.sleep(3600)
+async def numbers():
+    yield 1
+    yield 2
+async def main():
+    asyncio.ensure_future(background())
+    async for number in numbers(): break
+if "uvloop" in sys.argv:
+    import uvloop
+    uvloop.run(main())
+else:
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "python"),
+    [*[("asyncio", python) for python in EVERY.values()], ("uvloop", sys.executable)],
+    ids=[*EVERY, "uvloop"],
+)
+def test_the_end_of_a_generator_that_was_left_by_break_is_not_left_over(monitor, loop, python):
+    process, _ = run(monitor, BREAKS, loop, python=python)
+    assert process.all("tick")[-1]["left_over"] == 1
+    process.group("background", left_over=1)
+
+
 DESTROYED = """
 import asyncio, gc
 async def lost(): await asyncio.get_running_loop().create_future()  # nothing refers to it

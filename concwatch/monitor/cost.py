@@ -1,4 +1,4 @@
-"""The cost of one task: memory and CPU time above those of the idle worker, divided by the tasks."""
+"""The cost of one task: memory and CPU time above those of the idle worker, per task."""
 
 from bisect import bisect_left, insort
 from collections import deque
@@ -10,40 +10,40 @@ from concwatch.protocol.messages import Tick
 from concwatch.system.process import Reading
 
 SETTLED = 0.01
-"""Share of live tasks that may start or end between two ticks while a figure is measured."""
+"""The most tasks that may start or end between two ticks of a settled sample, as a share of the live ones."""
 
 NEAR_ALL = 0.99
-"""Share of the highest number of live tasks from which on a sample counts as one with all tasks live."""
+"""Share of the number of live tasks within which two samples count as having the same number."""
 
 NEAR_PEAK = 0.95
-"""Share of the peak of live tasks below which memory kept from ended tasks falsifies the figure."""
+"""Share of the peak of live tasks below which memory retained from ended tasks distorts the figure."""
 
 TELLING = 0.05
-"""Share of the peak of live tasks below which memory kept from ended tasks leaves no figure at all."""
+"""Share of the peak of live tasks below which retained memory makes the figure meaningless."""
 
 MOVING = 0.05
-"""Share by which the medians of the earlier and the later samples may differ in a figure that stands."""
+"""Share by which the medians of the earlier and the later samples may differ in a stable figure."""
 
 KEPT = 101
-"""Samples in the median: the last ten seconds at 10 Hz."""
+"""Samples in the median: those of the last ten seconds at 10 Hz."""
 
 LEAST_ENDED = 10
 """Tasks that must have ended before CPU time is divided by them."""
 
 STANDING = 0.02
-"""Share of the live tasks, or of those that ended meanwhile, by which their number may differ and stand."""
+"""How much a constant number of live tasks may vary: a share of them, or of those that ended meanwhile."""
 
 EVEN, EVEN_SECONDS = 0.2, 3.0
-"""Share by which the ends in both halves of some time may differ, and the least such time in seconds."""
+"""Share by which the numbers of ended tasks in two halves of an interval may differ, and its least length."""
 
 LATE_START = 1.3
-"""How many times the CPU time of the second half the first half may take: more is that of creating tasks."""
+"""The most CPU time of the first half, in terms of the second; more includes the creation of tasks."""
 
 MOST_ENDS = 64
-"""Readings kept to find half the time, after which every other one is dropped."""
+"""Readings kept to find the middle of the interval; beyond, every other one is dropped."""
 
 MOST_IDLE, IDLE_SECONDS = 0.05, 0.3
-"""Share of a core above which a worker without tasks is not idle, and the least seconds to tell."""
+"""Share of a core above which a worker without tasks is not idle, and the seconds needed to measure it."""
 
 
 class Cost(Struct, frozen=True):
@@ -51,19 +51,19 @@ class Cost(Struct, frozen=True):
 
     rss: float
     traced: float | None
-    """None while nothing is traced, or when tracing began among live tasks."""
+    """None without tracing, or if tracing was switched on while tasks were live."""
     live: int
     """How many tasks were live."""
     tracing: bool
     """Whether tracing was on, which about doubles ``rss``."""
     clean: bool
-    """False if memory kept from ended tasks may be included."""
+    """False if memory retained from ended tasks may be included."""
     moves: bool = False
-    """Whether ``rss`` still grows or shrinks while tasks start and end, or though their number stands."""
+    """Whether ``rss`` still changes."""
 
 
 class RecentMedian:
-    """The median of the last `KEPT` values, which are kept in ascending order: to sort them takes longest."""
+    """The median of the last `KEPT` values, which are kept sorted because sorting would take longest."""
 
     def __init__(self) -> None:
         self._values: deque[float] = deque()
@@ -84,13 +84,13 @@ class RecentMedian:
     @property
     def median(self) -> float | None:
         """The median; None without values."""
-        import statistics  # as below: not needed for the first frame
+        import statistics  # imported here and below, because the first frame does not need it
 
         return statistics.median(self._ordered) if self._ordered else None
 
     @property
     def moves(self) -> bool:
-        """Whether the earlier and the later half of the values differ."""
+        """Whether the medians of the earlier and the later half of the values differ."""
         values = list(self._values)
         half = len(values) // 2
         if not half:
@@ -102,11 +102,11 @@ class RecentMedian:
 
 
 class CostMeter:
-    """Measures the memory of a task in one worker; ``cost`` is None until it is known.
+    """Measures the memory per task in one worker; ``cost`` is None until it is known.
 
-    Bytes per task are the growth of RSS over the idle worker's divided by the live tasks: the median over the
-    samples with (nearly) the most tasks live. Samples between two ticks between which many tasks started or
-    ended do not count, unless there are no others.
+    Bytes per task are RSS above that of the idle worker, divided by the number of live tasks: the median over
+    samples with (nearly) the same number of live tasks. Samples during which many tasks started or ended are
+    used only if there are no others.
     """
 
     def __init__(self) -> None:
@@ -122,13 +122,13 @@ class CostMeter:
         self._rss, self._traced = RecentMedian(), RecentMedian()
 
     def set_baseline(self, reading: Reading, traced: int | None) -> None:
-        """Set the memory of the worker without tasks: a reading, and the bytes that the tracer counted."""
+        """Set the memory of the idle worker: a reading of the process, and the traced bytes."""
         self.idle, self.idle_traced = reading, traced
 
     def reset(self, used: bool) -> None:
-        """Discard the cost, since the workload has changed; ``used`` tells whether tasks of another one ran.
+        """Discard the cost, because the workload has changed; ``used`` tells whether the old one had tasks.
 
-        Memory that those tasks left behind cannot be separated from that of the new ones.
+        Memory retained from those tasks cannot be told apart from that of the new ones.
         """
         self._mixed = self._mixed or used
         self.cost, self._settled, self._level = None, False, 0
@@ -164,15 +164,16 @@ class CostMeter:
 
 
 class CpuMeter:
-    """Measures the CPU seconds of one task, above those of the idle worker.
+    """Measures the CPU seconds per task, above those of the idle worker.
 
-    At first, it is the cost of creating a task: CPU time divided by the tasks created since the first target.
-    Once the number of live tasks stands, it is that of a whole life: CPU time divided by the tasks that ended
-    since then, each of which was replaced. That is known when as many have ended as are live, or when the
-    second half of that time has as many ends as the first, and no less CPU time: before, it would count the
-    work of tasks that have not ended. While the number moves again, the last figure stays.
+    At first, this is the cost of creating a task: CPU time divided by the tasks created since the first
+    target. While the number of live tasks is constant, it is the cost of a whole lifetime: CPU time divided
+    by the tasks that have ended since then, each of which was replaced. This is known once as many tasks have
+    ended as are live, or once as many have ended in the second half of that time as in the first, without
+    using less CPU time; earlier, the work of unfinished tasks would be included. While the number changes
+    again, the last figure is kept.
 
-    A worker that is busy without tasks has no figure: what its tasks use cannot be told apart.
+    A worker that is busy without tasks has no figure, because the CPU time of tasks cannot be told apart.
     """
 
     def __init__(self) -> None:
@@ -184,15 +185,17 @@ class CpuMeter:
         self._last: tuple[float, float, int] | None = None
         self._first: tuple[float, float, int] | None = None
         self.life_known = False
-        """Whether the figure is that of a whole life, not of creating a task."""
+        """Whether the figure is that of a whole lifetime, not of creating a task."""
         self._level = 0  # the number of live tasks since the first of `_ends`
-        self._ends: list[tuple[float, float, int]] = []  # time, CPU seconds and tasks ended, since it stands
-        # The same when as many had ended as are live: tasks that started together no longer run in step.
+        self._ends: list[
+            tuple[float, float, int]
+        ] = []  # time, CPU seconds and tasks ended, while it is constant
+        # The same when as many had ended as are live; by then, tasks that started together are out of step.
         self._renewed: tuple[float, float, int] | None = None
 
     def add(self, tick: Tick, reading: Reading, has_target: bool) -> None:
         """Add a tick and a reading of the process; ``has_target`` tells whether the target is above 0."""
-        # The CPU time in a tick is of the same moment as its counters.
+        # Prefer the CPU time in a tick, which is of the same moment as its counters.
         self._reports_cpu = self._reports_cpu or tick.cpu is not None
         if self._reports_cpu and tick.cpu is None:
             return
@@ -216,7 +219,7 @@ class CpuMeter:
         return max(0.0, used - since[1] - self._idle * (now - since[0]))
 
     def _add_ended(self, now: float, used: float, ended: int, live: int) -> None:
-        """Measure a whole life, if the number of live tasks stands."""
+        """Measure a whole lifetime, if the number of live tasks is constant."""
         ends = self._ends
         more = ended - ends[0][2] if ends else 0
         if not ends or abs(live - self._level) > max(STANDING * live, STANDING * more, LEAST_ENDED / 2):
@@ -241,7 +244,7 @@ class CpuMeter:
         self.per_task, self.life_known = self._above_idle(since, now, used) / (ended - since[2]), True
 
     def reset(self) -> None:
-        """Discard the figure, since the workload has changed."""
+        """Discard the figure, because the workload has changed."""
         self.per_task = self._first = self._idle_since = None
         self.life_known = False
         self._ends.clear()

@@ -10,7 +10,7 @@ from msgspec import Struct
 from concwatch.protocol.text import plain
 
 KEPT = 1_000
-"""Entries kept; older ones are dropped."""
+"""The most entries that are kept; older ones are dropped."""
 
 Severity = Literal["info", "warning", "error"]
 
@@ -32,10 +32,10 @@ Kind = Literal[
 """What an event of a watched program is about; an empty string for anything else."""
 
 WITHDRAWN = "_withdrawn"
-"""How the kind ends of an event that takes back an earlier one."""
+"""The suffix of the kind of an event that withdraws an earlier one."""
 
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind)
-"""The kinds that reports count, without the empty one."""
+"""All kinds but the empty one; reports count their events."""
 
 
 class EventSink(Protocol):
@@ -55,7 +55,7 @@ class LaneEventSink(Protocol):
 
 
 NOTE, BLOCK = "note", "block"
-"""The kinds of a mark that is a note of the user, and of a block of an event loop; any other is a command."""
+"""The kinds of marks for a note of the user, and for a blocked event loop; any other kind is a command."""
 
 Entry = TypeVar("Entry")
 
@@ -103,7 +103,7 @@ class EventLog(Log[Event]):
     def __init__(self) -> None:
         super().__init__()
         self.kinds: Counter[Kind] = Counter()
-        """How many events of each kind were added, including those that are not kept any more."""
+        """How many events of each kind were added, including those that were dropped."""
 
     def add(self, time: float, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
         """Add an event at ``time`` (seconds since the lab was created)."""

@@ -45,36 +45,36 @@ from concwatch.protocol.messages import Block, Error, TracedLines
 from concwatch.system.process import Reading
 
 STALL = 1.0
-"""Seconds without a report after which a process is stalled; its agent has a thread of its own."""
+"""Seconds without a report after which a process is stalled. The agent reports from its own thread."""
 
 UNCHANGED = 1.25
-"""Seconds after which groups without a new report have not changed; agents report once or twice a second."""
+"""Seconds without a report after which a group is taken for unchanged; agents report changes every second."""
 
 REPLACED = "it executed another program"
-"""How a process ends, as the program that it was, that runs on as another one: that has a lane of its own."""
+"""The end of a lane whose process has executed another program, which gets its own lane."""
 
 LOST_TIMEOUT = 2.0
-"""Seconds after which a process that has lost its agent runs on, perhaps as another program."""
+"""Seconds after which a process that has lost its agent is taken to be running, perhaps another program."""
 
 BUSY_SECONDS = 2.0
-"""Seconds over which the share of the loops' time is averaged in which tasks run."""
+"""Seconds over which the share of the loops' time in which tasks run is averaged."""
 
 AGED = 0.5
-"""Seconds after which the ages of tasks in a snapshot are computed anew."""
+"""Seconds after which the ages of tasks in a snapshot are recomputed."""
 
 COUNTS = ("created", "live", "ended", "failed", "retained", "left_over", "destroyed")
-"""The counts of a process that are the sums of those of its groups."""
+"""The counts of a process that are sums over its groups."""
 
 _counts_of = attrgetter(*COUNTS)
 
 AT_THAT_MOMENT = ("live", "retained", "queued")
-"""The counts that are unknown once a process has ended without its last report."""
+"""The counts that are unknown if a process has ended without its last report."""
 
 SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
-"""Those that may be higher then."""
+"""The counts that may be too low in this case."""
 
 FILES_OF_ONE = 3
-"""Open files of a task or thread, such as both connections of a proxy, that are not reported beside it."""
+"""Open files per growing task or thread, such as both connections of a proxy, that are not reported too."""
 
 MAX_GROWING = 20
 """Groups per process whose growth or leaks are reported."""
@@ -108,13 +108,13 @@ class WatchedProcess:
         self.groups: dict[int, Group] = {}
         """By the agent's number of the group."""
         self.resources = Resources()
-        """What it holds besides its tasks."""
+        """Its threads, executor queues and open files."""
         self.queued_peak: int | None = None
         self.live_peak: int | None = None
         self.lines: TracedLines | None = None
         self.reading: Reading | None = None
         self.reading_interval = 0.0
-        """Seconds between two readings of the system's figures, at least."""
+        """The least number of seconds between two readings of the system's figures."""
         self.rss_first: int | None = None
         self.rss_peak: int | None = None
         self.cpu_seconds = 0.0
@@ -122,9 +122,9 @@ class WatchedProcess:
         self.exited_normally = False
         """Whether its agent has reported the exit."""
         self.time_is_up = False
-        """Whether its last figures are those asked for: it is ended because the time for it is up."""
+        """Whether it is ended because its time is up, so that its last figures are the result."""
         self.waiting = False
-        """Whether it has had no tasks and no threads so far, so that its agent is not connected."""
+        """Whether its agent is not connected yet, because it has had no tasks and no threads so far."""
         self.lags = Histogram()
         self.blocks = BlockedPlaces()
         self.series = Series()
@@ -142,19 +142,19 @@ class WatchedProcess:
         self._busy = Trailing(BUSY_SECONDS)
         self._tick_at = self._reading_due = now
         self._clock = AgentTime()
-        self._changed: dict[int, GroupReport] = {}  # by a scan whose report is not complete yet
+        self._changed: dict[int, GroupReport] = {}  # of a scan that is not completely reported yet
         self._groups_time = -math.inf
         self._leaks = 0
-        self._moments: tuple[GroupMoment, ...] | None = None  # None once something has been recorded since
+        self._moments: tuple[GroupMoment, ...] | None = None  # None if they have changed
         self._counts: dict[str, int | None] = {}
-        """The sums of `COUNTS` over the groups; empty until they are computed."""
-        self._direct = False  # whether a group's tasks were not counted at their creation
+        """The sums of `COUNTS` over the groups; empty until computed."""
+        self._direct = False  # whether tasks of a group were not counted at creation
         self._lost_at = math.inf
         self._host = host
         self._last: tuple[AgentTick | None, dict[int, Group], Resources] | None = None
-        """What its agent reported last, while it is not known whether the process has ended without it."""
+        """The agent's last figures, kept until it is known whether the process has ended too."""
         self._last_reading: Reading | None = None
-        """The system's figures then: later ones may be of another program that it has executed."""
+        """The system's figures at that time; later ones may be of another program that it has executed."""
         self._final: tuple[EndedGroup, ...] = ()
         """Its groups once it has ended."""
         try:
@@ -183,7 +183,7 @@ class WatchedProcess:
     def connect(self, link: AgentLink, ready: AgentReady, now: float, name: str = "") -> None:
         """Observe the process through its agent; ``name`` replaces the name that the agent reports."""
         if self._link is not None:
-            self.step(now)  # what the connection before has sent: that there was nothing to report so far
+            self.step(now)  # process what the previous connection has sent
         self._restore_last()
         self._link, self.ready, self._tick_at = link, ready, now
         self.how, self.reason, self.state = "agent", "", State.RUNNING
@@ -198,7 +198,7 @@ class WatchedProcess:
         self.process_name = name
 
     def explain(self, reason: str) -> None:
-        """Set why it has no agent, or is not watched any longer."""
+        """Set the reason why it has no agent, or is no longer watched."""
         self.reason = reason
 
     def request_lines(self) -> None:
@@ -207,7 +207,7 @@ class WatchedProcess:
         self.send("lines")
 
     def was_replaced_by(self, ready: AgentReady) -> bool:
-        """Return whether another program, executed by this process, has sent ``ready``."""
+        """Return whether ``ready`` comes from another program that this process has executed."""
         before = self.ready.started if self.ready and self.alive and not self.waiting else None
         return before is not None and ready.started != before
 
@@ -282,7 +282,7 @@ class WatchedProcess:
                     self._memory.add_objects(arrival)
                 case Error(command="objects"):
                     self._memory.stop_counting()
-                case Error(command="finished"):  # there are too many objects: nothing is known then
+                case Error(command="finished"):  # refused, because there are too many objects
                     pass
                 case Error():
                     self._agent_log.add(now, arrival.message, "warning")
@@ -308,14 +308,14 @@ class WatchedProcess:
         self._add_sample(now)
 
     def _lose_agent(self, now: float) -> None:
-        """Handle that nothing is known of its tasks any more, unless it has just ended."""
+        """Keep the figures of an agent that is lost until it is known whether the process has ended too."""
         self.how, self.reason = "outside", "its agent's connection ended"
         self._last, self._lost_at = (self.tick, self.groups, self.resources), now
         self._last_reading = self.reading
         self._set_figures(None, {}, Resources())
 
     def _restore_last(self) -> None:
-        """Have the last figures again: they are those at its end, or its agent has connected again."""
+        """Restore the agent's last figures, because the process has ended or its agent has reconnected."""
         if self._last is not None:
             self._set_figures(*self._last)
             self._last, self._lost_at = None, math.inf
@@ -328,7 +328,7 @@ class WatchedProcess:
     def _handle_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
         self._clock = self._clock._replace(now=tick.time)
-        # Groups that have not changed are not reported again: their rates and their growth go on to today.
+        # Groups that have not changed are not reported again; keep their rates and growth up to date.
         if tick.scan_time is not None and tick.scan_time >= self._groups_time + UNCHANGED:
             self._update_groups(tick.scan_time)
         self._clock = AgentTime(self._clock.now, tick.looped or 0.0, tick.covered or 0.0)
@@ -348,7 +348,7 @@ class WatchedProcess:
             self.lags.add((tick.lag,))
 
     def _update_groups(self, time: float) -> None:
-        """Update all groups as of a scan at ``time``; those that it has not reported have not changed."""
+        """Update all groups as of a scan at ``time``; those that were not reported have not changed."""
         self._groups_time = time
         self._clock = self._clock._replace(now=max(self._clock.now, time))
         self._moments = None
@@ -372,7 +372,7 @@ class WatchedProcess:
         if reading is None or now >= self._reading_due:
             self._reading_due = now + self.reading_interval
             reading = self._reader.read() if self._reader else None
-            if reading is None or not reading.rss:  # it has ended, and waits to be reaped
+            if reading is None or not reading.rss:  # a zombie
                 self._reading_due = now
                 return
             self.reading = reading
@@ -411,7 +411,7 @@ class WatchedProcess:
                 "completed_per_second": finite(self._ended.rate),
                 "completed": tick.ended if tick.completed is None else tick.completed,
                 "tick_time": tick.time,
-                # As of the last scan, as those that are live and have ended: they are consistent.
+                # As of the last scan, to be consistent with the live and ended tasks.
                 "created": tick.created if tick.scan_created is None else tick.scan_created,
             }
         return blank_sample(
@@ -424,7 +424,7 @@ class WatchedProcess:
         )
 
     def detect_growth(self, now: float) -> None:
-        """Log which tasks, threads, queues and files grow or leak, and which do not any more."""
+        """Log which tasks, threads, queues and files grow or leak, and which no longer do."""
         sockets = self.resources.sockets_rise
         queues = {
             one.name_in_waits for one in self.resources.all() if one.report.kind == "jobs" and one.grows
@@ -436,29 +436,29 @@ class WatchedProcess:
                 continue
             ask = partial(self.send, "waits", group=number)
             ask_finished = partial(self.send, "finished", group=number)
-            for told in group.judge_tasks(now, sockets, ask, ask_finished):
-                growing += told.kind == "growth"
+            for event in group.judge_tasks(now, sockets, ask, ask_finished):
+                growing += event.kind == "growth"
                 self._moments = None
-                self._log_event(*told)
+                self._log_event(*event)
         self._leaks = sum(group.leaks for group in self.groups.values())
         for one in self.resources.all():
             kind = one.report.kind
             if kind == "files" and one.rises and self._are_connections(one):
                 continue
             ask = partial(self.send, "thread_waits", name=one.report.name, pool=kind == "jobs")
-            resource_told = one.judge(now, sockets, None if kind == "files" else ask)
-            if resource_told is not None:
-                self._log_event(*resource_told)
+            resource_event = one.judge(now, sockets, None if kind == "files" else ask)
+            if resource_event is not None:
+                self._log_event(*resource_event)
 
     def _are_connections(self, files: Resource) -> bool:
-        """Return whether the files that are open may be the connections of tasks or threads that grow."""
+        """Return whether the open files may be the connections of a growing number of tasks or threads."""
         threads = [one for one in self.resources.all() if one.report.kind == "threads"]
         owners = sum(one.meter.rise for one in (*self.groups.values(), *threads))
         return files.meter.rise <= FILES_OF_ONE * owners
 
     @property
     def facts(self) -> EngineFacts:
-        """The constants of the lane."""
+        """The constant facts of the lane."""
         return EngineFacts(self.name, "task", host=self.host)
 
     @property
@@ -515,7 +515,7 @@ class WatchedProcess:
         )
 
     def _sums(self, tick: AgentTick) -> dict[str, int | None]:
-        """Return the sums over the groups, which are all as of one scan; until known, those of a tick."""
+        """Return the sums over the groups, all as of one scan; before the first, the counts of a tick."""
         columns = zip(*[_counts_of(group.report) for group in self.groups.values()], strict=True)
         found = {name: getattr(tick, name) for name in COUNTS}
         for name, counts in zip(COUNTS, columns, strict=False):
@@ -525,7 +525,7 @@ class WatchedProcess:
         return found
 
     def _at_least(self, tick: AgentTick) -> tuple[str, ...]:
-        """Return the figures that may be higher, since scans may have missed some tasks."""
+        """Return the names of figures that may be too low, because scans may have missed tasks."""
         if self._ended_unreported:
             return (*SO_FAR, "live_peak")
         if tick.missed or self._direct:
@@ -537,15 +537,15 @@ class WatchedProcess:
         return not (self.alive or self.exited_normally or self.time_is_up)
 
     def _so_far(self, count: int | None) -> int | None:
-        """Return a count that only rises; None for 0 if the process ended without its last report."""
+        """Return a count that never falls; None for 0 if the process has ended without its last report."""
         return count if count or self.alive or self.exited_normally else None
 
     def _moment(self, group: Group) -> GroupMoment:
-        """Return one of its groups now."""
+        """Return a group as of now."""
         return structs.replace(group.moment, clock=self._clock)
 
     def _ended_group(self, group: Group) -> EndedGroup:
-        """Return one of its groups with what is known of it now that the process has ended."""
+        """Return the final figures of a group of the process, which has ended."""
         moment = self._moment(group)
         status = moment.status
         unknown = () if self.time_is_up else OF_NOW
@@ -562,7 +562,7 @@ class WatchedProcess:
         return EndedGroup(moment, structs.replace(status, **known, **dict.fromkeys(unknown)))
 
     def _group_moments(self) -> tuple[GroupMoment, ...]:
-        """Return its groups; the same objects until something has been recorded, or their tasks have aged."""
+        """Return its groups; the same objects as before unless their figures or ages have changed."""
         found = self._moments
         if found is None:
             found = tuple([group.moment for group in self.groups.values()])

@@ -1,4 +1,4 @@
-"""All processes of a watched program. Each is a lane, which remains when the process has ended."""
+"""All processes of a watched program. Each is a lane, which is kept after the process has ended."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -25,7 +25,7 @@ SEARCH_INTERVAL = 0.5
 """Seconds between two searches for new processes."""
 
 AGENT_TIMEOUT = 2.0
-"""Seconds that an agent may take to connect, from when its process was found."""
+"""Seconds within which an agent must connect after its process was found."""
 
 ASLEEP = "waits for its main thread to run Python"
 """Why a process has no agent yet."""
@@ -34,13 +34,13 @@ LEAK_INTERVAL = 1.0
 """Seconds between two checks for leaks."""
 
 READINGS_PER_SECOND = 100
-"""The system's figures are read so often at most, of all processes together: of many, each less often."""
+"""The most readings of the system's figures per second, of all processes together."""
 
 SLACK = 5
-"""Processes for which that is more than is needed: half a step, which is no reason to wait for the next."""
+"""Processes that are read without this limit: they would only have to wait for half a step."""
 
 MAX_LANES = 1_000
-"""Lanes: further processes get those of processes that have ended."""
+"""The most lanes; further processes take over those of processes that have ended."""
 
 UNNAMED = "python -c"
 """The name that an agent reports for a program given as text, as ``multiprocessing`` does."""
@@ -73,7 +73,7 @@ class Watching(Observable):
         self.machine = MachineMeter(host.load)
         self.blocks = MarkLog()
         self.left_out = 0
-        """Processes that have ended, and whose lanes are now those of others."""
+        """How many ended processes have lost their lanes to others."""
         self._agents = agents
         self._options = agents.switches
         self._budget = MemoryBudget(None, host.memory)
@@ -134,7 +134,7 @@ class Watching(Observable):
         return iter(sorted(self.lanes[1:], key=lambda lane: lane.began))
 
     def step(self, now: float | None = None) -> None:
-        """Process received messages, read each process's figures, search for processes and leaks."""
+        """Process received messages, read each process's figures, and search for processes and leaks."""
         now = self.clock() if now is None else now
         self.host.step()
         self._connect_agents(now)
@@ -186,7 +186,7 @@ class Watching(Observable):
         self._unidentified = waiting
 
     def _send_options(self, lane: WatchedProcess) -> None:
-        """Send a new agent what differs from how it starts: a program's as asked, another one as usual."""
+        """Send a new agent the options that differ from those with which it has started."""
         for command, on in self._options.items():
             if on or getattr(self._agents, command):
                 lane.send(command, on=on)
@@ -194,9 +194,9 @@ class Watching(Observable):
             lane.send("blocked_after", **self._agents.block_command)
 
     def _search(self, now: float) -> None:
-        """Find new processes, and those that have ended."""
+        """Find processes that are new or have ended."""
         self._found = self.host.family()
-        self._connect_agents(now)  # those of processes that have just ended have connected before
+        self._connect_agents(now)  # again: a process that has just ended may have connected since
         for pid in self._found:
             known = self._by_pid.get(pid)
             if known is not None and known.alive and known.how != "starting":
@@ -218,7 +218,7 @@ class Watching(Observable):
                 if pid in self._attached:
                     self.log(lane.name, f"no agent yet: it {ASLEEP}", kind="agent")
         for lane in self.alive:
-            # Another host's processes are reported later than they announce themselves.
+            # A process on another host may connect before the host reports it.
             young = self.host.name and now < lane.began + AGENT_TIMEOUT and not lane.exited_normally
             if not young and lane.pid not in self._found and not self.host.exists(lane.pid):
                 self._end(lane, now)
@@ -277,7 +277,7 @@ class Watching(Observable):
 
     @property
     def ended(self) -> str:
-        """How the program ended, or why it cannot be observed any more; empty while it runs."""
+        """How the program ended, or why it can no longer be observed; empty while it runs."""
         program = self.program
         if self.host.problem:
             return self.host.problem
@@ -286,12 +286,12 @@ class Watching(Observable):
         return f"the program {program.describe_exit()}"
 
     def end_time(self) -> None:
-        """Keep what is reported last of each process: they are ended now, since the time for them is up."""
+        """Mark the last figures of each process as final, because they are ended now that time is up."""
         for lane in self.alive:
             lane.time_is_up = True
 
     def leave_daemons(self) -> None:
-        """Note of each process that has outlived the program that it is a daemon, which is left running."""
+        """Log each process that has outlived the program; it is a daemon, and is left running."""
         for lane in self.alive:
             lane.explain("keeps running as a daemon, and is no longer watched")
             self.log(lane.name, lane.reason, kind="agent")
@@ -306,5 +306,5 @@ class Watching(Observable):
 
 
 def _largest(lane: WatchedProcess, count: int) -> Sequence[Group]:
-    """Return the ``count`` groups with most live tasks."""
+    """Return the ``count`` groups with the most live tasks."""
     return sorted(lane.groups.values(), key=lambda group: group.report.live, reverse=True)[:count]

@@ -173,7 +173,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     sample, the highest counts."""
     completed_per_second: Annotated[float | None, Metric(
         "ended/s now", RATE, "Tasks that ended by themselves per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 8,
-        chart=MetricChart("ended / s", "tasks that ended by themselves per second", 5, 4, "ended / s"), backfilled=True,
+        chart=MetricChart("ended / s", "tasks per second that ended", 5, 4, "ended / s"), backfilled=True,
     )]
     """Counted like ``created_per_second``."""
     live: Annotated[Count | None, Metric(

@@ -3,9 +3,14 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from socket import SOCK_STREAM, getaddrinfo
+from threading import Thread
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.registry import Collector
 
 from concwatch.exporters.exporter import PROCESS_EXPORTED
@@ -102,8 +107,25 @@ def _family(
     return kind(f"concwatch_{name}", meaning, labels=labels, unit=unit)
 
 
+class SilentHandler(WSGIRequestHandler):
+    """Answers a request, and logs nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+
+def _listen(host: str, port: int, registry: CollectorRegistry) -> WSGIServer:
+    """Return a server that listens, and answers nothing yet."""
+    family, _, _, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+
+    class Server(ThreadingWSGIServer):
+        address_family = family
+
+    return make_server(str(address[0]), port, make_wsgi_app(registry), Server, handler_class=SilentHandler)
+
+
 class MetricsServer(Collector):
-    """Serves ``/metrics`` over HTTP.
+    """Serves ``/metrics`` over HTTP, from `observe` on: a program is started before there are other threads.
 
     A scrape is answered by the monitor's own thread, at its next step: nothing is computed in between, and
     what is read does not change meanwhile.
@@ -121,15 +143,18 @@ class MetricsServer(Collector):
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
         try:
-            self._server, self._thread = start_http_server(port, host, registry)
+            self._server = _listen(host, port, registry)
         except OSError as error:
             raise ValueError(f"{host}:{port}: {error.strerror}: expected a free port") from None
+        self._thread: Thread | None = None
         self.address = f"http://{host}:{self._server.server_port}/metrics"
 
     def observe(self, watching: Watching) -> None:
         """Answer scrapes from a program, which the caller steps."""
         self._watching = watching
         watching.observers.append(self._update)
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: the names are not needed before the first scrape."""
@@ -182,6 +207,7 @@ class MetricsServer(Collector):
 
     def close(self) -> None:
         """Stop listening."""
-        self._server.shutdown()
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
         self._server.server_close()
-        self._thread.join()

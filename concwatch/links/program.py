@@ -50,7 +50,8 @@ class StartedProgram(ABC):
 class Program(StartedProgram):
     """A command of the user's and all its descendants, on this host.
 
-    Start it on the main thread: it gets SIGTERM when the thread that started it ends.
+    Start it on the main thread: it gets SIGTERM when the thread that started it ends. And start it before
+    there are other threads: code runs in it between fork and exec, which could wait for a lock of theirs.
 
     Args:
         command: the program and its arguments.

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from concwatch.system.child import concwatch_command
+from concwatch.system.child import ROOT, concwatch_command
 from tests.command_line import refused
 from tests.processes import PATIENCE
 from tests.watch_driver import WatchBench, step_until
@@ -153,3 +153,26 @@ def test_prometheus_scrapes_a_watched_program_and_may_be_killed(tmp_path):
         finally:
             prometheus.kill()
             watched.kill()
+
+
+COUNTED = """
+import subprocess, sys, threading
+from concwatch.commands.cli import main
+
+class CountingPopen(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        if options.get("preexec_fn"):
+            print("threads:", len(threading.enumerate()), flush=True)
+        super().__init__(*arguments, **options)
+
+subprocess.Popen = CountingPopen
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.real
+def test_the_program_is_started_before_there_are_threads_but_the_one_that_hands_it_signals(tmp_path):
+    options = ["--metrics", "0", "--log", str(tmp_path / "log"), "--json", str(tmp_path / "report")]
+    command = [sys.executable, "-c", COUNTED, "watch", *options, "--on-event", "true", "--", "true"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (0, "threads: 2\n"), done.stderr

@@ -208,3 +208,20 @@ async def test_kept_lines_are_those_that_textual_draws_whatever_changes():
                     drawn += 1
         assert drawn > 6 * 15
         assert {strip.cell_length for strip in screen_strips(s.app)} == {s.app.size.width}
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("10,000 tasks live after 763 ms (1,000 a second)", "10,000 tasks live after 763 ms"),
+        ("poll (app.py:10) grows by 119 a minute; 31 wait", "poll (app.py:10) grows by 119 a"),
+        ("poll (app.py:10) grows", "poll (app.py:10) grows"),
+    ],
+)
+async def test_an_event_in_a_low_view_loses_a_parenthesis_only_at_its_end(text, row):
+    view = EventView()
+    async with showing(view).run_test(size=(52, 20)):
+        view.place(1, 2)
+        view.show([event(1, text)], {})
+        shown = [line.plain.rstrip() for line in view.query_one(EventLines).rows(52)]
+        assert shown == [f"00:00:01  a         {row}"]

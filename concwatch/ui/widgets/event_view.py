@@ -56,8 +56,8 @@ def _wrap(line: Content, width: int) -> Iterator[tuple[int, Content]]:
 
 
 def _shortened(line: Content, width: int) -> Content:
-    """Return a line without its last parenthesis or its end, as far as that does not fit."""
-    cut = line.plain.rfind(" (")
+    """Return a line without the parenthesis that ends it, or without its end, as far as that does not fit."""
+    cut = line.plain.rfind(" (") if line.plain.endswith(")") else -1
     fits = 0 < cut <= width < line.cell_length
     return line[:cut] if fits else next(row for _, row in _wrap(line, width))
 

@@ -125,29 +125,30 @@ def find_thread_waits(name: str, of_pool: bool = False) -> Dict[str, Any]:
     wanted = {thread.ident for thread in threads if label(thread) == name}
     places: Dict[Tuple[str, str], int] = {}
     looked = 0
-    locks: Dict[int, int] = {}
+    locks: Dict[Tuple[int, bool], int] = {}
     for ident, frame in sys._current_frames().items():  # the only way to the stacks of other threads
         if ident in wanted:
             where = _where(frame)
             places[where] = places.get(where, 0) + 1
             looked += 1
             lock = _lock(frame)
-            locks[lock] = locks.get(lock, 0) + 1
+            if lock:
+                locks[lock] = locks.get(lock, 0) + 1
     frame = None  # type: ignore[assignment]  # it would keep its local variables alive
     ranked = sorted(places.items(), key=lambda item: -item[1])[:MAX_PLACES]
     return {
         "name": name,
         "pool": of_pool,
         "looked": looked,
-        "locked": sum(lock != 0 and count == 1 for lock, count in locks.items()),
+        "locked": sum(count for (_, is_event), count in locks.items() if is_event or count == 1),
         "waits": [{"where": where, "in": inside, "tasks": count} for (where, inside), count in ranked],
     }
 
 
-def _lock(frame: Optional[FrameType]) -> int:
-    """Return the ``id`` of the lock or event of ``threading`` for which a thread waits without a time limit.
+def _lock(frame: Optional[FrameType]) -> Optional[Tuple[int, bool]]:
+    """Return the ``id`` of the lock of ``threading`` for which a thread waits, and whether it is an event.
 
-    0 if it does something else, or if that is not known.
+    None if it waits with a time limit, does something else, or if that is not known.
     """
     called: Optional[FrameType] = None
     for _ in range(MAX_DEPTH):
@@ -158,10 +159,12 @@ def _lock(frame: Optional[FrameType]) -> int:
             break
         called, frame = frame if in_threading else None, frame.f_back
     if called is None or called.f_code.co_name not in WAITS or FREE_THREADED:  # the frame may end meanwhile
-        return 0
+        return None
     # Reading these leaves nothing behind but what the function holds itself while it waits.
     values = called.f_locals
-    return 0 if values.get("timeout") is not None else id(values.get("self"))
+    lock = values.get("self")
+    is_event = isinstance(lock, sys.modules["threading"].Event)
+    return None if values.get("timeout") is not None else (id(lock), is_event)
 
 
 def _where(frame: Optional[FrameType]) -> Tuple[str, str]:

@@ -1,8 +1,8 @@
 """Whether anything can end what a task waits for: its life is unknown then, however long it has lived.
 
-Nobody holds the event of a task that is stuck. A session waits for something that something else holds, such
-as its connection or the event at which a server stops; the workers of a pool wait for what comes in one
-queue, and the rest of a batch for a semaphore that other tasks will release.
+Nobody holds the event of a task that is stuck, or all tasks of its function wait for the same one. A session
+waits for something that something else holds, such as its connection; the workers of a pool wait for what
+comes in one queue, and the rest of a batch for a semaphore that other tasks will release.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LAYERS = 3
 TRIO_IO = ("_epoll_wait", "_wait_common", "to_thread_run_sync", "_nested_child_finished")
 """Functions of trio that wait for a file, a thread or other tasks."""
 
-ACQUIRING = "acquire"
-"""The method of locks that waits."""
+ACQUIRING, WAITING = "acquire", "wait"
+"""The methods that wait for a lock, and for an event."""
 
 ANYTHING = -1
-"""In place of what a task waits for, if something else than the task may end that."""
+"""In place of the ``id`` of what a task waits for, if that is not known."""
 
 _SKIPPED = (type(sys), type, type(gc.get_referents), str, int, float, bytes, type(None))
 """Types of objects that hold nothing of one task."""
@@ -50,8 +50,8 @@ class Wakers:
     """Examines some tasks. It keeps none of their objects alive."""
 
     def __init__(self) -> None:
-        self._wakers: List[int] = []
-        """The ``id`` of the lock that an examined task waits for, `ANYTHING` else that may wake it, or 0."""
+        self._wakers: List[Tuple[str, int]] = []
+        """The method in which each examined task waits, and its object's ``id``; 0 if nothing can wake it."""
 
     @property
     def examined(self) -> int:
@@ -62,14 +62,19 @@ class Wakers:
         """Return how many of them others may wake.
 
         They wait for something that something besides the task holds; if that is a lock, ``is_released``
-        returns True for its ``id``.
+        returns True for its ``id``, and if it is an event, no other one waits for it.
         """
-        return sum(one == ANYTHING or (one != 0 and is_released(one)) for one in self._wakers)
+        return sum(
+            one != 0
+            and (method != ACQUIRING or is_released(one))
+            and (method != WAITING or self._wakers.count((method, one)) == 1)
+            for method, one in self._wakers
+        )
 
     def add_stuck(self) -> None:
         """Count a task that waits for ever, unless enough have been examined."""
         if len(self._wakers) < MAX_TASKS:
-            self._wakers.append(0)
+            self._wakers.append(("", 0))
 
     def add(self, task: Any, coro: Any) -> None:
         """Examine a task with its coroutine, unless enough have been."""
@@ -77,11 +82,9 @@ class Wakers:
             return
         sources, waker, method = _path(task, coro)
         if waker is None:  # such as uvloop's own coroutines
-            self._wakers.append(ANYTHING)
-        elif waker not in _held_by_others(sources):
-            self._wakers.append(0)
+            self._wakers.append(("", ANYTHING))
         else:
-            self._wakers.append(waker if method == ACQUIRING else ANYTHING)
+            self._wakers.append((method, waker if waker in _held_by_others(sources) else 0))
 
 
 def _path(task: Any, coro: Any) -> Tuple[List[Any], Optional[int], str]:

@@ -147,7 +147,7 @@ of places within another have at most 5, the most frequent first.
                    AnyIO, and the seconds until the last of these; absent without one
     ``sampled``, ``wakeable``  how many of the others were examined further, at most 50, and how many of
                    these others may wake: they wait for an object that something besides the task holds,
-                   but not for a lock whose holder is stuck
+                   but not for an event for which several wait, or a lock whose holder is stuck
     ``waits``      list of places, the most frequent first: the innermost line in the program's own code, or
                    in any code if there is none. Also ``on``: what that line awaits, by its own name:
                    ``"Semaphore"``, ``"BoundedSemaphore(5)"``, ``"Queue.get"``, ``"gather"``, ``"executor
@@ -168,8 +168,8 @@ of places within another have at most 5, the most frequent first.
 ``thread_waits``: the answer to the command: where the threads of a target wait, at most 20 places.
     ``name``, ``pool``  as requested
     ``waits``      as in ``waits``, without ``on``
-    ``looked``, ``locked``  how many there are, and how many of them wait, without a time limit, for a lock or
-                   an event of ``threading`` for which no other one waits
+    ``looked``, ``locked``  how many there are, and how many of them wait, without a time limit, for an
+                   event of ``threading``, or a lock for which no other one waits
 
 ``cycle``: tasks that wait each for the next, and the last for the first; once for each list of lines.
     ``tasks``      list of places, each with ``on``, as in ``waits``
@@ -470,7 +470,7 @@ class ThreadWaits(Struct, tag="thread_waits", frozen=True):
     waits: tuple[WaitPlace, ...] = ()
     looked: Count = 0
     locked: Count = 0
-    """The threads that wait for a lock or an event of ``threading`` of their own."""
+    """The threads that wait for an event of ``threading``, or for a lock for which no other one waits."""
     pool: bool = False
     """Whether ``name`` is that of an executor."""
 

@@ -190,7 +190,7 @@ def stuck_in_condition():
     own = threading.Condition()
     with own: own.wait()
 def stuck_in_semaphore(): threading.Semaphore(0).acquire()
-def in_shared_event(): event.wait()
+def stuck_in_shared_event(): event.wait()
 def in_shared_condition():
     with condition: condition.wait()
 def in_event_for_a_while(): threading.Event().wait(600)
@@ -476,6 +476,7 @@ def test_waits_say_when_a_timer_ends_them(monitor, python):
 
 WAKERS = """
 import asyncio, sys
+async def shared(number): await event.wait()
 async def own(number): await asyncio.Event().wait()
 async def in_object(number): await Session().run()
 async def future(number): await asyncio.get_running_loop().create_future()
@@ -507,7 +508,6 @@ class Server:
         reader, _ = await asyncio.open_connection("127.0.0.1", port)
         await reader.read()
     async def has_queue(self, number): await jobs.get()
-    async def has_shared_event(self, number): await event.wait()
     async def has_lock(self, number):
         async with lock: pass
     async def has_semaphore(self, number):
@@ -524,18 +524,17 @@ async def main():
     await asyncio.sleep(0)
     listener = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    kinds = [own, in_object, future, queue, nested, sleeps, behind_stuck]
+    kinds = [shared, own, in_object, future, queue, nested, sleeps, behind_stuck]
     kinds += [getattr(server, name) for name in dir(server) if name.startswith("has_")]
     tasks = [asyncio.create_task(kind(number)) for kind in kinds for number in range(3)]
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 asyncio.run(main())
 """
-"""Tasks that nothing can wake; and of ``Server``, which others can wake."""
+"""Tasks that nothing can wake, or that all wait for one event; and of ``Server``, which others can wake."""
 
 
 WOKEN = (
     "event",
-    "shared_event",
     "future",
     "timer",
     "connection",
@@ -551,7 +550,7 @@ WOKEN = (
 def test_tasks_that_something_else_may_wake_are_told_from_those_that_are_stuck(monitor, python):
     monitor.start(WAKERS, python=python)
     process = monitor.process()
-    stuck = ("own", "in_object", "future", "queue", "nested", "sleeps", "behind_stuck")
+    stuck = ("shared", "own", "in_object", "future", "queue", "nested", "sleeps", "behind_stuck")
     woken = [f"has_{what}" for what in WOKEN]
     for name in (*stuck, *woken):
         live = {"own": 6, "has_event": 6}.get(name, 3)
@@ -624,7 +623,7 @@ async def has_socket():
     ours, theirs = trio.socket.socketpair()
     kept.append(theirs)
     await ours.recv(1)
-async def has_shared_event(): await event.wait()
+async def shared(): await event.wait()
 async def own(): await trio.Event().wait()
 async def sleeps(): await trio.sleep_forever()
 async def main():
@@ -632,7 +631,7 @@ async def main():
     event = trio.Event()
     async with trio.open_nursery() as nursery:
         for _ in range(3):
-            for kind in (has_event, has_socket, has_shared_event, own, sleeps): nursery.start_soon(kind)
+            for kind in (has_event, has_socket, shared, own, sleeps): nursery.start_soon(kind)
             await trio.sleep(0.6)  # one task of a function is sampled each half second
         await trio.to_thread.run_sync(sys.stdin.read)
         nursery.cancel_scope.cancel()
@@ -644,7 +643,7 @@ def test_tasks_of_trio_that_something_else_may_wake_are_told_from_those_that_are
     pytest.importorskip("trio")
     monitor.start(IN_TRIO)
     process = monitor.process()
-    for name in ("has_event", "has_socket", "has_shared_event", "own", "sleeps"):
+    for name in ("has_event", "has_socket", "shared", "own", "sleeps"):
         number = process.group(name, live=3)["group"]
         process.send("waits", group=number)
         waits = process.wait("waits", lambda report, number=number: report["group"] == number)

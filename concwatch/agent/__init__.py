@@ -1,8 +1,8 @@
 """The agent: code that runs inside a user's program and reports its tasks.
 
 The agent runs in a *watched process*. It counts tasks as they are created, scans the live ones from time to
-time, and reports to a monitor; its protocol is specified in `concwatch.protocol.agent_messages`. It uses the
-standard library alone and Python 3.9 syntax, and imports nothing else of concwatch, because it is loaded by
+time, and reports to a monitor; its protocol is specified in `concwatch.protocol.agent_messages`. It uses only
+the standard library and Python 3.9 syntax, and imports nothing else of concwatch, because it is loaded by
 programs that do not have concwatch installed.
 
     from concwatch import agent
@@ -14,16 +14,16 @@ What it does to the program
 ===========================
 ``create_task`` is replaced on the classes ``asyncio.BaseEventLoop`` and ``uvloop.Loop`` by a function that
 counts and passes everything on; no task factory is set. For left-over tasks ``stop``, ``close`` and
-``call_exception_handler`` are replaced too, and, without a frame in tracebacks, ``run_until_complete`` and
-``run_forever``. A call of ``os._exit``, or of ``os.kill`` or ``signal.raise_signal`` with a signal that ends
-the process, is preceded by the last report, which takes at most 0.4 s. One thread reports; ``threading`` does
-not list it, and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms.
-With ``timing`` on, a timed task gets a done callback, and its loop one callback; the steps of tasks are timed
-through an attribute ``call_soon`` of the loop, by a callback before and one after. ``gc.callbacks`` gets an
-entry. trio gets two instruments, a running loop of asyncio or uvloop a timer that it calls every 30 ms: in a
-loop that is busy it waits until the agent's thread has done what is due, for 3.5 ms at most. A number of
-``sys.monitoring`` that no kind of tool uses (4 or 3) is taken for functions whose tasks are created by
-``asyncio.Task(coro)``. The agent never raises into the program.
+``call_exception_handler`` are replaced too, and so are ``run_until_complete`` and ``run_forever``, without
+adding a frame to tracebacks. The last report is sent before a call of ``os._exit``, or of ``os.kill`` or
+``signal.raise_signal`` with a signal that ends the process; this takes at most 0.4 s. One thread reports;
+``threading`` does not list it, and it exits while the program forks. It uses 1 % of the time, in slices of
+about 2 ms. With ``timing`` on, a done callback is added to each timed task, and one callback to its loop; the
+steps of tasks are timed by a callback before and one after each, through an attribute ``call_soon`` of the
+loop. An entry is added to ``gc.callbacks``, two instruments to trio, and a timer that fires every 30 ms to
+each running loop of asyncio or uvloop: if the loop is busy, it waits until the agent's thread has done what
+is due, for at most 3.5 ms. A tool id of ``sys.monitoring`` that is not predefined (4 or 3) is used for
+functions whose tasks are created by ``asyncio.Task(coro)``. The agent never raises into the program.
 """
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ __all__ = ["start", "stop"]
 def start(address: "Optional[str]" = None) -> None:
     """Report this process to a monitor: connect to its socket at ``address``, or listen until one attaches.
 
-    Does nothing if the agent runs already. Never raises if the system refuses a socket or a thread.
+    Does nothing if the agent is already running. Never raises if the system refuses a socket or a thread.
     """
     from . import reporter
 

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     """A line, ``"/app/crawl.py:41"``, and its function."""
 
 MAX_DEPTH = 100
-"""Coroutines that are followed from one to the one it awaits."""
+"""The most coroutines that are followed, each to the one that it awaits."""
 
 MAX_ITEMS = 20_000
-"""Jobs that are searched for in the queues of executors, and tasks in a container."""
+"""The most jobs that are read from the queues of executors, and the most tasks from a container."""
 
 ENTERING, LEAVING = "__aenter__", "__aexit__"
 
 UNNAMED = ("acquire", ENTERING, LEAVING, "__anext__")
-"""Methods without which the class is name enough for what is awaited: ``Lock`` for ``Lock.acquire``."""
+"""Methods that are left out of the name of what is awaited: ``Lock`` for ``Lock.acquire``."""
 
 OUTSIDE = (ENTERING, "wait", "wait_for")
 """Methods of a lock or condition during which a task does not hold it."""
 
 LIMITS = ("_bound_value", "_max_value")
-"""The variables that hold how many tasks a semaphore lets in; a plain one of asyncio does not keep it."""
+"""The variables that hold the initial value of a semaphore; ``asyncio.Semaphore`` does not keep it."""
 
 FunctionType: Any = type(is_own)
 MethodType: Any = type(COUNTS.open_loops)
@@ -49,7 +49,7 @@ def _is_future(one: Any) -> bool:
 
 def is_task(one: Any) -> bool:
     """Return whether an object is a task of asyncio."""
-    # Attributes are looked up on types: an instance of the program's may compute them.
+    # Attributes are looked up on types, because an instance may compute them with the program's code.
     return _is_future(one) and hasattr(type(one), "get_coro")
 
 
@@ -68,7 +68,7 @@ class Wait:
 
     Args:
         coro: its coroutine.
-        task: the task, which does not wait for itself.
+        task: the task itself, which is not among those that it waits for.
     """
 
     __slots__ = ("_task", "at", "end", "frames")
@@ -78,9 +78,9 @@ class Wait:
         self.frames: List[Tuple[CodeType, Any, str]] = []
         """Code, awaitable and name of its frame, from the task's own coroutine to the innermost."""
         self.end: Any = None
-        """What the innermost awaits: a future; something else; None for a task that runs."""
+        """What the innermost coroutine awaits: a future or something else; None if the task is running."""
         self.at = 0
-        """The index of the innermost of the program's own code, or the last one if there is none."""
+        """The index of the innermost frame in the program's own code; that of the last one without any."""
         own = -1
         awaited = coro
         for _ in range(MAX_DEPTH):
@@ -107,7 +107,7 @@ class Wait:
         """Return where it waits: the innermost line in the program's own code, or else in any code.
 
         Args:
-            at: the index of another one of ``frames``.
+            at: the index of another frame.
         """
         if not self.frames:
             return "", ""
@@ -115,7 +115,7 @@ class Wait:
         # Reading the frame creates an object that lives as long as the coroutine: only one per task.
         frame = getattr(awaitable, frame_name)
         line = frame.f_lineno if frame is not None else None
-        line = line or code.co_firstlineno  # that of a compiled coroutine is not known
+        line = line or code.co_firstlineno  # the current line of a compiled coroutine is not known
         return printable(f"{code.co_filename}:{line}"), name_of(code)
 
     def on(self, pools: Pools) -> Tuple[str, Any]:
@@ -133,7 +133,7 @@ class Wait:
             if owner is not None and code.co_name not in UNNAMED:
                 name = f"{name}.{code.co_name}"
             names.append((printable(name), owner))
-        # What a library has for itself says less: of ``_RequestContextManager`` and ``ClientResponse.start``.
+        # Prefer public names: ``ClientResponse.start`` says more than ``_RequestContextManager``.
         public = [one for one in names if "._" not in f".{one[0]}"]
         if names:
             return (public or names)[0]
@@ -141,21 +141,21 @@ class Wait:
             return "", None
         if type(self.end).__name__ == "_GatheringFuture":
             return "gather", None
-        functions = {function_of(one) for one in self.tasks()}  # those of a ``wait_for`` or ``shield``, too
+        functions = {
+            function_of(one) for one in self.tasks()
+        }  # including those of a ``wait_for`` or ``shield``
         if len(functions) == 1:
             return functions.pop(), None
         return printable(type(self.end).__name__.lstrip("_")), None
 
     def tasks(self) -> List[Any]:
-        """Return the tasks that it waits for: one, or those of a gather, a task group, a ``wait``."""
+        """Return the tasks that it waits for: one, or those of a ``gather``, a task group or a ``wait``."""
         if is_task(self.end):
             return [self.end]
         found: List[Any] = []
         if _is_future(self.end):
             for one in _values(gc.get_referents(self.end)):
-                if (
-                    type(one) is list
-                ):  # the children of a gather; since 3.14 a future knows who awaits it, too
+                if type(one) is list:  # the children of a gather, or since 3.14 the awaiters of a future
                     found += filter(is_task, one[:MAX_ITEMS])
             found += filter(is_task, _in_callbacks(self.end))
         for code, awaitable, frame_name in self.frames:
@@ -188,7 +188,7 @@ def _entered(values: List[Any]) -> Iterator[Any]:
         if type(one) is MethodType and one.__name__ == LEAVING:
             manager = one.__self__
         elif type(one) is FunctionType and one.__name__ == LEAVING and number + 1 < len(values):
-            manager = values[number + 1]  # since 3.14 the function and its object lie on the stack
+            manager = values[number + 1]  # since 3.14 the function and its object are both on the stack
         if manager is None:
             continue
         yield manager
@@ -201,7 +201,7 @@ def _is_of_framework(code: CodeType) -> bool:
 
 
 def _is_transparent(code: CodeType) -> bool:
-    """Return whether a function only passes on what it awaits."""
+    """Return whether a function only forwards to what it awaits."""
     if code.co_name == "wait_for":
         return _is_of_framework(code)
     return os.path.basename(code.co_filename) == "contextlib.py"
@@ -223,7 +223,7 @@ def _limit(owner: Any) -> str:
 
 
 def _values(found: List[Any]) -> List[Any]:
-    """Return objects with the values of the dictionaries among them."""
+    """Return the objects, and the values of the dictionaries among them."""
     values = list(found)
     for one in found:
         if type(one) is dict:
@@ -232,7 +232,7 @@ def _values(found: List[Any]) -> List[Any]:
 
 
 def _tasks_in(value: Any) -> Iterable[Any]:
-    """Return the tasks that a variable holds, itself or in a container."""
+    """Return the tasks that a variable holds, directly or in a container."""
     if type(value) is CellType:
         try:
             value = value.cell_contents
@@ -261,16 +261,16 @@ def function_of(task: Any) -> str:
     """Return the name of the function of a task."""
     try:
         return COUNTS.group_of_task(task).name
-    except Exception:  # it has just ended, or is being run
+    except Exception:  # it has just ended, or is running
         return printable(type(task).__name__)
 
 
 class Pools:
-    """The executors whose jobs tasks wait for."""
+    """The executors for whose jobs tasks wait."""
 
     def __init__(self) -> None:
         self._queued: Optional[Dict[int, str]] = None
-        """By ``id`` of its future: the executor in whose queue a job is."""
+        """The name of the executor in whose queue a job is, by ``id`` of the job's future."""
         self._names: List[str] = []
 
     def name_of(self, future: Any) -> str:
@@ -285,7 +285,7 @@ class Pools:
         assert self._queued is not None
         if id(job) in self._queued:
             return f"executor {self._queued[id(job)]}, in its queue"
-        # Who runs a job is not known, unless there is only one that can.
+        # The executor that runs a job is not known, unless there is only one.
         return f"executor {self._names[0]}" if len(self._names) == 1 else "executor"
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""What blocks event loops: their heartbeats, and the stack of a loop's thread while one is overdue."""
+"""Find what blocks event loops, by their heartbeats and the stack of a loop's thread while one is overdue."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ BLOCKED_AFTER = 0.1
 """Seconds after which a loop counts as blocked, unless another time is asked for."""
 
 BEATS, LOOKS = 0.3, 1 / 3
-"""Seconds between two heartbeats, and between two looks at them, for each second that counts as a block."""
+"""Seconds between two heartbeats, and between two checks of them, as shares of `BLOCKED_AFTER`."""
 
 MAX_INTERVAL = 0.1
-"""Maximum seconds between two heartbeats, and between two looks at them."""
+"""Maximum seconds between two heartbeats, and between two checks of them."""
 
 SAMPLE_INTERVAL = 0.02
 """Seconds between two samples of the stack of a loop that is overdue."""
 
 SAMPLE_PRECISION, LONGEST_INTERVAL = 0.05, 0.5
-"""The same as a share of the time for which it has been overdue, and at most."""
+"""The same interval as a share of the time for which the loop has been overdue, and its maximum."""
 
 SAMPLE_SHARE = 0.01
-"""The share of the time that samples may take: with thousands of threads each takes milliseconds."""
+"""The share of the time that samples may take: with thousands of threads, each takes milliseconds."""
 
 PROGRESS_INTERVAL = 1.0
-"""Seconds between two reports of a block that goes on."""
+"""Seconds between two reports of a block that has not ended."""
 
 LOOPS_INTERVAL = 0.1
 """Seconds between two searches for running loops."""
@@ -46,25 +46,25 @@ MAX_LOOPS = 20
 FOR_EVER = float("inf")
 
 LATE = 0.004
-"""Seconds by which this thread runs late if it had to wait for the interpreter's lock."""
+"""Seconds of delay above which this thread must have waited for the interpreter's lock."""
 
 MAX_LATE = 200
-"""Times at which this thread was late that are remembered."""
+"""The most delays of this thread that are remembered."""
 
 WAITING_CPU = 0.2
-"""The share of the time below which the CPU time of a thread is that of one that waits for something."""
+"""A thread whose CPU time is below this share of the time is waiting for something."""
 
 WANTS_CPU = 0.8
-"""The share of the time above which a thread that runs, or waits for a processor, does nothing else."""
+"""A thread that runs, or waits for a processor, for more than this share of the time does nothing else."""
 
 MOST = 0.8
-"""The share of a delay that a task takes at least which was the only one."""
+"""A task that takes more than this share of a delay is its only cause."""
 
 HOLDER_CPU = 0.8
-"""The share of the CPU time of a process that a thread uses at least which holds the interpreter's lock."""
+"""A thread that uses more than this share of the CPU time of its process holds the interpreter's lock."""
 
 WAITING_SLICES = 0.1
-"""How often a thread that waits for the interpreter's lock runs at least, in each switch interval (of 1)."""
+"""The least number of times per switch interval that a thread runs that waits for the interpreter's lock."""
 
 
 class Blocks:
@@ -73,7 +73,7 @@ class Blocks:
     Args:
         collecting: returns the seconds spent in garbage collection so far.
         send: called with the fields of each report.
-        after: the seconds after which a loop counts as blocked; infinity: only the lag is measured.
+        after: the seconds after which a loop counts as blocked; if infinite, only the lag is measured.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Blocks:
         self._loops_due = self._sample_due = 0.0
         self._used, self._own = process_time(), 0.0
         self._late: List[Tuple[float, float, float]] = []
-        """When this thread did not run though it should have: from, to, and the seconds without CPU time."""
+        """The delays of this thread: when each began and ended, and the seconds of it without CPU time."""
 
     def set_after(self, after: float) -> None:
         """Change the seconds after which a loop counts as blocked."""
@@ -98,12 +98,12 @@ class Blocks:
         for key, beat in list(self._beats.items()):
             if key in TRIO:
                 beat.after = after
-            else:  # another one is found at once
+            else:  # the next search adds a new one
                 self._beats.pop(key).stop()
         self._loops_due = 0.0
 
     def loops(self) -> List[Dict[str, Any]]:
-        """Return the ``loops`` of a tick, the latest first."""
+        """Return the ``loops`` of a tick, those with the highest lag first."""
         now = monotonic()
         if not self.looks:
             self._find_loops(now)
@@ -125,11 +125,11 @@ class Blocks:
             When the next one is due.
         """
         # Code that holds the interpreter's lock keeps this thread from running. It is still on the stack when
-        # it lets go, until a system call here releases the lock: so the samples come first.
+        # it releases the lock, until a system call here releases it again: so take the samples first.
         own = thread_time()
-        late = max(0.0, now - due - (own - self._own))  # not what this thread itself has done since
+        late = max(0.0, now - due - (own - self._own))  # without the work of this thread itself
         overdue = [beat for beat in self._beats.values() if beat.overdue(now) >= OVERDUE]
-        # Of a block that goes on for long, samples that are farther apart tell as much.
+        # For a long block, fewer samples are enough.
         shortest = min([beat.overdue(now) for beat in overdue], default=0.0)
         interval = min(LONGEST_INTERVAL, max(SAMPLE_INTERVAL, SAMPLE_PRECISION * shortest))
         if overdue and now >= self._sample_due:
@@ -176,8 +176,8 @@ class Blocks:
             beat.stop()
 
     def _report(self, beat: Heartbeat, now: float) -> None:
-        """Report the blocks of a loop that have ended, and one that goes on."""
-        began = beat.began  # first: the loop's thread changes it when it has added a delay
+        """Report the blocks of a loop that have ended, and one that has not."""
+        began = beat.began  # read first: the loop's thread changes it after it has added a delay
         while beat.delays:
             self._judge(beat, beat.delays.pop(0), True)
             beat.number = None
@@ -187,11 +187,11 @@ class Blocks:
             self._judge(beat, beat.delay(now), False)
 
     def _judge(self, beat: Heartbeat, delay: Delay, ended: bool) -> None:
-        """Report the block of a loop that was late, if it is one.
+        """Report the delay of a loop, if it is a block.
 
         Args:
             beat: the loop's heartbeat.
-            delay: the time in which it was late.
+            delay: the delay.
             ended: whether it has ended.
         """
         began, end = delay.began, delay.ended
@@ -232,23 +232,23 @@ class Blocks:
         self._send(report)
 
     def _cause(self, run: Optional[Run], delay: Delay) -> str:
-        """Return ``"stopped"`` if the process, or the loop's thread, did not run; else ``"code"``."""
+        """Return ``"stopped"`` if the process or the loop's thread did not run, else ``"code"``."""
         seconds = delay.ended - delay.began
         cpu, waited, _ = (run.used() if run is not None else None) or (0.0, 0.0, 0)
         lost = max(waited, self._late_within(delay.began, delay.ended)[1])
-        # A thread that has run, or waited for a processor, ever since it was first seen has done nothing else
-        # before: then it is its CPU time that counts.
+        # A thread that has run or waited for a processor since its first sample did nothing else before
+        # either: then its CPU time counts.
         runs = run is not None and cpu + waited > WANTS_CPU * (run.ended - run.samples[0].time)
         starved = runs and waited > cpu and delay.used < self.after
         if not (starved or (lost > seconds / 2 and seconds - lost < self.after)):
             return "code"
-        # It is one, too, if the same task, or code that held the lock, got half of the CPU time of a block.
+        # It is "code" as well if the same task, or code that held the lock, got half of a block's CPU time.
         same = run is not None and (len(run.samples) > 1 or run.samples[0].late > seconds / 2)
         alone = run is not None and same and run.seconds > MOST * seconds
         return "code" if alone and delay.used >= self.after / 2 else "stopped"
 
     def _late_within(self, began: float, end: float) -> Tuple[float, float]:
-        """Return the seconds that this thread was late between two times, and those without CPU time."""
+        """Return the seconds of delay of this thread between two times, and those without CPU time."""
         late = lost = 0.0
         for since, to, without in self._late:
             part = max(0.0, min(end, to) - max(began, since))
@@ -257,24 +257,24 @@ class Blocks:
         return late, lost
 
     def _waited_for_lock(self, run: Run) -> bool:
-        """Return whether the thread of a loop has waited for the lock that other threads held."""
+        """Return whether the thread of a loop has waited for the interpreter's lock."""
         if self._late_within(run.began, run.ended)[0] < WAITING_CPU * run.seconds:
-            return False  # this thread gets the lock whenever it wants it
+            return False  # the lock was free: this thread has got it whenever it wanted it
         used, seconds = run.used(), run.ended - run.samples[0].time
         if used is None or not run.typical().own:
             return True
         cpu, _, slices = used
-        # It tries again in each switch interval; one that waits for something else does not run at all.
+        # It retries in each switch interval; a thread that waits for something else does not run at all.
         return cpu < WAITING_CPU * seconds and slices > WAITING_SLICES * seconds / sys.getswitchinterval()
 
 
 def _sample(overdue: List[Heartbeat], known: Set[int], now: float, late: float) -> None:
-    """Sample the stacks of the loops that are overdue; the threads of some loops are known.
+    """Sample the stacks of the loops that are overdue; ``known`` are the threads of loops that are known.
 
-    No reference to a frame is left: it would delay the end of the program's objects.
+    Keeps no reference to a frame, which would prolong the life of the program's objects.
     """
     frames = sys._current_frames()
-    del frames[get_ident()]  # this one: it refers to ``frames``, and would keep all of them alive
+    del frames[get_ident()]  # this frame refers to ``frames``, and would keep all of them alive
     for beat in overdue:
         if not beat.thread:  # it has been blocked ever since it was found
             others = [(thread, loop_depth(frames[thread])) for thread in set(frames) - known]

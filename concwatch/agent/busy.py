@@ -1,12 +1,12 @@
-"""For how long tasks keep their event loop running, by function: all steps of tasks are timed, or some.
+"""Measure for how long the tasks of each function keep their event loop busy.
 
-For a while, a loop calls the agent whenever it is asked to run a step of a task, by an attribute of the loop
-itself that hides its method ``call_soon``. The agent has it run one callback before the step and one after.
-A look from another thread would be wrong: it gets the interpreter's lock when the loop lets it go, and sees
-the loop wait, or a task that sends something, but hardly ever a task that only computes.
+An attribute ``call_soon`` of the loop hides the method of that name, so that the agent is called whenever a
+step of a task is scheduled. It schedules one callback before the step and one after. Sampling from another
+thread would be biased: that thread gets the interpreter's lock when the loop releases it, and sees the loop
+waiting, or a task that does I/O, but hardly ever a task that only computes.
 
-All steps are timed while there are few. With many, those of short times at random are, each standing for all
-until the next such time.
+While there are few steps, all are timed. With many, those in short windows at random times are timed, and
+each window stands for the time since the previous one.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from .counted_group import CountedGroup
 
 STEPS_PER_SECOND = 1_000
-"""Steps that are timed on average; each takes about a microsecond more."""
+"""Steps that are timed per second on average; timing one takes about a microsecond."""
 
 MAX_TOKENS = 1_000
-"""Steps that may be timed at once after a quiet time."""
+"""The most steps that may be timed at once after a quiet period."""
 
 INTERVAL, SETTLED = 0.5, 0.006
-"""Seconds from one short time to the next, on average; and from when the agent runs until one begins.
+"""Mean seconds between two windows, and the seconds from the agent's step until a window may begin.
 
-The agent runs when the loop lets the lock go. When the time begins must not depend on that: a loop gives the
-lock to another thread after 5 ms at most.
+The agent runs when the loop releases the lock. The beginning of a window must not depend on that: another
+thread gets the lock after 5 ms at most.
 """
 
 WINDOW, SHORTEST = 0.1, 0.005
-"""The longest short time, and the shortest, in seconds."""
+"""The longest and the shortest window, in seconds."""
 
 
 class LoopMeter:
     """Times the steps of the tasks of one loop.
 
     Args:
-        loop: the loop, which runs.
+        loop: the loop, which is running.
         now: the current time.
     """
 
@@ -68,11 +68,11 @@ class LoopMeter:
         self._variables["call_soon"] = self._called
 
     def close(self) -> None:
-        """Let the loop do what it does by itself."""
+        """Restore the loop's own ``call_soon``."""
         self._variables.pop("call_soon", None)
 
     def _called(self, callback: Any, *args: Any, **kw: Any) -> Any:
-        """Do what ``call_soon`` of the loop does, and time the callback if it is a step of a task."""
+        """Call the loop's own ``call_soon``, and time the callback if it is a step of a task."""
         group = None
         try:
             task: Any = getattr(callback, "__self__", None)
@@ -81,7 +81,7 @@ class LoopMeter:
                 self.close()
             elif now >= self._opens and hasattr(type(task), "get_coro"):
                 group = COUNTS.group_of_task(task)
-        except Exception:  # a task of another kind, or a wrapper that ends just now
+        except Exception:  # a task of another kind, or a wrapper that is just ending
             pass
         if group is None:
             return self._call_soon(callback, *args, **kw)
@@ -97,7 +97,7 @@ class LoopMeter:
         return handle
 
     def _set_window(self, rate: float) -> None:
-        """Choose the length of the next short time, given the steps a second."""
+        """Choose the length of the next window, given the steps per second."""
         self._window = max(SHORTEST, min(WINDOW, INTERVAL * STEPS_PER_SECOND / max(1.0, rate)))
 
     def _begin(self) -> None:
@@ -109,7 +109,7 @@ class LoopMeter:
         self.busy += seconds
 
     def step(self, now: float) -> None:
-        """Decide whether steps are timed until the next call, some tenths of a second later."""
+        """Decide whether steps are timed until the next call, which follows within tenths of a second."""
         self._tokens = min(MAX_TOKENS, self._tokens + STEPS_PER_SECOND * (now - self._updated))
         self.elapsed += now - self._updated
         if self._all:
@@ -117,7 +117,7 @@ class LoopMeter:
         self._updated, self._steps_before = now, self._steps
         if self._all or now < self._closes:
             return
-        if self._closes > self._opens:  # a short time has ended
+        if self._closes > self._opens:  # a window has ended
             seconds = self._closes - self._opens
             self.covered += seconds
             rate = self._steps / seconds
@@ -131,7 +131,7 @@ class LoopMeter:
         if now >= self._since + INTERVAL * (0.5 + RANDOM.next()):
             self._opens = now + SETTLED * (1 + RANDOM.next())
             self._closes = self._opens + self._window
-            # It stands for the time since the one before.
+            # The window stands for the time since the previous one.
             self._weight = max(1.0, (now - self._since) / self._window)
             self._since, self._steps = now, 0
             self._open()
@@ -174,6 +174,6 @@ class Busy:
         return {"busy": round(busy, 6), "looped": round(elapsed, 6), "covered": round(covered, 6)}
 
     def close(self) -> None:
-        """Let all loops do what they do by themselves."""
+        """Restore the ``call_soon`` of all loops."""
         for key in list(self._meters):
             self._remove(key)

@@ -1,4 +1,4 @@
-"""What classes and their instances have, read without code of the program: a metaclass may compute it."""
+"""Attributes of classes and instances, read without running the program's code, such as a metaclass's."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _SlotType: Any = type(_Slots.__dict__["slot"])
 
 
 def class_variables(kind: type) -> Iterator[Mapping[str, Any]]:
-    """Yield the variables of a class and of each class that it inherits from."""
+    """Yield the variables of a class and of each of its base classes."""
     for one in _MRO(kind):
         yield _VARIABLES(one)
 
 
 def class_variable(kind: type, name: str) -> Any:
-    """Return a variable of a class; None without it."""
+    """Return a variable of a class; None if it has none of this name."""
     return next((variables[name] for variables in class_variables(kind) if name in variables), None)
 
 
 def module_of(kind: type) -> str:
-    """Return the name of the module of a class; an empty string if it is none."""
+    """Return the name of the module of a class; an empty string if that is not a string."""
     module = _MODULE(kind)
     return module if type(module) is str else ""
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple
 
 MAX_UNSENT = 2 * LONGEST_LINE
-"""Bytes that may wait for a slow monitor; further reports are dropped."""
+"""Unsent bytes above which further reports are dropped, because the monitor is too slow."""
 
 BEHIND = 1 << 16
-"""Unsent bytes above which ticks are skipped: their figures are totals, so the next tick makes up for it."""
+"""Unsent bytes above which ticks are skipped; nothing is lost, because their figures are totals."""
 
 MAX_COMMAND = 1 << 16
 
@@ -50,12 +50,12 @@ class Connection:
         return status.st_dev, status.st_ino
 
     def _check(self) -> None:
-        """Raise `Lost` if the program has closed the descriptor, whose number may now be another file's."""
+        """Raise `Lost` if the program has closed the descriptor, which another file may use now."""
         if self._read_identity() != self._identity:
             raise Lost(by_program=True)
 
     def send(self, type_: str, **fields: Any) -> None:
-        """Append a report to those that `flush` sends. It is dropped if too much is unsent."""
+        """Queue a report for `flush`. It is dropped if too many bytes are unsent."""
         line = encode(type_, **fields)
         if len(line) <= LONGEST_LINE and len(self._out) <= MAX_UNSENT:
             self._out += line
@@ -111,7 +111,7 @@ class Connection:
         return received
 
     def close(self) -> None:
-        """Close the socket, unless its descriptor is another file's by now."""
+        """Close the socket, unless another file uses its descriptor by now."""
         try:
             self._check()
         except Lost:

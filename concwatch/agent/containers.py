@@ -1,4 +1,4 @@
-"""Finds the lists, dictionaries, sets and deques that grow.
+"""Find the lists, dictionaries, sets and deques that grow.
 
 They are looked at several times, and only their ``id`` and number of items are kept in between. The list of
 all objects exists only within one call in C, during which no other thread runs: so nothing ends meanwhile
@@ -28,44 +28,44 @@ OVERLAP = 500
 """Objects of a part that belong to the next one, too: those before them may end meanwhile."""
 
 GENERATIONS = (0, 1, 2)
-"""Of the garbage collector, the young ones first: none is missed that moves to the oldest meanwhile."""
+"""The garbage collector's generations; the young ones come first, since objects move to the oldest."""
 
 LEAST_ITEMS = 5
-"""Items of a container, at least."""
+"""The least number of items in a container."""
 
 MAX_CONTAINERS = 10_000
-"""Containers that are compared: the largest ones."""
+"""The most containers that are compared; the largest are chosen."""
 
 MAX_GROWING = 500
-"""Growing containers that are compared further: those that have grown most."""
+"""The most growing containers that are examined further; those that have grown most are chosen."""
 
 MAX_TYPES = 2_000
-"""Types of containers that are known."""
+"""The most types of containers."""
 
 LOOKS = 4
-"""Looks at all containers."""
+"""How many times the sizes of all containers are read."""
 
 LOOK_DELAY, PART_DELAY = 0.7, 0.02
 """Seconds between two looks, and between two parts of one."""
 
 STEADY = 5
-"""How many times as fast a container may grow in one half of the time as in the other."""
+"""How many times faster a container may grow in one half of the time than in the other."""
 
 SAMPLED = 20
-"""Items of a container whose size is estimated."""
+"""The most items of a container from which the size of an item is estimated."""
 
 LAYERS, NEAR = 4, 200
-"""References that are followed from an item, and objects that are counted of it."""
+"""The most references that are followed from an item, and the most objects that are counted for it."""
 
 BUILT_IN: Tuple[Any, ...] = (list, dict, set, deque)
 
 UNTRACKED = sys.version_info < (3, 14)
-"""Whether the garbage collector does not list dictionaries of text and numbers."""
+"""Whether the garbage collector does not track dictionaries of strings and numbers."""
 
 _SIZED = frozenset(
     map(id, (*BUILT_IN, str, bytes, bytearray, int, float, complex, tuple, frozenset, memoryview))
 )
-"""The ``id`` of the types whose instances tell their size without code of the program."""
+"""The ``id`` of the types whose instances return their size without running the program's code."""
 
 _FunctionType: Any = type(class_variable)
 
@@ -80,17 +80,17 @@ _SHARED: Tuple[Any, ...] = (
     type(str.join),
     ref,
 )
-"""Types of objects that are no part of one item."""
+"""Types of objects that do not belong to one item."""
 
 _HOLDS_NO_DICTIONARY = frozenset(map(id, (*_SHARED[2:], list, set, frozenset, deque))) | {
     id(type(one))
     for one in (object.__init__, type.__dict__["__mro__"], type.__dict__["__module__"], property())
 }
-"""The ``id`` of frequent types whose instances hold no growing dictionary."""
+"""The ``id`` of common types whose instances do not hold a growing dictionary."""
 
 
 def _types() -> FrozenSet[int]:
-    """Return the ``id`` of the built-in types of containers, and of those derived from them."""
+    """Return the ``id`` of the built-in container types, and of their subclasses."""
     found: Set[int] = set()
     for base in BUILT_IN:
         new = [base]
@@ -103,12 +103,12 @@ def _types() -> FrozenSet[int]:
 
 
 def is_container(kind: type) -> bool:
-    """Return whether a class is a built-in container, or derived from one."""
+    """Return whether a class is a built-in container type or a subclass of one."""
     return issubclass(kind, BUILT_IN)
 
 
 def _of_types(objects: List[Any], types: FrozenSet[int]) -> Iterator[bool]:
-    """Return for each object whether it is of one of the types."""
+    """Yield for each object whether it is of one of the types."""
     return map(types.__contains__, map(id, map(type, objects)))
 
 
@@ -210,7 +210,7 @@ def _look(sizes: Dict[int, int]) -> Iterator[None]:
 
 
 def find(wanted: FrozenSet[int], found: Dict[int, Any]) -> Iterator[None]:
-    """Add the containers with these ``id``, in parts. They are kept alive."""
+    """Add the containers with these ``id`` to ``found``, in parts, which keeps them alive."""
     new: List[Any] = []
     for _ in _visit(
         lambda large: [partial(new.extend, compress(large, map(wanted.__contains__, map(id, large))))]
@@ -223,7 +223,7 @@ def find(wanted: FrozenSet[int], found: Dict[int, Any]) -> Iterator[None]:
 
 
 class Rise:
-    """How the items of one container have become more.
+    """How one container has grown.
 
     Args:
         first: how many there were at the first look.
@@ -241,7 +241,7 @@ class Rise:
 
 
 def find_growing(growing: Dict[int, Rise]) -> Iterator[float]:
-    """Add the containers that grow within a few seconds, by ``id``.
+    """Add the containers that grow within a few seconds to ``growing``, by ``id``.
 
     Only numbers are kept of each: lists of them would make the garbage collector run.
 
@@ -272,7 +272,7 @@ def find_growing(growing: Dict[int, Rise]) -> Iterator[float]:
 
 
 def newest(container: Any) -> List[Any]:
-    """Return some of the items that were added last to a container; values of a dictionary, any of a set."""
+    """Return some of the last added items of a container: values of a dictionary, any items of a set."""
     kind = type(container)
     if issubclass(kind, dict):
         items: Any = reversed(dict.values(container))
@@ -284,12 +284,12 @@ def newest(container: Any) -> List[Any]:
 
 
 def are_weak(items: List[Any]) -> bool:
-    """Return whether all of some items are weak references, which hold nothing."""
+    """Return whether all items are weak references, which hold nothing."""
     return all(issubclass(type(one), ref) for one in items)
 
 
 def mean_size(items: List[Any]) -> float:
-    """Return the bytes of an item, with what it alone refers to, as far as that is near."""
+    """Return the mean size of an item in bytes, including nearby objects to which only it refers."""
     near = [_near(item) for item in items]
     times: Dict[int, int] = {}
     for sizes in near:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     Counter = Union[count[int], repeat[None]]
 
 MAX_SAMPLES = 8
-"""Tasks per group whose creation is recorded."""
+"""The most tasks per group whose creation is recorded."""
 
 LINES_PER_GROUP = 100
-"""Tasks of a group whose creating line is read between two reports; it takes 2 to 3 µs."""
+"""The most tasks per group whose creating line is read between two reports; each takes 2 to 3 µs."""
 
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -32,12 +32,12 @@ class CountedGroup:
     Args:
         number: the number that reports use.
         kind: ``"asyncio"`` or ``"trio"``.
-        key: the code of the function, or a type or string in its place; the group does not keep it alive.
+        key: the code of the function, or a type or string instead; the group does not keep it alive.
     """
 
     def __init__(self, number: int, kind: str, key: object) -> None:
         self.key = id(key)
-        """The key in dictionaries of groups: the ``id`` of ``key``; that of the group once that is gone."""
+        """The key in dictionaries of groups: the ``id`` of ``key``, or of the group once that is gone."""
         self.number = number
         self.kind = kind
         code: Any = key if hasattr(key, "co_firstlineno") else None
@@ -56,11 +56,11 @@ class CountedGroup:
         self.found = 0
         """Scans that have found a live task."""
         self.uncounted = 0
-        """Live tasks that the last scan was the first to find in excess of all counted ones."""
+        """Live tasks in excess of all counted ones, found by the last scan for the first time."""
         self.started = counter()
         """Counts the tasks that start, once that is observed."""
         self.observed: Optional[int] = None
-        """How many more had been counted than had been observed to start when that began; None before."""
+        """How many more tasks were counted than started when the observation began; None before."""
         self.completed = self.failed = self.cancelled = 0
         self.left: Dict[str, Counter] = {}
         """Counts the left-over tasks by creating line; ``""`` for those whose line was not recorded."""
@@ -75,9 +75,9 @@ class CountedGroup:
         self.starts: Dict[str, int] = {}
         self.durations = Durations()
         self.busy = 0.0
-        """The seconds in which its tasks ran, estimated."""
+        """The estimated seconds in which its tasks ran."""
         self.reported: object = None
-        """The figures that were reported last."""
+        """The last reported figures."""
 
     @property
     def identity(self) -> Tuple[str, str, int]:
@@ -90,8 +90,8 @@ class CountedGroup:
         return self.counted() - 1
 
     def count_fast(self) -> Iterator[object]:
-        """Return an iterator that counts a task as it is advanced; it ends at the next one to be timed."""
-        if FREE_THREADED:  # an iterator that ends is no atomic one
+        """Return an iterator that counts a task when advanced; it ends at the next one to be timed."""
+        if FREE_THREADED:  # an iterator that ends is not atomic
             return self.counter
         return islice(self.counter, max(0, self.durations.due - self.counted()))
 
@@ -104,7 +104,7 @@ class CountedGroup:
         return value(self.counter) + self.direct + self.moved
 
     def observe_starts(self) -> None:
-        """Handle that the tasks that start are counted from now on."""
+        """Begin to observe starts: tasks that start are counted from now on."""
         self.observed = self.direct + self.counted() - value(self.started)
 
     def add_direct(self, tasks: int) -> None:
@@ -139,7 +139,7 @@ class CountedGroup:
         try:
             if task.cancelled():
                 self.cancelled += 1
-            # exception() would mark it as retrieved, and asyncio would not log one that was never retrieved.
+            # exception() would mark it as retrieved, so that asyncio would not log it if nobody else does.
             elif getattr(task, "_exception", None) is not None:
                 self.failed += 1
             else:
@@ -153,10 +153,10 @@ class CountedGroup:
         self.live = max(0, self.created() - self.ended)
 
     def add_sample(self, task: object, start: str) -> None:
-        """Record when ``task`` was created, and the line that did it."""
+        """Record when ``task`` was created, and by which line."""
         samples = self.samples
         if len(samples) >= MAX_SAMPLES:
-            self.samples = samples = samples[:1] + samples[2::2]  # the oldest one stays
+            self.samples = samples = samples[:1] + samples[2::2]  # keep the oldest one
         samples.append((ref(task), monotonic(), start))
 
     def oldest(self) -> Optional[Tuple[Any, float, str]]:
@@ -179,16 +179,16 @@ def _is_done(task: Any) -> bool:
 
 
 def counter() -> Counter:
-    """Return a new counter: `next` counts.
+    """Return a new counter, which `next` increments atomically.
 
-    It is atomic: two threads with an event loop each may create tasks of the same function, and ``+= 1`` can
-    be interrupted. Without the interpreter's lock only ``count`` is, which creates an integer each time.
+    Two threads with an event loop each may create tasks of the same function, and ``+= 1`` is not atomic. In
+    a free-threaded Python only ``count`` is, which creates an integer each time.
     """
     return count() if FREE_THREADED else repeat(None, sys.maxsize)
 
 
 def value(counter: Counter) -> int:
-    """Return how often a counter has counted."""
+    """Return the value of a counter."""
     if isinstance(counter, repeat):
         return sys.maxsize - counter.__length_hint__()
-    return int(repr(counter)[6:-1])  # "count(5)": it cannot be read in any other way
+    return int(repr(counter)[6:-1])  # "count(5)": the only way to read it

@@ -30,25 +30,25 @@ EAGER_CRASHES = (3, 12) <= sys.version_info < (3, 12, 5)
 """Whether ``get_coro`` of an eager task that has ended crashes the process (python/cpython#122332)."""
 
 MAX_GROUPS = 1_000
-"""Groups that are counted separately; the tasks of all further ones are counted together."""
+"""The most groups that are counted separately; the tasks of all others are counted together."""
 
 OTHERS = "other coroutines"
-"""The name of the group for all further ones."""
+"""The name of the group for these."""
 
 MAX_STARTS = 20
-"""Distinct creating lines that are recorded per group."""
+"""The most distinct creating lines that are recorded per group."""
 
 MAX_NAMED_TASKS = 1_000
-"""Task names whose group is remembered."""
+"""The most task names whose group is remembered."""
 
 DEFAULT_NAME = "Task-"
 """The beginning of the names that asyncio gives to tasks."""
 
 LINES_PER_PERIOD = 400
-"""Tasks of all groups whose creating line is read between two reports."""
+"""The most tasks of all groups whose creating line is read between two reports."""
 
 MAX_LINES = 2_000
-"""Tasks whose creating line is remembered while they exist: about half a megabyte."""
+"""The most existing tasks whose creating line is remembered: about half a megabyte."""
 
 
 class _TaskLine(ref):  # type: ignore[type-arg]
@@ -62,27 +62,27 @@ class _TaskLine(ref):  # type: ignore[type-arg]
 
 
 class Regrouped(ref):  # type: ignore[type-arg]
-    """A weak reference to a task that scans may move to another group than that of its function."""
+    """A weak reference to a task that scans may move from the group of its function to another one."""
 
     __slots__ = ("function", "group", "looks")
 
     function: CountedGroup
-    """The group of its function, which cannot be found any more once a wrapper has ended."""
+    """The group of its function, which cannot be found once a wrapper has ended."""
     group: Optional[CountedGroup]
-    """The group to which it was moved; None: that of its function."""
+    """The group to which it was moved; None if it was not."""
     looks: int
     """How often it was found waiting."""
 
 
 class Unresolved(Exception):
-    """A wrapper runs just now, and the coroutine that it wraps cannot be found."""
+    """A wrapper is running, so that the coroutine that it wraps cannot be found."""
 
 
 class Counts:
     """All groups of this process. Any thread may create tasks; no lock is ever held.
 
-    Codes and types are known by their ``id`` and not kept: a weak reference removes what is known of one that
-    is gone. Its group stays, for its totals and for the next function of that name and line.
+    Code objects and types are identified by their ``id`` and not kept alive; a weak reference removes the
+    entries of one that is gone. Its group is kept, for its totals and for a new function of this name.
     """
 
     def __init__(self) -> None:
@@ -99,11 +99,11 @@ class Counts:
         """By ``id`` of a task: the line that created it, of some tasks that exist."""
         self.left_over, self.destroyed = counter(), counter()
         self.creation_observer: Optional[Callable[[Any, str], None]] = None
-        """Called with each new task and its creating line; no task is counted fast then."""
+        """Called with each new task and its creating line, if set; then `fast` is not used."""
         self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
         """Called with each left-over task and its group."""
         self.by_name = False
-        """Whether tasks that have a name of their own are grouped by it."""
+        """Whether tasks that the program has named are grouped by name."""
         self.regrouped: Dict[int, Regrouped] = {}
         """By ``id`` of a task, as of the last scan; see `concwatch.agent.regrouping`."""
         self._lines_due = LINES_PER_PERIOD
@@ -115,20 +115,20 @@ class Counts:
         self.wrappers: Set[int] = set()
         """The ``id`` of the code or type of each wrapper."""
         self._wrapped: Dict[int, Optional[CountedGroup]] = {}
-        """By that: the group of the one function that it has wrapped; None if there were several."""
+        """By that ``id``: the group of the only function that it has wrapped; None if there were several."""
         self._decorated: Dict[Tuple[int, str], CountedGroup] = {}
-        """The group of what a decorator wraps: by ``id`` of its code, and the name that it gives."""
+        """The group of the function that a decorator wraps, by ``id`` of its code and the function's name."""
         self._references: Dict[int, Any] = {}
         self._retired: Dict[Tuple[str, str, int], CountedGroup] = {}
         """The groups of functions that are gone, by name, file and line."""
         self._named: Dict[str, CountedGroup] = {}
         """The group of the coroutine that a wrapper last ran in a task of this name."""
         self._unseen_before: Optional[int] = None
-        """How far asyncio's own number of tasks was ahead of ours when the first task was counted."""
+        """By how much asyncio's own count of tasks exceeded ours when the first task was counted."""
         self._unseen = 0
 
     def clear(self) -> None:
-        """Remove everything, in place: the replaced functions hold these dictionaries."""
+        """Remove everything, in place, because the replaced functions hold these dictionaries."""
         for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
             known.clear()
         self.lines.clear()
@@ -142,7 +142,7 @@ class Counts:
         self._unseen_before, self._unseen = None, 0
 
     def _refer(self, key: object) -> None:
-        """Forget the ``id`` of an object once the object is gone, since another one may have it then."""
+        """Forget the ``id`` of an object once it is gone, because another object may reuse it."""
         number = id(key)
         if number in self._references:
             return
@@ -180,7 +180,7 @@ class Counts:
             group.live_peak, group.found, group.moved, group.task_seconds = 0, 0, 0, 0.0
 
     def counted_coro(self, coro: Any, task: Any) -> Any:
-        """Return what a new task is counted by: ``coro``, or what a factory made of it if that hides it."""
+        """Return ``coro``, by which a new task is counted, or what a factory made of it if it hides it."""
         # An eager task that has ended has no coroutine.
         made = None if EAGER_CRASHES and task.done() else task.get_coro()
         if made is None or code_of(made) is code_of(coro):
@@ -189,7 +189,7 @@ class Counts:
         inner = made
         while inner is not coro:
             if inner is None or len(wrappers) == MAX_DEPTH:
-                return made  # later it could not be found, either
+                return made  # a scan could not find it either
             wrappers.append(inner)
             inner = wrapped_by(inner)
         for wrapper in wrappers:
@@ -200,13 +200,13 @@ class Counts:
         return id(key) in self.wrappers
 
     def key_of(self, coro: Any) -> object:
-        """Return the code of a coroutine's function, or its type if it has none; of a wrapper, what it runs.
+        """Return the code of a coroutine's function, or its type if it has none; for a wrapper, what it runs.
 
         Returns:
             None for a wrapper that has ended; its own code if what it runs cannot be found.
 
         Raises:
-            Unresolved: a wrapper runs just now.
+            Unresolved: a wrapper is running.
         """
         for _ in range(MAX_DEPTH):
             code = code_of(coro)
@@ -246,7 +246,7 @@ class Counts:
     # Groups.
 
     def code_of(self, group: CountedGroup) -> Any:
-        """Return the code of a group's function; None if it is gone, or there is none."""
+        """Return the code of a group's function; None if there is none, or it is gone."""
         reference = self._references.get(group.key)
         code = reference() if isinstance(reference, ref) else None
         return code if hasattr(code, "co_firstlineno") else None
@@ -281,7 +281,7 @@ class Counts:
         return group
 
     def moved_to(self, task: Any) -> Optional[CountedGroup]:
-        """Return the group to which a task was moved; None: it belongs to that of its function."""
+        """Return the group to which a task was moved; None if it was not."""
         known = self.regrouped.get(id(task))
         return known.group if known is not None and known() is task else None
 
@@ -304,7 +304,7 @@ class Counts:
             new.__init__(new.number, kind, OTHERS)  # type: ignore[misc]
             key = OTHERS
         self._refer(key)
-        # Another thread may do the same: the first group stays.
+        # Another thread may do the same: keep the first group.
         return self.groups.setdefault(new.key, new)
 
     def count_and_sample(self, coro: Any, task: Any) -> None:
@@ -318,7 +318,7 @@ class Counts:
                 time_task(group.durations, task, number, self.timed)
                 if group.key in self.fast:
                     self.fast[group.key] = group.count_fast()
-            if group.key in self.fast:  # to be timed, or inside a wrapper: only the first task is sampled
+            if group.key in self.fast:  # the task is timed, or in a wrapper: only the first is sampled
                 return
             line = creating_line(3)
             if group.lines_due == LINES_PER_GROUP:
@@ -340,7 +340,7 @@ class Counts:
             pass
 
     def compare_number(self, task: Any) -> None:
-        """Compare the number in the default name of a task, which counts all tasks, with those counted."""
+        """Compare the number in a task's default name, which counts all tasks, with our count."""
         name = task.get_name()
         if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
             counted = sum([group.counted() for group in list(self.groups.values()) if group.kind != "trio"])
@@ -350,7 +350,7 @@ class Counts:
             self._unseen = max(self._unseen, ahead - self._unseen_before)
 
     def missed(self) -> int:
-        """Return how many tasks, at least, were neither counted at creation nor found by a scan."""
+        """Return how many tasks at least were neither counted at creation nor found by a scan."""
         return max(0, self._unseen - sum([group.direct for group in list(self.groups.values())]))
 
     def _add_line(self, group: CountedGroup, task: Any, line: str) -> None:
@@ -374,10 +374,10 @@ class Counts:
         """Count how a task has ended, in ``group`` unless it was moved to another one. Never raises."""
         (self.moved_to(task) or group).count_outcome(task)
 
-    # Tasks that their loop has left behind.
+    # Left-over tasks.
 
     def count_left_over(self, task: Any) -> None:
-        """Count a task that was pending when its loop had finished."""
+        """Count a task that was still pending when its loop finished."""
         group = self.group_of_task(task)
         line = self.line_of(task)
         known = line if line in group.left or len(group.left) < MAX_STARTS else ""
@@ -420,7 +420,7 @@ class Counts:
                 group.durations.begin_period(group.counted())
 
     def set_timing(self, on: bool) -> None:
-        """Start or stop timing tasks; those that are timed already are timed to their end."""
+        """Start or stop timing tasks; those already being timed are timed to their end."""
         self.timing = on
         for group in list(self.groups.values()):
             group.durations.begin(group.counted())

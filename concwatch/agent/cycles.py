@@ -1,4 +1,4 @@
-"""Tasks that wait for each other in a circle, so that none can go on."""
+"""Find cycles of tasks that wait for each other, so that none can continue."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 MAX_TASKS = 2_000
-"""Tasks above which none are looked at."""
+"""Tasks above which there is no search."""
 
 MAX_REPORTED = 100
-"""Cycles that are reported, each once."""
+"""The most cycles that are reported, each once."""
 
 ANY_OF = ("_wait", "wait", "_wait_for_one")
-"""Functions that may go on before all of what they wait for has ended."""
+"""Functions that may continue before all that they wait for has ended."""
 
 
 class _Waiting:
@@ -40,10 +40,10 @@ class _Waiting:
 
 
 class CycleFinder:
-    """Looks for cycles again and again.
+    """Searches for cycles, and reports each new one.
 
     Args:
-        send: called with the fields of a report on each new one.
+        send: called with the fields of a report.
     """
 
     def __init__(self, send: Callable[[Dict[str, Any]], None]) -> None:
@@ -51,7 +51,7 @@ class CycleFinder:
         self._reported: Set[Any] = set()
 
     def look(self) -> Iterator[None]:
-        """Look once. A generator: one time slice per step."""
+        """Search once. A generator: one time slice per step."""
         tasks = Tasks()
         if len(tasks) > MAX_TASKS:
             return
@@ -65,7 +65,7 @@ class CycleFinder:
 
         yield from visit_tasks(tasks, visit)
         for cycle in _cycles(waiting):
-            # What was read in several slices may never have been so at one moment.
+            # Check again: what was read in several slices may never have been true at the same time.
             now: Dict[int, _Waiting] = {}
             for number in cycle:
                 task = references[number]()

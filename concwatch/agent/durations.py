@@ -1,7 +1,7 @@
-"""How long tasks take: of each function some, chosen at random, are timed from their first step to their end.
+"""Time some tasks of each function, chosen at random, from their first step to their end.
 
-A timed task gets a callback for its end, and its loop one for its first step: some microseconds, of at most
-about 300 tasks a second. The others pay nothing for it.
+A timed task gets a done callback, and its loop a callback for the first step. This takes some microseconds
+for each of at most about 300 tasks per second, and nothing for the others.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     """Seconds, and how many tasks they stand for."""
 
 QUOTA, TOTAL_QUOTA = 100, 150
-"""Tasks that are timed between two reports before fewer are: of one function, and of all."""
+"""Timed tasks between two reports above which a smaller share is timed: of one function, and of all."""
 
 MAX_TIMED, MAX_ALL_TIMED = 500, 3_000
-"""Live timed tasks: of one function, and of all, which take about a megabyte."""
+"""The most live timed tasks: of one function, and of all, which take about a megabyte."""
 
 MAX_UNSENT = 1_000
-"""Durations of a function that are kept for the next report."""
+"""The most durations of a function that are kept for the next report."""
 
 MAX_AGES = 20
-"""Ages of timed tasks in a report."""
+"""The most ages of timed tasks in a report."""
 
 _MASK = (1 << 64) - 1
 
 
 class _Random:
-    """Random numbers (xorshift64*): the program's own generator stays untouched."""
+    """A random number generator (xorshift64*), which leaves that of the program untouched."""
 
     def __init__(self, seed: int) -> None:
         self._state = (seed & _MASK) or 1
@@ -49,10 +49,10 @@ class _Random:
 
 
 RANDOM = _Random(perf_counter_ns() * 2654435761)
-"""Random numbers of the agent."""
+"""The agent's random number generator."""
 
 _stepped: Dict[int, float] = {}
-"""By thread: when the first step of a timed task ended last."""
+"""When the first step of a timed task last ended, by thread."""
 
 
 class TimedTask:
@@ -69,8 +69,8 @@ class TimedTask:
         self.durations, self.weight, self.began = durations, weight, monotonic()
 
     def started(self) -> None:
-        """Handle that its first step has just ended, in the thread of its loop."""
-        # A task that was created in a burst waits for its turn: it starts when the one before has stepped.
+        """Handle the end of its first step, in the thread of its loop."""
+        # A task created in a burst waits for its turn: it starts when the step of the previous one has ended.
         thread = get_ident()
         self.began = max(self.began, _stepped.get(thread, 0.0))
         _stepped[thread] = monotonic()
@@ -95,15 +95,15 @@ class Durations:
         self.due = 0
         """The number of the next task to be timed."""
         self.gap = 1
-        """One in so many is timed."""
+        """One task out of this many is timed."""
         self.live: Dict[int, TimedTask] = {}
-        """By ``id``: the timed tasks that have not ended."""
+        """The timed tasks that have not ended, by ``id``."""
         self.unsent: List[Weighted] = []
         self._weight = 1
         self._timed = 0
 
     def choose(self, number: int, all_timed: int) -> TimedTask:
-        """Return the timing for the task of this number, and choose the next.
+        """Return a `TimedTask` for the task of this number, and choose the next one.
 
         Args:
             number: the number of the task.
@@ -126,12 +126,12 @@ class Durations:
         return True
 
     def begin(self, counted: int) -> None:
-        """Time each of the next tasks; ``counted`` is how many there have been so far."""
+        """Time every task from now on; ``counted`` is how many there have been so far."""
         self.gap = self._weight = 1
         self.due, self._timed = counted, 0
 
     def begin_period(self, counted: int) -> None:
-        """Time more tasks again if few were timed; ``counted`` is how many there have been so far."""
+        """Time a larger share of tasks if few were timed; ``counted`` is how many there have been so far."""
         if self.gap > 1 and self._timed < QUOTA // 3:
             self.gap //= 2
             self._draw(counted - 1)
@@ -164,5 +164,5 @@ def time_task(durations: Durations, task: Any, number: int, all_timed: int) -> N
         return
     loop = task.get_loop()
     task.add_done_callback(timing.ended)
-    if not loop.get_debug():  # which records where each callback comes from
+    if not loop.get_debug():  # in debug mode, asyncio records where each callback comes from
         loop.call_soon(timing.started)

@@ -1,4 +1,4 @@
-"""Calls that end the process without ``atexit``; the agent sends its last figures before."""
+"""Functions that end the process without ``atexit``, before which the agent sends its last figures."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
 ENDING = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTERM")
-"""The signals whose default action ends a process, and that are sent to do so."""
+"""The signals that are sent to end a process, which is their default action."""
 
 
 class BeforeExit:
-    """What is called before the process ends."""
+    """The callback that is called before the process ends."""
 
     def __init__(self) -> None:
         self.callback: Optional[Callable[[], None]] = None
 
     def call(self) -> None:
-        """Call it. Never raises."""
+        """Call the callback. Never raises."""
         try:
             if self.callback is not None:
                 self.callback()
@@ -30,7 +30,7 @@ class BeforeExit:
             pass
 
     def call_if_fatal(self, number: Any) -> None:
-        """Call it if this signal, sent to this process, ends it."""
+        """Call the callback if a signal of this number ends the process. Never raises."""
         try:
             if (
                 number in [getattr(_signal, name, None) for name in ENDING]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Deque, Dict, List
 
 MAX_ENTRIES = 20
-"""Entries per list; further threads are summed up in one."""
+"""The most entries per list; further threads are combined in one."""
 
 MAX_COLLECTIONS = 10_000
 """Collections between two readings that are measured."""
@@ -26,7 +26,7 @@ THREADS_INTERVAL, PER_THREAD = 0.5, 1e-4
 
 
 FILE_TYPE, SOCKET = 0o170000, 0o140000  # ``stat`` is not imported by each program
-"""The bits of a file's mode that tell its type, and those of a socket."""
+"""The bits of a file's mode that hold its type, and their value for a socket."""
 
 FILES_INTERVAL = 3.0
 """Seconds between two counts of the open files; with 10,000 of them one takes some milliseconds."""
@@ -50,7 +50,7 @@ class CollectionTimer:
 
     @property
     def seconds(self) -> float:
-        """The seconds spent in the collections that have ended."""
+        """The seconds spent in completed collections."""
         while self._stops:
             stop = self._stops.popleft()
             while self._starts and self._starts[0] <= stop:
@@ -75,10 +75,10 @@ def _appending(times: Deque[float]) -> property:
 
 
 class Figures:
-    """Reads the figures of this process; those that are not available are left out.
+    """Reads the figures of this process; those not available are left out.
 
     Args:
-        loops: returns the running loops and their lag, the latest first.
+        loops: returns the running loops and their lag, the highest lag first.
     """
 
     def __init__(self, loops: Callable[[], List[Dict[str, Any]]]) -> None:
@@ -98,7 +98,7 @@ class Figures:
         for part in (self._loops, self._threads, self._files, self._executors, _limiter, _traced):
             try:
                 fields.update(part())
-            except Exception:  # other private names in another Python or package
+            except Exception:  # private names differ in another version of Python or of a package
                 pass
         return fields
 
@@ -122,7 +122,7 @@ class Figures:
             return {}
         self._files_due = now + FILES_INTERVAL
         found = os.listdir("/proc/self/fd")
-        # Without the agent's own socket, and the list itself.
+        # Without the agent's own socket, and the descriptor of the listing itself.
         return {"files": len(found) - 2, "sockets": sum(map(_is_socket, map(int, found))) - 1}
 
     def _executors(self) -> Dict[str, Any]:
@@ -152,7 +152,7 @@ class _Pool:
         """Return its entry in a tick."""
         threads = [reference() for reference in self.threads]
         alive = sum([thread is not None and thread.is_alive() for thread in threads])
-        # What is left when all threads have ended is what told them to.
+        # If all threads have ended, what is left in the queue is the request to end.
         return {"name": self.name, "threads": alive, "queued": self._queue.qsize() if alive else 0}
 
 

@@ -1,4 +1,4 @@
-"""What holds the finished tasks of a group."""
+"""Find what holds the finished tasks of a group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .counted_group import CountedGroup
 
 SAMPLED = 3
-"""Finished tasks that are examined."""
+"""The most finished tasks that are examined."""
 
 
 def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:

@@ -1,9 +1,9 @@
 """Hands the interpreter's lock from the thread of a busy event loop to that of the agent.
 
-A busy loop releases the lock for a moment in each turn. Each time a thread that waits for the lock is woken,
-and comes too late: with 8,000 turns a second the agent's thread was woken 5,000 times, which took 10 % of a
-processor, and got the lock after up to a second. So it does not wait for the lock while a loop is busy: the
-loop's heartbeat wakes it, and waits until it has done what was due.
+A busy loop releases the lock for a moment in each iteration. This wakes a thread that waits for the lock, but
+too late to get it: with 8,000 iterations per second, the agent's thread was woken 5,000 times, which took
+10 % of a processor, and got the lock after up to a second. Therefore it does not wait for the lock while a
+loop is busy: the loop's heartbeat wakes it, and waits until it has done what was due.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Whether the interpreter has a lock."""
+"""Whether the interpreter has a global lock."""
 
 EARLY = 0.015
-"""Seconds by which the agent's thread may run before it is due."""
+"""Seconds by which the agent's thread may run early."""
 
 MAX_START, MAX_STEP = 0.0005, 0.003
-"""Maximum seconds that a loop waits until the agent's thread runs, and until that has done what was due."""
+"""Maximum seconds that a loop waits for the agent's thread: until it runs, and until it is done."""
 
 MIN_EXTENDED = 0.01
-"""Seconds: shorter waits end on time. They are those of a scan that keeps tasks alive."""
+"""Seconds below which a wait always ends on time, as between the slices of a scan that keeps tasks alive."""
 
 FOR_EVER = float("inf")
 
@@ -39,7 +39,7 @@ class Handover:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew: in a forked child the locks may be held by threads of the parent."""
+        """Create new locks, because in a forked child those of the parent's threads may be held."""
         self._wake, self._done = allocate_lock(), allocate_lock()
         self._wake.acquire()
         self._done.acquire()
@@ -65,7 +65,7 @@ class Handover:
         return monotonic() if woken else until
 
     def end(self) -> None:
-        """Let the loop that waits go on: the agent's thread has done what was due, or exits."""
+        """Let the waiting loop continue, because the agent's thread is done or exits."""
         self._works, self._due = False, FOR_EVER
         if self._given:
             self._given = False
@@ -76,7 +76,7 @@ class Handover:
         _release(self._wake)
 
     def promise(self, until: float) -> None:
-        """Promise to call `give` by then, or to be overdue."""
+        """Announce that `give` will be called by then, unless the loop is overdue."""
         if GIL:
             self._promised = until
 
@@ -87,7 +87,7 @@ class Handover:
         self._done.acquire(False)
         self._given = True
         self.wake()
-        # It needs a moment to start. Without a free processor it would take longer: then the loop goes on.
+        # It needs a moment to start. Without a free processor, that takes longer, and the loop continues.
         if not self._done.acquire(True, MAX_START) and self._works:
             self._done.acquire(True, MAX_STEP)
 

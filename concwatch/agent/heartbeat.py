@@ -1,6 +1,6 @@
-"""How late event loops run: a timer in those of asyncio and uvloop, an instrument in those of trio.
+"""Measure how late event loops run, by a timer in those of asyncio and uvloop, and an instrument of trio.
 
-Neither wakes the agent's thread, which has to take the interpreter's lock from the loop for each look at it.
+Neither wakes the agent's thread, which would have to take the interpreter's lock from the loop each time.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     from .stacks import StackSample, Usage
 
 MAX_SAMPLES = 1_000
-"""Samples of one delay: a longer one is judged by its first 20 s."""
+"""The most samples of one delay, which last for 20 s."""
 
 MAX_DELAYS = 100
-"""Delays that are kept until the agent's thread reads them."""
+"""The most delays that are kept until the agent's thread reads them."""
 
 BUSY = 0.5
-"""The share of CPU time above which a loop is busy: it hands the lock to the agent's thread."""
+"""The share of CPU time above which a loop is busy, and hands the lock to the agent's thread."""
 
 OVERDUE = 0.02
-"""Seconds by which a loop is late when the stack of its thread is first sampled."""
+"""Seconds of delay after which the stack of a loop's thread is first sampled."""
 
 OTHER_CLOCK = 60.0
-"""Seconds between the clock of a loop and the system's beyond which a loop simulates time."""
+"""Seconds between a loop's clock and the system's above which the loop uses simulated time."""
 
 
 class Delay:
-    """A time in which a loop did not run on.
+    """An interval in which a loop did not continue.
 
     Args:
         began: when it began, by the system's monotonic clock.
         ended: when it ended.
         collected: the seconds of it that were spent in garbage collection.
-        used: the CPU seconds that the loop's thread has used.
-        process: those that the process has used.
+        used: the CPU seconds that the loop's thread used in it.
+        process: the CPU seconds that the process used in it.
     """
 
     __slots__ = ("began", "collected", "ended", "process", "used")
@@ -58,51 +58,51 @@ class Delay:
 
 
 class Heartbeat:
-    """When a loop last ran on, and its delays. The loop's thread writes, the agent's thread reads.
+    """When a loop last continued, and its delays. The loop's thread writes, the agent's thread reads.
 
     Args:
         name: the name of the loop.
         kind: its module and class.
         collecting: returns the seconds spent in garbage collection so far.
-        after: the seconds from which on a delay is kept.
+        after: the least seconds of a delay that is kept.
     """
 
     def __init__(self, name: str, kind: str, collecting: Callable[[], float], after: float) -> None:
         self.name, self.kind = name, printable(kind)
         self.collecting, self.after = collecting, after
         self.due = self.began = monotonic()
-        """When the loop should have run on, and when it has begun what keeps it from that, at the latest."""
+        """When the loop should continue, and when it began what it is running, at the latest."""
         self.waiting = False
         """Whether the loop is known to wait for something to do."""
         self.stopped = False
         self.delays: List[Delay] = []
-        """Those that have ended, and have not been read yet."""
+        """The delays that have ended and have not been read yet."""
         self.samples: List[StackSample] = []
-        """Of what the loop has been running since it was overdue."""
+        """Samples of what the loop has been running since it was overdue."""
         self.thread = 0
-        """The thread of the loop, once it is known."""
+        """The thread of the loop; 0 until known."""
         self.depth = 0
         """The number of the loop's own frames."""
         self.step_began = 0.0
-        """When the step of a task that runs began; 0 if that is not known."""
+        """When the current step of a task began; 0 if unknown."""
         self.number: Optional[int] = None
-        """The number of the block that was reported while it goes on."""
+        """The number of a block that was reported before its end; None without one."""
         self.reported = 0.0
-        """When that was reported last."""
+        """When that block was last reported."""
         self._collected = collecting()
         self._used = self._process = self._worst = 0.0
         self._native_id = 0
 
     def _begin(self, now: float, due: float, frame: Optional[FrameType]) -> None:
-        """Begin a time in which the loop runs something, in its thread.
+        """Record that the loop begins to run something; called in its thread.
 
         Args:
             now: the current time.
-            due: when it should run on.
-            frame: the innermost frame of the loop itself; None if it is as it was before.
+            due: when the loop should continue.
+            frame: the innermost frame of the loop itself; None if it has not changed.
         """
         if frame is not None:
-            # Python 3.14 runs what another thread has requested in one frame more.
+            # Python 3.14 runs what another thread has requested in one more frame.
             while frame.f_back is not None and frame.f_back.f_code.co_name == frame.f_code.co_name == "_run":
                 frame = frame.f_back
             self.thread, self._native_id, self.depth = get_ident(), get_native_id(), depth(frame)
@@ -125,11 +125,11 @@ class Heartbeat:
         return max(0.0, worst, self.overdue(now))
 
     def overdue(self, now: float) -> float:
-        """Return the seconds by which the loop is late, less than 0 if it is not."""
+        """Return the seconds by which the loop is late; negative if it is not."""
         return 0.0 if self.waiting else now - self.due
 
     def delay(self, now: float) -> Delay:
-        """Return the delay that goes on."""
+        """Return the current delay."""
         usage = self.usage()
         used = now - self.began if usage is None else usage[0] - self._used
         return Delay(self.began, now, self.collecting() - self._collected, used, 0.0)
@@ -149,7 +149,7 @@ class Heartbeat:
             self.samples.append(sample)
 
     def add_usage(self) -> None:
-        """Add the usage of the loop's thread to the last sample, if that is the first of what runs."""
+        """Add the usage of the loop's thread to the last sample, if it is the first of what is running."""
         if self.samples and len({sample.key for sample in self.samples[-2:]}) == len(self.samples[-2:]):
             self.samples[-1].usage = self.usage()
 
@@ -158,12 +158,12 @@ class Heartbeat:
         return usage_of(self._native_id)
 
     def stop(self) -> None:
-        """End the heartbeat: it is never late from now on."""
+        """Stop the heartbeat; the loop counts as never late from now on."""
         self.stopped = self.waiting = True
 
 
 class TrioHeartbeat(Heartbeat):
-    """An instrument of a run of trio: the loop runs on whenever it looks for I/O."""
+    """An instrument of a run of trio, whose loop continues whenever it waits for I/O."""
 
     def __init__(self) -> None:
         super().__init__("trio", "trio", float, float("inf"))
@@ -171,22 +171,22 @@ class TrioHeartbeat(Heartbeat):
         self._steps = 0
 
     def before_run(self) -> None:
-        """Make the run known."""
+        """Register the run."""
         TRIO[id(self)] = self
 
     def after_run(self) -> None:
-        """Forget the run."""
+        """Unregister the run."""
         TRIO.pop(id(self), None)
 
     def after_io_wait(self, timeout: float) -> None:
-        """Begin to run tasks. Never raises."""
+        """Handle the beginning of a batch of tasks. Never raises."""
         if not self.stopped:
             now = monotonic()
             known = self.thread == get_ident() and self._native_id
             self._begin(now, now, None if known else sys._getframe(2))
 
     def before_io_wait(self, timeout: float) -> None:
-        """End to run tasks. Never raises."""
+        """Handle the end of a batch of tasks. Never raises."""
         try:
             if self.stopped:
                 sys.modules["trio"].lowlevel.remove_instrument(self)
@@ -202,7 +202,7 @@ class TrioHeartbeat(Heartbeat):
         self.step_began = monotonic()
 
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
-        """Return the number of the step that runs."""
+        """Return the number of the current step."""
         return self._steps, None
 
 
@@ -211,14 +211,14 @@ TRIO: Dict[int, TrioHeartbeat] = {}
 
 
 class TimerHeartbeat(Heartbeat):
-    """A timer that a loop of asyncio or uvloop calls again and again: it is late if the loop is.
+    """A timer that a loop of asyncio or uvloop calls repeatedly; it is late if the loop is.
 
     Args:
         name: the name of the loop.
-        loop: a weak reference to the loop, which runs.
+        loop: a weak reference to the loop, which is running.
         interval: the seconds between two calls.
         collecting: returns the seconds spent in garbage collection so far.
-        after: the seconds from which on a delay is kept.
+        after: the least seconds of a delay that is kept.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class TimerHeartbeat(Heartbeat):
             self.stop()
 
     def _call(self) -> None:
-        """Be called in the loop's own thread. Never raises by itself."""
+        """Handle the timer, in the loop's own thread. Raises only what a signal handler raises."""
         if self.stopped:
             return
         now = monotonic()
@@ -250,7 +250,7 @@ class TimerHeartbeat(Heartbeat):
         try:
             loop = self._loop()
             if not self.thread and abs(loop.time() - now) > OTHER_CLOCK:
-                self.stop()  # its timers are no measure
+                self.stop()  # the loop simulates time, so that its timers measure nothing
                 return
             busy = thread_time() - self._used > BUSY * (now - self._called)
             loop.call_later(self._interval, self._call)

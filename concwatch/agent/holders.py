@@ -1,6 +1,6 @@
-"""Who holds an object: the variables and attributes by which the program's own code reaches a container.
+"""Find what holds an object: the variables and attributes by which the program's own code reaches it.
 
-References are followed outwards. Only names leave this module: no key and no item of a container.
+Referrers are followed outwards. Only names leave this module, and neither keys nor items of containers.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 LEVELS = 10
-"""References that are followed outwards; two for each attribute where instances have a dictionary."""
+"""The most references that are followed outwards; an attribute takes two if it is in a ``__dict__``."""
 
 WIDTH = 12
-"""Objects of one level whose holders are looked for."""
+"""The most objects per level whose holders are searched for."""
 
 MAX_REFERRERS = 300
-"""Holders of one level that are examined."""
+"""The most holders per level that are examined."""
 
 MAX_HOLDERS = 3
-"""Holders that are reported."""
+"""The most holders that are reported."""
 
 MAX_FRAMES = 500
-"""Frames of running functions whose variables are read."""
+"""The most frames of running functions whose variables are read."""
 
 SNAPSHOTS = sys.version_info < (3, 13)
 """Whether ``f_locals`` of a function is a dictionary in its frame, with copies of its variables."""
 
 USES_SNAPSHOT = frozenset(("locals", "vars", "dir", "eval", "exec"))
-"""What a function calls that may use that dictionary."""
+"""The functions that may use this dictionary."""
 
 _OPTIMIZED = 1
 """The flag of code whose variables are not in a dictionary."""
@@ -86,7 +86,7 @@ class Reference:
 
 
 class _Node(Reference):
-    """An object on the way outwards.
+    """An object on the path outwards.
 
     Args:
         value: the object.
@@ -112,7 +112,7 @@ class _Node(Reference):
 
 
 class HeldObject:
-    """What is known of who holds an object."""
+    """What holds an object, as far as it is known."""
 
     def __init__(self, kind: str = "") -> None:
         self.kind = kind
@@ -125,7 +125,7 @@ class HeldObject:
 
     @property
     def key(self) -> Tuple[str, str, str]:
-        """What is the same for all objects that one variable holds."""
+        """A key that is the same for all objects held by one variable."""
         first = self.holders[0] if self.holders else HoldingVariable("", "", "", False)
         return self.within, first.name, first.inside
 
@@ -135,7 +135,7 @@ class HeldObject:
         return {"kind": self.kind, "within": self.within, "holders": holders}
 
     def add(self, holder: HoldingVariable, node: _Node) -> None:
-        """Add a holder of the object, or of another one that contains it."""
+        """Add a holder of the object, or of an object that contains it."""
         known = any((one.name, one.inside) == (holder.name, holder.inside) for one in self.holders)
         if known or len(self.holders) >= MAX_HOLDERS:
             return
@@ -149,7 +149,7 @@ class HeldObject:
 
 
 def find_holders(value: Any, held: HeldObject) -> Iterator[None]:
-    """Find who holds an object, in slices, and add it to ``held``.
+    """Find what holds an object, in time slices, and add it to ``held``.
 
     The object and those around it are kept alive meanwhile.
     """
@@ -174,7 +174,7 @@ def find_holders(value: Any, held: HeldObject) -> Iterator[None]:
 def _outwards(
     level: List[_Node], modules: Dict[int, str], seen: Set[int], held: HeldObject, others: HeldObject
 ) -> List[_Node]:
-    """Add who holds the objects of one level; return the next level."""
+    """Add the holders of the objects of one level; return the next level."""
     nodes = {id(node.value): node for node in level}
     outer: List[_Node] = []
     for referrer in gc.get_referrers(*[node.value for node in level])[:MAX_REFERRERS]:
@@ -194,7 +194,7 @@ def _outwards(
 
 
 def _holder(referrer: Any, node: _Node, modules: Dict[int, str]) -> Any:
-    """Return the `HoldingVariable` that a referrer is, or a `_Node` if that is held in turn; else None."""
+    """Return a referrer as a `HoldingVariable`, or as a `_Node` if it is held in turn; otherwise None."""
     kind, inner = type(referrer), node.inner
     if id(referrer) in modules:
         name = name_in(referrer, node.value)
@@ -248,7 +248,7 @@ def _in_frame(frame: Any, name: str) -> HoldingVariable:
 
 
 def _variable(frame: Any, nodes: Dict[int, _Node]) -> Tuple[str, Optional[_Node]]:
-    """Return the name of the variable of a function that is one of the objects, and which one."""
+    """Return the name of a function's variable that refers to one of the objects, and that object."""
     code = frame.f_code
     is_used = SNAPSHOTS and (frame.f_trace is not None or USES_SNAPSHOT.intersection(code.co_names))
     if is_used or not code.co_flags & _OPTIMIZED:
@@ -260,7 +260,7 @@ def _variable(frame: Any, nodes: Dict[int, _Node]) -> Tuple[str, Optional[_Node]
         if number in nodes and name.isidentifier():
             found = printable(name), nodes[number]
             break
-    if SNAPSHOTS:  # the copies would keep alive what they refer to
+    if SNAPSHOTS:  # the copies would keep the objects alive
         for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
             variables.pop(name, None)
     return found
@@ -317,7 +317,7 @@ def _attribute_holder(kind: type, name: str) -> HoldingVariable:
 
 
 def _instance_holder(referrer: Any, node: _Node) -> Any:
-    """Return the attribute of an instance of the program's class, or the instance of another one."""
+    """Return the attribute of an instance of the program's own class, or else the instance itself."""
     kind, inner = type(referrer), node.inner
     if inner is not None and type(node.value) is dict and namespace(referrer) is node.value:
         node.label = ""

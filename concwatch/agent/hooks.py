@@ -1,4 +1,4 @@
-"""The functions that the agent replaces, in modules that are imported already and in later imports."""
+"""The functions that the agent replaces, in modules that are already imported or imported later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POINTS: Dict[str, Tuple[Optional[str], Tuple[str, ...]]] = {
     "os": (None, ("_exit", "kill")),
     "signal": (None, ("raise_signal",)),
 }
-"""Module → class, or None for the module itself, and the attributes to replace."""
+"""By module: the class, or None for the module itself, and the attributes to replace."""
 
 
 class Replacement:
@@ -33,7 +33,7 @@ class Replacement:
         self._owner = owner
         self._name = name
         self._previous = vars(owner).get(name, _ABSENT)
-        # Not what the class returns: that would leave out the hook of another copy of the agent.
+        # Not what attribute access returns, which would bypass the hook of another copy of the agent.
         self._original = getattr(owner, name) if self._previous is _ABSENT else self._previous
         self._ours: Any = None
 
@@ -64,7 +64,7 @@ class Hooks:
 
     def __init__(self) -> None:
         self.outcomes = False
-        """Whether the way that tasks end is counted."""
+        """Whether the outcomes of tasks are counted."""
         self._replaced: Dict[Tuple[str, str], Replacement] = {}
         """By module and attribute."""
         self._import_hook = ImportHook(POINTS, self.replace)
@@ -116,7 +116,7 @@ class Hooks:
                 replacement.install(self._wrap(attribute))
 
     def remove(self) -> None:
-        """Restore all functions, except those that other code has replaced: that still calls ours."""
+        """Restore all functions, except those that other code has replaced since and that still call ours."""
         self._active = False
         if self.outcomes:
             self.set_outcomes(False)

@@ -21,7 +21,7 @@ class ImportHook:
         self._imported = imported
 
     def install(self) -> None:
-        """Watch for imports from now on."""
+        """Start watching for imports."""
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 

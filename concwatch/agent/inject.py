@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 SITECUSTOMIZE = os.path.join("site", "sitecustomize.py")
-"""The file, in the package, that every Python process imports at its start."""
+"""The file, in the package, that every Python process imports at startup."""
 
 FIRST = "lazy.py"
-"""The module that tells whether the agent is compiled."""
+"""The module from which it is seen whether the agent is compiled."""
 
 COMPILED = "compiled"
 """The folder beside the socket with the compiled modules, if they were not compiled when installed."""
 
 NOT_LOADED = ("inject.py", "inside_gdb.py")
-"""Modules that no program loads."""
+"""Modules that watched programs never load."""
 
 MARK = "concwatch: "
-"""What the lines begin with that `gdb_command` prints, among gdb's own: `BEGUN`, then `DONE` or a problem."""
+"""The prefix of our lines in gdb's output: `BEGUN`, then `DONE` or a problem."""
 
 BEGUN = "begun"
-"""From now on functions of the process are called, and gdb must not be killed."""
+"""Functions of the process are called from now on, so that gdb must not be killed."""
 
 DONE = "done"
 
@@ -96,7 +96,7 @@ def gdb_command(pid: int, file: str, package: str = PACKAGE) -> List[str]:
 
 
 def compile_agent(package: str, folder: str) -> None:
-    """Compile the agent for this Python into ``folder``, unless that was done when it was installed.
+    """Compile the agent for this Python into ``folder``, unless it was compiled when it was installed.
 
     Compiled in the program itself it would take 1.3 MiB and 0.1 s there. A program with a Python of another
     version does that.

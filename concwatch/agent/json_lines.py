@@ -1,4 +1,4 @@
-"""The codec of both protocols, the wire's and the agent's: JSON, one object a line.
+"""The codec of both protocols, the wire's and the agent's: JSON, one object per line.
 
 It uses the interpreter's own C functions: importing ``json`` would load 1.3 MB of ``re`` and ``enum`` into
 each worker, and into each program that is watched.
@@ -71,7 +71,7 @@ _encode, _decode = _codecs()
 
 
 def encode(type_: str, **fields: Any) -> bytes:
-    """Encode one message as a line, with its line end. Half a surrogate pair becomes ``?``.
+    """Encode one message as a line, including the newline. A lone surrogate becomes ``?``.
 
     Args:
         type_: the message's type.
@@ -106,7 +106,7 @@ def decode(line: bytes) -> Dict[str, Any]:
 
 
 def _whole(value: Any) -> Any:
-    """Replace each half of a surrogate pair, which an escape can stand for, in a string."""
+    """Replace each lone surrogate, which an escape can produce, in a string."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return value

@@ -1,10 +1,10 @@
-"""Starts the agent in a process once there is something to report; most processes never have tasks.
+"""Start the agent in a process once there is something to report; most processes never have tasks.
 
 The rest of the agent is loaded when the program imports a framework, when it starts its first thread, or at
-the first garbage collection after `PATIENCE`. Until then the monitor knows that the process waits for that.
+the first garbage collection after `PATIENCE`. Until then, the monitor knows that the process is waiting.
 
-Here and in the modules that this one imports, annotations are strings, since loading ``__future__`` takes as
-long as any of them.
+Here and in the modules that this one imports, annotations are strings, because loading ``__future__`` takes
+as long as any of them.
 """
 
 import gc
@@ -28,7 +28,7 @@ START_FUNCTIONS = ("_start_joinable_thread", "_start_new_thread")
 """The names by which ``threading`` knows the function that starts a thread: since Python 3.13, and before."""
 
 PATIENCE = 1.0
-"""Seconds after which a process without tasks gets an agent, too: for its collections and allocations."""
+"""Seconds after which a process without tasks gets an agent too, for its garbage collection and memory."""
 
 
 _EMPTY_REPORT = """\
@@ -57,7 +57,7 @@ class LazyStart:
         self._hook = ImportHook((*FRAMEWORKS, "threading"), self._imported)
 
     def install(self) -> None:
-        """Start the agent now if the process needs it already, or else once it does."""
+        """Start the agent now if the process already needs it, otherwise once it does."""
         if not set(FRAMEWORKS).isdisjoint(sys.modules) or "trace" in os.environ.get(OPTIONS, ""):
             self.start()
             return
@@ -71,7 +71,7 @@ class LazyStart:
             self._imported("threading", threading)
 
     def start(self) -> None:
-        """Start the agent, and remove everything that waited for a reason."""
+        """Start the agent, and remove the hooks that waited for a reason to."""
         if not self._waiting:
             return
         self._waiting = False
@@ -102,8 +102,8 @@ class LazyStart:
         setattr(module, function, start_thread)
 
     def _collected(self, phase: str, info: "Dict[str, int]") -> None:
-        # A framework that is in `sys.modules` by now is being imported, and starts the agent at its end: in
-        # the middle, its functions could not be replaced yet.
+        # A framework that is in `sys.modules` by now is still being imported: its functions cannot be
+        # replaced yet. The end of its import starts the agent.
         if phase == "stop" and monotonic() >= self._due and set(FRAMEWORKS).isdisjoint(sys.modules):
             try:
                 self.start()

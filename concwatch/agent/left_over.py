@@ -1,8 +1,8 @@
-"""Counts the tasks that a loop leaves behind: pending when its main coroutine is done, or when it is closed.
+"""Count left-over tasks: those pending when the main coroutine of their loop ends, or when it is closed.
 
-``asyncio.run`` and the plugins of test frameworks cancel such tasks before they close a loop, so that nothing
-is left to see afterwards. They run the loop once more for that: a run that begins when the main coroutine is
-done and all pending tasks have been cancelled is theirs.
+``asyncio.run`` and the plugins of test frameworks cancel such tasks before they close a loop, so that they
+cannot be found afterwards. For that, they run the loop once more. Such a run is recognized because it begins
+when the main coroutine has ended and all pending tasks have been cancelled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional
 
 DESTROYED = "Task was destroyed but it is pending!"
-"""The message of asyncio's report about such a task."""
+"""The message with which asyncio reports a pending task that was destroyed."""
 
 COMPLETE, FOREVER = "run_until_complete", "run_forever"
 
@@ -34,17 +34,17 @@ was left by ``break``, which nobody else can wait for."""
 
 
 class _Loop:
-    """What is known of one event loop."""
+    """The state of one event loop."""
 
     def __init__(self, loop: Any) -> None:
         number = id(loop)
         self.reference = ref(loop, lambda _: _loops.pop(number, None))
         self.run = ""
-        """How it was run last: `COMPLETE` or `FOREVER`."""
+        """The method by which it was last run: `COMPLETE` or `FOREVER`."""
         self.entered = False
-        """Whether a run with `COMPLETE` has called `FOREVER`, as it does."""
+        """Whether `COMPLETE` has called `FOREVER` in the last run."""
         self.main_done = False
-        """Whether the coroutine of the last run is done."""
+        """Whether the main coroutine of the last run has ended."""
         self.counted: Dict[int, Any] = {}
         """Weak references to the tasks that were counted, by ``id``."""
         self.witness: Optional[Callable[[], Any]] = None
@@ -97,7 +97,7 @@ def _is_cancelled(task: Any) -> bool:
 
 
 def _main_exited() -> bool:
-    """Return whether the main coroutine has ended with the exception that passes now, which stops no loop.
+    """Return whether the main coroutine has ended with the current exception, which does not stop the loop.
 
     ``sys.exit()`` raises one. After Ctrl-C, up to Python 3.10, the main coroutine is still pending.
     """
@@ -112,7 +112,7 @@ def _main_exited() -> bool:
 
 
 def _before_run(loop: Any) -> None:
-    """Count the tasks that are left over if the loop is about to run only for their cancellation."""
+    """Count the left-over tasks if the loop is about to run only for their cancellation."""
     known = _known(loop)
     if known.main_done or _main_exited():
         witness = known.witness() if known.witness is not None else None
@@ -134,7 +134,7 @@ def _before_forever(loop: Any) -> None:
 
 
 class _Before:
-    """A method before whose call, or rather its access, a function is called.
+    """A descriptor of a method that calls a function whenever the method is accessed, to be called.
 
     A function in the method's place would show in every traceback that passes through it.
     """
@@ -155,7 +155,7 @@ class _Before:
 def _stop(original: Any) -> Any:
     def stop(self: Any) -> Any:
         try:
-            # The end of the main coroutine is what stops a loop that runs until that is complete.
+            # A loop that runs until its main coroutine is complete is stopped by the end of that coroutine.
             run = _known(self).run or sys._getframe(1).f_code.co_name
             _known(self).main_done = run in (COMPLETE, CALLBACK)
         except Exception:  # the agent never raises into the program

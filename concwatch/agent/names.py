@@ -1,4 +1,4 @@
-"""Names as reports have them."""
+"""Names in the form used in reports."""
 
 MAX_NAME_LENGTH = 200
 

@@ -1,4 +1,4 @@
-"""What grows: the objects that the garbage collector tracks by type, and the containers that hold them."""
+"""Find what grows: objects tracked by the garbage collector, by type, and containers."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Set
 
 MAX_BLOCKS = 600_000
-"""Blocks of memory with which the objects are not listed: that could stop the program for more than 20 ms."""
+"""Memory blocks above which the objects are not listed, which could stop the program for over 20 ms."""
 
 MAX_TYPES = 20
-"""Types that are reported."""
+"""The most types that are reported."""
 
 CANDIDATES = 12
-"""Growing containers that are examined."""
+"""The most growing containers that are examined."""
 
 MAX_CONTAINERS = 3
-"""Containers that are reported."""
+"""The most containers that are reported."""
 
 LEAST_SHARE = 0.2
-"""The bytes by which a container must grow to be reported, as a share of those of the first one."""
+"""The least growth of a container that is reported, as a share of that of the first one."""
 
 LEAST_INNER = 3
 """Growing containers within another one that are reported together."""
@@ -131,7 +131,7 @@ class _Candidate(Reference):
 
 
 def _describe(growing: Dict[int, Rise], containers: List[Dict[str, Any]]) -> Iterator[None]:
-    """Add a report of each of the containers that have grown most, with who holds them. In slices."""
+    """Add a report of each of the containers that have grown most, and of their holders, in time slices."""
     ranked = sorted(growing, key=lambda one: growing[one].grown, reverse=True)
     steady = [one for one in ranked if growing[one].is_steady][:CANDIDATES]
     if not ranked:
@@ -166,7 +166,7 @@ def _describe(growing: Dict[int, Rise], containers: List[Dict[str, Any]]) -> Ite
 
 
 def _outer_containers(objects: Dict[int, Any], growing: Dict[int, Rise]) -> Iterator[_Candidate]:
-    """Yield the containers with several others that grow, each of them little."""
+    """Yield the containers that hold several others, each of which grows little."""
     most = max(rise.grown for rise in growing.values())
     for outer in gc.get_referrers(*objects.values()):
         if outer is objects or not is_container(type(outer)):

@@ -1,4 +1,4 @@
-"""Which code is the program's own, and the lines of it that create tasks."""
+"""Tell which code is the program's own, and which of its lines create tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Optional
 
 MAX_FUNCTIONS = 2_000
-"""Lines whose function is remembered."""
+"""The most lines whose function is remembered."""
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
@@ -36,7 +36,7 @@ def is_own(file: str) -> bool:
 
 
 def is_of(package: str, file: str) -> bool:
-    """Return whether a file is of a package that is loaded: of asyncio itself, not of ``redis.asyncio``."""
+    """Return whether a file belongs to a loaded package: to asyncio itself, not to ``redis.asyncio``."""
     place = getattr(sys.modules.get(package), "__file__", None)
     return isinstance(place, str) and file.startswith(os.path.dirname(place) + os.sep)
 

@@ -130,6 +130,12 @@ class _Candidate(Reference):
         return {**fields, "count": self.count, "items": rise.items, "grown": rise.grown, "bytes": self.bytes}
 
 
+def _candidate(value: Any, rise: Rise) -> List[_Candidate]:
+    """Return a container as a candidate, unless it holds nothing. No reference to its items is left."""
+    items = newest(value)
+    return [] if are_weak(items) else [_Candidate(value, rise, items)]
+
+
 def _describe(growing: Dict[int, Rise], containers: List[Dict[str, Any]]) -> Iterator[None]:
     """Add a report of each of the containers that have grown most, and of their holders, in time slices."""
     ranked = sorted(growing, key=lambda one: growing[one].grown, reverse=True)
@@ -141,9 +147,8 @@ def _describe(growing: Dict[int, Rise], containers: List[Dict[str, Any]]) -> Ite
         yield
     candidates: List[_Candidate] = []
     for number, value in objects.items():
-        items = newest(value)
-        if growing[number].is_steady and not are_weak(items):
-            candidates.append(_Candidate(value, growing[number], items))
+        if growing[number].is_steady:
+            candidates += _candidate(value, growing[number])
             yield
     candidates += _outer_containers(objects, growing)
     yield

@@ -216,7 +216,7 @@ def test_what_grows_is_found_with_what_holds_it_and_nothing_else(python, tmp_pat
     script.write_text(PROGRAM)
     environment = {"PYTHONPATH": ".", "PATH": ""}
     ended = subprocess.run(
-        [python, str(script)], env=environment, capture_output=True, text=True, timeout=120
+        [python, str(script)], env=environment, capture_output=True, text=True, timeout=600
     )
     assert ended.stderr == ""
     found = json.loads(ended.stdout)

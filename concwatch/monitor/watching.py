@@ -230,7 +230,8 @@ class Watching(Observable):
     def _end(self, lane: WatchedProcess, now: float) -> None:
         program = self.program
         if program is not None and lane.pid == program.pid and program.status is not None:
-            lane.end(program.describe_exit(), now, failed=bool(program.status))
+            failed = program.status != 0 and not lane.time_is_up
+            lane.end(program.describe_exit(), now, failed)
         else:
             lane.end("ended", now)
 

@@ -1,8 +1,8 @@
-"""Groups that say more than a coroutine function does: that of the program's own code, or the task's name.
+"""Move tasks to groups that say more than their coroutine function: the program's own code, or their name.
 
-A framework runs each request in a task of a function of its own, such as ``run_asgi``. Such tasks are moved
-to the group of the program's own function in which they wait when a scan first finds them. If that is asked
-for, tasks are moved to groups by their names.
+A framework runs each request in a task of its own function, such as ``run_asgi``. Such tasks are moved to the
+group of the program's own function in which they wait when a scan first finds them. On request, tasks are
+grouped by their names.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from .counted_group import CountedGroup
 
 MAX_TASKS = 10_000
-"""Tasks whose group is remembered: about 2 MiB."""
+"""The most tasks whose group is remembered: about 2 MiB."""
 
 MAX_LOOKS = 3
-"""How often a task that waits is looked at: it may first wait in the framework, for the body of a request."""
+"""How many scans examine a waiting task, which may first wait in the framework for a request's body."""
 
 LOOKS_PER_SCAN = 50
-"""Tasks that one scan looks at; each takes 5 to 10 µs."""
+"""The most tasks that one scan examines; each takes 5 to 10 µs."""
 
 NUMBERS = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|0x[0-9a-f]+|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|\d+"
-"""A regular expression of what differs in the names of tasks that do the same: numbers, addresses, UUIDs."""
+"""A regular expression for what differs in the names of similar tasks: numbers, addresses, UUIDs."""
 
 
 def folded(name: str) -> str:
-    """Return the name of a task with each number replaced by ``N``; empty for a name that asyncio gave."""
+    """Return the name of a task with each number replaced by ``N``; empty for asyncio's default names."""
     if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
         return ""
-    import re  # asyncio has loaded it
+    import re  # already loaded by asyncio
 
     return printable(re.sub(NUMBERS, "N", name, flags=re.IGNORECASE))
 
 
 class Regrouping:
-    """Moves tasks, as scans find them, to other groups than those of their functions.
+    """Moves tasks that scans find to other groups than those of their functions.
 
     It also remembers the functions of wrapped tasks, which cannot be found any more once these have ended.
     """
@@ -66,7 +66,7 @@ class Regrouping:
         return (keys | COUNTS.wrappers).__contains__
 
     def end(self) -> None:
-        """End a scan: tasks that it has not found are gone."""
+        """End a scan, and forget tasks that it has not found."""
         COUNTS.regrouped = self._seen
 
     def group_of(self, task: Any, group: CountedGroup, done: bool, is_wrapped: bool) -> CountedGroup:
@@ -95,7 +95,7 @@ class Regrouping:
         return known.group or (known.function if done else group)
 
     def _find(self, task: Any, group: CountedGroup, known: Regrouped) -> Optional[CountedGroup]:
-        """Return the group to which a task is to be moved; None if that is its own, or not known yet."""
+        """Return the group to move a task to; None if it stays in its own, or if that is not known yet."""
         found = None
         name = folded(task.get_name()) if COUNTS.by_name else ""
         if name:
@@ -103,7 +103,7 @@ class Regrouping:
             found.own = found.own or group.own
         elif not group.own and known.looks < MAX_LOOKS and self._looks < LOOKS_PER_SCAN:
             wait = Wait(task.get_coro(), task)
-            if wait.end is not None:  # else it runs, or has not started
+            if wait.end is not None:  # otherwise it is running, or has not started
                 known.looks += 1
                 self._looks += 1
                 code = wait.frames[wait.at][0]
@@ -115,7 +115,7 @@ class Regrouping:
 
 
 def _move(source: CountedGroup, target: CountedGroup) -> None:
-    """Count a task in another group: as created, or as one of those that existed when the agent started."""
+    """Count a task in another group, as created or as existing when the agent started."""
     if source.since and source.created() <= 0:
         source.since -= 1
         target.since += 1

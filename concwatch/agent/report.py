@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .scan import Scan
 
 MAX_GROUPS = 200
-"""Groups in one report."""
+"""The most groups in one report."""
 
 MAX_STARTS = 5
 
@@ -25,7 +25,7 @@ GROUPS_INTERVAL, MOST_PER_SECOND, LONGEST_INTERVAL = 0.5, 200, 1.0
 """Minimum seconds between two reports of groups; up to a second if more groups change in a second."""
 
 LEAST_FOUND = 3
-"""Scans that must have found a task of a group before the life of its tasks is known."""
+"""Scans that must have found a task of a group before the mean lifetime of its tasks is known."""
 
 OUTCOMES = ("completed", "failed", "cancelled")
 FOUND = ("live", "ended", "since", "retained")
@@ -72,7 +72,7 @@ class ChangedGroups:
     def send(
         self, connection: Connection, now: float, scan: Scan, outcomes: bool, last: bool = False
     ) -> None:
-        """Send them; nothing if none has changed or the last were sent too recently."""
+        """Send the changed groups, if there are any and the last report is not too recent."""
         if not last and now < self._due:
             return
         groups = list(COUNTS.groups.values())

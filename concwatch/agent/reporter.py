@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Optional
 
 ACCEPT_INTERVAL = 0.5
-"""Seconds between two checks whether a monitor has connected to the listening socket."""
+"""Seconds between two checks for a monitor that has connected to the listening socket."""
 
 FORK_TIMEOUT = 0.25
 """Seconds that a fork may wait for the thread to exit."""
@@ -47,16 +47,16 @@ class AgentReporter:
 
     def __init__(self) -> None:
         self.on = False
-        """Whether the agent should run: it does, or starts again after the current fork."""
+        """Whether the agent should run: it is running, or starts again after the current fork."""
         self.pid = os.getpid()
         self._address: Optional[str] = None
         """The monitor's socket; None if the agent listens for monitors."""
         self._next: Optional[str] = None
-        """The socket of another monitor, to connect to when the current one has gone."""
+        """The socket of another monitor, to connect to once the current one is gone."""
         self._listener: Any = None
         self._listens_at = ""
         self._socket: Any = None
-        """Created before it is connected, while the program opens no files."""
+        """A socket created before it is connected, while the program opens no files."""
         self._connection: Optional[Connection] = None
         self._session: Optional[AgentSession] = None
         self._native_id = 0
@@ -232,16 +232,16 @@ class AgentReporter:
     # Fork and exit.
 
     def before_fork(self) -> None:
-        """Stop the thread: a fork with a second thread causes a warning, and may copy locks that are held."""
+        """Stop the thread, because forking with a second thread causes a warning and may copy held locks."""
         if self.on and not _is_subprocess():
             self._register_finalizer()
             self._stop_thread(FORK_TIMEOUT)
-            deadline = monotonic() + 0.05  # the thread exits in the system a little later than in Python
+            deadline = monotonic() + 0.05  # the system thread ends a little later than the Python thread
             while os.path.exists(f"/proc/self/task/{self._native_id}") and monotonic() < deadline:
                 sleep(0.0005)
 
     def _register_finalizer(self) -> None:
-        """Make children of ``multiprocessing`` send their last figures: they exit without ``atexit``."""
+        """Make children of ``multiprocessing``, which exit without ``atexit``, send their last figures."""
         util = sys.modules.get("multiprocessing.util")
         if util is None or self._finalizer_registered:
             return
@@ -298,7 +298,7 @@ class AgentReporter:
 
 
 def _is_subprocess() -> bool:
-    """Return whether `subprocess` forks, to execute another program at once."""
+    """Return whether `subprocess` is forking, to execute another program at once."""
     return sys._getframe(4).f_globals.get("__name__") == "subprocess"
 
 
@@ -325,7 +325,7 @@ BEFORE_EXIT.callback = REPORTER.finish_at_once
 
 
 def start(address: Optional[str]) -> None:
-    """Start reporting, with the copy of the agent that runs in this process already, if there is one."""
+    """Start reporting, with the copy of the agent that is already running in this process if there is one."""
     package = sys.modules[__package__]
     owner = sys.modules.setdefault(OWNER, package)
     (REPORTER.start if owner is package else owner.start)(address)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .counted_group import CountedGroup
 
 TIME_SLICE = 0.002
-"""Seconds: less than the interpreter's switch interval, so that nothing changes during a slice."""
+"""Seconds of a time slice: less than the interpreter's switch interval, so that nothing changes meanwhile."""
 
 CHUNK = 200
 """Tasks that are examined between two readings of the clock."""
@@ -30,10 +30,10 @@ MANY = 50_000
 """Tasks above which the time to list them is measured."""
 
 MAX_COMPARED = 8
-"""Tasks of a group whose names are compared with its counts, in each scan."""
+"""The most tasks per group whose names are compared with its counts in each scan."""
 
 MAX_DROPPED = 5
-"""Scans in a row that are dropped because a task's group could not be found."""
+"""The most successive scans that are dropped because a task's group could not be found."""
 
 MAX_THREADS = 1_000
 """Threads above which their frames are not searched for event loops."""
@@ -53,13 +53,13 @@ def _weak_set() -> Optional[Set[Any]]:
 
 
 def task_objects() -> Optional[int]:
-    """Return the number of task objects, including done ones; None if it is not known."""
+    """Return the number of task objects, including done ones; None if unknown."""
     references = None if LINKED else _weak_set()
     return None if references is None else len(references)
 
 
 def add_running_loops() -> None:
-    """Add the running event loops to the known ones, in a Python that lists tasks by loop only."""
+    """Add the running event loops to the known ones, on a Python that lists tasks only by loop."""
     kind = getattr(sys.modules.get("asyncio.events"), "AbstractEventLoop", None)
     if not LINKED or kind is None:
         return
@@ -75,7 +75,7 @@ def add_running_loops() -> None:
 
 
 class Tasks:
-    """All tasks that exist at one moment, to be removed in chunks."""
+    """A copy of all existing tasks, to be removed in chunks."""
 
     def __init__(self) -> None:
         began = thread_time()
@@ -94,7 +94,7 @@ class Tasks:
 
     @property
     def holds(self) -> bool:
-        """Whether this keeps tasks alive that might end, so that the scan should be quick."""
+        """Whether this keeps ended tasks alive, so that the scan should be quick."""
         return bool(self._tasks)
 
     def pop_chunk(self) -> List[Any]:
@@ -165,7 +165,7 @@ class Scan:
         began = monotonic()
         for group in list(COUNTS.groups.values()):
             group.count_direct()
-        # A copy: while the items are made, the garbage collector may free a function and change the groups.
+        # Iterate over a copy: the garbage collector may free a function meanwhile, and change the groups.
         # Read before the tasks are copied: a task counted by then is in the copy, unless it has ended.
         counted = {key: group.counted() for key, group in COUNTS.groups.copy().items()}
         if began >= self._loops_due:
@@ -207,7 +207,7 @@ class Scan:
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
         self.urgent = False
-        # A task that is not found would count as ended for good, so that such a scan is repeated.
+        # A task that is not found would count as ended for ever: repeat such a scan.
         self._dropped = self._dropped + 1 if unresolved and counted is not None else 0
         if 0 < self._dropped <= MAX_DROPPED:
             return
@@ -217,7 +217,7 @@ class Scan:
     def _update_groups(
         self, began: float, counted: Optional[Dict[int, int]], live: Dict[int, int], retained: Dict[int, int]
     ) -> None:
-        """Compute the ended tasks from those ``counted`` before the scan and those that it found."""
+        """Compute the ended tasks from those ``counted`` before the scan and those that it has found."""
         groups = list(COUNTS.groups.copy().items())
         seconds = 0.0 if self.began is None else began - self.began
         for key, group in groups:
@@ -261,7 +261,7 @@ class Scan:
             group.ended = max(group.ended, known - found)
 
     def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
-        """Count a task whose group has to be found out, or is new to this scan.
+        """Count a task whose group has to be determined, or is new to this scan.
 
         Return False if it cannot be found just now.
         """

@@ -36,13 +36,13 @@ REQUEST_SHARE = 0.1
 """The share of the process's time that the agent uses while it answers a request."""
 
 MAX_REQUESTS = 10
-"""Requests about groups that may be pending."""
+"""The most pending requests about groups."""
 
 URGENT_DELAY = 0.002
 """Seconds between two slices of a scan that keeps tasks alive."""
 
 MAX_PAUSE = 0.015
-"""Seconds: a scan that stops the program for longer is repeated only every `LONG_SCAN_INTERVAL`."""
+"""Seconds of pause above which a scan is repeated only every `LONG_SCAN_INTERVAL`."""
 
 LONG_SCAN_INTERVAL = 60.0
 
@@ -52,21 +52,21 @@ JITTER = 0.3
 """The range of the time between two scans, as a share of its mean."""
 
 CYCLES_INTERVAL, CYCLES_SHARE = 5.0, 0.002
-"""Seconds between two searches for tasks that wait for each other, and the share of the time they take."""
+"""Seconds between two searches for cycles, and the share of the time that they take."""
 
 COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
 
 MAX_UNSENT = 1_000
-"""Reports of blocks that are kept for a monitor that reads too slowly."""
+"""The most reports of blocks that are kept for a slow monitor."""
 
 LOOK_EARLY = 0.015
-"""Seconds by which the loops are looked at early, while the thread is awake for something else."""
+"""Seconds by which the loops may be checked early, if the thread is awake for something else."""
 
 FOR_EVER = float("inf")
 
 FAILED_INTERVAL = 1.0
-"""Seconds until what blocks the loops is looked for again after that has failed."""
+"""Seconds until the next check of the loops after one has failed."""
 
 
 class AgentSession:
@@ -92,7 +92,7 @@ class AgentSession:
         self._figures, self._tracing = Figures(self._blocks.loops), Tracing()
         self._busy = Busy()
         self._growing: Optional[Iterator[float]] = None
-        """The search for what grows that goes on."""
+        """The current search for what grows."""
         self._growing_due = 0.0
         if "trace" in options:
             self._tracing.set(True)
@@ -101,7 +101,7 @@ class AgentSession:
         self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
         self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
         self._look: Optional[Iterator[None]] = None
-        """The search for cycles that goes on."""
+        """The current search for cycles."""
         self._looks_next = False
         self._look_due, self._look_took = monotonic() + CYCLES_INTERVAL, 0.0
         self._answers_next = False
@@ -158,7 +158,7 @@ class AgentSession:
         if now >= self._blocks_due - LOOK_EARLY:
             try:
                 self._blocks_due = self._blocks.step(now, max(due, self._blocks_due))
-            except Exception:  # an event loop of another kind: nothing of it is reported, all else is
+            except Exception:  # an event loop of an unknown kind: report everything else
                 self._blocks_due = now + FAILED_INTERVAL
         if now >= self._due or self._unsent:
             self._due = monotonic() + self._count_and_report()
@@ -172,7 +172,7 @@ class AgentSession:
         """
         if monotonic() >= self._commands_due:
             self._commands_due = monotonic() + min(COMMAND_INTERVAL, self._interval)
-            self._handle_commands()  # which take time that is not the scans': a snapshot of all traced memory
+            self._handle_commands()  # not timed as scans: they may take a snapshot of all traced memory
         if self._growing is not None and monotonic() >= self._growing_due:
             self._find_what_grows(self._growing)
         began, now = thread_time(), monotonic()
@@ -203,7 +203,7 @@ class AgentSession:
         return self._slices is not None and self._scan.urgent
 
     def _run_slice(self, now: float) -> None:
-        """Run one time slice of the first pending request, or of a scan, in turns."""
+        """Run one time slice, alternately of the first pending request and of a scan."""
         scans = self._slices is not None or now >= self._scan_due
         self._answers_next = bool(self._requests) and not (self._answers_next and scans)
         if self._answers_next:
@@ -213,16 +213,16 @@ class AgentSession:
                     self._requests.insert(0, request)
             except Lost:
                 raise
-            except Exception as error:  # the next one is answered nevertheless
+            except Exception as error:  # the next one is still answered
                 self._send_error(None, _message(error))
             return
         self._looks_next = not self._looks_next and now >= self._look_due
-        if self._looks_next:  # in turns with scans
+        if self._looks_next:  # alternately with scans
             self._look_for_cycles(now)
             return
         if self._slices is None and now >= self._scan_due:
             HOOKS.replace_imported()
-            # Never in step with a program that works every second: by the golden ratio, which no period fits.
+            # Not in step with a periodic program: the golden ratio spreads the times evenly.
             self._jitter = (self._jitter + GOLDEN) % 1
             self._scan_due = now + self._interval * (1 - JITTER / 2 + JITTER * self._jitter)
             self._slices = self._scan.run()
@@ -292,7 +292,7 @@ class AgentSession:
                     self._connection.send("applied", command=command, seconds=seconds, flags=self._flags())
             except Lost:
                 raise
-            except Exception as error:  # whatever is wrong with a command, the monitor is told
+            except Exception as error:  # report whatever is wrong with a command to the monitor
                 self._send_error(command, _message(error))
 
     # Each command returns whether its own report answers it.

@@ -1,4 +1,4 @@
-"""Samples of what the thread of an event loop runs, and what ran longest among them."""
+"""Sample what the thread of an event loop runs, and find what ran longest."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     """A function, and its file and the line that runs: ``"/app/crawl.py:41"``."""
 
     Usage = Tuple[float, float, int]
-    """Of a thread: its CPU seconds, those that it has waited for a processor, and how often it got one."""
+    """The CPU seconds of a thread, the seconds that it waited for a processor, and how often it got one."""
 
 MAX_FRAMES = 100
-"""Frames that are examined."""
+"""The most frames that are examined."""
 
 MAX_STACK = 20
-"""Frames that are reported, innermost first."""
+"""The most frames that are reported, innermost first."""
 
 COROUTINE = 0x80
 """The flag of the code of a coroutine function (``inspect.CO_COROUTINE``)."""
 
 
 RUN_FILE = join("asyncio", "events.py")
-"""The end of the name of the file whose ``_run`` calls all that an event loop of asyncio runs."""
+"""The end of the path of the file whose ``_run`` calls everything that an event loop of asyncio runs."""
 
 
 class StackSample:
@@ -61,9 +61,9 @@ class StackSample:
     ) -> None:
         self.time, self.key, self.stack, self.own, self.group, self.late = time, key, stack, own, group, late
         self.began = 0.0
-        """When what ran began, at the earliest; 0 if that is not known."""
+        """When what ran began, at the earliest; 0 if unknown."""
         self.usage: Optional[Usage] = None
-        """The usage of the thread then, if it is known."""
+        """The usage of the thread at that time; None if unknown."""
 
     @property
     def place(self) -> int:
@@ -81,7 +81,7 @@ def depth(frame: Optional[FrameType]) -> int:
 
 
 def loop_depth(frame: Optional[FrameType]) -> int:
-    """Return the number of frames of asyncio's loop that a stack begins with; 0 if there is none."""
+    """Return the number of outermost frames of a stack that are asyncio's loop; 0 without one."""
     while frame is not None:
         code = frame.f_code
         if code.co_name == "_run" and code.co_filename.endswith(RUN_FILE):
@@ -98,13 +98,13 @@ def take_sample(
     now: float,
     late: float = 0.0,
 ) -> StackSample:
-    """Return a sample of a stack, without the ``outer`` frames of the loop itself, and those of the agent.
+    """Return a sample of a stack, without the ``outer`` frames of the loop and those of the agent.
 
     Args:
         frame: the innermost frame.
         outer: how many frames are the loop's.
-        task: the id of the task that runs; 0 if it is none.
-        group: its group, if it is known.
+        task: the id of the running task; 0 if there is none.
+        group: its group, if known.
         now: the current time.
         late: the seconds by which the sample is taken later than it was due.
     """
@@ -134,7 +134,7 @@ def take_sample(
 
 
 def usage_of(native_id: int) -> Optional[Usage]:
-    """Return the usage of a thread of this process; None where the system does not tell."""
+    """Return the usage of a thread of this process; None where the system does not report it."""
     try:
         file = open_file(f"/proc/self/task/{native_id}/schedstat", O_RDONLY)
         try:
@@ -147,11 +147,11 @@ def usage_of(native_id: int) -> Optional[Usage]:
 
 
 class Run:
-    """Samples in a row of the same task or callback.
+    """Consecutive samples of the same task or callback.
 
     Args:
-        sample: the first one.
-        began: since when it has been running, at the latest.
+        sample: the first sample.
+        began: when the task or callback began to run, at the latest.
     """
 
     def __init__(self, sample: StackSample, began: float) -> None:
@@ -166,7 +166,7 @@ class Run:
         return self.ended - self.began if self.samples[0].key else 0.0
 
     def used(self) -> Optional[Usage]:
-        """Return what the thread has used since the first sample, if it is known."""
+        """Return the usage of the thread since the first sample; None if unknown."""
         first, last = self.samples[0].usage, self.usage
         if first is None or last is None:
             return None
@@ -190,8 +190,8 @@ def longest_run(
     Args:
         samples: the samples between them.
         began: the first time.
-        ended: the second.
-        usage: the usage of the thread then.
+        ended: the second time.
+        usage: the usage of the thread at that time.
     """
     runs: List[Run] = []
     for sample in samples:

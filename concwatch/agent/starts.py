@@ -1,7 +1,7 @@
-"""Counts tasks that are made by ``asyncio.Task(…)`` as they start, on Python 3.12 and newer.
+"""Count tasks created by ``asyncio.Task(…)`` as they start, on Python 3.12 and newer.
 
-Their creation cannot be observed. Once a scan has found such tasks of a function, the interpreter is asked to
-report the starts of that function's code, which costs 0.3 to 0.4 µs each, and nothing elsewhere.
+Their creation cannot be observed. Once a scan has found such tasks of a function, ``sys.monitoring`` reports
+the starts of that function's code, which takes 0.3 to 0.4 µs each, and nothing for other functions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .counted_group import CountedGroup
 
 TOOLS = (4, 3)
-"""Numbers of tools, for `sys.monitoring`, that no kind of tool is known to use."""
+"""The tool ids of `sys.monitoring` that are not predefined for a kind of tool."""
 
 NAME = "concwatch"
 
@@ -34,7 +34,7 @@ class Starts:
         self._possible = _monitoring is not None
         self._tool: Optional[int] = None
         self._codes: List[Any] = []
-        """Weak references to the observed codes."""
+        """Weak references to the observed code objects."""
         self._current_task: Callable[[], Any] = lambda: None
 
     def observe(self, group: CountedGroup, code: Optional[CodeType]) -> None:
@@ -51,7 +51,7 @@ class Starts:
             group.observe_starts()
             self._codes.append(ref(code))
             _monitoring.set_local_events(self._tool, code, event)
-        except Exception:  # others use all numbers
+        except Exception:  # all tool ids are in use
             self._possible = False
 
     def _started(self, code: CodeType, offset: int) -> None:
@@ -63,7 +63,7 @@ class Starts:
             pass
 
     def remove(self) -> None:
-        """Observe nothing any more."""
+        """Stop observing."""
         tool, self._tool = self._tool, None
         if tool is not None:
             try:

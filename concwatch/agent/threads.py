@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple
 
 MAX_TARGETS = 20
-"""Targets per report; the threads of further ones are summed up in one."""
+"""The most targets per report; the threads of all others are combined in one."""
 
 MAX_LABELS = 1_000
-"""Targets whose threads are counted over time."""
+"""The most targets whose threads are counted over time."""
 
 MAX_PLACES = 20
-"""Places that an answer has."""
+"""The most places in an answer."""
 
 MAX_DEPTH = 100
-"""Frames of a thread that are looked at."""
+"""The most frames of a thread that are examined."""
 
 TIMER = "Timer"
 """The label of ``threading.Timer``."""
@@ -36,17 +36,17 @@ RUN = "run"
 """The function of ``threading`` that calls a target."""
 
 WAITS = ("wait", "wait_for", "acquire")
-"""Its functions that wait for an event, a condition, a barrier or a semaphore."""
+"""The functions of ``threading`` that wait for an event, a condition, a barrier or a semaphore."""
 
 
 def _target(thread: Any) -> Any:
-    """Return the function that a thread runs; None if it was given none."""
+    """Return the function that a thread runs; None if it has no target."""
     target = getattr(thread, "_target", None)
     return getattr(target, "func", target)  # a partial
 
 
 def thread_label(thread: Any) -> str:
-    """Return the function that a thread runs, or what kind of thread it is."""
+    """Return the name of the function that a thread runs, or what kind of thread it is."""
     target = _target(thread)
     if target is not None:
         name = getattr(target, "__qualname__", None) or type(target).__name__
@@ -58,7 +58,7 @@ def thread_label(thread: Any) -> str:
 
 
 def _place(thread: Any) -> Tuple[str, int]:
-    """Return the file and line of the function that a thread runs; empty and 0 if it is not Python's."""
+    """Return the file and line of the function that a thread runs; empty and 0 if it is not in Python."""
     target = _target(thread)
     if target is None and type(thread).__module__ != "threading":
         target = type(thread).run
@@ -73,10 +73,10 @@ class ThreadCounts:
         self._seen: Dict[int, Any] = {}
         """By ``id``: weak references to the threads of the last reading."""
         self._created: Dict[str, int] = {}
-        """How many have been seen of each of the first `MAX_LABELS` targets."""
+        """How many threads of each of the first `MAX_LABELS` targets have been seen."""
 
     def read(self, threads: List[Any]) -> List[Dict[str, Any]]:
-        """Return those of a tick, the most frequent first."""
+        """Return the ``threads`` of a tick, the most frequent first."""
         labels = {id(thread): thread_label(thread) for thread in threads}
         for thread in threads:
             known, label = self._seen.get(id(thread)), labels[id(thread)]
@@ -117,7 +117,7 @@ def find_thread_waits(name: str, of_pool: bool = False) -> Dict[str, Any]:
 
     Args:
         name: their target, or the name of the executor whose threads they are.
-        of_pool: whether it is that.
+        of_pool: whether ``name`` is an executor.
     """
     threading = sys.modules.get("threading")
     threads = threading.enumerate() if threading else ()

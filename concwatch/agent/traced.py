@@ -1,4 +1,4 @@
-"""Tracing of allocations: ``tracemalloc`` and the source lines that hold memory. It is imported on demand."""
+"""Trace allocations with ``tracemalloc``, and find the lines that hold memory. Imported on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Tuple
 
 MAX_LINES = 20
-"""Lines that are reported."""
+"""The most lines that are reported."""
 
 
 class TracedLineReader:
@@ -50,7 +50,7 @@ class TracedLineReader:
 
 
 class Tracing:
-    """``tracemalloc`` in a watched process, switched on by request."""
+    """``tracemalloc`` in a watched process, switched on and off on request."""
 
     def __init__(self) -> None:
         self._started = False

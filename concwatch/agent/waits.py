@@ -1,4 +1,4 @@
-"""Where the tasks of a group wait, for what and for whom, and who waits for them; found on request."""
+"""Find, on request, where the tasks of a group wait, for what and for whom, and who waits for them."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from .counted_group import CountedGroup
 
 MAX_TASKS = 20_000
-"""Tasks that are examined."""
+"""The most tasks that are examined."""
 
 MAX_PLACES = 50
-"""Places that are reported."""
+"""The most places that are reported."""
 
 MAX_DISTINCT = 2_000
-"""Places that are counted separately."""
+"""The most places that are counted separately."""
 
 MAX_NESTED = 5
-"""Places that are reported of what is awaited, of who holds a lock, of what created a group and awaits it."""
+"""The most places in each nested list: of awaited tasks, lock holders, creating lines and awaiting tasks."""
 
 MAX_AWAITED = 2_000
-"""Awaited tasks whose own place is looked up for one report."""
+"""The most awaited tasks whose own place is determined for one report."""
 
 TIMERS = ("TimerHandle", "Timeout", "CancelScope")
 """The classes of variables that say when a wait ends: of asyncio, uvloop, trio, AnyIO and async-timeout."""
 
 MAX_SECONDS = 1e9
-"""A deadline as far as that is none."""
+"""Seconds from which a deadline counts as none."""
 
 FOR_EVER = float("inf")
 
@@ -62,7 +62,7 @@ def timer(wait: Wait, now: float) -> Optional[float]:
             if when is None:
                 continue
             near = when < MAX_SECONDS + now
-            if near or type(value).__name__ == "TimerHandle":  # else it is a scope without a deadline
+            if near or type(value).__name__ == "TimerHandle":  # otherwise it is a scope without a deadline
                 left = max(0.0, when - now) if near else FOR_EVER
                 found = left if found is None else min(found, left)
     return found
@@ -82,18 +82,18 @@ def _variables(awaitable: Any, frame_name: str) -> List[Any]:
 
 
 def _deadline(value: Any) -> Optional[float]:
-    """Return when a timer fires, on the clock of its loop; None if ``value`` is no timer, or one not set."""
+    """Return when a timer fires, on the clock of its loop; None if ``value`` is not a timer that is set."""
     if type(value).__name__ not in TIMERS:
         return None
     try:
         when = value.when() if hasattr(value, "when") else value.deadline
         return None if when is None else float(when)
-    except Exception:  # a scope that is not entered yet
+    except Exception:  # a scope that has not been entered yet
         return None
 
 
 def trio_tasks() -> List[Any]:
-    """Return trio's tasks: all that have the same root as a sampled one."""
+    """Return trio's tasks: all with the same root as a sampled one."""
     roots: Dict[int, Any] = {}
     for group in list(COUNTS.groups.values()) if "trio" in sys.modules else ():
         for reference, _, _ in list(group.samples) if group.kind == "trio" else ():
@@ -139,7 +139,7 @@ class _Waits:
         self._holding: Dict[int, List[Any]] = {}
         """By ``id`` of a lock: weak references to some tasks that have entered it, with their loop's time."""
         self._released: Dict[int, bool] = {}
-        """By ``id`` of a lock: whether one of these may leave it."""
+        """By ``id`` of a lock: whether one of these tasks may leave it."""
         self._others = self._awaited = 0
         self._untimed: Set[int] = set()
         self._limits: Dict[int, float] = {}
@@ -211,11 +211,11 @@ class _Waits:
                 break
 
     def _is_released(self, lock: int) -> bool:
-        """Return whether a task that has entered a lock may leave it, or it is not known who has."""
+        """Return whether a task that has entered a lock may leave it, or no such task is known."""
         if lock not in self._holding:  # by calling ``acquire``
             return True
         if lock not in self._released:
-            self._released[lock] = False  # of locks whose holders wait for each other, too
+            self._released[lock] = False  # also ends the recursion if holders wait for each other
             wakers, is_timed = Wakers(), False
             for reference, now in self._holding[lock]:
                 task = reference()

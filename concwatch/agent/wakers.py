@@ -1,8 +1,8 @@
-"""Whether anything can end what a task waits for: its life is unknown then, however long it has lived.
+"""Find out whether anything can wake a task; if so, its lifetime is unknown, however long it has lived.
 
-Nobody holds the event of a task that is stuck, or all tasks of its function wait for the same one. A session
-waits for something that something else holds, such as its connection; the workers of a pool wait for what
-comes in one queue, and the rest of a batch for a semaphore that other tasks will release.
+If a task is stuck, nothing else holds its event, or all tasks of its function wait for the same one. A
+session waits for an object that something else holds, such as its connection; the workers of a pool wait for
+the next item in one queue, and the rest of a batch for a semaphore that other tasks will release.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 MAX_TASKS = 50
-"""Tasks of a group that are examined."""
+"""The most tasks of a group that are examined."""
 
 MAX_OBJECTS = 300
-"""Objects that are examined of each."""
+"""The most objects per task that are examined."""
 
 LAYERS = 3
 """References that are followed from a task's variables."""
@@ -36,14 +36,14 @@ ACQUIRING, WAITING = "acquire", "wait"
 """The methods that wait for a lock, and for an event."""
 
 ANYTHING = -1
-"""In place of the ``id`` of what a task waits for, if that is not known."""
+"""Used instead of the ``id`` of what a task waits for, if that is unknown."""
 
 _SKIPPED = (type(sys), type, type(gc.get_referents), str, int, float, bytes, type(None))
-"""Types of objects that hold nothing of one task."""
+"""Types of objects that do not belong to one task."""
 
 _probe = {0: object()}
 _OURS = sys.getrefcount(_probe[0])
-"""The references to an object in a dictionary while they are counted."""
+"""The number of references to an object that counting them adds."""
 
 
 class Wakers:
@@ -59,7 +59,7 @@ class Wakers:
         return len(self._wakers)
 
     def wakeable(self, is_released: Callable[[int], bool]) -> int:
-        """Return how many of them others may wake.
+        """Return how many of them something else may wake.
 
         They wait for something that something besides the task holds; if that is a lock, ``is_released``
         returns True for its ``id``, and if it is an event, no other one waits for it.
@@ -77,7 +77,7 @@ class Wakers:
             self._wakers.append(("", 0))
 
     def add(self, task: Any, coro: Any) -> None:
-        """Examine a task with its coroutine, unless enough have been."""
+        """Examine a task with its coroutine, unless enough have been examined."""
         if len(self._wakers) >= MAX_TASKS:
             return
         sources, waker, method = _path(task, coro)

@@ -1,7 +1,8 @@
-"""Wrappers: coroutines that run another one, as task factories, AnyIO and subclasses of a loop create them.
+"""Wrappers: coroutines that run another one, created by task factories, AnyIO and subclasses of event loops.
 
-The tasks of a wrapper are those of the function that it wraps. Nothing here reads ``f_locals``: up to Python
-3.12 that leaves a copy of the locals in the frame, which keeps alive everything that a failing task held.
+The tasks of a wrapper count as those of the function that it wraps. Nothing here reads ``f_locals``: up to
+Python 3.12, that leaves a copy of the locals in the frame, which keeps alive everything that a failing task
+held.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ ANYIO = ("_run_coro", "_run_wrapped_task")
 """AnyIO's coroutine functions that run each task's own coroutine."""
 
 ANYIO_START = "run_coro_with_task_status"
-"""The one that ``TaskGroup.start`` runs on trio: it has the task's function, and calls it later."""
+"""The function that ``TaskGroup.start`` runs on trio: it holds the task's function, and calls it later."""
 
 INLINE_FRAMES = sys.version_info >= (3, 11)
-"""Whether a coroutine refers to its variables, rather than to a frame that does."""
+"""Whether a coroutine refers to its variables directly, rather than to a frame that does."""
 
 MAX_DEPTH = 10
-"""Wrappers around wrappers that are followed."""
+"""The most nested wrappers that are followed."""
 
 
 async def _coroutine() -> None:
@@ -60,7 +61,7 @@ KINDS = (
 
 
 def kind_of(awaitable: Any) -> Optional[Tuple[str, str, str]]:
-    """Return the names of its attributes, by its type; None for an awaitable of another kind."""
+    """Return the names of these attributes for an awaitable; None if it is of another kind."""
     return next((kind for kind in KINDS if hasattr(type(awaitable), kind[0])), None)
 
 
@@ -77,7 +78,7 @@ def stands_for(awaitable: Any) -> Any:
 
 
 def is_decorated(coro: Any, code: CodeType) -> bool:
-    """Return whether a coroutine has another name than its code, as `functools.wraps` gives it."""
+    """Return whether the name of a coroutine differs from that of its code, as after `functools.wraps`."""
     return getattr(coro, "__name__", code.co_name) != code.co_name
 
 
@@ -97,7 +98,7 @@ def decorated_code(coro: Any) -> Optional[CodeType]:
 
 
 def is_wrapper(coro: Any, code: CodeType) -> bool:
-    """Return whether a coroutine awaits one that was handed to it, as an argument or in its closure."""
+    """Return whether a coroutine awaits one that was passed to it, as an argument or in its closure."""
     if code.co_name in (*ANYIO, ANYIO_START) and is_of("anyio", code.co_filename):
         return True
     return _awaits_parameter(code) and wrapped_by(coro) is not None
@@ -148,7 +149,7 @@ def _first_free(code: CodeType) -> int:
 
 
 def wrapped_by(coro: Any) -> Any:
-    """Return the coroutine that a wrapper was given; None if it has ended, or is running just now."""
+    """Return the coroutine that a wrapper was given; None if the wrapper has ended or is running."""
     own = isinstance(coro, CoroutineType)
     referents = _referents(coro)
     for look in (_direct, _in_cell, _in_awaitable if own else _in_attributes):
@@ -161,13 +162,13 @@ def wrapped_by(coro: Any) -> Any:
 
 
 def _referents(coro: Any) -> List[Any]:
-    """Return what a coroutine refers to, its variables among them."""
+    """Return what a coroutine refers to, including its variables."""
     own = isinstance(coro, CoroutineType)
     return gc.get_referents(coro.cr_frame if own and not INLINE_FRAMES else coro)
 
 
 def _direct(one: Any) -> Any:
-    """Return an object if it is a coroutine, of Cython or a class of the program's, too."""
+    """Return an object if it is a coroutine, including those of Cython and of the program's classes."""
     kind = type(one)
     return one if kind is CoroutineType or (hasattr(kind, "__await__") and hasattr(kind, "send")) else None
 
@@ -180,7 +181,7 @@ def _in_cell(one: Any) -> Any:
 
 
 def _in_awaitable(one: Any) -> Any:
-    """Return the coroutine of AnyIO's handle of a task, or of another awaitable that is no future."""
+    """Return the coroutine of AnyIO's task handle, or of another awaitable that is not a future."""
     kind = type(one)
     if kind.__module__.startswith("anyio"):
         return _direct(getattr(one, "_coro", None))
@@ -195,11 +196,11 @@ def _in_attributes(one: Any) -> Any:
 
 
 def running_code(coro: Any, is_known: Callable[[CodeType], bool]) -> Optional[CodeType]:
-    """Return the code that a running wrapper has called; None unless it runs now, in some thread.
+    """Return the code that a wrapper has called; None unless it is running, in any thread.
 
     Args:
         coro: the wrapper.
-        is_known: whether a code is that of a wrapper.
+        is_known: returns whether a code is that of a wrapper.
     """
     own = getattr(coro, "cr_frame", None)
     if own is None or not coro.cr_running:

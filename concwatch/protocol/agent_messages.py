@@ -1,25 +1,25 @@
-"""The agent's protocol, which this text specifies, and its reports, decoded strictly.
+"""The specification of the agent's protocol, and the types of its reports, which are decoded strictly.
 
-How they connect
-================
+Connections
+===========
 Agent and monitor communicate over a Unix stream socket in a folder of mode 0700. Each uses ``SO_PEERCRED``,
-where the system has it, to check that its peer runs as the same user or as root, and closes the connection
+where available, to check that its peer runs as the same user or as root, and closes the connection
 otherwise.
 
 ``watch``   The monitor listens, and starts the program with the path of its socket in the environment
             variable ``CONCWATCH_AGENT``, and a folder with the agent's ``sitecustomize`` first on
-            ``PYTHONPATH``. Each Python process that the program starts connects by itself, one connection per
-            process. A forked process opens a connection of its own. A process that has imported no framework
-            and started no thread so far sends ``ready``, a tick of zeros and ``waiting``, and closes the
-            connection; it connects again once it has, or when it collects garbage after a second.
+            ``PYTHONPATH``. Each Python process that the program starts opens a connection of its own, and so
+            does each forked process. A process that has imported no framework and started no thread so far
+            sends ``ready``, a tick of zeros and ``waiting``, and closes the connection; it connects again
+            once it has, or at the first garbage collection after a second.
 ``attach``  The monitor listens, and makes the process run `concwatch.agent.inject.script` (through
             ``sys.remote_exec``, or gdb): the process connects to that path.
 ``start``   The process listens at the first of the `concwatch.agent.places.socket_paths` of its pid that it
             can bind, ``…/concwatch-UID/PID.sock``; the monitor connects to it. It serves one monitor at a
             time; another one waits.
 
-From the first byte on all three are the same. When the connection ends, for whatever reason, the agent
-removes its hooks within 5 s; after ``start`` it listens again.
+All three use the same protocol. When the connection ends, for whatever reason, the agent removes its hooks
+within 5 s; after ``start``, it listens again.
 
 Lines
 =====
@@ -28,7 +28,7 @@ ignore unknown keys and types; counts and bytes are whole numbers from 0 to 2**5
 fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters. A
 report may contain lists of objects; a command is flat. Arguments, values and environment variables of the
 program are never sent, only names that it gives to executors and to child processes. A monitor that
-reads too slowly misses ticks, but never counts: all figures are totals since the agent started.
+reads too slowly misses ticks, but no counts, because all figures are totals since the agent started.
 
 Reports, agent to monitor
 =========================
@@ -39,103 +39,102 @@ Reports, agent to monitor
                    name of the child for a child of ``multiprocessing``: ``"crawl.py SpawnProcess-2"``
     ``pid``, ``ppid``  integers
     ``runtime``    ``"CPython 3.11.7"``
-    ``flags``      list of strings, which of these are loaded: ``"asyncio"``, ``"uvloop 0.21.0"``,
-                   ``"trio 0.30.0"``, ``"free-threaded"``,
-                   ``"blocks"`` if it looks for what blocks loops. Also in ``applied``
-    ``can``        list of strings, which of the commands below it supports; never ``"target"``
+    ``flags``      list of strings: the loaded frameworks, ``"asyncio"``, ``"uvloop 0.21.0"`` and
+                   ``"trio 0.30.0"``; ``"free-threaded"``; ``"blocks"`` if it looks for what blocks loops.
+                   Also in ``applied``
+    ``can``        list of strings: the commands below that it supports; never ``"target"``
     ``workloads``  an empty list
-    ``started``    when the agent started, on its clock: another program of the same pid has another one
+    ``started``    when the agent started, on its clock; differs once the process executes another program
 
 ``tick``: the whole process, 10 times a second unless ``rate`` changes it. Figures that are not available are
 absent.
     ``time``       the agent's clock
     ``number``     how many ticks were created, including this one
     ``created``    tasks created since the agent started. Those created by calling ``asyncio.Task(coro)``
-                   are not intercepted: they are included once a scan has found them alive. Since Python
-                   3.12, once that has happened, further ones of the same function are when they start
+                   are not intercepted: they are included once a scan has found them alive. After that, since
+                   Python 3.12, further tasks of the same function are included when they start
     ``live``       tasks that are not done, as of the last complete scan
     ``live_peak``  the highest ``live`` of all scans
-    ``missed``     tasks, at least, that were created by calling ``asyncio.Task(coro)`` and that no scan has
-                   found: by the number in asyncio's default names, ``"Task-12"``; absent if 0
+    ``missed``     how many tasks at least were created by calling ``asyncio.Task(coro)`` and found by no
+                   scan, according to the number in asyncio's default names, ``"Task-12"``; absent if 0
     ``ended``      tasks that had ended by that scan. ``scan_created + since = live + ended``
     ``since``      tasks that already existed when the agent started
     ``scan_created``  ``created`` when that scan started
-    ``scan_time``  when that scan started. The more tasks are live, the older it gets: about a second at
-                   30,000, 40 s at 1,000,000. These five are absent before the first scan completes.
-                   Since Python 3.14, once a minute with more than about 100,000; an ``error`` reports that
+    ``scan_time``  when that scan started. A scan takes about a second for 30,000 live tasks, and 40 s for
+                   1,000,000. These five are absent before the first scan completes. Since Python 3.14,
+                   there is one scan per minute with more than about 100,000 tasks; an ``error`` reports that
     ``existing``   task objects that exist now, including done ones that something still references; absent
-                   since Python 3.14. ``existing - retained`` is a more recent ``live`` with very many tasks
+                   since Python 3.14. ``existing - retained`` is more recent than ``live`` with very many tasks
     ``retained``   done tasks that something still referenced at the scan; absent since Python 3.14
     ``left_over``  tasks that were left over since the agent started: pending when the main coroutine of their
-                   loop was done, and then cancelled all at once, as ``asyncio.run`` does; or pending when
-                   their loop was closed. Unknown for a main coroutine of uvloop that calls ``sys.exit``
-    ``destroyed``  tasks that were destroyed while they were pending
+                   loop ended, and then cancelled all at once, as by ``asyncio.run``; or pending when their
+                   loop was closed. Unknown for a main coroutine on uvloop that calls ``sys.exit``
+    ``destroyed``  tasks that were destroyed while pending
     ``queued``     calls waiting for a thread of a ``ThreadPoolExecutor``, all executors together
-    ``completed``, ``failed``, ``cancelled``  tasks that ended since ``outcomes`` was switched on; otherwise
-                                              absent
-    ``lag``        seconds: the worst of ``loops``
+    ``completed``, ``failed``, ``cancelled``  tasks that ended since ``outcomes`` was switched on; absent
+                                              without it
+    ``lag``        seconds: the highest ``lag`` of ``loops``
     ``loops``      list of objects, at most 20, one per running event loop: ``name`` (``"loop 1"``, in the
                    order found), ``kind`` (its class), ``lag``: the longest time in seconds since the last
                    tick from requesting a callback to its call; a callback that is overdue counts too
-    ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: live
-                   threads, and all that any reading has found, by the function that they run, the rest as
-                   ``"others"``; twice a second, or less often with many
-    ``files``, ``sockets``  open files and sockets, and how many of them are sockets, where ``/proc`` tells;
-                   about every three seconds
+    ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: the number
+                   of live threads, and of all that any reading has found, by the function that they run, the
+                   rest as ``"others"``; read twice a second, or less often if there are many
+    ``files``, ``sockets``  the number of open files including sockets, and of sockets, where ``/proc`` is
+                   available; read about every three seconds
     ``executors``  list of objects ``name`` (its ``thread_name_prefix``), ``threads``, ``queued``, at most 20:
                    each thread pool
     ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
                    together
     ``gc``         seconds spent in garbage collection since the agent started
     ``cpu``        seconds of CPU time of the whole process
-    ``busy``       seconds in which tasks ran on the event loops of asyncio and uvloop, as far as that is
-                   known: estimated from some of their steps while there are many
-    ``looped``, ``covered``  the seconds of all loops over which ``busy`` is known, and those of them in which
-                   each step was timed. Absent without such a loop, and in asyncio's debug mode
+    ``busy``       seconds in which tasks ran on the event loops of asyncio and uvloop, as far as known; while
+                   there are many steps, estimated from some of them
+    ``looped``, ``covered``  the seconds of all loops over which ``busy`` is known, and the part of them in
+                   which each step was timed. Absent without such a loop, and in asyncio's debug mode
     ``agent_cpu``  seconds of CPU time of the agent's own thread
     ``traced``, ``tracer``  bytes; as in `concwatch.protocol.wire`, while ``tracemalloc`` traces
     ``flags``, ``name``  as in ``ready``, when they have changed
 
-``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent; once
-a second if there are 200 or more. A group is the tasks of one coroutine function; there are at most 1,001. In
-one report there are at most 200.
+``groups``: the groups that have changed since they were last sent. Sent after a scan, at most twice a second,
+or once a second if there are 200 or more. A group is the tasks of one coroutine function; there are at most
+1,001 groups, and at most 200 in one report.
     ``time``       the ``scan_time`` of the tick that these figures belong to
-    ``more``       whether another report has further groups of the same scan
+    ``more``       whether another report follows with further groups of the same scan
     ``groups``     list of objects:
         ``group``      integer, the number of the group in this process
-        ``name``       the qualified name of the function, where Python has it (since 3.11):
-                       ``"Crawler.fetch_page"``
+        ``name``       the name of the function, qualified since Python 3.11: ``"Crawler.fetch_page"``
         ``file``, ``line``  where it is defined
         ``kind``       ``"asyncio"`` or ``"trio"``
         ``own``        whether it is the program's own code, neither the standard library's nor an installed
                        package's
         ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, at that scan
         ``live_peak``  the highest ``live`` of all scans
-        ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans are
-                       jittered, so that they are not in step with the program. Absent until three of them
-                       have found a task, and where only scans find those that ``direct`` or ``moved`` count
-        ``direct``     how many of ``created`` were not counted at their creation: more may have been missed
-        ``moved``      how many of ``created`` were counted in another group, until scans found them. A task
-                       of a function that is not the program's own is moved to the innermost function of its
-                       own in which it is first found waiting. With ``by_name``, one that has a name is moved
-                       to the group of that name, numbers replaced by ``N``, which has no file
+        ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean lifetime. Scans
+                       are jittered, so that they are not in step with the program. Absent until three scans
+                       have found a task, and if only scans find the tasks of ``direct`` or ``moved``
+        ``direct``     how many of ``created`` were not counted at creation; more may have been missed
+        ``moved``      how many of ``created`` were counted in another group until a scan found them. A task
+                       whose function is not the program's own is moved to the innermost function of the
+                       program in which it is first found waiting. With ``by_name``, a task with a name is
+                       moved to the group of that name, with numbers replaced by ``N``, which has no file
         ``left_over``, ``destroyed``  as in ``tick``
         ``left_lines``  list of objects ``line``, ``tasks``, at most 5, the most frequent first: the lines
-                       that created the left-over tasks; ``line`` is empty where that was not recorded.
-                       Absent without left-over tasks
+                       that created the left-over tasks; ``line`` is empty if it was not recorded. Absent
+                       without left-over tasks
         ``completed``, ``failed``, ``cancelled``  absent without ``outcomes``
         ``oldest``     seconds since the oldest live sampled task was created; absent without one. One task
-                       per group and half a second is sampled, so that tasks that stay long are among them.
-                       Those that ``since`` counts are older, their age is unknown
+                       per group is sampled every half second, so that long-lived tasks are included. The
+                       tasks of ``since`` are older, but their age is unknown
         ``busy``       as in ``tick``, of the tasks of this group
-        ``durations``  list of pairs: seconds that a task took that has ended since the last report, from its
-                       first step to its end, and how many tasks it stands for. Some are timed, each chosen
-                       with the same probability; absent without one
-        ``timing``     list of pairs, at most 20: the ages of timed tasks that have not ended, and how many
-                       each stands for; absent without one
+        ``durations``  list of pairs for timed tasks that have ended since the last report: the seconds from
+                       the first step to the end, and how many tasks this one stands for. Tasks to be timed
+                       are chosen with equal probability; absent without one
+        ``timing``     list of pairs, at most 20, for timed tasks that have not ended: the age, and how many
+                       tasks this one stands for; absent without one
         ``starts``     list of strings, at most 5: lines that created tasks, ``"/app/crawl.py:41"``, the most
-                       frequent first. They are read of the first 100 tasks of a group between two reports,
-                       400 in all
+                       frequent first. They are read for the first 100 tasks of a group between two reports,
+                       and for 400 in all
 
 ``waits``: the answer to the command: where the tasks of a group wait, at most 50 places. A *place* in a list
 is an object ``where`` (``"/app/crawl.py:52"``), ``in`` (its function), ``tasks`` (how many are there); lists
@@ -171,7 +170,7 @@ of places within another have at most 5, the most frequent first.
     ``looked``, ``locked``  how many there are, and how many of them wait, without a time limit, for an
                    event of ``threading``, or a lock for which no other one waits
 
-``cycle``: tasks that wait each for the next, and the last for the first; once for each list of lines.
+``cycle``: tasks each of which waits for the next, and the last for the first; once for each list of lines.
     ``tasks``      list of places, each with ``on``, as in ``waits``
 
 ``block``: what has blocked an event loop for 0.1 s or longer, or for as long as ``blocked_after`` says, or
@@ -180,12 +179,12 @@ second, under one number.
     ``block``      integer, the number of the block in this process
     ``loop``       the name of the loop, as in ``tick``
     ``time``, ``seconds``  when it began, to within 15 ms, and how long it has lasted
-    ``ended``      whether it has
-    ``cause``      ``"code"``: one task or callback ran all the time; ``"gc"``: the process collected garbage;
+    ``ended``      whether it has ended
+    ``cause``      ``"code"``: one task or callback ran all the time; ``"gc"``: garbage collection;
                    ``"stopped"``: the process, or the loop's thread, was stopped or waited for a processor.
-                   Many short callbacks are no block, nor is waiting for the interpreter's lock
-    ``exact``      for code: whether the stack was read meanwhile; else the lock was held, and the line ran
-                   then or just before
+                   Neither many short callbacks nor waiting for the interpreter's lock are a block
+    ``exact``      for code: whether the stack was read during the block; otherwise the interpreter's lock was
+                   held, and the cause is at the line or just before it
     ``stack``      for code: list of objects ``in`` (function) and ``where`` (``"/app/views.py:12"``), at most
                    20, innermost first, without the loop's own frames
     ``own``        for code: the indexes in ``stack`` of the program's own code
@@ -218,25 +217,25 @@ garbage collector tracks objects that refer to others: numbers, text and bytes a
 ``error``: as in `concwatch.protocol.wire`: a command was refused (``command``), or the agent reports a
 limitation of this process (``command`` is null), each once.
 ``waiting``: the process has no tasks and no threads so far. It closes the connection, and connects again once
-there is something to report; if it ends before, there was nothing.
-``end``: the process exits by itself; the last report, after a last tick and last groups. Without it the
-process was killed, or ended in another language's code.
+there is something to report.
+``end``: the last report of a process that exits normally, after a last tick and last groups. Without it, the
+process was killed, or was ended by code in another language.
 
 Commands, monitor to agent
 ==========================
-``rate``      ``hz``: send this many ticks a second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
+``rate``      ``hz``: send this many ticks per second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
               process's time allows.
 ``waits``     ``group``: the number of a group. Answered by ``waits``.
-``finished``  ``group``: the number of a group. Answered by ``finished``. The process is stopped as by
-              ``objects``, and refuses it as that.
+``finished``  ``group``: the number of a group. Answered by ``finished``. Stops the process as ``objects``
+              does, and is refused for the same reason.
 ``thread_waits``  ``name``: a name of ``threads``; of ``executors`` if ``pool`` is true. Answered by
                   ``thread_waits``.
-``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).
+``outcomes``  ``on``: count the outcomes of tasks created from now on (0.3 to 1.7 µs more per task).
 ``timing``    ``on``: time some tasks from their first step to their end, and their steps, from now on.
-``by_name``   ``on``: group tasks that are found from now on by their names, unless asyncio gave these.
+``by_name``   ``on``: group tasks found from now on by their names, except asyncio's default names.
 ``blocked_after``  ``seconds``: report what blocks a loop for longer than that; null for never.
 ``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
-``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.
+``lines``     report the lines that hold traced memory. The process is stopped while a snapshot is taken.
 ``objects``   find what grows: which types of objects, and which containers. The process is stopped for up to
               20 ms at a time; refused with so many objects that it could take longer.
 ``detach``    remove the hooks and close the connection.
@@ -262,17 +261,17 @@ from concwatch.protocol.messages import (
 )
 
 MAX_GROUPS = 200
-"""Groups of one report."""
+"""The most groups in one report."""
 
 
 MAX_TYPES = 20
-"""Types of objects in one report."""
+"""The most types of objects in one report."""
 
 MAX_CONTAINERS = 3
-"""Growing containers in one report."""
+"""The most growing containers in one report."""
 
 MAX_HOLDERS = 3
-"""Holders of one object in a report."""
+"""The most holders of one object in a report."""
 
 
 class AgentReady(Struct, tag="ready", frozen=True):
@@ -304,7 +303,7 @@ class ThreadCount(Struct, frozen=True):
     file: ShortText = ""
     line: Count = 0
     created: Count | None = None
-    """At least so many were created since the agent started."""
+    """How many were created since the agent started, at least."""
 
 
 class Executor(Struct, frozen=True):
@@ -359,7 +358,7 @@ class AgentTick(Struct, tag="tick", frozen=True):
     looped: Seconds | None = None
     """The seconds of all loops over which ``busy`` is known."""
     covered: Seconds | None = None
-    """Those of them in which each step of a task was timed."""
+    """The part of ``looped`` in which each step of a task was timed."""
     traced: Count | None = None
     tracer: Count | None = None
     flags: TextList = ()
@@ -414,7 +413,7 @@ class Groups(Struct, tag="groups", frozen=True):
     time: Clock
     groups: Annotated[tuple[GroupReport, ...], Meta(max_length=MAX_GROUPS)]
     more: bool = False
-    """Whether another report has further groups of the same scan."""
+    """Whether another report follows with further groups of the same scan."""
 
 
 class TaskPlace(Struct, frozen=True, rename={"in_": "in"}):

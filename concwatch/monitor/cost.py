@@ -18,7 +18,7 @@ NEAR_ALL = 0.99
 NEAR_PEAK = 0.95
 """Share of the peak of live tasks below which memory retained from ended tasks distorts the figure."""
 
-TELLING = 0.05
+MEANINGFUL = 0.05
 """Share of the peak of live tasks below which retained memory makes the figure meaningless."""
 
 MOVING = 0.05
@@ -30,7 +30,7 @@ KEPT = 101
 LEAST_ENDED = 10
 """Tasks that must have ended before CPU time is divided by them."""
 
-STANDING = 0.02
+STEADY = 0.02
 """How much a constant number of live tasks may vary: a share of them, or of those that ended meanwhile."""
 
 EVEN, EVEN_SECONDS = 0.2, 3.0
@@ -142,7 +142,7 @@ class CostMeter:
         if not live or self.idle is None or (self._settled and not settled):
             return
         clean = not self._mixed and live >= self._most * NEAR_PEAK
-        if not clean and (live < self._most * TELLING or (self.cost is not None and self.cost.clean)):
+        if not clean and (live < self._most * MEANINGFUL or (self.cost is not None and self.cost.clean)):
             return
         if settled != self._settled or not self._level * NEAR_ALL <= live <= self._level / NEAR_ALL:
             self._rss.clear()
@@ -222,7 +222,7 @@ class CpuMeter:
         """Measure a whole lifetime, if the number of live tasks is constant."""
         ends = self._ends
         more = ended - ends[0][2] if ends else 0
-        if not ends or abs(live - self._level) > max(STANDING * live, STANDING * more, LEAST_ENDED / 2):
+        if not ends or abs(live - self._level) > max(STEADY * live, STEADY * more, LEAST_ENDED / 2):
             self._level, self._renewed, more = live, None, 0
             ends.clear()
         ends.append((now, used, ended))

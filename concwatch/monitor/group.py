@@ -66,7 +66,7 @@ class FinishedTasks(GrowthVerdict):
         self._all.add(time, finished + live, 0)
 
     @property
-    def is_plain(self) -> bool:
+    def is_evident(self) -> bool:
         """Whether their number rises steadily, other than by the tasks of one batch finishing in turn."""
         return self.meter.rises_evenly and self._all.rises_evenly
 
@@ -174,9 +174,9 @@ class Group(GrowthVerdict):
         return super().leaks or self.finished.leaks
 
     @property
-    def is_plain(self) -> bool:
+    def is_evident(self) -> bool:
         """Whether the number of its live tasks has risen steadily while none has ended."""
-        return self.meter.is_plain
+        return self.meter.is_evident
 
     def add_waits(self, waits: Waits, now: float) -> None:
         """Record where its tasks wait, and for how long at most."""

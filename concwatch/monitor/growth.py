@@ -57,7 +57,7 @@ LEAST_ENDED = 0.1
 LEAST_DEVIATIONS = 0.5
 """The least rise in square roots of the highest mark, which is the noise of tasks that start at random."""
 
-PLAIN = 5
+EVIDENT_WINDOWS = 5
 """Consecutive windows that must each rise, while no task ends, for growth to be certain."""
 
 LEVEL = 24
@@ -219,8 +219,8 @@ class GrowthMeter:
         self._windows: list[Window] = []  # only the last `KEPT` count
         self._lows: deque[int] = deque(maxlen=KEPT)  # their low-water marks
         self.rises_evenly = False
-        """Whether the low-water mark has risen steadily for `PLAIN` windows."""
-        self.is_plain = False
+        """Whether the low-water mark has risen steadily for `EVIDENT_WINDOWS` windows."""
+        self.is_evident = False
         """Whether it has done so while no task has ended."""
         self._warm_up = WARM_UP  # how many of the kept windows belong to the warm-up
         self._until: float | None = None
@@ -248,8 +248,10 @@ class GrowthMeter:
                 self._windows = self._windows[-KEPT:]
             self._windows.append(window)
             self._lows.append(window.fewest)
-            self.rises_evenly = self.rises_over(PLAIN, STEADY)
-            self.is_plain = self.rises_evenly and not any(each.ended for each in self._windows[-PLAIN:])
+            self.rises_evenly = self.rises_over(EVIDENT_WINDOWS, STEADY)
+            self.is_evident = self.rises_evenly and not any(
+                each.ended for each in self._windows[-EVIDENT_WINDOWS:]
+            )
             rises = self._may_rise and any(self._rises(merged) for merged in MERGED)
             self._confirmed = self._confirmed + 1 if rises else 0
             if self._growing or self.rises_evenly or self.leaks:
@@ -284,7 +286,7 @@ class GrowthMeter:
     @property
     def may_leak(self) -> bool:
         """Whether one more window may confirm a steady or significant rise."""
-        return self.rises_over(PLAIN - 1, STEADY) or self._confirmed > 0
+        return self.rises_over(EVIDENT_WINDOWS - 1, STEADY) or self._confirmed > 0
 
     @property
     def leaks(self) -> bool:

@@ -84,13 +84,13 @@ class GrowthVerdict(ABC):
 
     @property
     @abstractmethod
-    def is_plain(self) -> bool:
+    def is_evident(self) -> bool:
         """Whether it grows so steadily that no significance test is needed."""
 
     @property
     def rises(self) -> bool:
         """Whether it is growing now."""
-        return (self.is_plain and not self.was_withdrawn) or self.meter.leaks
+        return (self.is_evident and not self.was_withdrawn) or self.meter.leaks
 
     @property
     @abstractmethod

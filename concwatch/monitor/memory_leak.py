@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 UNIT = 64 * 1024
 """Unit of memory in bytes: the allocator requests at least this much from the system at a time."""
 
-PLAIN_WINDOWS, PLAIN_STEADY = 5, 0.85
+EVIDENT_WINDOWS, EVIDENT_STEADY = 5, 0.85
 """Memory certainly grows if it rises in each of this many windows, and if the second half of them
 contributes at least this share of the rise of the first half."""
 
-PLAIN_RISE, PLAIN_SHARE = 16, 0.02
+EVIDENT_RISE, EVIDENT_SHARE = 16, 0.02
 """The least rise over these windows, in units and as a share of the memory; the larger one applies."""
 
 LINES = 3
 """Lines of source code, or types of objects, that are logged."""
 
-WORTH = 0.05
+LEAST_OF_FIRST = 0.05
 """Share of the growth of the first line or type that another one must exceed to be logged."""
 
-BETWEEN = 10.0
+LINES_INTERVAL = 10.0
 """Seconds between the two readings of the lines of source code."""
 
 COUNT_TIMEOUT = 8.0
@@ -42,7 +42,7 @@ COUNT_VALID = 120.0
 
 UNKNOWN_CAUSE = "something keeps references to what the tasks created"
 
-WORTH_CAUSE = 0.05
+LEAST_EXPLAINED = 0.05
 """Share of the growth of memory that a container must explain to be named as a cause."""
 
 NOT_TRACKED = "not in containers, but in bytes, strings, numbers or an extension module"
@@ -120,7 +120,7 @@ class MemoryLeakDetector(GrowthVerdict):
             self._rises, self._asked = False, -math.inf
             self._answers, self._request_due = 0, math.inf
             if self.grows and traced:
-                self._request_due = time + BETWEEN
+                self._request_due = time + LINES_INTERVAL
                 self._request_lines()
 
     @property
@@ -129,13 +129,13 @@ class MemoryLeakDetector(GrowthVerdict):
         return self._rises
 
     @property
-    def is_plain(self) -> bool:
+    def is_evident(self) -> bool:
         """Whether memory has grown steadily and by much, while the number of live tasks has not."""
         return (
-            self.meter.rises_over(PLAIN_WINDOWS, PLAIN_STEADY)
-            and self.meter.rises_from_highest(PLAIN_WINDOWS)
-            and self.meter.rise >= max(PLAIN_RISE, PLAIN_SHARE * self._units)
-            and not self._held.rises_significantly(PLAIN_WINDOWS)
+            self.meter.rises_over(EVIDENT_WINDOWS, EVIDENT_STEADY)
+            and self.meter.rises_from_highest(EVIDENT_WINDOWS)
+            and self.meter.rise >= max(EVIDENT_RISE, EVIDENT_SHARE * self._units)
+            and not self._held.rises_significantly(EVIDENT_WINDOWS)
             and not self._is_held()
         )
 
@@ -143,7 +143,7 @@ class MemoryLeakDetector(GrowthVerdict):
         """Return whether memory has grown, and nothing but a known leak accounts for it."""
         if self.meter.leaks:
             return bool(self._growing()) or not self._is_held()
-        return self.is_plain and not self.was_withdrawn
+        return self.is_evident and not self.was_withdrawn
 
     def grace_period(self, sockets: int = 0) -> GracePeriod:
         """Return what may end the growth."""
@@ -181,7 +181,7 @@ class MemoryLeakDetector(GrowthVerdict):
         causes = [f"along with {also}"] if also else []
         containers = [one.text() for one in self._containers()]
         causes += containers
-        causes += self._kinds(bool(containers)) or ([] if causes else [UNKNOWN_CAUSE])
+        causes += self._types_text(bool(containers)) or ([] if causes else [UNKNOWN_CAUSE])
         return f"memory grows{rate}, while live tasks do not: {'; '.join(causes)}"
 
     @property
@@ -194,10 +194,10 @@ class MemoryLeakDetector(GrowthVerdict):
         found, growth = self._objects, self.meter.growth
         if found is None or growth is None:
             return ()
-        least = WORTH_CAUSE * growth.low * UNIT * found.since / 60
+        least = LEAST_EXPLAINED * growth.low * UNIT * found.since / 60
         return tuple(GrowingContainer(one, found.since) for one in found.containers if one.bytes >= least)
 
-    def _kinds(self, is_explained: bool) -> list[str]:
+    def _types_text(self, is_explained: bool) -> list[str]:
         """Return a text on the types of objects that have become more numerous; empty if unknown."""
         found = self._objects
         if found is None:
@@ -212,7 +212,7 @@ class MemoryLeakDetector(GrowthVerdict):
         kinds = [
             f"+{format_count(one.grown)} {one.name}"
             for one in grown[:LINES]
-            if one.grown > WORTH * grown[0].grown
+            if one.grown > LEAST_OF_FIRST * grown[0].grown
         ]
         return [f"{', '.join(kinds)} in {format_seconds(found.since)}"]
 
@@ -222,9 +222,9 @@ class MemoryLeakDetector(GrowthVerdict):
         if self._answers != 2:
             return
         most = max((line.grown for line in found.lines), default=0)
-        for line in [line for line in found.lines if line.grown > WORTH * most][:LINES]:
+        for line in [line for line in found.lines if line.grown > LEAST_OF_FIRST * most][:LINES]:
             self._log(
                 f"{plain(short_place(line.file))}:{line.line} holds {format_bytes(line.bytes)}, "
-                f"{format_bytes(line.grown)} more than {BETWEEN:.0f} s ago",
+                f"{format_bytes(line.grown)} more than {LINES_INTERVAL:.0f} s ago",
                 "warning",
             )

@@ -107,12 +107,12 @@ class Resource(GrowthVerdict):
         )
 
     @property
-    def is_plain(self) -> bool:
+    def is_evident(self) -> bool:
         """Whether it has risen steadily and, for threads and files, without any of them ending."""
         if self.report.kind == "jobs":
             return self.meter.rises_evenly
         # An executor starts threads until it has enough of them.
-        return self.meter.is_plain and self.report.name != POOL_WORKER
+        return self.meter.is_evident and self.report.name != POOL_WORKER
 
     def add_waits(self, waits: ThreadWaits) -> None:
         """Record where the threads wait, and whether nothing can wake them."""

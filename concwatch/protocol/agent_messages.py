@@ -64,7 +64,7 @@ absent.
                    1,000,000. These five are absent before the first scan completes. Since Python 3.14,
                    there is one scan per minute with more than about 100,000 tasks; an ``error`` reports that
     ``existing``   task objects that exist now, including done ones that something still references; absent
-                   since Python 3.14. ``existing - retained`` is more recent than ``live`` with very many tasks
+                   since Python 3.14. ``existing - retained`` is more recent than ``live`` with many tasks
     ``retained``   done tasks that something still referenced at the scan; absent since Python 3.14
     ``left_over``  tasks that were left over since the agent started: pending when the main coroutine of their
                    loop ended, and then cancelled all at once, as by ``asyncio.run``; or pending when their
@@ -77,8 +77,8 @@ absent.
     ``loops``      list of objects, at most 20, one per running event loop: ``name`` (``"loop 1"``, in the
                    order found), ``kind`` (its class), ``lag``: the longest time in seconds since the last
                    tick from requesting a callback to its call; a callback that is overdue counts too
-    ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: the number
-                   of live threads, and of all that any reading has found, by the function that they run, the
+    ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: how many
+                   threads are live, and how many any reading has found, by the function that they run, the
                    rest as ``"others"``; read twice a second, or less often if there are many
     ``files``, ``sockets``  the number of open files including sockets, and of sockets, where ``/proc`` is
                    available; read about every three seconds

@@ -180,15 +180,17 @@ class Painter:
         grid_color: str,
         background: str | None = None,
         vector: str = "",
+        fills: bool = True,
     ) -> list[list[Segment]]:
         """Return the rows of ``picture``, each ``picture.width`` cells wide, the top row first.
 
         A row that looks the same as the last time is the same object. Colours are ``#rrggbb``; without a
         background the terminal's own is kept. With ``vector``, the cells of the plot have that character, for
-        a painter that draws its lines over them.
+        a painter that draws its lines over them. Without ``fills``, no area is filled.
         """
         colors = axis_color, grid_color, background, vector
-        layers, shades = ([], [()] * picture.rows) if vector else _fills(picture, background)
+        behind = background if fills else None
+        layers, shades = ([], [()] * picture.rows) if vector else _fills(picture, behind)
         self._cells.update(picture, layers)
         across = _labels_across(picture)
         frame = colors, picture.width, picture.height, picture.margin, picture.scale.ticks, across

@@ -58,9 +58,9 @@ def sizes(*series, margin=0.2, unit=BYTES):
     return plot(*lines, unit=unit, end=high, length=high - low, **axes)
 
 
-def shades(chart):
+def shades(chart, **options):
     """Return which cells of each row of a plot, from the top, are shaded."""
-    rows = paint(compose(chart, 44, 12), "#888888", "#333333", "#000000")[:-1]
+    rows = Painter().paint(compose(chart, 44, 12), "#888888", "#333333", "#000000", **options)[:-1]
     cells = [[part.style.bgcolor.name != "#000000" for part in row for _ in part.text] for row in rows]
     return [row[LABEL_WIDTH + 1 :] for row in cells]
 
@@ -289,6 +289,7 @@ def test_the_area_below_a_single_line_is_shaded_except_in_gaps():
     two = line(GAP), line(LEVEL, "#00ff00")
     assert not any(map(any, shades(plot(*two))))
     assert any(map(any, shades(plot(two[0], structs.replace(two[1], top=True)))))
+    assert not any(map(any, shades(plot(line(GAP)), fills=False)))
 
 
 def test_the_selected_lane_lies_on_top():

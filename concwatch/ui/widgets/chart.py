@@ -20,6 +20,7 @@ from concwatch.charts.captions import title
 from concwatch.charts.plot import Plot
 from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.ticks import column_of, time_of
+from concwatch.ui.palette import FEW_COLORS
 from concwatch.ui.widgets.kept_lines import KeptLines
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ class Chart(KeptLines, can_focus=True):
             picture = compose(self.plot, width, height, self.symbols)
         if (picture, colors) != self._painted:
             self._painted = picture, colors
-            self._show_rows(self._painter.paint(picture, *colors) if picture else [])
+            fills = self.app.theme != FEW_COLORS  # which has no faint colours
+            self._show_rows(self._painter.paint(picture, *colors, fills=fills) if picture else [])
 
     def _show_rows(self, rows: list[list[Segment]]) -> None:
         """Replace the rows of the picture, and refresh those that differ."""

@@ -120,7 +120,7 @@ class Heartbeat:
             self.delays.append(Delay(self.began, now, collected, used, process))
 
     def lag(self, now: float) -> float:
-        """Return the longest delay since the last call, in seconds, including one that goes on."""
+        """Return the longest delay since the last call, in seconds, including the current one."""
         worst, self._worst = self._worst, 0.0
         return max(0.0, worst, self.overdue(now))
 

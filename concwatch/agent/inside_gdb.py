@@ -2,7 +2,7 @@
 
 gdb stops the process at an arbitrary point. There a thread may be inside ``malloc`` or a garbage collection,
 hold any lock, and copy memory in vector registers, which gdb before 14 does not restore on all processors. So
-the process goes on until a thread enters one of the `ENTERED` functions: at the entry of a function no vector
+it continues until a thread enters one of the `ENTERED` functions: at the entry of a function no vector
 register is in use. Only what takes no lock of the program's is called there: ``mmap``, a system call, for
 memory that holds the text, and ``Py_AddPendingCall``, which puts ``PyRun_SimpleString`` into the queue of the
 interpreter. The main thread calls that at the next point between two bytecodes that allows it, as it does

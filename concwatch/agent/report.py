@@ -85,7 +85,7 @@ class ChangedGroups:
             if not group.reported and not any(figures.values()):  # a wrapper's, or counted but not found
                 continue
             if group.reported is None and not (figures["live"] or figures["ended"] or last):
-                # Tasks of a wrapper that end just now: what they ran cannot be told, and they soon go.
+                # Tasks of a wrapper that are just ending: their function is unknown, and they are gone soon.
                 group.reported = {}
                 continue
             if last or group.reported != figures:

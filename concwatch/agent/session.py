@@ -337,7 +337,7 @@ class AgentSession:
 
     def _add_request(self, request: Iterator[None]) -> None:
         if len(self._requests) >= MAX_REQUESTS:
-            raise ValueError(f"{MAX_REQUESTS} requests are pending already")
+            raise ValueError(f"{MAX_REQUESTS} requests are already pending")
         self._requests.append(request)
 
     def _send_thread_waits(self, fields: Dict[str, Any]) -> bool:

@@ -174,7 +174,7 @@ of places within another have at most 5, the most frequent first.
     ``tasks``      list of places, each with ``on``, as in ``waits``
 
 ``block``: what has blocked an event loop for 0.1 s or longer, or for as long as ``blocked_after`` says, or
-at the start the option ``blocked-after:SECONDS`` (``inf`` for never). A block that goes on is reported each
+at the start the option ``blocked-after:SECONDS`` (``inf`` for never). A block that lasts is reported each
 second, under one number.
     ``block``      integer, the number of the block in this process
     ``loop``       the name of the loop, as in ``tick``

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from concwatch.charts.annotations import Annotation
-from concwatch.charts.cost import LaneCost, between
+from concwatch.charts.cost import FIRST, LaneCost, between
 from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
@@ -22,7 +22,7 @@ PEAK_SHARE = 1 / 13
 
 
 LOWEST_SIZE, LEAST_SIZES = 0.99, 4.0
-"""Left end, and least right end, of an axis of tasks: their decimal logarithms."""
+"""The usual left end, and least right end, of an axis of tasks: their decimal logarithms."""
 
 AHEAD = 5
 """The minimum ratio of the end of the axis to the number of live tasks."""
@@ -138,10 +138,9 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
     ``×`` the limit, and ``○`` where it would be with the tasks that its slider is held at.
     """
     costs = [(lane, lane.cost) for lane in lanes if lane.cost is not None]
-    most = max(
-        (point[0] for _, cost in costs for point in (*cost.curve[-1:], cost.now, cost.ghost) if point),
-        default=0,
-    )
+    now = [point[0] for _, cost in costs for point in (cost.now, cost.ghost) if point]
+    most = max([*now, *(cost.curve[-1][0] for _, cost in costs if cost.curve)], default=0)
+    start = min(LOWEST_SIZE, math.floor(math.log10(max(1.0, min(now, default=FIRST)))) - 0.01)
     end = max(LEAST_SIZES, math.ceil(math.log10(max(1.0, most * AHEAD))))
     lines: list[Line] = []
     marks: list[Annotation] = []
@@ -164,7 +163,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
         spec.unit,
         lines,
         end + 0.01,
-        end + 0.01 - LOWEST_SIZE,
+        end + 0.01 - start,
         spec.short_title,
         logarithmic=True,
         x_ticks=size_ticks,

@@ -39,7 +39,7 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
             used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
             rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
         rows += [_resource(one) for one in (*_of(lane, "threads")[:4], *_of(lane, "files")) if one.count]
-        retained = f"{counted(tick.retained, 'finished task')} still referenced" if tick.retained else ""
+        retained = counted(tick.retained, "finished task") if tick.retained else ""
         rows += [
             ("retained", retained),
             ("in GC", "" if tick.gc is None else format_seconds(tick.gc)),

@@ -219,8 +219,8 @@ def test_churn_replaces_tasks_at_its_rate_and_holds_each_target(engine, worker):
     worker.tick(lambda tick: tick["live"] == tasks and tick["created"] >= last["created"] + tasks)
     assert_fields(worker.target(tasks // 2), cancelled=tasks - tasks // 2)
     worker.target(tasks)
-    before = worker.tick()
-    assert_fields(worker.next_ticks()[-1], live=tasks, completed=before["completed"])
+    before, *_, last = worker.next_ticks()
+    assert_fields(last, live=tasks, completed=before["completed"])
 
 
 @on_all

@@ -31,7 +31,7 @@ from concwatch.ui.widgets.status_bar import StatusBar
 BARS = 2
 """Rows of the status bar and the key bar."""
 
-READING, STEADY, COVERED = 0.25, 0.5, 2.0
+READING, STEADY, COVERED = 0.25, 0.5, 3.0
 """The minimum seconds between two updates of live figures, so that people can read them; while the number of
 tasks does not change; and behind a dialog, where Textual draws the whole screen twice each time. An event,
 and what the user does, is shown at once.

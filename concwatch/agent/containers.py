@@ -255,9 +255,8 @@ def find_growing(growing: Dict[int, Rise]) -> Iterator[float]:
         sizes: Dict[int, int] = {}
         for _ in _look(sizes):
             yield PART_DELAY
-        if (
-            number <= 1
-        ):  # the first look may miss some: the garbage collector changes the order of the objects
+        # The first look may miss some, because the garbage collector changes the order of the objects.
+        if number <= 1:
             first.update({one: items for one, items in sizes.items() if one not in last})
         for one in [one for one, items in sizes.items() if items < last.get(one, 0)]:
             first.pop(one, None)

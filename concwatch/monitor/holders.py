@@ -24,7 +24,7 @@ def held_text(held: "HeldValue", count: int = 1) -> str:
     if held.within:
         what += f" in the {plain(held.within)}"
     if not held.holders:
-        return f"{what}, not known by whom it is held" if count == 1 else what
+        return f"{what} (held by something unknown)" if count == 1 else what
     first = held.holders[0]
     places = [_place(one, one.name == first.name) for one in held.holders]
     *most, last = places

@@ -26,7 +26,7 @@ HISTORY = (Holder("history", "app", "/srv/app.py"),)
             "the dict `history` in app (srv/app.py) and `seen` in f (srv/app.py:3)",
         ),
         (HeldValue("dict", "", (Holder("x", "__main__"),)), "the dict `x` in __main__"),
-        (HeldValue("dict"), "the dict, not known by whom it is held"),
+        (HeldValue("dict"), "the dict (held by something unknown)"),
     ],
 )
 def test_what_is_held_is_named_with_its_holders(held, text):

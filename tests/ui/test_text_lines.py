@@ -225,3 +225,14 @@ async def test_an_event_in_a_low_view_loses_a_parenthesis_only_at_its_end(text, 
         view.show([event(1, text)], {})
         shown = [line.plain.rstrip() for line in view.query_one(EventLines).rows(52)]
         assert shown == [f"00:00:01  a         {row}"]
+
+
+async def test_the_newest_event_in_a_low_view_is_shown_whole_if_there_are_rows_for_it():
+    view = EventView()
+    text = "memory grows by 64 MiB a minute: the asyncio.Queue `q` in producer (app.py:36) grows"
+    async with showing(view).run_test(size=(52, 20)):
+        view.place(3, 2)
+        view.show([event(1, text), event(2, text)], {})
+        rows = [line.plain.strip() for line in view.query_one(EventLines).rows(52)]
+    assert len(rows) == 3, "one row of the older event"
+    assert " ".join(rows[1:]) == f"00:00:01  a         {text}"

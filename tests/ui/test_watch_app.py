@@ -115,6 +115,17 @@ async def test_the_table_can_be_sorted_and_filtered_and_keeps_the_selected_group
         assert s.groups() == ["connect"]
 
 
+async def test_a_group_that_is_opened_stays_selected_when_another_one_is_larger(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("enter")
+        assert s.table()[1].startswith("▌fetch_page")
+        s.first.report_groups(20.0, fetch_page=10, parse=500)
+        for _ in range(8):  # the table is updated twice a second
+            await s.advance()
+        assert s.groups()[0] == "parse"
+        assert [row for row in s.table() if row.startswith("▌fetch_page")]
+
+
 async def test_the_table_says_that_a_function_grows_and_whether_that_is_a_leak(tmp_path):
     async with stage(tmp_path) as s:
 

@@ -149,7 +149,7 @@ class GroupPanel(Panel):
             self._blocks.toggle_stack()
             return
         self._waits_shown = not self._waits_shown
-        self._request_waits()
+        self.select(self._row)
 
     def _request_waits(self) -> None:
         """Request where the tasks of the selected group wait, if that is shown."""

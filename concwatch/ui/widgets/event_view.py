@@ -22,7 +22,7 @@ VIEW = 4
 """The rows of a view, unless the layout gives it others."""
 
 LOW = 3
-"""The rows of a view up to which an event has one row, which is shortened if necessary."""
+"""The rows of a view up to which each event but the newest has one row, which is shortened if necessary."""
 
 LANE_WIDTH = 10
 """The minimum width in cells of the lanes' names."""
@@ -89,10 +89,15 @@ class EventLines(TextLines):
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the wrapped lines; a fixed number of rows has the last ones, after blank rows."""
-        if self.view <= LOW:  # a log that begins with the end of a wrapped line says little
-            wrapped = [(y, 0, _shortened(line, width)) for y, line in enumerate(self._lines)]
-        else:
-            wrapped = [(y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width)]
+        wrapped: list[tuple[int, int, Content]] = []
+        last = len(self._lines) - 1
+        for y, line in enumerate(self._lines):
+            if self.view > LOW:
+                wrapped += [(y, *row) for row in _wrap(line, width)]
+            elif y == last and self.view > 1:  # a view that begins with the end of an event says little
+                wrapped += [(y, *row) for row in _wrap(line, width)][: self.view]
+            else:
+                wrapped.append((y, 0, _shortened(line, width)))
         wrapped = wrapped[-self._count :]
         # The view is scrolled to the end; if it is higher than the rows, it starts with the first one.
         blank = max(0, self._count - max(len(wrapped), self.view))

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.metrics import LaneSnapshot, known_cost
 from concwatch.monitor.series import Samples
 
 Point = tuple[float, float]
-"""Live tasks, and bytes of RSS above those of the idle worker."""
+"""Live tasks, and bytes of memory, RSS and kernel, above those of the idle worker."""
 
 STEP = 1.02
 """The ratio of two numbers of tasks from which on a curve has a point for each."""
@@ -32,7 +32,7 @@ class CostCurve:
     """
 
     def __init__(self, idle: float) -> None:
-        """Create the curve of a worker that had ``idle`` bytes of RSS before its first task."""
+        """Create the curve of a worker that had ``idle`` bytes of memory before its first task."""
         self.points: list[Point] = []
         """The points, by the number of tasks."""
         self.now: Point | None = None
@@ -41,14 +41,14 @@ class CostCurve:
         self._ended = False
         self._level, self._since = 0.0, 0.0  # the tasks of the last report, and since when they are the same
 
-    def extend(self, times: Sequence[float], live: Sequence[float], rss: Sequence[float]) -> None:
-        """Add samples: times, live tasks, and bytes of RSS; NaN where they are not known.
+    def extend(self, times: Sequence[float], live: Sequence[float], used: Sequence[float]) -> None:
+        """Add samples: times, live tasks, and bytes of memory; NaN where they are not known.
 
         A sample has the tasks of the last report before its memory was read. While many start, they are fewer
         than those that use the memory, so it counts only if hardly more are in the next report, or if their
         number stands.
         """
-        for time, tasks, memory in zip(times, live, rss, strict=True):
+        for time, tasks, memory in zip(times, live, used, strict=True):
             if not tasks > 0 or math.isnan(memory):
                 self.now, self._ended, self._level = None, True, 0.0
                 continue
@@ -81,8 +81,10 @@ def cost_curve(series: Samples, idle: float, start: float = -math.inf) -> CostCu
 
 def _values(series: Samples, start: float) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
     (times, live), (_, rss) = series.since("live", start), series.since("rss", start)
+    _, kernel = series.since("kernel", start)
     first = 1 if len(times) and times[0] <= start else 0
-    return times[first:], live[first:], rss[first:]
+    memory = [one if math.isnan(more) else one + more for one, more in zip(rss, kernel, strict=True)]
+    return times[first:], live[first:], memory[first:]
 
 
 class LaneCost(Struct, frozen=True):
@@ -100,7 +102,7 @@ class LaneCost(Struct, frozen=True):
     fits: int = 0
     """The limit, in tasks."""
     per_task: float | None = None
-    """Bytes of RSS of one task, as measured."""
+    """Bytes of memory of one task, as measured."""
 
 
 def lane_cost(lane: LaneSnapshot, found: CostCurve | None, held: int | None = None) -> LaneCost:
@@ -125,7 +127,7 @@ def lane_cost(lane: LaneSnapshot, found: CostCurve | None, held: int | None = No
             ahead = start, (end, max(each * end, start[1]))
     if held:
         ghost = (held, between(ahead, held) if ahead and held > ahead[0][0] else max(LEAST, each * held))
-    return LaneCost(points, now, behind, ahead, ghost, status.fits, lane.sample.rss_per_task)
+    return LaneCost(points, now, behind, ahead, ghost, status.fits, known_cost(lane))
 
 
 def between(ends: tuple[Point, Point], tasks: float) -> float:
@@ -165,10 +167,11 @@ class CostCurves:
         ]
 
     def _extended(self, lane: LaneSnapshot, series: Samples, now: float) -> CostCurve | None:
-        idle = lane.status.idle_rss
+        rss = lane.status.idle_rss
         until, found = self._curves.get(lane.name, (math.inf, None))
-        if idle is None:
+        if rss is None:
             return found
+        idle = rss + (lane.status.idle_kernel or 0)
         if found is None or found.idle != idle or now < until:
             until, found = lane.status.born, CostCurve(idle)
         found.extend(*_values(series, until))

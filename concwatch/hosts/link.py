@@ -102,6 +102,7 @@ class _CommandPipe(WorkerProcess):
     """The process of a connection; records when each echo arrives, since a lane polls too rarely for that."""
 
     POLLED = False
+    MEASURED = False
 
     echoed = 0.0
     """When the last echo arrived."""

@@ -20,6 +20,7 @@ from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
 from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.links.private_folder import remove_socket_folder, socket_folder
+from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.proc import PssReader, process_figures
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import Terminator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from concwatch.hosts.report_stream import ReportStream
+    from concwatch.system.kernel_memory import KernelObjects
     from concwatch.system.proc import Process
 
 REPORT_RATE = 5
@@ -42,6 +44,9 @@ TERMINATE_TIMEOUT = 3.0
 
 BLOCK = 1 << 14
 """Bytes of the program's output that are read at once."""
+
+CALIBRATION_DELAY = 2.0
+"""Seconds of watching after which it is measured what the kernel holds for a thread and a socket."""
 
 MAX_PROCESSES = 1_000
 """Processes in one report at most."""
@@ -74,6 +79,8 @@ class Watcher:
         self._known: set[int] = set()
         self._attached: dict[int, str] = {}
         self._pss: dict[int, PssReader] = {}
+        self._objects_source = KernelObjectsSource(archive, CALIBRATION_DELAY)
+        self._objects: dict[int, KernelObjects | None] = {}
         self._agents: dict[int, socket.socket] = {}
         self._connections = 0
         self._lock = threading.Lock()
@@ -255,12 +262,15 @@ class Watcher:
         rows = []
         reported = sorted(self._known | {pid for pid in self._attached if find_process(pid)})[:MAX_PROCESSES]
         self._pss = {pid: self._pss.get(pid) or PssReader(pid) for pid in reported}
+        self._objects = {pid: self._objects.get(pid) or self._objects_source.of(pid) for pid in reported}
         for pid in reported:
             found, figures = find_process(pid), process_figures(pid)
             if found is not None and figures is not None:
                 why = self._attached[pid] if pid in self._attached else why_no_agent(pid, self._address)
                 names = {"ppid": found.parent, "name": process_name(pid), "why": why}
                 pss = self._pss[pid].at(monotonic(), int(figures["rss"]))
-                rows.append({"pid": pid, **names, **figures, "pss": pss})
+                objects = self._objects[pid]
+                kernel = objects.fields(figures) if objects else {}
+                rows.append({"pid": pid, **names, **figures, **kernel, "pss": pss})
         with self._lock:  # in order
             self._out.send("processes", time=monotonic(), rows=rows)

@@ -21,5 +21,9 @@ class ReportedReadings:
             virtual=figures.virtual,
             cpu_seconds=figures.cpu_seconds,
             peak_rss=figures.peak_rss,
+            kernel_stack=figures.kernel_stack,
+            page_tables=figures.page_tables,
+            kernel_objects=figures.kernel_objects,
+            objects_known=figures.objects_known,
             pss=figures.pss if isinstance(figures, ProcessRow) else None,
         )

@@ -29,7 +29,7 @@ NOUNS = {
 }
 """Engine → the name of one task, where that is not the engine's name and "task"."""
 
-COST, FITS = BY_NAME["rss_per_task"], BY_NAME["fits"]
+COST, FITS = BY_NAME["memory_per_task"], BY_NAME["fits"]
 
 Known = tuple[float, int, str, str, bool]
 """The bytes of a task, how many fit, the marks of each, and whether it is a lane of this machine."""

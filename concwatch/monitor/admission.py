@@ -9,7 +9,7 @@ from concwatch.monitor.forecast import IDLE, OFFERED, Demand, Fit, Forecast, dem
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import ACTIVE
-from concwatch.protocol.units import format_bytes, format_percent
+from concwatch.protocol.units import format_bytes, format_count, format_percent
 from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET, RESERVED, MemoryBudget
 
@@ -64,6 +64,11 @@ class Capacity:
         return self._limits()
 
     @property
+    def used(self) -> int:
+        """Bytes of memory of all workers together, RSS and kernel."""
+        return sum(lane.memory for lane in self._lanes)
+
+    @property
     def rss(self) -> int:
         """Bytes of RSS of all workers together."""
         return sum(lane.rss for lane in self._lanes)
@@ -76,7 +81,9 @@ class Capacity:
         known = self._demands.get(lane)
         if known is None or any(one is not other for one, other in zip(known[0], arguments, strict=True)):
             self._demands[lane] = known = arguments, demand(lane.engine, settings, limits, cost)
-        return structs.replace(known[1], idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
+        return structs.replace(
+            known[1], idle=idle.memory if idle else IDLE, now=lane.memory if lane.on else 0
+        )
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
         """Return the forecast for a target of a lane, with the other lanes at their targets."""
@@ -89,11 +96,16 @@ class Capacity:
 
     def fit(self, lane: Lane) -> Fit:
         """Return how many of a lane's tasks would fit if nothing else ran, and the first limit."""
-        arguments = structs.replace(self.demand(lane), rss=0), self.budget.room, self.budget.bound
+        arguments = structs.replace(self.demand(lane), now=0), self.budget.room, self.budget.bound
         known = self._fits.get(lane)
         if known is None or known[0] != arguments:
             self._fits[lane] = known = arguments, fit(*arguments)
         return known[1]
+
+
+def memory_text(rss: int, memory: int) -> str:
+    """Return of what ``memory`` consists: ``185 MiB RSS, 308 MiB kernel``."""
+    return f"{format_bytes(rss)} RSS, {format_bytes(memory - rss)} kernel"
 
 
 def step_interval(left: float) -> float:
@@ -118,7 +130,7 @@ class AdmissionControl:
     @property
     def interval(self) -> float:
         """Seconds until the next step."""
-        return step_interval(self.budget.room - self._capacity.rss) if self._growing else LONGEST
+        return step_interval(self.budget.room - self._capacity.used) if self._growing else LONGEST
 
     @property
     def _growing(self) -> list[Lane]:
@@ -146,7 +158,7 @@ class AdmissionControl:
 
     @property
     def _left(self) -> float:
-        return self.budget.room * OFFERED - self._capacity.rss
+        return self.budget.room * OFFERED - self._capacity.used
 
     def _others(self, lane: Lane) -> list[Lane]:
         """Return the other lanes that have not reached their target yet."""
@@ -158,18 +170,18 @@ class AdmissionControl:
 
     def _bytes_per_task(self, lane: Lane) -> float:
         demand = self._capacity.demand(lane)
-        seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unmeasured
+        seen = (lane.memory - demand.idle) / lane.live if lane.live else demand.unmeasured
         return max(1.0, demand.added(1), seen)
 
     def step(self, now: float) -> None:
         """Grant what fits, and stop what does not; ``now`` in seconds on the lab's clock."""
         self._grant()
         self._halt_growth()
-        self._last_total = self._capacity.rss
+        self._last_total = self._capacity.used
         releasing = self._stopped is not None and not self._stopped.idle
         if self._growing or releasing or now >= self._read_at + IDLE_INTERVAL:
             self._read_at = now
-            self.budget.update(self._capacity.rss)
+            self.budget.update(self._capacity.used)
             self._stop_largest(now)
 
     def _grant(self) -> None:
@@ -190,8 +202,8 @@ class AdmissionControl:
             for lane in self._growing
             if lane not in self._halted and not (self._halted and lane.target.reached)
         ]
-        growth = max(0, self._capacity.rss - self._last_total)
-        if growing and self._capacity.rss + min(1.5 * growth, self._pending(growing)) >= self.budget.size:
+        growth = max(0, self._capacity.used - self._last_total)
+        if growing and self._capacity.used + min(1.5 * growth, self._pending(growing)) >= self.budget.size:
             self._halt(growing)
 
     def _halt(self, growing: Sequence[Lane]) -> None:
@@ -199,8 +211,9 @@ class AdmissionControl:
             lane.halt(BUDGET, self.budget.size)
         if not self._halted:
             self._log(
-                f"{BUDGET}: workers use {format_bytes(self._capacity.rss)} of "
-                f"{format_bytes(self.budget.size)}: growth stopped, live tasks continue",
+                f"{BUDGET}: workers use {format_bytes(self._capacity.used)} of "
+                f"{format_bytes(self.budget.size)} ({memory_text(self._capacity.rss, self._capacity.used)}): "
+                "growth stopped, live tasks continue",
                 "warning",
             )
         self._halted.update(growing)
@@ -211,10 +224,10 @@ class AdmissionControl:
             return
         if self._stopped is not None and not self._stopped.idle and now < self._stopped_at + RELEASE_LIMIT:
             return
-        running = [lane for lane in self._lanes if lane.on and lane.rss]
+        running = [lane for lane in self._lanes if lane.on and lane.memory]
         if not running:
             return
-        largest = max(running, key=lambda lane: lane.rss)
+        largest = max(running, key=lambda lane: lane.memory)
         memory, self._stopped, self._stopped_at = self.budget.now, largest, now
         self._log(
             f"{memory.bound}: {format_bytes(memory.available)} left of the "
@@ -222,5 +235,8 @@ class AdmissionControl:
             f"less than {format_percent(RESERVED)}: the largest lane is stopped",
             "warning",
         )
-        took = format_bytes(largest.rss)
-        largest.fail(f"stopped at {took}: the machine's {memory.bound} was nearly used up")
+        live = f"{format_count(largest.live)} {'threads' if largest.engine.threads else 'tasks'}"
+        used = f"{format_bytes(memory.total - memory.available)} of {format_bytes(memory.total)}"
+        of = "the control group" if memory.group else "the machine"
+        parts = memory_text(largest.rss, largest.memory)
+        largest.fail(f"stopped at {live}: {used} of {of} are used: {parts}")

@@ -49,7 +49,7 @@ class Engine(Struct, frozen=True):
     task: str
     """What a task is, as text for the user."""
     bytes_per_task: int
-    """Bytes of RSS of one sleeping task, until it has been measured on this machine."""
+    """Bytes of one sleeping task, RSS and kernel memory, until it has been measured on this machine."""
     threads: bool = False
     """Whether each task is a thread of the system, so that the limits on threads apply."""
     maps: int = MAPS_PER_THREAD
@@ -160,11 +160,11 @@ def _built(name: str, task: str, bytes_per_task: int, resolution: int, replaces:
 
 CATALOG: tuple[Engine, ...] = (
     *(Engine(name, row.task, row.bytes_per_task, **row.facts) for name, row in ENGINES.items()),
-    _built("rust-threads", "one Rust std::thread", 9_860, 64, 10_000, threads=True, maps=4),
+    _built("rust-threads", "one Rust std::thread", 37_500, 64, 10_000, threads=True, maps=4),
     _built("tokio", "one tokio task", 456, 128, 150_000),
     _built("async-std", "one async-std task", 370, 128, 50_000),
     _built("go", "one goroutine", 3_155, 128, 100_000),
-    _built("java-threads", "one Java platform thread", 21_700, 2048, 3_000, threads=True, maps=2, churn=100),
+    _built("java-threads", "one Java platform thread", 46_700, 2048, 3_000, threads=True, maps=2, churn=100),
     _built("java-virtual", "one Java virtual thread", 950, 4096, 60_000),
     _built("csharp", "one C# async method", 900, 1024, 20_000),
     _built("csharp-timers", "one bare C# Task.Delay", 575, 1024, 20_000),

@@ -42,14 +42,21 @@ LATE_START = 1.3
 MOST_ENDS = 64
 """Readings kept to find the middle of the interval; beyond, every other one is dropped."""
 
+KERNEL_PARTS = ("kernel_stack", "page_tables", "kernel_objects")
+"""The parts of kernel memory, by their names in a reading."""
+
 MOST_IDLE, IDLE_SECONDS = 0.05, 0.3
 """Share of a core above which a worker without tasks is not idle, and the seconds needed to measure it."""
 
 
 class Cost(Struct, frozen=True):
-    """Bytes per task, and how the figure was measured."""
+    """Bytes per task, and how the figures were measured."""
 
     rss: float
+    kernel_stack: float | None
+    page_tables: float | None
+    kernel_objects: float | None
+    """What the kernel holds for a task, by what it is; None if unknown."""
     traced: float | None
     """None without tracing, or if tracing was switched on while tasks were live."""
     live: int
@@ -60,6 +67,17 @@ class Cost(Struct, frozen=True):
     """False if memory retained from ended tasks may be included."""
     moves: bool = False
     """Whether ``rss`` still changes."""
+
+    @property
+    def kernel(self) -> float | None:
+        """What the kernel holds for a task; None if a part is unknown."""
+        parts = [getattr(self, part) for part in KERNEL_PARTS]
+        return None if None in parts else sum(parts)
+
+    @property
+    def memory(self) -> float:
+        """RSS and kernel memory of a task, as far as that is known."""
+        return self.rss + (self.kernel or 0.0)
 
 
 class RecentMedian:
@@ -104,9 +122,9 @@ class RecentMedian:
 class CostMeter:
     """Measures the memory per task in one worker; ``cost`` is None until it is known.
 
-    Bytes per task are RSS above that of the idle worker, divided by the number of live tasks: the median over
-    samples with (nearly) the same number of live tasks. Samples during which many tasks started or ended are
-    used only if there are no others.
+    Bytes per task are RSS and each part of kernel memory above those of the idle worker, divided by the
+    number of live tasks: the median over samples with (nearly) the same number of live tasks. Samples during
+    which many tasks started or ended are used only if there are no others.
     """
 
     def __init__(self) -> None:
@@ -120,6 +138,7 @@ class CostMeter:
         self._settled = False
         self._level = 0
         self._rss, self._traced = RecentMedian(), RecentMedian()
+        self._kernel = {part: RecentMedian() for part in KERNEL_PARTS}
 
     def set_baseline(self, reading: Reading, traced: int | None) -> None:
         """Set the memory of the idle worker: a reading of the process, and the traced bytes."""
@@ -133,8 +152,8 @@ class CostMeter:
         self._mixed = self._mixed or used
         self.cost, self._settled, self._level = None, False, 0
 
-    def add(self, rss: int, tick: Tick) -> None:
-        """Add a reading: RSS in bytes, and the tick just after it."""
+    def add(self, reading: Reading, tick: Tick) -> None:
+        """Add a reading of the process, and the tick just after it."""
         live = tick.live
         moved, self._last_live = abs(live - self._last_live), live
         self._most = max(self._most, live)
@@ -145,16 +164,21 @@ class CostMeter:
         if not clean and (live < self._most * MEANINGFUL or (self.cost is not None and self.cost.clean)):
             return
         if settled != self._settled or not self._level * NEAR_ALL <= live <= self._level / NEAR_ALL:
-            self._rss.clear()
-            self._traced.clear()
+            for values in (self._rss, self._traced, *self._kernel.values()):
+                values.clear()
             self._level = live
         self._settled = settled
         traced = tick.traced
-        self._rss.add((rss - self.idle.rss) / live)
+        self._rss.add((reading.rss - self.idle.rss) / live)
+        for part, values in self._kernel.items():
+            now, before = getattr(reading, part), getattr(self.idle, part)
+            if now is not None and before is not None:
+                values.add(max(0, now - before) / live)
         if traced is not None and self.idle_traced is not None:
             self._traced.add((traced - self.idle_traced) / live)
         self.cost = Cost(
             rss=max(0.0, self._rss.median or 0.0),
+            **{part: values.median for part, values in self._kernel.items()},
             traced=self._traced.median,
             live=live,
             tracing=traced is not None,

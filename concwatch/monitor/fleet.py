@@ -35,7 +35,7 @@ class Fleet:
         Args:
             engines: rows of the catalog, in the order of their lanes.
             machine: the local machine.
-            budget: bytes of RSS that the workers of one host may use together.
+            budget: bytes that the workers of one host may use together.
             settings: returns the common settings of all lanes.
             make_lane: creates a lane from an engine, the load of its host, and its number.
             log: adds an event to the event log.

@@ -51,7 +51,7 @@ class Fit(Struct, frozen=True):
 
 
 class Demand(Struct, frozen=True):
-    """The memory of one worker as a function of its tasks, in bytes of RSS."""
+    """The memory of one worker as a function of its tasks: bytes of RSS and of kernel memory."""
 
     each: float
     """Bytes of every live task."""
@@ -63,7 +63,7 @@ class Demand(Struct, frozen=True):
     """Whether ``each`` was measured on this machine, not taken from the catalog."""
     idle: float = IDLE
     """Bytes before the first task."""
-    rss: int = 0
+    now: int = 0
     """Bytes now: a worker hardly returns memory, but reuses it."""
     limits: tuple[Fit, ...] = ()
     """How many tasks each limit other than memory allows."""
@@ -82,8 +82,8 @@ class Demand(Struct, frozen=True):
         return self.each * margin * tasks + self.held * begun
 
     def bytes(self, tasks: int) -> float:
-        """Return the RSS with so many tasks."""
-        return max(self.rss, self.idle + self.added(tasks))
+        """Return the memory with so many tasks."""
+        return max(self.now, self.idle + self.added(tasks))
 
 
 def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) -> Demand:
@@ -93,10 +93,10 @@ def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) ->
     held += HTTP_BYTES if fetches(settings.workload) else 0
     # The mean over jobs that hold something and jobs that wait does not predict more of them.
     mixed = bool(held) and engine.queues
-    known = cost is not None and cost.rss * cost.live >= engine.resolution
+    known = cost is not None and cost.memory * cost.live >= engine.resolution
     if cost is not None and known and cost.clean and cost.tracing == settings.trace and not mixed:
         # Rounded to three digits, the precision of a forecast, so that it rarely changes.
-        return Demand(max(1.0, float(f"{cost.rss:.3g}")), measured=True)
+        return Demand(max(1.0, float(f"{cost.memory:.3g}")), measured=True)
     begun = (settings.threads or default_threads()) if engine.queues else None
     return Demand(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)
 
@@ -168,7 +168,7 @@ class Forecast(Struct, frozen=True):
     need: float
     room: float
     others: float = 0.0
-    """Bytes of RSS that all workers would use, that they may use, and that other lanes use."""
+    """Bytes that all workers would use, that they may use, and that other lanes use."""
     bound: str = BUDGET
     """What limits memory."""
     measured: bool = True
@@ -202,7 +202,7 @@ def forecast(
 ) -> Forecast:
     """Return how many of ``tasks`` each of several workers can hold.
 
-    They may use ``room`` bytes of RSS, limited by ``bound``, of which ``others`` belong to other workers.
+    They may use ``room`` bytes, limited by ``bound``, of which ``others`` belong to other workers.
     """
 
     def need(each: int) -> float:
@@ -247,7 +247,7 @@ def why_too_many(
     """Return in one line why engines, each alone or all ``together``, cannot hold so many tasks; else None.
 
     Engines that cannot run are ignored, and so are remote ones: admission control there grants what fits.
-    ``budget`` is the bytes of RSS for all workers together, None for the default share.
+    ``budget`` is the bytes of memory for all workers together, None for the default share.
     """
     local = [engine for engine in engines if engine.host is None and engine.missing() is None]
     room, found_limits = MemoryBudget(budget, memory), limits()

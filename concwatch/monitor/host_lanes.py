@@ -41,7 +41,7 @@ class LocalMachine:
 class RemoteMachine:
     """A remote machine, as the bridges of its lanes report it.
 
-    ``limit`` is the number of bytes of RSS that its lanes may use, None for all that is available.
+    ``limit`` is the number of bytes that its lanes may use, None for all that is available.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -49,8 +49,8 @@ class RemoteMachine:
         """The last report."""
         self.limits: Sequence[SystemLimit] = ()
         """The limits on threads in the first report."""
-        self.rss = 0
-        """Bytes of RSS that its lanes use."""
+        self.used = 0
+        """Bytes of memory that its lanes use."""
         self._limit = limit
 
     @property
@@ -85,7 +85,7 @@ class RemoteMachine:
         found = self.figures
         if found is None:
             return UNKNOWN_MEMORY
-        left = found.memory_available if self._limit is None else self._limit - self.rss
+        left = found.memory_available if self._limit is None else self._limit - self.used
         if self._limit is None or left >= found.memory_available:
             return bound_memory(found.memory_total, found.memory_available, found.memory_group)
         return Memory(self._limit, max(0, left), "memory limit of the Dask worker")
@@ -153,7 +153,7 @@ class HostLanes:
         Args:
             host: the remote host; None for the local one.
             machine: its memory, load and limits.
-            budget: bytes of RSS that its workers may use together; None for 80 % of what is available.
+            budget: bytes that its workers may use together; None for 80 % of what is available.
             settings: returns the common settings of all lanes.
             log: adds an event to the event log.
         """
@@ -207,7 +207,7 @@ class HostLanes:
         machine = self.machine
         if isinstance(machine, RemoteMachine):
             known = machine.figures is not None
-            machine.rss = self.capacity.rss
+            machine.used = self.capacity.used
             for lane in self.lanes:
                 if lane.host is not None and lane.host is not machine.figures:
                     machine.update(lane.host)

@@ -61,7 +61,7 @@ class Lab(Observable):
             engines: rows of the catalog.
             open_link: starts a worker.
             settings: the common settings of all lanes.
-            budget: bytes of RSS that the workers of a host may use; None for 80 % of what is available.
+            budget: bytes of memory that the workers of a host may use; None for 80 % of what is available.
             hz: samples per second.
             open_pages: starts a page server, for tasks that fetch.
             clock: returns seconds that never go back.
@@ -238,13 +238,13 @@ class Lab(Observable):
     # Totals.
 
     @property
-    def total_rss(self) -> int:
-        """Bytes of RSS of all workers together."""
-        return sum(host.capacity.rss for host in self.hosts if not host.shares)
+    def total_memory(self) -> int:
+        """Bytes of memory of all workers together, RSS and kernel."""
+        return sum(host.capacity.used for host in self.hosts if not host.shares)
 
     @property
     def budget(self) -> int:
-        """Bytes of RSS that all workers may use together."""
+        """Bytes of memory that all workers may use together."""
         counted = (host for host in self.hosts if host.lanes and host.present and not host.shares)
         return sum(host.capacity.budget.size for host in counted)
 

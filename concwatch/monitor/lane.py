@@ -138,6 +138,11 @@ class Lane:
         return self.stats.reading.rss if self.stats.reading else 0
 
     @property
+    def memory(self) -> int:
+        """Bytes of RSS and kernel memory in the last reading; 0 without a worker."""
+        return self.stats.reading.memory if self.stats.reading else 0
+
+    @property
     def delay(self) -> float | None:
         """Round-trip time to its host in seconds; None on this machine."""
         return getattr(self.link, "delay", None)

@@ -99,6 +99,12 @@ CPU_SO_FAR = Caveat(
 )
 DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
 # Limits other than memory do not depend on tracing.
+ESTIMATED = Caveat(
+    "≈",
+    "kernel objects are estimated: the worker has no control group of its own",
+    "kernel objects estimated",
+    lambda lane: lane.status.objects_known == "estimated",
+)
 FITS_TRACED = structs.replace(
     TRACED, holds=lambda lane: lane.status.tracing and "memory" in lane.status.fits_limit
 )
@@ -108,7 +114,7 @@ FORECAST = Caveat(
     "forecast",
     lambda lane: lane.status.fits_forecast,
 )
-CAVEATS = (TRACED, KEPT, CROWDED, MOVES, CPU_SO_FAR, FORECAST)
+CAVEATS = (TRACED, KEPT, ESTIMATED, CROWDED, MOVES, CPU_SO_FAR, FORECAST)
 """One for each mark."""
 
 MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
@@ -144,9 +150,19 @@ def _allocation_per_task(lane: "LaneSnapshot") -> float | None:
     return _share(lane.engine.resolution, lane.sample.measured_live)
 
 
+def memory_per_task(lane: "LaneSnapshot") -> float | None:
+    """Return the bytes of RSS and kernel memory of a task; None unless both are known."""
+    rss, kernel = lane.sample.rss_per_task, lane.sample.kernel_per_task
+    return None if rss is None or kernel is None else rss + kernel
+
+
 def known_cost(lane: "LaneSnapshot") -> float | None:
-    """Return the bytes of RSS of a task; None if they are less than what its runtime requests at once."""
-    cost, resolution = lane.sample.rss_per_task, _allocation_per_task(lane)
+    """Return the bytes of a task; None if they are less than what its runtime requests at once.
+
+    RSS alone where the kernel's part is unknown, as in old recordings and on systems other than Linux.
+    """
+    whole, resolution = memory_per_task(lane), _allocation_per_task(lane)
+    cost = lane.sample.rss_per_task if whole is None else whole
     return None if cost is not None and resolution is not None and resolution > cost else cost
 
 
@@ -268,6 +284,33 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         "PSS", BYTES, "Memory of a watched process, with each page divided by the number of processes that share it (PSS), if the system reports it; read every five seconds, or every second while RSS changes.",
         READING, SUM, AS_OF, openmetrics="proportional_memory",
     )] = None
+    kernel: Annotated[Count | None, Metric(
+        "kernel memory", BYTES, "What the kernel holds for the process besides its RSS: stacks of threads, page tables, slab objects and socket buffers. Control groups are charged for it.",
+        READING, SUM, AS_OF, (ESTIMATED,), UP, 45, chart=MetricChart("kernel memory", "thread stacks, page tables, sockets", 12, short_title="kernel"), openmetrics="kernel_memory",
+    )] = None
+    kernel_stack_per_task: Annotated[float | None, Metric(
+        "kernel stack/task", BYTES, "Kernel stacks of a task's threads: the size of one is the machine's KernelStack divided by its threads.",
+        DERIVED, MEAN, EXACT, (KEPT,), UP, 46, "kernel_stack", compared=True,
+    )] = None
+    page_tables_per_task: Annotated[float | None, Metric(
+        "page tables/task", BYTES, "Page tables for a task's memory: VmPTE of the process.", DERIVED, MEAN, EXACT, (KEPT,), UP, 47, "page_tables", compared=True,
+    )] = None
+    kernel_objects_per_task: Annotated[float | None, Metric(
+        "kernel objects/task", BYTES, "Slab memory and socket buffers of a task: counted in a control group of the worker's own, or else estimated from threads and open files.",
+        DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 48, "kernel_objects", compared=True,
+    )] = None
+
+    @property
+    def kernel_per_task(self) -> float | None:
+        """What the kernel holds for a task; None if a part of it is unknown."""
+        parts = (self.kernel_stack_per_task, self.page_tables_per_task, self.kernel_objects_per_task)
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    @property
+    def memory(self) -> int | None:
+        """RSS and kernel memory of the process, the latter as far as it is known."""
+        return None if self.rss is None else self.rss + (self.kernel or 0)
 
     @property
     def retained(self) -> int | None:
@@ -335,6 +378,7 @@ class LaneStatus(
     idle_rss: Annotated[Count | None, Metric(
         "idle RSS", BYTES, "RSS of the worker before its first task.", DERIVED, SUM, AS_OF, (TRACED,), UP, 28, run=12, compared=True,
     )] = None
+    idle_kernel: Annotated[Count | None, Metric("idle kernel memory", BYTES, "Kernel memory of the worker before its first task.", DERIVED, SUM, AS_OF)] = None
     idle_virtual: Annotated[Count | None, Metric("idle address space", BYTES, "Address space before the first task.", DERIVED, SUM, AS_OF)] = None
     idle_traced: Annotated[Count | None, Metric("idle traced", BYTES, "Traced memory before the first task.", DERIVED, SUM)] = None
     runtime: str | None = None
@@ -348,6 +392,8 @@ class LaneStatus(
     """When its worker was started; samples until then are another worker's."""
     tracing: Annotated[bool, ANY] = False
     """Whether it is traced."""
+    objects_known: Annotated[str, MAX] = ""
+    """How kernel objects are known: in a ``control group`` of the worker's own, ``estimated``, or not at all."""
     clean: Annotated[bool, ALL] = False
     """Whether bytes per task include no memory that earlier tasks left."""
     rss_moves: Annotated[bool, ANY] = False
@@ -374,7 +420,12 @@ class LaneStatus(
 
 
 DERIVED_METRICS = (
-    Metric("× cheapest", RATIO, "RSS/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, MEMORY, UP, 4, "ratio",
+    Metric("memory/task", BYTES, "What a task costs the machine, above the idle worker: RSS and kernel memory, divided by the live tasks.",
+           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED, MOVES), UP, 49, "memory_per_task", of=memory_per_task, resolution=_allocation_per_task,
+           run=16, compared=True),
+    Metric("kernel/task", BYTES, "What the kernel holds for a task: stacks, page tables, slab objects and socket buffers, above the idle worker.",
+           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 50, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, run=17, compared=True),
+    Metric("× cheapest", RATIO, "Memory/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, MEMORY, UP, 4, "ratio",
            of=lambda lane: _share(known_cost(lane), lane.cheapest), column=CostColumn(4, 7, 2), actions=NEITHER),
     Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 18, "gc_share",
            of=_gc_share, column=CostColumn(10, 6, 9)),

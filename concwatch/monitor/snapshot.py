@@ -79,6 +79,11 @@ class Snapshot(Struct, frozen=True):
         return min((samples.began for samples in self.series), default=inf)
 
     @property
+    def total_memory(self) -> int:
+        """Bytes of all workers together, RSS and kernel."""
+        return sum(lane.sample.memory or 0 for lane in self.lanes)
+
+    @property
     def total_rss(self) -> int:
         """RSS in bytes of all workers together."""
         return sum(lane.sample.rss or 0 for lane in self.lanes)

@@ -11,11 +11,16 @@ from concwatch.links.agent_link import AgentLink, AgentListener, SocketTransport
 from concwatch.links.injection import inject, needs_gdb, process_name, why_no_agent
 from concwatch.links.program import Program
 from concwatch.monitor.snapshot import HostStatus
+from concwatch.system.child import ROOT
+from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
 from concwatch.system.proc import PssReader
 from concwatch.system.process import Reading, Sampler
 from concwatch.system.processes import find_process
+
+CALIBRATION_DELAY = 2.0
+"""Seconds of watching after which it is measured what the kernel holds for a thread and a socket."""
 
 
 class ProcessReader(Protocol):
@@ -102,6 +107,7 @@ class LocalHost(WatchedHost):
     def __init__(self, listener: AgentListener, program: Program | None = None) -> None:
         self._listener = listener
         self._program = program
+        self._objects = KernelObjectsSource(ROOT, CALIBRATION_DELAY)
         self._attached: dict[int, str] = {}  # pid → why it has no agent, or ""
         self._new: list[AgentLink] = []
 
@@ -152,7 +158,7 @@ class LocalHost(WatchedHost):
         if find_process(pid) is None:
             raise LookupError(pid)
         try:
-            return Sampler(pid, PssReader(pid))
+            return Sampler(pid, PssReader(pid), self._objects.of(pid))
         except OSError:  # it has ended meanwhile
             raise LookupError(pid) from None
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from concwatch.monitor.blocks import BlockedPlaces
-from concwatch.monitor.cost import CostMeter, CpuMeter
+from concwatch.monitor.cost import KERNEL_PARTS, CostMeter, CpuMeter
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource
 from concwatch.monitor.metrics import Sample, blank_sample, copied
@@ -93,7 +93,7 @@ class WorkerStats:
         self.set_live(tick.live)
         if self._unpaired is not None:
             # Only for a reading between two ticks it is known whether tasks started or ended around it.
-            self.meter.add(self._unpaired.rss, tick)
+            self.meter.add(self._unpaired, tick)
             self._unpaired = None
         if self.reading is not None:
             self._cpu.add(tick, self.reading, has_target)
@@ -173,7 +173,13 @@ class WorkerStats:
         cost = self.meter.cost
         if cost is None:
             return {}
-        return {"rss_per_task": cost.rss, "traced_per_task": cost.traced, "measured_live": cost.live}
+        kernel = {f"{part}_per_task": getattr(cost, part) for part in KERNEL_PARTS}
+        return {
+            "rss_per_task": cost.rss,
+            **kernel,
+            "traced_per_task": cost.traced,
+            "measured_live": cost.live,
+        }
 
     def last_sample(self, now: float, lane: int) -> Sample:
         """Return the sample of a worker that has ended: only the cost of its tasks is still known."""
@@ -195,11 +201,13 @@ class WorkerStats:
             # The system counts its peak and its present value apart, and not exactly.
             "peak_rss": max(self.reading.peak_rss, self.reading.rss) if self.reading else None,
             "idle_rss": idle.rss if idle else None,
+            "idle_kernel": idle.kernel if idle else None,
             "idle_virtual": idle.virtual if idle else None,
             "idle_traced": self.meter.idle_traced,
             "runtime": ready.runtime if ready else None,
             "pid": ready.pid if ready else None,
             "can": ready.can if ready else (),
+            "objects_known": self.reading.objects_known if self.reading else "",
             "tracing": cost.tracing if cost else self.tick is not None and self.tick.traced is not None,
             "clean": cost is not None and cost.clean,
             "rss_moves": cost is not None and cost.moves,

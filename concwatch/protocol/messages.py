@@ -209,6 +209,10 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     peak_rss: Count
     threads: Count
     cpu_seconds: Seconds
+    kernel_stack: Count | None = None
+    page_tables: Count | None = None
+    kernel_objects: Count | None = None
+    objects_known: str = ""
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
@@ -275,6 +279,10 @@ class ProcessRow(msgspec.Struct, frozen=True):
     threads: Count
     cpu_seconds: Seconds
     pss: Count | None = None
+    kernel_stack: Count | None = None
+    page_tables: Count | None = None
+    kernel_objects: Count | None = None
+    objects_known: str = ""
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

@@ -53,7 +53,7 @@ class MemoryBudget:
     """The memory that all workers may take together. Create it before any worker is started.
 
     Args:
-        size: the budget in bytes of RSS; None for `DEFAULT_SHARE` of the available memory.
+        size: the budget in bytes, of RSS and kernel memory; None for `DEFAULT_SHARE` of the available memory.
         read: returns the machine's memory.
     """
 
@@ -84,7 +84,7 @@ class MemoryBudget:
 
     @property
     def room(self) -> float:
-        """Bytes of RSS that all workers may take together, given the machine's memory now."""
+        """Bytes that all workers may take together, given the machine's memory now."""
         return min(self.size, self._unreserved)
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from concwatch.system.kernel_memory import KernelObjects
 from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures
 
 _TICK = 1 / CLOCK
@@ -33,6 +34,24 @@ class Reading(Struct, frozen=True):
     """Highest RSS so far, in bytes; equal to ``rss`` on systems other than Linux."""
     pss: int | None = None
     """Memory with what is shared divided, in bytes, as it was read last; None if it is not read."""
+    kernel_stack: int | None = None
+    page_tables: int | None = None
+    kernel_objects: int | None = None
+    """Bytes that the kernel holds for it, by what they are; None if unknown."""
+    objects_known: str = ""
+    """How the last are known: ``control group``, ``estimated``, or not at all."""
+
+    @property
+    def kernel(self) -> int | None:
+        """Bytes that the kernel holds for it; None if a part of them is unknown."""
+        parts = (self.kernel_stack, self.page_tables, self.kernel_objects)
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    @property
+    def memory(self) -> int:
+        """Bytes of RSS and of kernel memory, as far as that is known."""
+        return self.rss + (self.kernel or 0)
 
 
 class CpuShare:
@@ -60,13 +79,16 @@ class Sampler:
     Args:
         pid: the process; None for this one.
         pss: reads its PSS, if that is wanted.
+        objects: reads the kernel objects that it uses, if that is possible.
 
     Raises:
         OSError: there is no such process, or access is denied.
     """
 
-    def __init__(self, pid: int | None = None, pss: PssReader | None = None) -> None:
-        self._pid, self._pss = pid or os.getpid(), pss
+    def __init__(
+        self, pid: int | None = None, pss: PssReader | None = None, objects: KernelObjects | None = None
+    ) -> None:
+        self._pid, self._pss, self._objects = pid or os.getpid(), pss, objects
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
         if LINUX:
@@ -86,7 +108,14 @@ class Sampler:
         if figures is None:
             return None
         pss = self._pss.at(now, figures["rss"]) if self._pss else None
-        return Reading(cpu=self._share.at(now, figures["cpu_seconds"]), pss=pss, **figures)
+        objects = self._objects.fields(figures) if self._objects else {}
+        cpu = self._share.at(now, figures["cpu_seconds"])
+        return Reading(cpu=cpu, pss=pss, **figures, **objects)
+
+    def close(self) -> None:
+        """Release what the readings need: the process has ended and been reaped."""
+        if self._objects:
+            self._objects.close()
 
     def _figures(self, now: float) -> "dict[str, Any] | None":
         if LINUX:

@@ -137,7 +137,7 @@ def engine_forecasts(
     """Return the forecast for every engine of the catalog, and for the workload http on asyncio.
 
     Args:
-        room: bytes of RSS that tasks may use.
+        room: bytes that tasks may use.
         limits: the limits on threads while no task is live.
         reasons: for each engine of the catalog, why it cannot run here; None if it can.
     """

@@ -143,7 +143,7 @@ class LanePanel(SidePanel):
         for card, lane in zip(self._cards, snapshot.lanes, strict=True):
             card.show(lane, snapshot.settings.refill, lane.slider_end)
         self._settings.show(snapshot)
-        used, allowed = format_bytes(snapshot.total_rss), format_bytes(snapshot.budget)
+        used, allowed = format_bytes(snapshot.total_memory), format_bytes(snapshot.budget)
         self._side.set_subtitle(f"memory: {used} of {allowed}")
 
     def recolor(self) -> None:

@@ -24,7 +24,7 @@ class EngineRow:
             module: a module of this package.
             class_: a subclass of `BaseEngine` in it.
             task: what a task is.
-            bytes_per_task: bytes of RSS of one sleeping task, for the forecast.
+            bytes_per_task: bytes of one sleeping task, RSS and kernel memory, for the forecast.
             facts: other fields of `concwatch.monitor.catalog.Engine`.
         """
         self._module, self._class = module, class_
@@ -49,11 +49,11 @@ _INTERPRETER = 48 << 20
 """Resolution of a pool of interpreters, each of which uses about 7 MiB."""
 
 ENGINES: Dict[str, EngineRow] = {
-    "threads": EngineRow("blocking", "ThreadsEngine", "one threading.Thread", 16_700, threads=True, traced_factor=1.1, churn=100, replaces=1_800),
+    "threads": EngineRow("blocking", "ThreadsEngine", "one threading.Thread", 44_300, threads=True, traced_factor=1.04, churn=100, replaces=1_800),
     "pool": EngineRow("pool", "PoolEngine", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2, queues=True),
     "asyncio": EngineRow("event_loop", "EventLoopEngine", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0, replaces=13_000),
     "uvloop": EngineRow("uvloop_loop", "UvloopEngine", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9, replaces=15_000),
-    "gevent": EngineRow("greenlets", "GeventEngine", "one gevent.Greenlet", 8_500, needs=("gevent",), install=_GEVENT, traced_factor=1.3, shown=False),
+    "gevent": EngineRow("greenlets", "GeventEngine", "one gevent.Greenlet", 8_540, needs=("gevent",), install=_GEVENT, traced_factor=1.3, shown=False),
     "sequential": EngineRow("sequential", "SequentialEngine", "one call after another on one thread", 1, queues=True, shown=False),
     "asyncio-eager": EngineRow("event_loop", "EagerEngine", "one asyncio.Task that starts as it is created", 1_260, oldest_python=(3, 12), traced_factor=2.0, replaces=13_000, shown=False),
     "interpreters": EngineRow("interpreters", "InterpretersEngine", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, resolution=_INTERPRETER, shown=False),

@@ -167,11 +167,10 @@ class CostCurves:
         ]
 
     def _extended(self, lane: LaneSnapshot, series: Samples, now: float) -> CostCurve | None:
-        rss = lane.status.idle_rss
+        idle = lane.idle_memory
         until, found = self._curves.get(lane.name, (math.inf, None))
-        if rss is None:
+        if idle is None:
             return found
-        idle = rss + (lane.status.idle_kernel or 0)
         if found is None or found.idle != idle or now < until:
             until, found = lane.status.born, CostCurve(idle)
         found.extend(*_values(series, until))

@@ -225,7 +225,7 @@ def _perform(
     else:
         app = ConcwatchApp(
             lambda: create_lab(
-                demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget
+                demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget, trials=True
             ),
             lambda engines, settings: create_lab(engines, settings=settings, budget=budget),
             folder,

@@ -8,19 +8,21 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from concwatch.commands.console import print_error, print_json, print_lines
-from concwatch.commands.lab import create_lab
+from concwatch.commands.lab import create_lab, measure_costs
 from concwatch.commands.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.progress import ProgressLine
 from concwatch.commands.signals import run_until_signal
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey_all
+from concwatch.measure.doctor.capacity import local_machine
 from concwatch.measure.doctor.doctor_lines import LEAST_WIDTH, WIDTH, host_rows, proof_rows, rows, verdict
 from concwatch.measure.doctor.examination import Examination, examine, examine_host
 from concwatch.measure.doctor.proof import ENGINE, Proof
 from concwatch.measure.doctor.proof import prove as measure_proof
-from concwatch.monitor.catalog import find_engines
+from concwatch.monitor.catalog import CATALOG, find_engines
 from concwatch.monitor.forecast import Fit
-from concwatch.monitor.settings import Settings
+from concwatch.monitor.settings import UNTIL_STOPPED, Settings
+from concwatch.system.limits import system_limits
 
 
 @click.command("doctor")
@@ -39,7 +41,8 @@ def command(
 ) -> None:
     """Show how many tasks this machine can hold, which limit comes first, and how to raise it.
 
-    Needs no terminal. What the system does not report is shown as unknown.
+    What a task costs is measured: a worker of each engine that is installed holds some for a moment, which
+    takes about ten seconds in all. Needs no terminal. What the system does not report is shown as unknown.
 
     The exit status is 0. It is 1 if --prove starts less than 90 % of the forecast, or if a --host cannot be
     reached.
@@ -49,7 +52,9 @@ def command(
     others = [one for one in connect_hosts(host, cluster)[0] if one]
     if others:
         sys.exit(_examine_others(others, max_memory, json))
-    examination = examine(max_memory)
+    machine, limits = local_machine(max_memory), system_limits()
+    found = measure_costs(CATALOG, Settings(UNTIL_STOPPED), machine.budget, limits, build=False)
+    examination = examine(machine, limits, found)
     if not json:
         print_lines(rows(examination, _width()))
     proof = _prove(examination, max_memory) if prove else None

@@ -1,6 +1,7 @@
 """The lab of a command: its lanes are real workers, on this machine or on their hosts."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,10 @@ from concwatch.links.link import Link
 from concwatch.monitor.catalog import Engine
 
 if TYPE_CHECKING:
+    from concwatch.monitor.forecast import TrialResults
     from concwatch.monitor.lab import Lab
+    from concwatch.monitor.settings import Settings
+    from concwatch.system.limits import SystemLimit
 
 SELF_CONTAINED = ("Go",)
 """Languages whose programs have no dependencies: built on this host, they run on remote hosts too."""
@@ -42,6 +46,40 @@ def real_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
     from concwatch.monitor.lab import Lab  # imported late: it takes 15 ms
 
     return Lab(engines, open_link=open_process, **options)
+
+
+def measure_costs(
+    engines: Iterable[Engine],
+    settings: "Settings",
+    room: float,
+    limits: "Sequence[SystemLimit]",
+    *,
+    build: bool,
+) -> "TrialResults":
+    """Return what a task of each engine costs on this machine, as `concwatch.measure.trials.try_engines`.
+
+    A signal ends the workers, then this process, with 128 plus its number. Nothing is measured if tests
+    replace the workers.
+    """
+    import click
+
+    from concwatch.commands.progress import ProgressLine
+    from concwatch.commands.signals import run_until_signal
+    from concwatch.measure.trials import try_engines
+
+    local = [engine for engine in engines if engine.host is None and engine.missing() is None]
+    if click.get_current_context().find_root().obj or not local:
+        return {}
+    line = ProgressLine()
+    work = try_engines(
+        local, settings, open_process, room, limits, build=build,
+        progress=lambda name: line.write(f"{name}: measuring what a task costs"),
+    )  # fmt: skip
+    found, stopped = run_until_signal(work)
+    line.clear()
+    if found is None:
+        sys.exit(128 + stopped)
+    return found
 
 
 def create_lab(engines: Sequence[Engine], **options: Any) -> "Lab":

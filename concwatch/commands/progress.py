@@ -26,7 +26,10 @@ class ProgressLine:
 
     def show(self, lab: "Lab", lane: str, text: str) -> None:
         """Print what ``lane`` is doing, and the memory of all workers."""
-        line = f"{lane}: {text} · workers use {format_bytes(lab.total_memory)}"
+        self.write(f"{lane}: {text} · workers use {format_bytes(lab.total_memory)}")
+
+    def write(self, line: str) -> None:
+        """Print a line of text."""
         print_note(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
 
     def clear(self) -> None:

@@ -12,7 +12,7 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.console import print_error, print_json, print_note
-from concwatch.commands.lab import create_lab
+from concwatch.commands.lab import create_lab, measure_costs
 from concwatch.commands.options import (
     cluster_option,
     connect_hosts,
@@ -42,6 +42,8 @@ from concwatch.monitor.forecast import why_too_many
 from concwatch.monitor.settings import UNTIL_STOPPED, Settings
 from concwatch.monitor.unit import UNITS, Unit
 from concwatch.protocol.workloads import FORMS
+from concwatch.system.limits import system_limits
+from concwatch.system.memory import MemoryBudget
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
@@ -158,7 +160,7 @@ def command(
         if chart:
             check_chart(json)
         engines = engines_on_hosts(kinds, connect_hosts(host, cluster)[0])
-        why_not = None if force else why_too_many(engines, settings, max(tasks), together, max_memory)
+        why_not = None if force else _why_too_many(engines, settings, max(tasks), together, max_memory)
         if why_not:
             raise ValueError(why_not)
     except ValueError as error:
@@ -184,6 +186,16 @@ def command(
         sys.exit(128 + stopped)
     ok = all(row.holds(expected(row.own_name)) for row in session.rows)
     sys.exit(int(not ok or bool(recording_error) or not all(verdict.holds for verdict in verdicts)))
+
+
+def _why_too_many(
+    engines: Sequence[Engine], settings: Settings, tasks: int, together: bool, budget: int | None
+) -> str | None:
+    """Return in one line why so many tasks do not fit, given what one is measured to cost; else None."""
+    if why_too_many(engines, settings, tasks, together, budget) is None:
+        return None
+    trials = measure_costs(engines, settings, MemoryBudget(budget).size, system_limits(), build=True)
+    return why_too_many(engines, settings, tasks, together, budget, trials=trials)
 
 
 def _engines(names: Sequence[str]) -> Sequence[Engine]:

@@ -73,6 +73,7 @@ def open_screen(display: Display, options: ScreenOptions, make_lab: "Callable[..
             budget=options.max_memory,
             hz=options.rate,
             reconnect=options.reconnect,
+            trials=True,
             cluster=options.joining,
         ),
         lambda rows, settings: make_lab(rows, settings=settings, budget=options.max_memory),

@@ -55,7 +55,7 @@ class Capacity:
         self._limits = limits
         self._lanes = lanes
         self._settings = settings
-        self._demands: dict[Lane, tuple[tuple[object, ...], Demand]] = {}
+        self._demands: dict[tuple[Lane, bool], tuple[tuple[object, ...], Demand]] = {}
         self._fits: dict[Lane, tuple[object, Fit]] = {}
 
     @property
@@ -69,21 +69,27 @@ class Capacity:
         return sum(lane.memory for lane in self._lanes)
 
     @property
+    def left(self) -> float:
+        """Bytes that workers may take in addition."""
+        return self.budget.room - self.used
+
+    @property
     def rss(self) -> int:
         """Bytes of RSS of all workers together."""
         return sum(lane.rss for lane in self._lanes)
 
-    def demand(self, lane: Lane) -> Demand:
-        """Return the memory of a lane's worker as a function of its tasks."""
-        meter = lane.stats.meter
-        idle = meter.idle if lane.on else None
-        settings, limits, cost = arguments = self._settings(), self.limits, meter.cost
-        known = self._demands.get(lane)
-        if known is None or any(one is not other for one, other in zip(known[0], arguments, strict=True)):
-            self._demands[lane] = known = arguments, demand(lane.engine, settings, limits, cost)
-        return structs.replace(
-            known[1], idle=idle.memory if idle else IDLE, now=lane.memory if lane.on else 0
-        )
+    def demand(self, lane: Lane, untraced: bool = False) -> Demand:
+        """Return the memory of a lane's worker as a function of its tasks; ``untraced``: as if not traced."""
+        stats, settings = lane.stats, self._settings()
+        idle = stats.meter.idle if lane.on else None
+        if untraced and settings.trace:
+            settings = structs.replace(settings, trace=False)
+        arguments = settings, self.limits, stats.cost if untraced else stats.meter.cost
+        known = self._demands.get((lane, untraced))
+        if known is None or known[0] != arguments:
+            self._demands[lane, untraced] = known = arguments, demand(lane.engine, *arguments)
+        now = lane.memory if lane.on else 0
+        return structs.replace(known[1], idle=idle.memory if idle else IDLE, now=now)
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
         """Return the forecast for a target of a lane, with the other lanes at their targets."""
@@ -95,8 +101,12 @@ class Capacity:
         return forecast(tasks, [self.demand(lane)], self.budget.room, others, self.budget.bound)
 
     def fit(self, lane: Lane) -> Fit:
-        """Return how many of a lane's tasks would fit if nothing else ran, and the first limit."""
-        arguments = structs.replace(self.demand(lane), now=0), self.budget.room, self.budget.bound
+        """Return how many of a lane's untraced tasks would fit if nothing else ran, and the first limit."""
+        arguments = (
+            structs.replace(self.demand(lane, untraced=True), now=0),
+            self.budget.room,
+            self.budget.bound,
+        )
         known = self._fits.get(lane)
         if known is None or known[0] != arguments:
             self._fits[lane] = known = arguments, fit(*arguments)
@@ -130,7 +140,7 @@ class AdmissionControl:
     @property
     def interval(self) -> float:
         """Seconds until the next step."""
-        return step_interval(self.budget.room - self._capacity.used) if self._growing else LONGEST
+        return step_interval(self._capacity.left) if self._growing else LONGEST
 
     @property
     def _growing(self) -> list[Lane]:

@@ -1,7 +1,8 @@
 """Forecasts: the memory and threads that a target needs, compared with what is available."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct, structs
 
@@ -131,6 +132,27 @@ def demand(
     )
 
 
+class TaskCost(Struct, frozen=True):
+    """What a trial has found."""
+
+    cost: Cost
+    idle: int
+    """Bytes of the worker before its first task."""
+
+
+TrialResults = Mapping[str, TaskCost | str]
+"""By engine what a task costs here, or why its worker failed."""
+
+
+def tried_demand(
+    engine: Engine, settings: Settings, limits: Iterable[SystemLimit], trial: TaskCost | str | None
+) -> Demand:
+    """Return the demand of a worker that has not started, as measured if there was a trial."""
+    if not isinstance(trial, TaskCost):
+        return demand(engine, settings, limits)
+    return structs.replace(demand(engine, settings, limits, trial.cost), idle=trial.idle)
+
+
 def mean_life(workload: Workload) -> float | None:
     """Return how many seconds a task lives on average; None if that is not in the workload, or unlimited."""
     values = [float(str(value)) for value in workload.values if workload.word in ("sleep", "ticks")]
@@ -243,16 +265,18 @@ def why_too_many(
     budget: int | None,
     memory: Callable[[], Memory] = memory_now,
     limits: Callable[[], Sequence[SystemLimit]] = system_limits,
+    trials: TrialResults = MappingProxyType({}),
 ) -> str | None:
     """Return in one line why engines, each alone or all ``together``, cannot hold so many tasks; else None.
 
     Engines that cannot run are ignored, and so are remote ones: admission control there grants what fits.
-    ``budget`` is the bytes of memory for all workers together, None for the default share.
+    ``budget`` is the bytes of memory for all workers together, None for the default share; ``trials`` are
+    those of the engines, as far as there were any.
     """
     local = [engine for engine in engines if engine.host is None and engine.missing() is None]
     room, found_limits = MemoryBudget(budget, memory), limits()
     for group in [local] if together else [[engine] for engine in local]:
-        demands = [demand(engine, settings, found_limits) for engine in group]
+        demands = [tried_demand(engine, settings, found_limits, trials.get(engine.name)) for engine in group]
         found = forecast(tasks, demands, room.room, bound=room.bound)
         if not found.fits:
             names = " and ".join(engine.name for engine in group)

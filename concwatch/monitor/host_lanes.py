@@ -232,11 +232,8 @@ class HostLanes:
         # Rounded to three digits, so that it rarely changes while a lane is measured.
         weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
         status, settings = lane.status, self._settings()
-        # Nothing has been measured yet: what fits is that of a worker with the common settings.
-        will_trace = settings.trace and lane.engine.traced_factor > 1 and lane.sample.rss_per_task is None
         status = structs.replace(
             status,
-            tracing=status.tracing or will_trace,
             bytes_per_task=weight,
             fits=found.tasks,
             fits_limit=found.limit,

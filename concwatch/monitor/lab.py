@@ -19,6 +19,7 @@ from concwatch.monitor.pages import PageKeeper, PageServer
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot, with_cheapest
 from concwatch.monitor.state import State
+from concwatch.monitor.trial import Trials
 from concwatch.protocol.units import format_count
 from concwatch.protocol.workloads import parse
 from concwatch.worker.collector import MODES
@@ -53,6 +54,7 @@ class Lab(Observable):
         clock: Callable[[], float] = time.monotonic,
         machine: LocalMachine | None = None,
         reconnect: bool = False,
+        trials: bool = False,
         cluster: Callable[[], Sequence[Host]] | None = None,
     ) -> None:
         """Create a lab with one lane per engine, all off.
@@ -67,6 +69,7 @@ class Lab(Observable):
             clock: returns seconds that never go back.
             machine: reads this machine; None to really read it.
             reconnect: whether lanes that have lost their host are reconnected.
+            trials: whether traced lanes show the cost of an untraced task, measured in a worker of its own.
             cluster: returns the hosts that are in a cluster now; hosts that join get lanes.
 
         Raises:
@@ -85,6 +88,7 @@ class Lab(Observable):
             cluster,
         )
         self.lanes, self.hosts, self.host_of = self.fleet.lanes, self.fleet.hosts, self.fleet.host_of
+        self._trials = Trials(open_link) if trials else None
         self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
         self._update_due = 0.0
 
@@ -203,6 +207,7 @@ class Lab(Observable):
         self._reconnect.step(now)
         for host in self.hosts:
             host.step(now)
+        self._step_trials(now)
         if now >= self._update_due:
             self._update_due = now + INTERVAL
             self.pages.check()
@@ -211,6 +216,25 @@ class Lab(Observable):
             for host in self.hosts:
                 host.meter.update(host.lanes)
         self.publish(now)
+
+    def _step_trials(self, now: float) -> None:
+        """Let lanes that are traced have the cost of an untraced task."""
+        if self._trials is None:
+            return
+        self._trials.step(
+            now,
+            self.settings,
+            self.lanes,
+            lambda lane: self.host_of(lane).capacity.left,
+            lambda lane: self.host_of(lane).machine.load,
+        )
+        for lane in self.lanes:
+            lane.stats.untraced = self._trials.cost(lane.engine, self.settings)
+            lane.stats.trial_due = self._trials.due(lane, self.settings)
+
+    def _stop_trials(self) -> None:
+        if self._trials is not None:
+            self._trials.stop()
 
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a snapshot of all lanes."""
@@ -259,6 +283,7 @@ class Lab(Observable):
 
     async def close(self) -> None:
         """Stop every worker, kill those that do not stop in time, and close the page server."""
+        self._stop_trials()
         for lane in self.lanes:
             lane.switch_off(self.clock())
         try:
@@ -272,7 +297,7 @@ class Lab(Observable):
     async def _end_workers(self) -> None:
         loop = asyncio.get_running_loop()  # its clock advances even if the lab's does not
         deadline = loop.time() + CLOSE_LIMIT
-        while any(not lane.idle for lane in self.lanes):
+        while any(not lane.idle for lane in self.lanes) or (self._trials and self._trials.running):
             if loop.time() > deadline:
                 self.kill()
             self.step()
@@ -282,6 +307,7 @@ class Lab(Observable):
 
     def kill(self) -> None:
         """Kill every worker."""
+        self._stop_trials()
         for lane in self.lanes:
             lane.kill()
 

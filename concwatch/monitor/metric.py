@@ -102,6 +102,10 @@ class CostColumn(Struct, frozen=True):
     """The width without marks."""
     leaves: int = 0
     """The columns with the highest number leave first when the table is too narrow; 0 never leaves."""
+    title: str = ""
+    """Its title, if not that of the metric."""
+    marked: bool = True
+    """Whether it has marks; not if they are those of another column."""
 
 
 class GroupColumn(Struct, frozen=True):
@@ -197,11 +201,15 @@ class Metric(Struct, frozen=True):
         value, resolution = self.value(lane), self.resolution(lane)
         return resolution if resolution and value is not None and resolution > COARSE * value else None
 
-    def marks(self, lane: Any) -> str:
-        """Return the marks of the caveats that hold; none if its text is that of an unknown value."""
+    def marks(self, lane: Any, without: Caveat | None = None) -> str:
+        """Return the marks of the caveats that hold; none if its text is that of an unknown value.
+
+        ``without`` is a caveat that is said elsewhere.
+        """
         value = self.value(lane)
         known = bool(value) and not (self.coarse_resolution(lane) or 0.0) > (value or 0.0)
-        return "".join(caveat.mark for caveat in self.caveats if known and caveat.holds(lane))
+        holding = (caveat for caveat in self.caveats if known and caveat != without and caveat.holds(lane))
+        return "".join(caveat.mark for caveat in holding)
 
     def text(self, lane: Any) -> str:
         """Return it as text, with its resolution as ± a percentage; unknown if that exceeds the value."""

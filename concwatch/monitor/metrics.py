@@ -80,6 +80,7 @@ TRACED = Caveat(
     "traced",
     lambda lane: lane.status.tracing,
 )
+TRACED_COST = structs.replace(TRACED, holds=lambda lane: lane.status.traced_cost)
 KEPT = Caveat(
     "≈",
     "may include memory that earlier tasks left behind",
@@ -104,9 +105,6 @@ ESTIMATED = Caveat(
     "kernel objects are estimated: the worker has no control group of its own",
     "kernel objects estimated",
     lambda lane: lane.status.objects_known == "estimated",
-)
-FITS_TRACED = structs.replace(
-    TRACED, holds=lambda lane: lane.status.tracing and "memory" in lane.status.fits_limit
 )
 FORECAST = Caveat(
     "?",
@@ -198,12 +196,12 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )]
     lag: Annotated[float | None, Metric(
         "lag", SECONDS, "How late a sleeper wakes now, at worst.", DERIVED, MAX, SAMPLED, NOW, 0, 15,
-        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag", fallbacks=("completed_per_second",)), column=CostColumn(9, 7, 8), decimals=6, openmetrics="event_loop_lag",
+        chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag", fallbacks=("completed_per_second",)), column=CostColumn(11, 7, 10), decimals=6, openmetrics="event_loop_lag",
     )]
     """The longest delay since the tick before; or how much the next tick is overdue, if that is more."""
     cpu: Annotated[float | None, Metric(
         "CPU", SHARE, "Share of one core used in the last second.", DERIVED, SUM, AS_OF, (), 0, 19,
-        chart=MetricChart("CPU", "CPU time per second, of one core", 8), column=CostColumn(11, 6, 10), decimals=4,
+        chart=MetricChart("CPU", "CPU time per second, of one core", 8), column=CostColumn(13, 6, 12), decimals=4,
     )]
     threads: Annotated[Count | None, Metric(
         "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=MetricChart("threads"), openmetrics="threads",
@@ -227,14 +225,14 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     """None if the runtime does not report it."""
     completed_mean: Annotated[float | None, Metric(
         "ended/s", RATE, "Tasks that ended by themselves per second, over the last ten seconds.", DERIVED, SUM, EXACT, NOW, DOWN, 9,
-        column=CostColumn(6, 8, 4), compared=True,
+        column=CostColumn(8, 8, 6), compared=True,
     )]
     stalled: Annotated[float, Metric(
         "stalled", SECONDS, "How long the worker has been silent or overdue.", DERIVED, MAX, EXACT, (), 0, 40, openmetrics="stalled",
     )]
     rss_per_task: Annotated[float | None, Metric(
         "RSS/task", BYTES, "RSS above that of the idle worker, divided by the live tasks: the median of the samples with the most live tasks.",
-        DERIVED, MEAN, SAMPLED, (*MEMORY, MOVES), UP, 1, resolution=_allocation_per_task, column=CostColumn(2, 12), run=3, compared=True,
+        DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, MOVES), UP, 1, resolution=_allocation_per_task, column=CostColumn(3, 8, 5, "= RSS", False), run=3, compared=True,
     )] = None
     measured_live: Annotated[Count | None, Metric(
         "live when measured", COUNT, "Live tasks when the bytes per task were measured.", DERIVED, SUM,
@@ -244,7 +242,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     cpu_per_task: Annotated[float | None, Metric(
         "CPU/task", SECONDS, "CPU time of a task above that of the idle worker: for its whole life, while the number of live tasks is steady; until lives are known, for its creation. Unknown if the worker is not idle without tasks.",
-        DERIVED, MEAN, SAMPLED, (TRACED, CPU_SO_FAR), UP, 3, column=CostColumn(7, 7, 5), run=5, compared=True,
+        DERIVED, MEAN, SAMPLED, (TRACED, CPU_SO_FAR), UP, 3, column=CostColumn(9, 7, 7), run=5, compared=True,
     )] = None
     switches: Annotated[Count | None, Metric("switches", COUNT, "Context switches of the process so far.", TICK, SUM)] = None
     switches_per_second: Annotated[float | None, Metric(
@@ -270,7 +268,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     traced_per_task: Annotated[float | None, Metric(
         "traced/task", BYTES, "Memory traced by tracemalloc above that of the idle worker, divided by the live tasks; computed like RSS/task.",
-        DERIVED, MEAN, SAMPLED, (KEPT,), UP, 2, of=_traced_per_task, column=CostColumn(3, 8, 7), run=4, compared=True, actions=BOTH, needs_tracing=True,
+        DERIVED, MEAN, SAMPLED, (KEPT,), UP, 2, of=_traced_per_task, column=CostColumn(5, 8, 9), run=4, compared=True, actions=BOTH, needs_tracing=True,
     )] = None
     heap: Annotated[Count | None, Metric(
         "heap", BYTES, "Memory of live objects, as counted by the runtime itself.", TICK, SUM, EXACT, (), UP, 27,
@@ -336,7 +334,7 @@ class LaneStatus(
     """The same with its value."""
     create_rate: Annotated[float | None, Metric(
         "created/s", RATE, "Tasks created per second, from setting the last target until it was reached.", DERIVED, SUM, EXACT, SPEED, DOWN, 5,
-        column=CostColumn(5, 8, 3), run=6, compared=True,
+        column=CostColumn(7, 8, 3), run=6, compared=True,
     )] = None
     create_seconds: Annotated[float | None, Metric(
         "created in", SECONDS, "Time from setting the last target until it was reached.", DERIVED, MAX, EXACT, SPEED, UP, 6,
@@ -369,7 +367,7 @@ class LaneStatus(
     )] = None
     duration_p99: Annotated[float | None, Metric(
         "task p99", SECONDS, "99 % of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 12,
-        column=CostColumn(8, 7, 6), run=9, compared=True,
+        column=CostColumn(10, 7, 8), run=9, compared=True,
     )] = None
     peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 33, run=2)] = 0
     peak_rss: Annotated[Count | None, Metric(
@@ -392,6 +390,8 @@ class LaneStatus(
     """When its worker was started; samples until then are another worker's."""
     tracing: Annotated[bool, ANY] = False
     """Whether it is traced."""
+    traced_cost: Annotated[bool, ANY] = False
+    """Whether bytes per task are those of a traced worker: they could not be measured without tracing."""
     objects_known: Annotated[str, MAX] = ""
     """How kernel objects are known: in a ``control group`` of the worker's own, ``estimated``, or not at all."""
     clean: Annotated[bool, ALL] = False
@@ -405,7 +405,7 @@ class LaneStatus(
     bytes_per_task: float = 1.0
     """The forecast memory of one more task."""
     fits: Annotated[Count, Metric(
-        "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FITS_TRACED, FORECAST), 0, 41,
+        "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FORECAST,), 0, 41,
     )] = 0
     fits_limit: str = ""
     """The limit that they would reach."""
@@ -421,14 +421,14 @@ class LaneStatus(
 
 DERIVED_METRICS = (
     Metric("memory/task", BYTES, "What a task costs the machine, above the idle worker: RSS and kernel memory, divided by the live tasks.",
-           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED, MOVES), UP, 49, "memory_per_task", of=memory_per_task, resolution=_allocation_per_task,
-           run=16, compared=True),
+           DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, ESTIMATED, MOVES), UP, 49, "memory_per_task", of=memory_per_task, resolution=_allocation_per_task,
+           column=CostColumn(2, 12), run=16, compared=True),
     Metric("kernel/task", BYTES, "What the kernel holds for a task: stacks, page tables, slab objects and socket buffers, above the idle worker.",
-           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 50, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, run=17, compared=True),
-    Metric("× cheapest", RATIO, "Memory/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, MEMORY, UP, 4, "ratio",
-           of=lambda lane: _share(known_cost(lane), lane.cheapest), column=CostColumn(4, 7, 2), actions=NEITHER),
+           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 50, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, column=CostColumn(4, 8, 4, "+ kernel", False), run=17, compared=True),
+    Metric("× cheapest", RATIO, "Memory/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, (TRACED_COST, KEPT), UP, 4, "ratio",
+           of=lambda lane: _share(known_cost(lane), lane.cheapest), column=CostColumn(6, 7, 2, marked=False), actions=NEITHER),
     Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 18, "gc_share",
-           of=_gc_share, column=CostColumn(10, 6, 9)),
+           of=_gc_share, column=CostColumn(12, 6, 11)),
     Metric("RSS added", BYTES, "RSS above that of the idle worker.", DERIVED, NONE, AS_OF, MEMORY, UP, 22, "rss_added",
            of=lambda lane: _over(lane.sample.rss, lane.status.idle_rss)),
     Metric("address space added", BYTES, "Address space above that of the idle worker.", DERIVED, NONE, AS_OF, (TRACED,), UP, 23, "virtual_added",
@@ -514,6 +514,12 @@ class LaneSnapshot(Struct, frozen=True):
     def name(self) -> str:
         """The name of its engine."""
         return self.engine.name
+
+    @property
+    def idle_memory(self) -> int | None:
+        """RSS and kernel memory of the worker before its first task, the latter as far as it is known."""
+        idle = self.status.idle_rss
+        return None if idle is None else idle + (self.status.idle_kernel or 0)
 
     @property
     def own_name(self) -> str:

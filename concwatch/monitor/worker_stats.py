@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from msgspec import structs
+
 from concwatch.monitor.blocks import BlockedPlaces
-from concwatch.monitor.cost import KERNEL_PARTS, CostMeter, CpuMeter
+from concwatch.monitor.cost import KERNEL_PARTS, Cost, CostMeter, CpuMeter
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource
 from concwatch.monitor.metrics import Sample, blank_sample, copied
@@ -46,6 +48,10 @@ class WorkerStats:
         self.burst: BurstDone | None = None
         self.others: float | None = None
         """Share of the cores that other programs and lanes used in the last second."""
+        self.untraced: Cost | None = None
+        """What a task costs in a worker that is not traced, if that has been measured."""
+        self.trial_due = False
+        """Whether that is going to be measured."""
         self.untouched = True
         """Whether no target has been set yet."""
         self._interval = 1 / hz
@@ -169,8 +175,23 @@ class WorkerStats:
         ended = self.tick.completed + self.tick.failed - self._ended_before if self.tick else 0
         return 0 < ended < GENERATION * self.peak_live and self.live > 0
 
+    @property
+    def cost(self) -> Cost | None:
+        """What a task costs: if this worker is traced, in one that is not, if that is or will be measured."""
+        own = self.meter.cost
+        if own is None or not own.tracing:
+            return own
+        if self.untraced is None:
+            return None if self.trial_due else own
+        return structs.replace(self.untraced, traced=own.traced, live=own.live)
+
+    @property
+    def _tracing(self) -> bool:
+        own = self.meter.cost
+        return own.tracing if own else self.tick is not None and self.tick.traced is not None
+
     def _cost(self) -> dict[str, Any]:
-        cost = self.meter.cost
+        cost = self.cost
         if cost is None:
             return {}
         kernel = {f"{part}_per_task": getattr(cost, part) for part in KERNEL_PARTS}
@@ -189,7 +210,7 @@ class WorkerStats:
 
     def status(self) -> dict[str, Any]:
         """Return the fields of a `LaneStatus` that come from the worker."""
-        ready, idle, cost = self.ready, self.meter.idle, self.meter.cost
+        ready, idle, cost = self.ready, self.meter.idle, self.cost
         own = ("create_rate", "create_seconds", "create_others", "stop_seconds", "longest_stall", "peak_live")
         return {
             **{name: getattr(self, name) for name in (*own, "flags", "born", "burst")},
@@ -208,7 +229,8 @@ class WorkerStats:
             "pid": ready.pid if ready else None,
             "can": ready.can if ready else (),
             "objects_known": self.reading.objects_known if self.reading else "",
-            "tracing": cost.tracing if cost else self.tick is not None and self.tick.traced is not None,
+            "tracing": self._tracing,
+            "traced_cost": cost is not None and cost.tracing,
             "clean": cost is not None and cost.clean,
             "rss_moves": cost is not None and cost.moves,
             "cpu_so_far": self._cpu.per_task is not None and not self._cpu.life_known,

@@ -83,8 +83,8 @@ class Race:
     def _keep_cost(self, result: Result, series: Samples) -> None:
         """Keep the curve of an engine that has been measured, with its most tasks as where it is."""
         held = result.held
-        if held is not None and held.status.idle_rss is not None:
-            found = cost_curve(series, held.status.idle_rss)
+        if held is not None and held.idle_memory is not None:
+            found = cost_curve(series, held.idle_memory)
             found.now = found.points[-1] if found.points else None
             self._costs[result.engine] = lane_cost(held, found)
 

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from msgspec import Struct, structs
 
-from concwatch.measure.doctor.capacity import EngineForecast, MachineCapacity, engine_fit
+from concwatch.measure.doctor.capacity import HTTP, EngineForecast, MachineCapacity, engine_fit
 from concwatch.monitor.catalog import find_engines
+from concwatch.monitor.forecast import TrialResults
 from concwatch.system.limits import SystemLimit, read_number
 from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import NAME as OPEN_FILES
@@ -51,22 +53,30 @@ class Advice(Struct, frozen=True, rename={"limit": "wall"}):
 
 
 def advise(
-    machine: MachineCapacity, limits: Sequence[SystemLimit], forecasts: Sequence[EngineForecast]
+    machine: MachineCapacity,
+    limits: Sequence[SystemLimit],
+    forecasts: Sequence[EngineForecast],
+    trials: TrialResults = MappingProxyType({}),
 ) -> list[Advice]:
     """Return one piece of advice for each limit that can be raised, in the order of the engines."""
     by_limit: dict[str, list[EngineForecast]] = {}
     for row in forecasts:
         if row.runs:
             by_limit.setdefault(row.limit, []).append(row)
-    found = [_advice(name, rows, machine, limits) for name, rows in by_limit.items()]
+    found = [_advice(name, rows, machine, limits, trials) for name, rows in by_limit.items()]
     return [advice for advice in found if advice is not None]
 
 
 def _advice(
-    name: str, rows: Sequence[EngineForecast], machine: MachineCapacity, limits: Sequence[SystemLimit]
+    name: str,
+    rows: Sequence[EngineForecast],
+    machine: MachineCapacity,
+    limits: Sequence[SystemLimit],
+    trials: TrialResults,
 ) -> Advice | None:
     first, room, others = rows[0], machine.budget, limits
     engine = find_engines([first.engine])[0]
+    trial = None if first.workload == HTTP else trials.get(engine.name)
     advice = Advice(name, tuple(dict.fromkeys(row.engine for row in rows)), first.workload)
     if name == BUDGET:
         room = int(machine.memory_available * LARGER_BUDGET)
@@ -90,13 +100,16 @@ def _advice(
             return None
         others = [other for other in limits if other is not limit]
         # As many as the next limit allows, rounded up to a power of two.
-        need = limit.used + (engine_fit(engine, first.workload, room, others).tasks + 1) * limit.per_thread
+        need = (
+            limit.used
+            + (engine_fit(engine, first.workload, room, others, trial).tasks + 1) * limit.per_thread
+        )
         value = min(1 << (need - 1).bit_length(), MAX_VALUES.get(name, need * 2))
         if value <= limit.value:
             return None
         others.append(SystemLimit(name, value, limit.used, limit.per_thread, limit.where))
         commands = limit_commands(limit, value)
-    after = engine_fit(engine, first.workload, room, others)
+    after = engine_fit(engine, first.workload, room, others, trial)
     return structs.replace(advice, commands=commands, tasks=after.tasks, then=after.limit)
 
 

@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
+from types import MappingProxyType
 
 from msgspec import Struct, convert, structs
 
 from concwatch.monitor.catalog import CATALOG, Engine, find_engines
-from concwatch.monitor.forecast import Fit, demand, fit
+from concwatch.monitor.forecast import Fit, TaskCost, TrialResults, fit, tried_demand
 from concwatch.monitor.settings import Settings
 from concwatch.protocol.messages import HostFigures
 from concwatch.system.limits import SystemLimit, cgroup_folders, read_text
@@ -75,7 +76,8 @@ class EngineForecast(Struct, frozen=True, rename={"limit": "wall"}):
     missing: str | None
     """Why the engine cannot run here, and what to do."""
     bytes_per_task: int
-    """RSS according to the catalog; the forecast adds 20 % until it is measured here."""
+    """RSS and kernel memory; unless ``measured`` here, the catalog's, to which the forecast adds 20 %."""
+    measured: bool
     tasks: int
     limit: str
     """What prevents more."""
@@ -126,38 +128,61 @@ def thread_limits(limits: Sequence[SystemLimit]) -> list[ThreadLimit]:
     return list(found.values())
 
 
-def engine_fit(engine: Engine, workload: str, room: int, limits: Iterable[SystemLimit]) -> Fit:
+def engine_fit(
+    engine: Engine,
+    workload: str,
+    room: int,
+    limits: Iterable[SystemLimit],
+    trial: TaskCost | str | None = None,
+) -> Fit:
     """Return how many tasks fit into ``room`` bytes and which limit comes first."""
-    return fit(demand(engine, Settings(workload), limits), room)
+    return fit(tried_demand(engine, Settings(workload), limits, trial), room)
 
 
 def engine_forecasts(
-    room: int, limits: Sequence[SystemLimit], reasons: Sequence[str | None]
+    room: int,
+    limits: Sequence[SystemLimit],
+    reasons: Sequence[str | None],
+    trials: TrialResults = MappingProxyType({}),
 ) -> list[EngineForecast]:
     """Return the forecast for every engine of the catalog, and for the workload http on asyncio.
 
     Args:
         room: bytes that tasks may use.
         limits: the limits on threads while no task is live.
-        reasons: for each engine of the catalog, why it cannot run here; None if it can.
+        reasons: for each engine of the catalog, why it cannot run here; None if nothing is known.
+        trials: by engine what a task costs here, or why its worker failed.
     """
     rows = [(engine, Settings().workload, reason) for engine, reason in zip(CATALOG, reasons, strict=True)]
     no_client = None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
     rows.append((find_engines(["asyncio"])[0], HTTP, no_client))
-    return [_forecast(engine, workload, room, limits, missing) for engine, workload, missing in rows]
+    return [
+        _forecast(
+            engine, workload, room, limits, missing, None if workload == HTTP else trials.get(engine.name)
+        )
+        for engine, workload, missing in rows
+    ]
 
 
 def _forecast(
-    engine: Engine, workload: str, room: int, limits: Sequence[SystemLimit], missing: str | None
+    engine: Engine,
+    workload: str,
+    room: int,
+    limits: Sequence[SystemLimit],
+    missing: str | None,
+    trial: TaskCost | str | None,
 ) -> EngineForecast:
-    fits = engine_fit(engine, workload, room, limits)
+    missing = trial if isinstance(trial, str) else missing
+    fits = engine_fit(engine, workload, room, limits, trial)
+    found = tried_demand(engine, Settings(workload), (), trial)
     return EngineForecast(
         engine.name,
         engine.task,
         workload,
         runs=missing is None,
         missing=missing,
-        bytes_per_task=round(demand(engine, Settings(workload), ()).one_more),
+        bytes_per_task=round(found.one_more),
+        measured=found.measured,
         tasks=fits.tasks,
         limit=fits.limit,
         forecast=fits.forecast,

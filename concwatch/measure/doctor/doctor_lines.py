@@ -198,7 +198,7 @@ def proof_rows(proof: Proof, width: int = WIDTH) -> Iterator[Pieces]:
         ("stopped early", proof.reason or "", "", "bad"),
         ("started", f"{format_count(proof.standing)} of {format_count(proof.asked)} requested", took),
         ("limit", limit, same if proof.limit else ""),
-        ("a thread", f"{format_bytes(proof.rss_per_thread)} of RSS" if proof.rss_per_thread else UNKNOWN),
+        ("a thread", format_bytes(proof.memory_per_thread) if proof.memory_per_thread else UNKNOWN),
         ("difference", verdict(proof), "", "good" if proof.holds else "bad"),
         ("left running", left, "", "" if proof.ended else "bad"),
     )

@@ -3,7 +3,9 @@
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -14,15 +16,14 @@ from concwatch.measure.doctor.capacity import (
     MachineCapacity,
     ThreadLimit,
     engine_forecasts,
-    local_machine,
     remote_machine,
     thread_limits,
 )
-from concwatch.measure.doctor.probe import probe_engines
 from concwatch.measure.doctor.proof import Proof
 from concwatch.monitor.catalog import CATALOG
+from concwatch.monitor.forecast import TrialResults
 from concwatch.monitor.host_lanes import RemoteMachine
-from concwatch.system.limits import system_limits
+from concwatch.system.limits import SystemLimit
 from concwatch.system.machine import program_version
 from concwatch.system.memory import MemoryBudget
 
@@ -74,13 +75,17 @@ class Examination(Struct, frozen=True):
     """Only with --prove."""
 
 
-def examine(budget: int | None = None) -> Examination:
-    """Examine this machine with a memory ``budget`` in bytes; None for the default.
+def examine(
+    machine: MachineCapacity, limits: Sequence[SystemLimit], trials: TrialResults = MappingProxyType({})
+) -> Examination:
+    """Examine this machine.
 
-    Starts a worker of each engine that needs a package, to check that it works.
+    Args:
+        machine: its capacity.
+        limits: its limits on threads.
+        trials: by engine what a task costs here, or why its worker failed.
     """
-    machine, limits = local_machine(budget), system_limits()
-    engines = engine_forecasts(machine.budget, limits, probe_engines(CATALOG))
+    engines = engine_forecasts(machine.budget, limits, [engine.missing() for engine in CATALOG], trials)
     return Examination(
         concwatch=program_version(),
         machine=machine,
@@ -88,7 +93,7 @@ def examine(budget: int | None = None) -> Examination:
         engines=engines,
         terminal=terminal_problems(),
         not_installed={name: extra for name, extra in OPTIONAL.items() if not _is_installed(name)},
-        for_more=advise(machine, limits, engines),
+        for_more=advise(machine, limits, engines, trials),
     )
 
 

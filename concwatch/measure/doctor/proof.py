@@ -27,7 +27,7 @@ TIME_LIMIT = 120.0
 """Seconds in which all threads must have started."""
 
 MEMORY_RESERVE = 0.2
-"""Share of the available memory to leave free: a thread uses more of it than its RSS."""
+"""Share of the available memory to leave free for other programs."""
 
 STEPS = 10
 """How many times progress is reported."""
@@ -57,7 +57,7 @@ class Proof(
     """Whether at least 90 % of the forecast were live."""
     seconds: float | None
     """How long they took to start."""
-    rss_per_thread: float | None
+    memory_per_thread: float | None
     reason: str | None
     """Why the test was stopped early; None if it was not."""
     ended: bool
@@ -114,7 +114,7 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
         difference=standing / expected - 1,
         holds=standing >= expected * (1 - TOLERANCE),
         seconds=times[-1] - times[0] if standing else None,
-        rss_per_thread=result.metrics.get("rss_per_task"),
+        memory_per_thread=result.metrics.get("memory_per_task"),
         reason=result.reason if not limit and result.outcome in (Outcome.FAILED, Outcome.LIMITED) else None,
         ended=lane.idle,
     )

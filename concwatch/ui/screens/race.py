@@ -20,7 +20,7 @@ from concwatch.ui.race import Race
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
 
-SHOWN = ("rss_per_task", "create_rate", "cpu_per_task", "peak_rss")
+SHOWN = ("memory_per_task", "create_rate", "cpu_per_task", "peak_rss")
 """The metrics in the table; the first decides the places."""
 
 PLACE, CELLS, RATIO = 4, 13, 9

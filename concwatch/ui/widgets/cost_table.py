@@ -31,19 +31,24 @@ UNKNOWN_ANSWER = "what a task costs"
 MARKS = 2
 """The maximum number of marks after a figure."""
 
+TRACED_NOTES = ("traced: rates and times include its cost: t turns tracing off", "traced: slower")
+"""What is said of lanes that are traced, whose bytes per task are those of tasks that are not."""
+
 NAME_WIDTH = 10
 """The minimum width in cells of the engines' names."""
 
 
 def _column(metric: Metric, column: CostColumn) -> Column[LaneSnapshot]:
     """Return the column of a metric."""
-    marks = min(MARKS, len(metric.caveats))
+    marks = min(MARKS, len(set(metric.caveats) - {TRACED})) if column.marked else 0
 
     def text(lane: LaneSnapshot) -> str:
-        return f"{metric.text(lane)}{metric.marks(lane)[:marks]:{marks}}"
+        return f"{metric.text(lane)}{metric.marks(lane, without=TRACED)[:marks]:{marks}}"
 
     about = (metric.title, metric.meaning)
-    return Column(metric.title, column.cells, text, metric.value, column.leaves, False, marks, about)
+    return Column(
+        column.title or metric.title, column.cells, text, metric.value, column.leaves, False, marks, about
+    )
 
 
 def _fit(lane: LaneSnapshot) -> str:
@@ -55,7 +60,7 @@ def _fit(lane: LaneSnapshot) -> str:
     return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):{MARKS}} {fit.limit:{limit}}"
 
 
-COST, RATIO, FITS_TITLE = BY_NAME["rss_per_task"], BY_NAME["ratio"], "fits, limited by"
+COST, RATIO, FITS_TITLE = BY_NAME["memory_per_task"], BY_NAME["ratio"], "fits, limited by"
 
 _PLACED = sorted(((row, row.column) for row in METRICS if row.column), key=lambda placed: placed[1].position)
 
@@ -171,7 +176,8 @@ class CostTable(Table):
             self._answers = answers
             self._show_title()
         self.update_lines()
-        self.set_subtitle(self._legend(baseline, self.outer_size.width - len("╭─  ─╮")))
+        traced = any(lane.on and lane.status.tracing for lane in view.lanes)
+        self.set_subtitle(self._legend(traced, baseline, self.outer_size.width - len("╭─  ─╮")))
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the answer, the header, a line for each lane, and what limits the lanes."""
@@ -257,12 +263,14 @@ class CostTable(Table):
             line = "   ".join((*notes[:kept], f"+{len(notes) - kept} more"))
         return line
 
-    def _legend(self, baseline: Snapshot | None, width: int) -> str:
+    def _legend(self, traced: bool, baseline: Snapshot | None, width: int) -> str:
         """Return the meaning of the marks in the table, or a short form if that is too long."""
         drawn = "".join(line.plain for line in self._drawn)
         notes: list[tuple[str, str]] = []
         if baseline:
             notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)
+        if traced:
+            notes.append(TRACED_NOTES)
         for caveat in CAVEATS:
             if caveat.mark in drawn:
                 advice = f": {self.ADVICE[caveat.mark]}" if caveat.mark in self.ADVICE else ""

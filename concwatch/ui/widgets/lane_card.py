@@ -89,7 +89,7 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
     if view.failed:
         more, style = f" {format_short(view.failed)} failed", "bold $error"
     elif cost:
-        metric, style = BY_NAME["rss_per_task"], ""
+        metric, style = BY_NAME["memory_per_task"], ""
         value = f"{metric.text(view)}{metric.marks(view)}"
         short = f"{format_short(view.live)} live "
         forms = [(form, f"{value}{unit}") for form, unit in ((live, "/task"), (short, "/task"), (short, ""))]

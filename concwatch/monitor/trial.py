@@ -1,0 +1,214 @@
+"""Trials: what one task costs on this machine, measured by an untraced worker that holds some for a moment.
+
+A lane that is traced takes the cost of its tasks from a trial, and a forecast that would refuse tasks is
+based on one.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import structs
+
+from concwatch.links.link import Link
+from concwatch.monitor.catalog import Engine
+from concwatch.monitor.cost import Cost
+from concwatch.monitor.forecast import TaskCost, task_demand
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.settings import Settings, fetches
+from concwatch.monitor.state import ACTIVE, PENDING, State
+from concwatch.protocol.workloads import USER, parse
+from concwatch.system.machine import Load
+
+HELD = 0.4
+"""Seconds for which the tasks are held: a few samples of a settled number."""
+
+GROW_LIMIT = 10.0
+"""Seconds in which all tasks must have been created."""
+
+LEAST_BYTES, RESOLUTIONS = 32 << 20, 40
+"""The memory that the tasks of a trial take, in bytes and in units of what the runtime allocates at once."""
+
+FEWEST, MOST = 100, 100_000
+"""Tasks of a trial."""
+
+SHARE = 0.25
+"""The largest share of the memory left that a trial may take."""
+
+PATIENCE = 3.0
+"""Seconds that a trial waits for lanes to reach their targets, so that it does not slow them down."""
+
+_NUMBER = -1
+"""The number of a lane that no snapshot has."""
+
+
+class Trial:
+    """One trial, in a worker of its own that ends with it.
+
+    Args:
+        engine: a row of the catalog.
+        settings: those of the lane; the trial is not traced.
+        tasks: how many to hold.
+        open_link: starts a worker.
+        load: returns the CPU time used on the machine.
+        now: seconds, on the clock that is passed to `step`.
+        build: whether its worker may be built first; otherwise there is no result if it has not been.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        tasks: int,
+        open_link: Callable[[Engine], Link],
+        load: Callable[[], Load],
+        now: float,
+        build: bool = True,
+    ) -> None:
+        self.found: TaskCost | None = None
+        """The result; None if it is not known yet, or the trial failed."""
+        self._tasks, self._build = tasks, build
+        self._began, self._held_since = now, math.inf
+        self._given_up = False
+        self._lane = Lane(engine, open_link, lambda *event: None, 10.0, load, _NUMBER)
+        self._lane.switch_on(structs.replace(settings, trace=False, refill=True), now)
+        self._lane.set_target(tasks)
+
+    @property
+    def over(self) -> bool:
+        """Whether its worker has ended."""
+        return self._lane.idle
+
+    @property
+    def building(self) -> bool:
+        """Whether its worker is being built."""
+        return self._lane.state is State.BUILDING
+
+    @property
+    def reason(self) -> str:
+        """Why its worker failed; empty if it did not."""
+        return "" if self._given_up else self._lane.reason
+
+    def step(self, now: float) -> None:
+        """Process what the worker has reported; ``now`` in seconds."""
+        lane = self._lane
+        lane.step(now)
+        if self.building and not self._build:
+            self.stop()
+        elif lane.state in PENDING:
+            self._began = now  # a program may have to be built first
+        elif lane.state in ACTIVE:
+            cost, idle = lane.stats.meter.cost, lane.stats.meter.idle
+            if lane.target.reached is not None and cost is not None and cost.live >= 0.9 * self._tasks:
+                self._held_since = min(self._held_since, now)
+            if cost is not None and idle is not None and now >= self._held_since + HELD:
+                self.found = TaskCost(structs.replace(cost, moves=False), idle.memory)
+            limited = lane.target.limit is not None
+            if self.found is not None or limited or now >= self._began + GROW_LIMIT:
+                lane.switch_off(now)
+
+    def stop(self) -> None:
+        """Kill its worker, if it is running."""
+        if not self.over:
+            self._given_up = True
+            self._lane.kill()
+
+
+def tasks_to_try(engine: Engine, settings: Settings, room: float) -> int:
+    """Return how many tasks a trial holds so that their memory stands out; 0 if no trial is possible.
+
+    Functions of the user are not called more often than they were asked for, and tasks that end at once or
+    fetch a page are never all live. ``room`` is the bytes that are left for workers.
+    """
+    word = parse(settings.workload).word
+    if word in (USER, "nop", "spin") or fetches(settings.workload):
+        return 0
+    each = task_demand(engine, structs.replace(settings, trace=False)).one_more
+    tasks = math.ceil(max(LEAST_BYTES, RESOLUTIONS * engine.resolution) / each)
+    tasks = min(MOST, max(FEWEST, tasks), int(room * SHARE / each))
+    return tasks if tasks >= FEWEST else 0
+
+
+_Key = tuple[str, Settings]
+
+
+class Trials:
+    """Runs the trials that the traced lanes of a lab need, one at a time.
+
+    Args:
+        open_link: starts a worker.
+    """
+
+    def __init__(self, open_link: Callable[[Engine], Link]) -> None:
+        self._open = open_link
+        self._found: dict[_Key, TaskCost | None] = {}
+        self._running: tuple[_Key, Trial] | None = None
+        self._waiting_since = math.inf
+
+    def cost(self, engine: Engine, settings: Settings) -> Cost | None:
+        """Return what a task costs untraced; None if it is not known yet."""
+        found = self._found.get(_key(engine, settings))
+        return found.cost if found else None
+
+    def due(self, lane: Lane, settings: Settings) -> bool:
+        """Return whether a lane that is traced will have the cost of an untraced task."""
+        return lane.can("trace") and settings.trace and _key(lane.engine, settings) not in self._found
+
+    @property
+    def running(self) -> bool:
+        """Whether a trial is running."""
+        return self._running is not None
+
+    def step(
+        self,
+        now: float,
+        settings: Settings,
+        lanes: Sequence[Lane],
+        room: Callable[[Lane], float],
+        load: Callable[[Lane], Callable[[], Load]],
+    ) -> None:
+        """Start, continue or end a trial.
+
+        Args:
+            now: seconds.
+            settings: the common settings.
+            lanes: all lanes.
+            room: returns the bytes that are left on a lane's host.
+            load: returns what reads the load of a lane's host.
+        """
+        if self._running is not None:
+            key, trial = self._running
+            trial.step(now)
+            if trial.over:
+                self._found[key], self._running = trial.found, None
+            return
+        wanted = next(self._wanted(settings, lanes), None)
+        if wanted is None or not self._may_start(now, lanes):
+            return
+        key, tasks = _key(wanted.engine, settings), tasks_to_try(wanted.engine, settings, room(wanted))
+        if tasks:
+            self._running = key, Trial(wanted.engine, settings, tasks, self._open, load(wanted), now)
+        else:
+            self._found[key] = None
+
+    def _wanted(self, settings: Settings, lanes: Sequence[Lane]) -> Iterator[Lane]:
+        """Yield the lanes with tasks that are traced and of whose engine there was no trial yet."""
+        for lane in lanes:
+            if lane.on and lane.live and self.due(lane, settings):
+                yield lane
+
+    def _may_start(self, now: float, lanes: Sequence[Lane]) -> bool:
+        """Return whether all lanes have reached their targets, or that has taken too long."""
+        if not any(lane.growing and lane.target.reached is None for lane in lanes):
+            self._waiting_since = math.inf
+            return True
+        self._waiting_since = min(self._waiting_since, now)
+        return now >= self._waiting_since + PATIENCE
+
+    def stop(self) -> None:
+        """Kill the worker of a running trial."""
+        if self._running is not None:
+            self._running[1].stop()
+
+
+def _key(engine: Engine, settings: Settings) -> _Key:
+    return engine.name, structs.replace(settings, trace=False, refill=True, page=None)

@@ -7,12 +7,15 @@ from concwatch.links.link import Link
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.forecast import TaskCost, limit_fits
 from concwatch.monitor.settings import Settings
-from concwatch.monitor.trial import Trial, tasks_to_try
+from concwatch.monitor.trial import THOROUGH, Trial, tasks_to_try
 from concwatch.system.limits import SystemLimit
 from concwatch.system.machine import cores, load_now
 
 STEP = 0.02
 """Seconds between two steps of the trials."""
+
+AMPLE = 1 << 30
+"""Bytes for each trial from which on several run at a time."""
 
 LIMIT_SHARE = 0.25
 """The largest share of a limit on threads or open files that a trial may use."""
@@ -31,7 +34,7 @@ async def try_engines(
     build: bool = False,
     progress: Callable[[str], None] = lambda engine: None,
 ) -> Mapping[str, TaskCost | str]:
-    """Return by engine what a task costs, or why its worker failed; as many run at a time as there are cores.
+    """Return by engine what a task costs, or why its worker failed; one at a time or one a core.
 
     Args:
         engines: rows of the catalog that can run on this machine.
@@ -43,10 +46,10 @@ async def try_engines(
         progress: called with the name of each engine whose trial begins.
     """
     found: dict[str, TaskCost | str] = {}
-    at_once = asyncio.Semaphore(cores())
+    at_once = asyncio.Semaphore(cores() if room > AMPLE * cores() else 1)
 
     async def run(engine: Engine) -> None:
-        tasks = tasks_to_try(engine, settings, room / cores())
+        tasks = tasks_to_try(engine, settings, room, THOROUGH)
         for fit in limit_fits(engine, settings, limits):
             tasks = min(tasks, int(fit.tasks * LIMIT_SHARE))
         if not tasks:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from concwatch.monitor.events import EventSink
-from concwatch.monitor.forecast import IDLE, OFFERED, Demand, Fit, Forecast, demand, fit, forecast
+from concwatch.monitor.forecast import IDLE, Demand, Fit, Forecast, demand, fit, forecast
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import ACTIVE
@@ -31,7 +31,10 @@ SURE = 0.7
 GRANTED = 0.5
 """Share of the remaining memory that is granted otherwise, before the real usage is read again."""
 
-SPENT = 0.015
+GRANTABLE = 0.99
+"""Share of the room that tasks are granted for."""
+
+SPENT = 0.01
 """Share of the budget that is too small for another grant."""
 
 RELEASE_LIMIT = 5.0
@@ -159,29 +162,36 @@ class AdmissionControl:
         wanted = target - lane.live
         if wanted <= 0:
             return target
-        left = self._left - self._pending(self._others(lane))
-        more = max(0.0, left) / self._bytes_per_task(lane)
-        # With as many tasks live already, their weight is well known.
+        left = max(0.0, self._left - self._pending(self._others(lane)))
+        more = left / self._bytes_per_task(lane, wanted)
         if wanted <= more * (1.0 if lane.live >= wanted else SURE):
             return target
         return lane.live + int(more * GRANTED) if left > SPENT * self.budget.size else lane.live
 
     @property
     def _left(self) -> float:
-        return self.budget.room * OFFERED - self._capacity.used
+        return self.budget.room * GRANTABLE - self._capacity.used
 
     def _others(self, lane: Lane) -> list[Lane]:
         """Return the other lanes that have not reached their target yet."""
         return [other for other in self._growing if other is not lane and not other.target.reached]
 
     def _pending(self, lanes: Sequence[Lane]) -> float:
-        """Return the bytes that granted tasks which are not created yet will use."""
-        return sum(max(0, lane.target.granted - lane.live) * self._bytes_per_task(lane) for lane in lanes)
+        """Return the bytes that granted tasks will use which do not use them yet."""
+        return sum(map(self._pending_of, lanes))
 
-    def _bytes_per_task(self, lane: Lane) -> float:
+    def _pending_of(self, lane: Lane) -> float:
+        # Of the same moment: tasks created since the last tick use memory already, but are not counted yet.
+        memory, live = lane.stats.paired
+        missing = max(0, lane.target.granted - live)
+        return max(0.0, memory + missing * self._bytes_per_task(lane, missing) - max(memory, lane.memory))
+
+    def _bytes_per_task(self, lane: Lane, more: int) -> float:
+        """Return the bytes of each of ``more`` tasks; with as many live already, that is well known."""
         demand = self._capacity.demand(lane)
-        seen = (lane.memory - demand.idle) / lane.live if lane.live else demand.unmeasured
-        return max(1.0, demand.added(1), seen)
+        memory, live = lane.stats.paired
+        seen = max(1.0, (memory - demand.idle) / live) if live else float(demand.unmeasured)
+        return seen if live >= more and live else max(1.0, demand.added(1), seen)
 
     def step(self, now: float) -> None:
         """Grant what fits, and stop what does not; ``now`` in seconds on the lab's clock."""

@@ -20,8 +20,12 @@ from concwatch.worker.threads import default_threads
 MARGIN = 1.2
 """Factor on the catalog's bytes of a task until it has been measured on this machine."""
 
+REFUSED = 1.05
+"""The ratio of the memory that tasks need, as measured, and the room from which on they are refused."""
+
 OFFERED = 0.97
-"""Share of the room that a forecast uses if not all tasks fit: growth stops a little before the limit."""
+"""Share of the room that a forecast uses if not all tasks fit: growth stops at 0.98 to 1 of it, and the
+cost of a task is known within 2 %."""
 
 IDLE = 20 << 20
 """Bytes of a worker without tasks until it has been measured."""
@@ -277,7 +281,8 @@ def why_too_many(
     room, found_limits = MemoryBudget(budget, memory), limits()
     for group in [local] if together else [[engine] for engine in local]:
         demands = [tried_demand(engine, settings, found_limits, trials.get(engine.name)) for engine in group]
-        found = forecast(tasks, demands, room.room, bound=room.bound)
+        sure = all(demand.measured for demand in demands)
+        found = forecast(tasks, demands, room.room * (REFUSED if sure else 1.0), bound=room.bound)
         if not found.fits:
             names = " and ".join(engine.name for engine in group)
             each = " each" if len(group) > 1 else ""

@@ -25,14 +25,19 @@ HELD = 0.4
 GROW_LIMIT = 10.0
 """Seconds in which all tasks must have been created."""
 
-LEAST_BYTES, RESOLUTIONS = 32 << 20, 40
-"""The memory that the tasks of a trial take, in bytes and in units of what the runtime allocates at once."""
+BRIEF, THOROUGH = 32 << 20, 128 << 20
+"""Bytes that the tasks of a trial take: beside running lanes, and for a forecast alone. Containers that grow
+by doubling take a few percent more or less of a task at one number of tasks than at another."""
+
+RESOLUTIONS = 40
+"""The same in units of what the runtime allocates at once."""
 
 FEWEST, MOST = 100, 100_000
 """Tasks of a trial."""
 
-SHARE = 0.25
-"""The largest share of the memory left that a trial may take."""
+SHARE = 0.8
+"""The largest share of the memory left that a trial may take: in a small control group, a few tasks would not
+show what a heap takes that grows with their number."""
 
 PATIENCE = 3.0
 """Seconds that a trial waits for lanes to reach their targets, so that it does not slow them down."""
@@ -113,17 +118,17 @@ class Trial:
             self._lane.kill()
 
 
-def tasks_to_try(engine: Engine, settings: Settings, room: float) -> int:
+def tasks_to_try(engine: Engine, settings: Settings, room: float, size: int = BRIEF) -> int:
     """Return how many tasks a trial holds so that their memory stands out; 0 if no trial is possible.
 
     Functions of the user are not called more often than they were asked for, and tasks that end at once or
-    fetch a page are never all live. ``room`` is the bytes that are left for workers.
+    fetch a page are never all live. ``room`` is the bytes that are left for workers, ``size`` those to take.
     """
     word = parse(settings.workload).word
     if word in (USER, "nop", "spin") or fetches(settings.workload):
         return 0
     each = task_demand(engine, structs.replace(settings, trace=False)).one_more
-    tasks = math.ceil(max(LEAST_BYTES, RESOLUTIONS * engine.resolution) / each)
+    tasks = math.ceil(max(size, RESOLUTIONS * engine.resolution) / each)
     tasks = min(MOST, max(FEWEST, tasks), int(room * SHARE / each))
     return tasks if tasks >= FEWEST else 0
 

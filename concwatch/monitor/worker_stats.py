@@ -64,6 +64,8 @@ class WorkerStats:
         """What has blocked its event loop while its tasks ran a function of the user."""
         self._ended_before = 0  # tasks of earlier workloads that have ended
         self._duration: float | None = None  # the median in the last tick that reported any
+        self.paired = (0, 0)
+        """Bytes of memory and live tasks of the same moment, or nearly so."""
         self._unpaired: Reading | None = None  # since the last tick
 
     def add_tick(
@@ -100,6 +102,7 @@ class WorkerStats:
         if self._unpaired is not None:
             # Only for a reading between two ticks it is known whether tasks started or ended around it.
             self.meter.add(self._unpaired, tick)
+            self.paired = self._unpaired.memory, tick.live
             self._unpaired = None
         if self.reading is not None:
             self._cpu.add(tick, self.reading, has_target)

@@ -42,6 +42,10 @@ class Costs:
     """Bytes of a task on the heap, for a runtime that reports its heap and cannot be traced."""
 
 
+KERNEL_PARTS = ("kernel_stack", "page_tables", "kernel_objects")
+KERNEL_OF_A_THREAD = (16_384, 4_160, 6_950)
+"""Bytes that the kernel holds for a thread, by what they are."""
+
 COSTS = {
     "threads": Costs(10 << 20, 16_600, 3_200, 1_300, 5_000, 15_000, most=21_800),
     "pool": Costs(12 << 20, 2_040, 1_700, 800, 140_000, 400_000),
@@ -199,7 +203,16 @@ class FakeLink:
         rss = int(self.costs.idle + size * live + self.costs.task * retained)
         self._peak_rss = max(self._peak_rss, rss)
         cpu = self._counts.created / self.costs.create_rate
-        return Reading(rss, 0.02, threads, cpu_seconds=cpu, peak_rss=self._peak_rss)
+        kernel = dict(zip(KERNEL_PARTS, (each * threads for each in KERNEL_OF_A_THREAD), strict=True))
+        return Reading(
+            rss,
+            0.02,
+            threads,
+            cpu_seconds=cpu,
+            peak_rss=self._peak_rss,
+            objects_known="control group",
+            **kernel,
+        )
 
     def kill(self) -> None:
         """End the worker, even a silent one."""

@@ -176,63 +176,63 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     time: Time
     """When the sample was taken, in seconds."""
     rss: Annotated[Count | None, Metric(
-        "RSS", BYTES, "Resident memory of the process.", READING, SUM, AS_OF, (TRACED,), UP, 21,
+        "RSS", BYTES, "Resident memory of the process.", READING, SUM, AS_OF, (TRACED,), UP, 26,
         chart=MetricChart("RSS", "drag a slider, or press + for 10,000", 1, 1), openmetrics="resident_memory",
     )]
     created_per_second: Annotated[float | None, Metric(
-        "created/s now", RATE, "Tasks created per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 7,
+        "created/s now", RATE, "Tasks created per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 12,
         chart=MetricChart("created / s", "tasks created per second", 4, 3), backfilled=True,
     )]
     """Counted in windows of one sampling interval that end at ticks; if there were several since the last
     sample, the highest counts."""
     completed_per_second: Annotated[float | None, Metric(
-        "ended/s now", RATE, "Tasks that ended by themselves per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 8,
+        "ended/s now", RATE, "Tasks that ended by themselves per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 13,
         chart=MetricChart("ended / s", "tasks per second that ended", 5, 4, "ended / s"), backfilled=True,
     )]
     """Counted like ``created_per_second``."""
     live: Annotated[Count | None, Metric(
-        "live", COUNT, "Tasks created and not yet ended.", TICK, SUM, EXACT, (), 0, 32,
+        "live", COUNT, "Tasks created and not yet ended.", TICK, SUM, EXACT, (), 0, 38,
         chart=MetricChart("live tasks", "created and not yet ended", 6, 2, "live"), column=CostColumn(1, 9, 1), openmetrics="tasks",
     )]
     lag: Annotated[float | None, Metric(
-        "lag", SECONDS, "How late a sleeper wakes now, at worst.", DERIVED, MAX, SAMPLED, NOW, 0, 15,
+        "lag", SECONDS, "How late a sleeper wakes now, at worst.", DERIVED, MAX, SAMPLED, NOW, 0, 20,
         chart=MetricChart("wake-up lag", "how late a sleeper is woken", 7, short_title="lag", fallbacks=("completed_per_second",)), column=CostColumn(11, 7, 10), decimals=6, openmetrics="event_loop_lag",
     )]
     """The longest delay since the tick before; or how much the next tick is overdue, if that is more."""
     cpu: Annotated[float | None, Metric(
-        "CPU", SHARE, "Share of one core used in the last second.", DERIVED, SUM, AS_OF, (), 0, 19,
+        "CPU", SHARE, "Share of one core used in the last second.", DERIVED, SUM, AS_OF, (), 0, 24,
         chart=MetricChart("CPU", "CPU time per second, of one core", 8), column=CostColumn(13, 6, 12), decimals=4,
     )]
     threads: Annotated[Count | None, Metric(
-        "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 39, chart=MetricChart("threads"), openmetrics="threads",
+        "threads", COUNT, "Threads of the process.", READING, SUM, AS_OF, (), 0, 45, chart=MetricChart("threads"), openmetrics="threads",
     )]
     virtual: Annotated[Count | None, Metric("address space", BYTES, "Address space of the process.", READING, SUM, AS_OF)]
     tick_time: Annotated[float | None, Metric(
         "tick time", SECONDS, "When the worker read its counters, on its own clock.", decimals=4,
     )]
     """Not combined: the clocks of two hosts differ."""
-    created: Annotated[Count | None, Metric("created", COUNT, "Tasks created.", TICK, SUM, AT_END, (), 0, 35, openmetrics="tasks_created")]
-    completed: Annotated[Count | None, Metric("ended", COUNT, "Tasks that ended by themselves.", TICK, SUM, AT_END, (), 0, 36, openmetrics="tasks_ended")]
+    created: Annotated[Count | None, Metric("created", COUNT, "Tasks created.", TICK, SUM, AT_END, (), 0, 41, openmetrics="tasks_created")]
+    completed: Annotated[Count | None, Metric("ended", COUNT, "Tasks that ended by themselves.", TICK, SUM, AT_END, (), 0, 42, openmetrics="tasks_ended")]
     failed: Annotated[Count | None, Metric(
-        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 37, run=1, omit_zeros=True, openmetrics="tasks_failed",
+        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 43, run=1, omit_zeros=True, openmetrics="tasks_failed",
     )]
-    cancelled: Annotated[Count | None, Metric("cancelled", COUNT, "Tasks that were cancelled.", TICK, SUM, AT_END, (), 0, 38)]
-    queued: Annotated[Count | None, Metric("queued", COUNT, "Live tasks waiting for a thread.", TICK, SUM, EXACT, (), 0, 34, openmetrics="executor_queue_length")]
+    cancelled: Annotated[Count | None, Metric("cancelled", COUNT, "Tasks that were cancelled.", TICK, SUM, AT_END, (), 0, 44)]
+    queued: Annotated[Count | None, Metric("queued", COUNT, "Live tasks waiting for a thread.", TICK, SUM, EXACT, (), 0, 40, openmetrics="executor_queue_length")]
     gc: Annotated[float | None, Metric(
-        "in GC", SECONDS, "Time spent in garbage collection since the worker started.", TICK, SUM, AT_END, (TRACED,), UP, 17,
-        "gc_seconds", run=11, compared=True, actions=BOTH, decimals=6, openmetrics="gc",
+        "in GC", SECONDS, "Time spent in garbage collection since the worker started.", TICK, SUM, AT_END, (TRACED,), UP, 22,
+        "gc_seconds", run=13, compared=True, actions=BOTH, decimals=6, openmetrics="gc",
     )]
     """None if the runtime does not report it."""
     completed_mean: Annotated[float | None, Metric(
-        "ended/s", RATE, "Tasks that ended by themselves per second, over the last ten seconds.", DERIVED, SUM, EXACT, NOW, DOWN, 9,
+        "ended/s", RATE, "Tasks that ended by themselves per second, over the last ten seconds.", DERIVED, SUM, EXACT, NOW, DOWN, 14,
         column=CostColumn(8, 8, 6), compared=True,
     )]
     stalled: Annotated[float, Metric(
-        "stalled", SECONDS, "How long the worker has been silent or overdue.", DERIVED, MAX, EXACT, (), 0, 40, openmetrics="stalled",
+        "stalled", SECONDS, "How long the worker has been silent or overdue.", DERIVED, MAX, EXACT, (), 0, 46, openmetrics="stalled",
     )]
     rss_per_task: Annotated[float | None, Metric(
         "RSS/task", BYTES, "RSS above that of the idle worker, divided by the live tasks: the median of the samples with the most live tasks.",
-        DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, MOVES), UP, 1, resolution=_allocation_per_task, column=CostColumn(3, 8, 5, "= RSS", False), run=3, compared=True,
+        DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, MOVES), UP, 2, resolution=_allocation_per_task, column=CostColumn(3, 8, 5, "= RSS", False), run=4, compared=True,
     )] = None
     measured_live: Annotated[Count | None, Metric(
         "live when measured", COUNT, "Live tasks when the bytes per task were measured.", DERIVED, SUM,
@@ -242,11 +242,11 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     cpu_per_task: Annotated[float | None, Metric(
         "CPU/task", SECONDS, "CPU time of a task above that of the idle worker: for its whole life, while the number of live tasks is steady; until lives are known, for its creation. Unknown if the worker is not idle without tasks.",
-        DERIVED, MEAN, SAMPLED, (TRACED, CPU_SO_FAR), UP, 3, column=CostColumn(9, 7, 7), run=5, compared=True,
+        DERIVED, MEAN, SAMPLED, (TRACED, CPU_SO_FAR), UP, 8, column=CostColumn(9, 7, 7), run=7, compared=True,
     )] = None
     switches: Annotated[Count | None, Metric("switches", COUNT, "Context switches of the process so far.", TICK, SUM)] = None
     switches_per_second: Annotated[float | None, Metric(
-        "switches/s", SWITCHES, "Context switches of the process per second.", DERIVED, SUM, EXACT, (), 0, 20,
+        "switches/s", SWITCHES, "Context switches of the process per second.", DERIVED, SUM, EXACT, (), 0, 25,
         chart=MetricChart("context switches / s", "how often the system switches to another thread", 9, short_title="switches"),
     )] = None
     """Over the last second."""
@@ -260,18 +260,18 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     """To 3 significant digits; None if no task is live or none was timed."""
     # Fields that are rarely known come last: a recording omits trailing nulls.
     traced: Annotated[Count | None, Metric(
-        "traced", BYTES, "Memory traced by tracemalloc.", TICK, SUM, EXACT, (), UP, 24, "traced_bytes", needs_tracing=True,
+        "traced", BYTES, "Memory traced by tracemalloc.", TICK, SUM, EXACT, (), UP, 30, "traced_bytes", needs_tracing=True,
         chart=MetricChart("tracemalloc", "traced memory: t turns it on or off", 2, 5, "traced", alternative="heap", combined_title="traced · heap"), openmetrics="traced_memory",
     )] = None
     tracer: Annotated[Count | None, Metric(
-        "tracer", BYTES, "Memory that tracemalloc itself uses.", TICK, SUM, EXACT, (), UP, 26, needs_tracing=True,
+        "tracer", BYTES, "Memory that tracemalloc itself uses.", TICK, SUM, EXACT, (), UP, 32, needs_tracing=True,
     )] = None
     traced_per_task: Annotated[float | None, Metric(
         "traced/task", BYTES, "Memory traced by tracemalloc above that of the idle worker, divided by the live tasks; computed like RSS/task.",
-        DERIVED, MEAN, SAMPLED, (KEPT,), UP, 2, of=_traced_per_task, column=CostColumn(5, 8, 9), run=4, compared=True, actions=BOTH, needs_tracing=True,
+        DERIVED, MEAN, SAMPLED, (KEPT,), UP, 7, of=_traced_per_task, column=CostColumn(5, 8, 9), run=6, compared=True, actions=BOTH, needs_tracing=True,
     )] = None
     heap: Annotated[Count | None, Metric(
-        "heap", BYTES, "Memory of live objects, as counted by the runtime itself.", TICK, SUM, EXACT, (), UP, 27,
+        "heap", BYTES, "Memory of live objects, as counted by the runtime itself.", TICK, SUM, EXACT, (), UP, 33,
         chart=MetricChart("runtime heap", text_position=6, short_title="heap"),
     )] = None
     busy: Annotated[float | None, Metric(
@@ -284,18 +284,18 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     kernel: Annotated[Count | None, Metric(
         "kernel memory", BYTES, "What the kernel holds for the process besides its RSS: stacks of threads, page tables, slab objects and socket buffers. Control groups are charged for it.",
-        READING, SUM, AS_OF, (ESTIMATED,), UP, 45, chart=MetricChart("kernel memory", "thread stacks, page tables, sockets", 12, short_title="kernel"), openmetrics="kernel_memory",
+        READING, SUM, AS_OF, (ESTIMATED,), UP, 28, chart=MetricChart("kernel memory", "thread stacks, page tables, sockets", 12, short_title="kernel"), openmetrics="kernel_memory",
     )] = None
     kernel_stack_per_task: Annotated[float | None, Metric(
         "kernel stack/task", BYTES, "Kernel stacks of a task's threads: the size of one is the machine's KernelStack divided by its threads.",
-        DERIVED, MEAN, EXACT, (KEPT,), UP, 46, "kernel_stack", compared=True,
+        DERIVED, MEAN, EXACT, (KEPT,), UP, 4, "kernel_stack", compared=True,
     )] = None
     page_tables_per_task: Annotated[float | None, Metric(
-        "page tables/task", BYTES, "Page tables for a task's memory: VmPTE of the process.", DERIVED, MEAN, EXACT, (KEPT,), UP, 47, "page_tables", compared=True,
+        "page tables/task", BYTES, "Page tables for a task's memory: VmPTE of the process.", DERIVED, MEAN, EXACT, (KEPT,), UP, 5, "page_tables", compared=True,
     )] = None
     kernel_objects_per_task: Annotated[float | None, Metric(
         "kernel objects/task", BYTES, "Slab memory and socket buffers of a task: counted in a control group of the worker's own, or else estimated from threads and open files.",
-        DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 48, "kernel_objects", compared=True,
+        DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 6, "kernel_objects", compared=True,
     )] = None
 
     @property
@@ -333,48 +333,48 @@ class LaneStatus(
     limit_text: str = ""
     """The same with its value."""
     create_rate: Annotated[float | None, Metric(
-        "created/s", RATE, "Tasks created per second, from setting the last target until it was reached.", DERIVED, SUM, EXACT, SPEED, DOWN, 5,
-        column=CostColumn(7, 8, 3), run=6, compared=True,
+        "created/s", RATE, "Tasks created per second, from setting the last target until it was reached.", DERIVED, SUM, EXACT, SPEED, DOWN, 10,
+        column=CostColumn(7, 8, 3), run=8, compared=True,
     )] = None
     create_seconds: Annotated[float | None, Metric(
-        "created in", SECONDS, "Time from setting the last target until it was reached.", DERIVED, MAX, EXACT, SPEED, UP, 6,
+        "created in", SECONDS, "Time from setting the last target until it was reached.", DERIVED, MAX, EXACT, SPEED, UP, 11,
     )] = None
     create_others: Annotated[float | None, Metric(
         "others meanwhile", SHARE, "Share of all cores that other programs and lanes used while the last target was created.", DERIVED, MAX,
     )] = None
     stop_seconds: Annotated[float | None, Metric(
-        "stopped in", SECONDS, "Time from the command to stop all tasks until the last one ended.", DERIVED, MAX, AT_END, NOW, UP, 31,
-        run=15, compared=True, actions=NEITHER,
+        "stopped in", SECONDS, "Time from the command to stop all tasks until the last one ended.", DERIVED, MAX, AT_END, NOW, UP, 37,
+        run=17, compared=True, actions=NEITHER,
     )] = None
     completion_rate: Annotated[float | None, Metric(
-        "best second", RATE, "The most tasks that ended by themselves in any one second.", DERIVED, SUM, PEAK, NOW, DOWN, 10,
-        run=7, compared=True,
+        "best second", RATE, "The most tasks that ended by themselves in any one second.", DERIVED, SUM, PEAK, NOW, DOWN, 15,
+        run=9, compared=True,
     )] = None
     longest_stall: Annotated[float | None, Metric(
-        "longest stall", SECONDS, "How late a sleeper woke at worst while tasks were live.", DERIVED, MAX, AT_LEAST, NOW, UP, 16, actions=BOTH,
+        "longest stall", SECONDS, "How late a sleeper woke at worst while tasks were live.", DERIVED, MAX, AT_LEAST, NOW, UP, 21, actions=BOTH,
     )] = None
     wake_lag_p99: Annotated[float | None, Metric(
-        "lag p99", SECONDS, "In 99 % of the ticks with live tasks, a sleeper woke no later than this.", DERIVED, MAX, SAMPLED, NOW, UP, 14,
-        run=10, compared=True,
+        "lag p99", SECONDS, "In 99 % of the ticks with live tasks, a sleeper woke no later than this.", DERIVED, MAX, SAMPLED, NOW, UP, 19,
+        run=12, compared=True,
     )] = None
     start_delay_p99: Annotated[float | None, Metric(
-        "delay p99", SECONDS, "99 % of the tasks timed so far started within this time after they were created.", DERIVED, MAX, SAMPLED, NOW, UP, 13,
+        "delay p99", SECONDS, "99 % of the tasks timed so far started within this time after they were created.", DERIVED, MAX, SAMPLED, NOW, UP, 18,
         compared=True,
     )] = None
     duration_p50: Annotated[float | None, Metric(
-        "task p50", SECONDS, "Half of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 11,
-        run=8, compared=True,
+        "task p50", SECONDS, "Half of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 16,
+        run=10, compared=True,
     )] = None
     duration_p99: Annotated[float | None, Metric(
-        "task p99", SECONDS, "99 % of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 12,
-        column=CostColumn(10, 7, 8), run=9, compared=True,
+        "task p99", SECONDS, "99 % of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 17,
+        column=CostColumn(10, 7, 8), run=11, compared=True,
     )] = None
-    peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 33, run=2)] = 0
+    peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 39, run=2)] = 0
     peak_rss: Annotated[Count | None, Metric(
-        "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, SUM, PEAK, (TRACED,), UP, 29, run=13, compared=True, actions=BOTH,
+        "peak RSS", BYTES, "The highest RSS that the process ever had.", DERIVED, SUM, PEAK, (TRACED,), UP, 35, run=15, compared=True, actions=BOTH,
     )] = None
     idle_rss: Annotated[Count | None, Metric(
-        "idle RSS", BYTES, "RSS of the worker before its first task.", DERIVED, SUM, AS_OF, (TRACED,), UP, 28, run=12, compared=True,
+        "idle RSS", BYTES, "RSS of the worker before its first task.", DERIVED, SUM, AS_OF, (TRACED,), UP, 34, run=14, compared=True,
     )] = None
     idle_kernel: Annotated[Count | None, Metric("idle kernel memory", BYTES, "Kernel memory of the worker before its first task.", DERIVED, SUM, AS_OF)] = None
     idle_virtual: Annotated[Count | None, Metric("idle address space", BYTES, "Address space before the first task.", DERIVED, SUM, AS_OF)] = None
@@ -405,7 +405,7 @@ class LaneStatus(
     bytes_per_task: float = 1.0
     """The forecast memory of one more task."""
     fits: Annotated[Count, Metric(
-        "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FORECAST,), 0, 41,
+        "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.", DERIVED, SUM, AS_OF, (FORECAST,), 0, 47,
     )] = 0
     fits_limit: str = ""
     """The limit that they would reach."""
@@ -421,28 +421,28 @@ class LaneStatus(
 
 DERIVED_METRICS = (
     Metric("memory/task", BYTES, "What a task costs the machine, above the idle worker: RSS and kernel memory, divided by the live tasks.",
-           DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, ESTIMATED, MOVES), UP, 49, "memory_per_task", of=memory_per_task, resolution=_allocation_per_task,
-           column=CostColumn(2, 12), run=16, compared=True),
+           DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, ESTIMATED, MOVES), UP, 1, "memory_per_task", of=memory_per_task, resolution=_allocation_per_task,
+           column=CostColumn(2, 12), run=3, compared=True),
     Metric("kernel/task", BYTES, "What the kernel holds for a task: stacks, page tables, slab objects and socket buffers, above the idle worker.",
-           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 50, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, column=CostColumn(4, 8, 4, "+ kernel", False), run=17, compared=True),
-    Metric("× cheapest", RATIO, "Memory/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, (TRACED_COST, KEPT), UP, 4, "ratio",
+           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 3, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, column=CostColumn(4, 8, 4, "+ kernel", False), run=5, compared=True),
+    Metric("× cheapest", RATIO, "Memory/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, (TRACED_COST, KEPT), UP, 9, "ratio",
            of=lambda lane: _share(known_cost(lane), lane.cheapest), column=CostColumn(6, 7, 2, marked=False), actions=NEITHER),
-    Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 18, "gc_share",
+    Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 23, "gc_share",
            of=_gc_share, column=CostColumn(12, 6, 11)),
-    Metric("RSS added", BYTES, "RSS above that of the idle worker.", DERIVED, NONE, AS_OF, MEMORY, UP, 22, "rss_added",
+    Metric("RSS added", BYTES, "RSS above that of the idle worker.", DERIVED, NONE, AS_OF, MEMORY, UP, 27, "rss_added",
            of=lambda lane: _over(lane.sample.rss, lane.status.idle_rss)),
-    Metric("address space added", BYTES, "Address space above that of the idle worker.", DERIVED, NONE, AS_OF, (TRACED,), UP, 23, "virtual_added",
+    Metric("address space added", BYTES, "Address space above that of the idle worker.", DERIVED, NONE, AS_OF, (TRACED,), UP, 29, "virtual_added",
            of=lambda lane: _over(lane.sample.virtual, lane.status.idle_virtual)),
-    Metric("traced added", BYTES, "Memory traced by tracemalloc above that of the idle worker, for all tasks together.", DERIVED, NONE, EXACT, (), UP, 25, "traced_added",
+    Metric("traced added", BYTES, "Memory traced by tracemalloc above that of the idle worker, for all tasks together.", DERIVED, NONE, EXACT, (), UP, 31, "traced_added",
            of=_traced_added, actions=BOTH, needs_tracing=True),
-    Metric("retained RSS", BYTES, "RSS after all tasks have ended.", DERIVED, SUM, AT_END, (TRACED,), UP, 30, "retained_rss", "retained",
-           of=lambda lane: lane.sample.retained, run=14, compared=True, actions=NEITHER,
+    Metric("retained RSS", BYTES, "RSS after all tasks have ended.", DERIVED, SUM, AT_END, (TRACED,), UP, 36, "retained_rss", "retained",
+           of=lambda lane: lane.sample.retained, run=16, compared=True, actions=NEITHER,
            chart=MetricChart("retained", "memory that remains after all tasks have ended", 11, fallbacks=("threads",))),
-    Metric("burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.", DERIVED, NONE, EXACT, (TRACED, CROWDED), UP, 42, "burst_seconds",
+    Metric("burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.", DERIVED, NONE, EXACT, (TRACED, CROWDED), UP, 48, "burst_seconds",
            of=lambda lane: lane.status.burst.seconds if lane.status.burst else None, actions=BURST),
-    Metric("created/CPU s", RATE, "Tasks of a burst created, but not started, per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 43, "create_rate_cpu",
+    Metric("created/CPU s", RATE, "Tasks of a burst created, but not started, per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 49, "create_rate_cpu",
            of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.create_cpu) if lane.status.burst else None, actions=BURST),
-    Metric("finished/CPU s", RATE, "Tasks of a burst created and ended per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 44, "finish_rate_cpu",
+    Metric("finished/CPU s", RATE, "Tasks of a burst created and ended per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 50, "finish_rate_cpu",
            of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.cpu) if lane.status.burst else None, actions=BURST),
 )
 """The metrics that are computed from the fields of one snapshot."""

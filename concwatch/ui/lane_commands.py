@@ -8,7 +8,7 @@ from concwatch.monitor.forecast import Forecast
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.pages import read_workload
+from concwatch.monitor.servers import read_workload
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.monitor.user_source import why_not_found
 from concwatch.protocol.units import format_clock, format_count, parse_count

@@ -28,8 +28,12 @@ IDLE = 20 << 20
 UNMEASURED = 256 << 10
 """Bytes assumed for a task of a function of the user, while tasks are granted and none is live."""
 
-CONNECTION_BYTES = {HTTP: 400_000, CONNECT: 5_000}
-"""Workload → bytes of RSS of a task's connection: a page of 100 KB with buffers and client, or an idle socket."""
+CONNECTION_BYTES = {HTTP: 400_000, CONNECT: 8_000}
+"""Workload → bytes of RSS that its connection adds to a task.
+
+For ``http``, a page of 100 KB with buffers and client; for ``connect``, the objects of an idle socket, which
+took from 0.1 KiB (threads) to 7 KiB (asyncio, traced).
+"""
 
 FILES_KEPT = 64
 """Open files that a process needs in addition to its connections."""

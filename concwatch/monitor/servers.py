@@ -1,4 +1,4 @@
-"""The servers that tasks connect to, as processes: one of a page for ``http``, one that echoes for ``connect``."""
+"""The servers that tasks connect to, as processes: of a page for ``http``, of echoes for ``connect``."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ class ServerKind(Struct, frozen=True):
     request: str
     """What is sent to see whether it answers."""
     addresses: int = 1
-    """Addresses that it listens on, from 127.0.0.1 on: each has room for about 28,000 connections of tasks."""
+    """Addresses that it listens on, from 127.0.0.1 on; a system has about 28,000 ports for tasks to each."""
     needs: str = ""
     """A package that it requires."""
 
@@ -200,7 +200,7 @@ def _addresses(count: int) -> Iterator[str]:
 
 
 class ServerKeeper:
-    """The servers of a lab: each started for the first tasks that connect to it, and again after it has died."""
+    """The servers of a lab: each started for the first tasks that need it, and again after it has died."""
 
     def __init__(self, open_server: Callable[[str], Server], log: EventSink) -> None:
         self._open = open_server

@@ -3,7 +3,8 @@
 from collections import deque
 from collections.abc import Callable
 
-from msgspec import Struct, field, structs
+import msgspec
+from msgspec import Struct, structs
 
 from concwatch.protocol.units import format_bytes, format_rate, format_seconds
 from concwatch.protocol.workloads import CHURN, CONNECT, HTTP, MAX_SECONDS, parse
@@ -34,7 +35,7 @@ class Settings(Struct, frozen=True):
     """Threads of a pool; None for the engine's default."""
     stack: int | None = None
     """Bytes of stack of each thread; None for the system's default."""
-    url: str | None = field(default=None, name="page")
+    url: str | None = msgspec.field(default=None, name="page")
     """What tasks that connect to a server fetch, or connect to; a recording calls it ``page``."""
     addresses: int = 1
     """How many loopback addresses, from that one on, tasks connect to in turn."""

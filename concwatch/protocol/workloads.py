@@ -26,7 +26,7 @@ MAX_TICKS = 1_000_000
 
 
 class Workload:
-    """A parsed workload: its word, its values, how it is written, and the server that its tasks connect to."""
+    """A parsed workload: its word, its values, how it is written, and the server of its tasks."""
 
     __slots__ = ("addresses", "spec", "url", "values", "word")
 

@@ -95,7 +95,7 @@ def _with_sockets(token: Any, addresses: Addresses, seconds: Optional[float]) ->
                 try:
                     _receive(connection, 1)  # returns when the server closes the connection
                 except socket.timeout:
-                    pass
+                    continue
 
     return hold
 

@@ -4,9 +4,6 @@ import asyncio
 import contextlib
 import http.server
 import importlib.util
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,15 +15,13 @@ import pytest
 
 from concwatch.commands.lab import open_process
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.pages import HOST, PageServer
+from concwatch.monitor.servers import HOST, Server
 from concwatch.monitor.settings import Settings
-from concwatch.system.child import ROOT
+from concwatch.protocol.workloads import parse
 from concwatch.system.open_files import raise_limit
 from concwatch.system.page_server import SIZE, make_page
-from tests.browser import until
 from tests.command_line import refused
 from tests.lab_driver import ENGINES
-from tests.processes import alive
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
 pytestmark = [
@@ -34,17 +29,18 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="there is no page server on Windows"),
 ]
 
-LINUX = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="only Linux signals the death of a parent"
-)
-
 
 @pytest.fixture(scope="module")
 def server():
     """A page server for all tests."""
-    with contextlib.closing(PageServer()) as found:
+    with contextlib.closing(Server("http")) as found:
         yield found
         assert found.ended() is None
+
+
+def page_url(server, seconds):
+    """Return the URL of the page that is sent after so long."""
+    return server.url(parse(f"http:{seconds}"))
 
 
 def get(url):
@@ -58,11 +54,11 @@ def get(url):
 
 
 def test_a_page_is_served_after_the_latency_in_its_url(server):
-    page = get(server.url(0))
+    page = get(page_url(server, 0))
     assert (len(page), page) == (SIZE, make_page())
     assert (page[:15], page[-8:]) == (b"<!DOCTYPE html>", b"</html>\n")
     began = time.monotonic()
-    assert get(server.url(0.1)) == page
+    assert get(page_url(server, 0.1)) == page
     assert time.monotonic() - began >= 0.1 - EARLY
 
 
@@ -81,59 +77,12 @@ async def test_many_pages_are_served_concurrently(server):
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def fetch():
-            async with session.get(server.url(0.5)) as response:
+            async with session.get(page_url(server, 0.5)) as response:
                 return response.status, len(await response.read())
 
         answers = await asyncio.gather(*[fetch() for _ in range(400)])
     assert set(answers) == {(200, SIZE)}
     assert 0.5 <= time.monotonic() - began < PATIENCE  # 200 s if served one by one
-
-
-def test_the_end_of_a_server_is_reported_and_closing_leaves_no_process(monkeypatch):
-    with contextlib.closing(PageServer()) as server:
-        assert server.ended() is None
-    assert not alive(server.pid)
-    with contextlib.closing(PageServer()) as server:
-        os.kill(server.pid, signal.SIGKILL)
-        assert until(server.ended, "end") == "killed by SIGKILL"
-    monkeypatch.setattr("concwatch.monitor.pages._START", "sys.exit('no {fd} today'[:2])")
-    with contextlib.closing(PageServer()) as server:
-        assert until(server.ended, "end") == "exited with status 1: no"
-
-
-PARENT = """
-import sys, time
-sys.path[0] = {root!r}
-from concwatch.monitor import pages
-{before}
-server = pages.PageServer()
-print(server.pid, server.url(0), flush=True)
-time.sleep(600)
-"""
-
-
-@pytest.mark.parametrize(
-    ("before", "stopped"),
-    [
-        pytest.param("", True, marks=LINUX, id="by a signal while it is stopped"),
-        pytest.param("pages.ChildSetup.apply = lambda setup, pid: None", False, id="by the end of its input"),
-    ],
-)
-def test_a_server_ends_when_its_parent_is_killed(before, stopped):
-    command = [sys.executable, "-c", PARENT.format(root=ROOT, before=before)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        try:
-            pid, url = parent.stdout.readline().split()
-            assert get(url) == make_page()
-            if stopped:
-                os.kill(int(pid), signal.SIGSTOP)
-        finally:
-            parent.kill()
-    try:
-        until(lambda: not alive(int(pid)), "end of the server")
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(pid), signal.SIGKILL)
 
 
 # Fetching.
@@ -178,7 +127,7 @@ def truncated_url():
 
 
 def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, server, truncated_url):
-    worker.do("workload", spec="http:0.5", url=server.url(0.5))
+    worker.do("workload", spec="http:0.5", url=page_url(server, 0.5))
     worker.send("burst", tasks=20, chunks=1, older=0, read_after=0.2)
     done = worker.wait("burst")
     assert (done["tasks"], done["live"]) == (20, 20)
@@ -186,7 +135,7 @@ def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, serv
     completed = worker.tick()["completed"]
     assert completed == 20, worker.all("error")
     for url, message in (
-        (server.url(0).replace("page", "nothing"), "answered 404"),
+        (page_url(server, 0).replace("page", "nothing"), "answered 404"),
         (truncated_url, "a task failed"),
     ):
         before = worker.tick()
@@ -195,7 +144,7 @@ def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, serv
         assert message in worker.wait("error", since=since)["message"]
         tick = worker.tick(lambda tick, failed=before["failed"]: tick["failed"] == failed + 3)
         assert (tick["live"], tick["completed"]) == (0, completed)
-    worker.do("workload", spec="http:0.01", url=server.url(0.01))
+    worker.do("workload", spec="http:0.01", url=page_url(server, 0.01))
     worker.do("refill", on=True)
     worker.target(5)
     worker.tick(lambda tick: tick["completed"] >= completed + 15)
@@ -231,7 +180,7 @@ def test_a_worker_raises_its_limit_on_open_files_for_many_connections(server):
     limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))"
     code = f"import os, resource, sys; {limit}; os.execv(sys.argv[1], sys.argv[1:])"
     with Worker("uvloop", command=[sys.executable, "-c", code, *ENGINES["uvloop"].command()]) as worker:
-        worker.do("workload", spec="http:0.2", url=server.url(0.2))
+        worker.do("workload", spec="http:0.2", url=page_url(server, 0.2))
         worker.send("burst", tasks=200, chunks=1, older=0, read_after=None)
         worker.wait("burst")
         assert worker.tick()["completed"] == 200, worker.all("error")

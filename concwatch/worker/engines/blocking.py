@@ -51,7 +51,7 @@ class LockToken:
             if self._lock.locked():
                 self._lock.release()
             if self._connections and self._excess():
-                _interrupt(self._connections.pop())
+                self._connections.pop().interrupt()
 
     def socket_opener(self) -> Callable[[], Any]:
         """Return a function that creates the socket of a task."""
@@ -101,15 +101,6 @@ class LockToken:
         while True:
             self._lock.acquire()
             self.check()
-
-
-def _interrupt(connection: TaskSocket) -> None:
-    """End the wait for a connection, by shutting it down."""
-    connection.interrupted = True
-    try:
-        connection.shutdown(2)  # both directions
-    except OSError:  # its server has closed it
-        pass
 
 
 class BlockingEngine(BaseEngine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 from time import monotonic
@@ -25,12 +26,18 @@ class TaskSocket(socket.socket):
         super().__init__(socket.AF_INET, socket.SOCK_STREAM)
         self._token = token
         self.interrupted = False
-        """Whether its task has been cancelled."""
+        """Whether its task has been cancelled by `interrupt`."""
 
     def connect(self, address: Any) -> None:
         """Connect; raises `TaskCancelled` if this task is to be cancelled."""
         super().connect(address)
         self._token.add_connection(self)
+
+    def interrupt(self) -> None:
+        """Cancel the task that waits for this socket, from another thread."""
+        self.interrupted = True
+        with contextlib.suppress(OSError):  # its server has closed the connection
+            self.shutdown(socket.SHUT_RDWR)
 
     def __exit__(self, *error: object) -> None:
         self._token.drop_connection(self)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import os
 import signal
 import socket
@@ -11,12 +12,15 @@ import sys
 import psutil
 import pytest
 
+from concwatch.commands.lab import open_process
 from concwatch.monitor import servers
+from concwatch.monitor.lab import Lab
 from concwatch.monitor.servers import HOST, SERVERS, Server, missing, read_workload, server_problem
 from concwatch.monitor.settings import Settings
 from concwatch.protocol.workloads import parse
 from concwatch.system.child import ROOT
 from tests.browser import until
+from tests.command_line import refused
 from tests.processes import alive, assert_ended
 
 pytestmark = [
@@ -87,7 +91,9 @@ def test_the_end_of_one_process_of_the_echo_server_is_the_end_of_all():
 PARENT = """
 import sys, time
 sys.path[0] = {root!r}
+from concwatch.commands.lab import open_process
 from concwatch.monitor import servers
+from concwatch.monitor.lab import Lab
 {before}
 server = servers.Server({word!r})
 print(server.pid, server.port, flush=True)
@@ -187,3 +193,14 @@ def test_only_the_page_needs_a_package_and_neither_server_runs_on_windows(monkey
         assert missing(word) == (
             f'workload "{word}" is not available on Windows: a server cannot inherit its socket'
         )
+
+
+def test_without_aiohttp_the_command_line_names_the_install_command(monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)
+    )
+    message = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
+    assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(message)
+    with pytest.raises(ValueError, match="needs aiohttp"):
+        Lab([], open_link=open_process, settings=Settings("http"))

@@ -30,7 +30,7 @@ serve({fd})
 """
 
 
-class Server:
+class LimitedServer:
     """A server whose processes hold few connections each, and have so many files ``taken``."""
 
     def __init__(self, taken):
@@ -55,7 +55,7 @@ class Server:
 @contextlib.contextmanager
 def running(taken=0):
     """Run a server, and end its input."""
-    server = Server(taken)
+    server = LimitedServer(taken)
     try:
         yield server
         processes = server.processes()

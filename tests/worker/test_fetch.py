@@ -1,28 +1,16 @@
-"""The workload ``http`` and its page server, with real sockets and processes."""
+"""The workload ``http`` on each engine with its own HTTP client, with real sockets and processes."""
 
-import asyncio
 import contextlib
 import http.server
-import importlib.util
 import sys
 import threading
-import time
-import urllib.error
-import urllib.request
 
-import aiohttp
 import pytest
 
-from concwatch.commands.lab import open_process
-from concwatch.monitor.lab import Lab
 from concwatch.monitor.servers import HOST, Server
-from concwatch.monitor.settings import Settings
 from concwatch.protocol.workloads import parse
-from concwatch.system.open_files import raise_limit
-from concwatch.system.page_server import SIZE, make_page
-from tests.command_line import refused
 from tests.lab_driver import ENGINES
-from tests.worker_driver import EARLY, PATIENCE, Worker
+from tests.worker_driver import EARLY, Worker
 
 pytestmark = [
     pytest.mark.real,
@@ -41,51 +29,6 @@ def server():
 def page_url(server, seconds):
     """Return the URL of the page that is sent after so long."""
     return server.url(parse(f"http:{seconds}"))
-
-
-def get(url):
-    # Without the proxies of the environment.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, timeout=PATIENCE) as answer:
-        return answer.read()
-
-
-# The server.
-
-
-def test_a_page_is_served_after_the_latency_in_its_url(server):
-    page = get(page_url(server, 0))
-    assert (len(page), page) == (SIZE, make_page())
-    assert (page[:15], page[-8:]) == (b"<!DOCTYPE html>", b"</html>\n")
-    began = time.monotonic()
-    assert get(page_url(server, 0.1)) == page
-    assert time.monotonic() - began >= 0.1 - EARLY
-
-
-def test_an_invalid_url_is_rejected(server):
-    invalid = {f"page?latency={latency}": 400 for latency in ("soon", "-1", "nan")}
-    for path, status in {**invalid, "x": 404}.items():
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            get(f"http://{HOST}:{server.port}/{path}")
-        caught.value.close()
-        assert caught.value.code == status
-
-
-async def test_many_pages_are_served_concurrently(server):
-    raise_limit()
-    began = time.monotonic()
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-
-        async def fetch():
-            async with session.get(page_url(server, 0.5)) as response:
-                return response.status, len(await response.read())
-
-        answers = await asyncio.gather(*[fetch() for _ in range(400)])
-    assert set(answers) == {(200, SIZE)}
-    assert 0.5 <= time.monotonic() - began < PATIENCE  # 200 s if served one by one
-
-
-# Fetching.
 
 
 @pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters"])
@@ -184,17 +127,3 @@ def test_a_worker_raises_its_limit_on_open_files_for_many_connections(server):
         worker.send("burst", tasks=200, chunks=1, older=0, read_after=None)
         worker.wait("burst")
         assert worker.tick()["completed"] == 200, worker.all("error")
-
-
-# The lab and the command line.
-
-
-def test_without_aiohttp_the_command_line_names_the_install_command(monkeypatch):
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)
-    )
-    message = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
-    assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(message)
-    with pytest.raises(ValueError, match="needs aiohttp"):
-        Lab([], open_link=open_process, settings=Settings("http"))

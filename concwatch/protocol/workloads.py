@@ -217,7 +217,7 @@ FORMS: Dict[str, Form] = {
     ),
     CONNECT: Form(
         "connect[:SECONDS]",
-        "hold a TCP connection; send and read a line once, or that often",
+        "hold a TCP connection; ping that often",
         _interval,
         "connect:10s",
         CONNECT,

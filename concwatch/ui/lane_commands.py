@@ -179,7 +179,7 @@ class LaneCommands:
         def apply(spec: str) -> None:
             try:
                 self._lab.set_workload(spec)
-            except ValueError as error:  # the page server could not be started
+            except ValueError as error:  # a server that tasks connect to could not be started
                 self._screen.notify(str(error), severity="error")
 
         self._screen.ask(

@@ -1,4 +1,4 @@
-"""The settings of lanes: what tasks do in words, the parts of a workload on the wire, and recorded settings."""
+"""The settings of lanes: what tasks do in words, parts of workloads on the wire, and recorded settings."""
 
 import msgspec
 import pytest

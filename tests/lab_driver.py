@@ -13,6 +13,7 @@ from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import Settings
 from concwatch.protocol.messages import Applied, Ready, Tick
+from concwatch.protocol.workloads import HTTP
 from concwatch.runtimes.pythons import OLDEST
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
@@ -23,15 +24,17 @@ ENGINES = {engine.name: engine for engine in CATALOG}
 TOY = Engine("toy", "one toy", 1_000)
 
 
-class FakePages:
-    """A page server without a process, which has ended once ``how`` is set."""
+class FakeServer:
+    """A server without a process, which has ended once ``how`` is set."""
 
-    def __init__(self):
+    def __init__(self, word):
+        self.word = word
+        self.addresses = 1 if word == HTTP else 5
         self.how = None
         self.closed = False
 
-    def url(self, latency):
-        return f"http://fake.invalid/{id(self)}?latency={latency}"
+    def url(self, workload):
+        return f"{self.word}://fake.invalid/{id(self)}?{workload.values}"
 
     def ended(self):
         return self.how
@@ -134,7 +137,7 @@ class Bench:
         budget=None,
         hz=10.0,
         limits=(),
-        open_pages=None,
+        open_server=None,
         memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
         load=None,
         reconnect=False,
@@ -142,8 +145,8 @@ class Bench:
         self.now = 1_000.0
         self.links = FakeWorkers() if links is None else links
         self.load = load or Quiet()
-        self.pages = []
-        """All page servers so far, oldest first."""
+        self.servers = []
+        """All servers so far, oldest first."""
         self.lab = Lab(
             # Fake workers need no packages.
             [replace(ENGINES[name], needs=(), ways=(), oldest_python=OLDEST) for name in names]
@@ -152,15 +155,15 @@ class Bench:
             budget=budget,
             hz=hz,
             open_link=self.links,
-            open_pages=open_pages or self._open_pages,
+            open_server=open_server or self._open_server,
             clock=lambda: self.now,
             machine=LocalMachine(memory, lambda: limits, lambda: self.load(self.now)),
             reconnect=reconnect,
         )
 
-    def _open_pages(self):
-        self.pages.append(FakePages())
-        return self.pages[-1]
+    def _open_server(self, word):
+        self.servers.append(FakeServer(word))
+        return self.servers[-1]
 
     def pass_(self, seconds=0.1, step=0.1):
         """Advance the clock, with a step of the lab every ``step`` seconds."""

@@ -321,6 +321,7 @@ NEVER = {
     "concwatch.runtimes",
     "concwatch.ui",
     "concwatch.system.page_server",
+    "concwatch.system.echo_server",
     "pytest",
     "aiohttp",
     "requests",
@@ -402,9 +403,11 @@ def test_a_worker_with_threads_imports_no_expensive_module(name):
 
 
 @pytest.mark.real
-def test_the_page_server_imports_nothing_of_monitor_or_worker():
-    loaded = imported_by("import concwatch.system.page_server, aiohttp.web")
-    assert not (NEVER - {"aiohttp", "concwatch.system.page_server"}) & loaded
+@pytest.mark.parametrize(("server", "package"), [("page_server", "aiohttp"), ("echo_server", "")])
+def test_a_server_imports_nothing_of_monitor_or_worker(server, package):
+    imports = f"concwatch.system.{server}" + (f", {package}.web" if package else "")
+    loaded = imported_by(f"import {imports}")
+    assert not (NEVER - {package, f"concwatch.system.{server}"}) & loaded
     assert not any(module.startswith("concwatch.worker") for module in loaded)
 
 

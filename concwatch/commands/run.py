@@ -231,7 +231,7 @@ def _measure(
     try:
         _, stopped = run_until_signal(session.run(make_lab, line.show))
         why = f"ended by {signal.Signals(stopped).name}" if stopped else "done"
-    except ValueError as error:  # the page server of the workload http could not be started
+    except ValueError as error:  # a server that tasks connect to could not be started
         raise click.ClickException(str(error)) from None
     finally:
         if recorder is not None:

@@ -16,7 +16,7 @@ from concwatch.commands.completion import Complete
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
 from concwatch.monitor.catalog import Engine, find_engines
-from concwatch.monitor.pages import read_workload
+from concwatch.monitor.servers import read_workload
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.protocol.text import unknown_name
 from concwatch.protocol.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size

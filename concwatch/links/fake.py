@@ -8,7 +8,7 @@ from typing import Protocol
 
 from concwatch.links.link import Arrival, Ended, Link
 from concwatch.protocol.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
-from concwatch.protocol.workloads import HTTP, WORDS, Workload, parse
+from concwatch.protocol.workloads import CONNECT, HTTP, WORDS, Workload, parse
 from concwatch.system.process import Reading
 
 
@@ -228,8 +228,8 @@ class FakeLink:
     # Commands.
 
     def _change_workload(self, workload: Workload, url: object) -> None:
-        if workload.word == HTTP and not url:
-            raise ValueError(f'workload "{workload.spec}" needs a "url" to fetch: expected http://…')
+        if workload.word in (HTTP, CONNECT) and not url:
+            raise ValueError(f'workload "{workload.spec}" needs a "url"')
         self._workload = workload
         self._counts.cancelled += self._counts.live
         self._cohorts.clear()

@@ -12,7 +12,7 @@ from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot, measured_values
-from concwatch.monitor.pages import page_problem
+from concwatch.monitor.servers import server_problem
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import PENDING
 from concwatch.protocol.units import format_count, format_seconds
@@ -93,7 +93,7 @@ class Measurement:
     async def _measure(self) -> None:
         lab, lane, plan, result = self._lab, self._lane, self._plan, self.result
         await asyncio.sleep(SETTLE)
-        problem = await page_problem(lab.settings.page)
+        problem = await server_problem(lab.settings)
         if problem:
             lane.fail(problem)
         if not self._look().on:
@@ -187,7 +187,7 @@ class Measurement:
             result.problems[Outcome.SHORT] = what + why
 
     def _why_failing(self, failed: int) -> str:
-        self._lab.pages.check()  # a dead page server is a better reason than a failed connection
+        self._lab.servers.check()  # a dead server is a better reason than a failed connection
         errors = [event for event in self._lab.events.since(0) if event.severity == "error"]
         found = [event for name in ("", self._lane.engine.name) for event in errors if event.lane == name]
         why = f": {found[0].text.splitlines()[0]}" if found else ""

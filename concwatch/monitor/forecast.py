@@ -8,9 +8,9 @@ from msgspec import Struct, structs
 
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.cost import Cost
-from concwatch.monitor.settings import Settings, fetches
+from concwatch.monitor.settings import Settings, connects
 from concwatch.protocol.units import LARGEST_COUNT, format_bytes, format_count
-from concwatch.protocol.workloads import USER, Workload, parse
+from concwatch.protocol.workloads import CONNECT, HTTP, USER, Workload, parse
 from concwatch.system.limits import SystemLimit, system_limits
 from concwatch.system.memory import BUDGET, Memory, MemoryBudget, memory_now
 from concwatch.system.open_files import NAME as OPEN_FILES
@@ -33,8 +33,12 @@ IDLE = 20 << 20
 UNMEASURED = 256 << 10
 """Bytes assumed for a task of a function of the user, while tasks are granted and none is live."""
 
-HTTP_BYTES = 400_000
-"""Bytes of a task that fetches a page of 100 KB: the page, buffers and client."""
+CONNECTION_BYTES = {HTTP: 400_000, CONNECT: 9_000}
+"""Workload → bytes of RSS that its connection adds to a task.
+
+For ``http``, a page of 100 KB with buffers and client; for ``connect``, the objects of an idle socket, which
+took from 0.1 KiB (threads) to 7 KiB (asyncio, traced).
+"""
 
 FILES_KEPT = 64
 """Open files that a process needs in addition to its connections."""
@@ -95,7 +99,7 @@ def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) ->
     """Return the demand of tasks, from their measured ``cost`` if it was measured under the same settings."""
     workload = parse(settings.workload)
     held = float(str(workload.values[0])) if workload.word == "payload" else 0.0
-    held += HTTP_BYTES if fetches(settings.workload) else 0
+    held += CONNECTION_BYTES.get(workload.word, 0)
     # The mean over jobs that hold something and jobs that wait does not predict more of them.
     mixed = bool(held) and engine.queues
     known = cost is not None and cost.memory * cost.live >= engine.resolution
@@ -114,7 +118,7 @@ def limit_fits(engine: Engine, settings: Settings, limits: Iterable[SystemLimit]
     """
     first = min(engine.bound_by(limits), key=lambda limit: limit.threads, default=None)
     found = [Fit(_round_down(first.threads), first.name)] if first else []
-    if fetches(settings.workload) and not engine.queues:
+    if connects(settings.workload) and not engine.queues:
         found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
     return tuple(found)
 

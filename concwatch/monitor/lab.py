@@ -15,7 +15,7 @@ from concwatch.monitor.forecast import Forecast
 from concwatch.monitor.host_lanes import INTERVAL, HostLanes, LocalMachine
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.observable import Observable
-from concwatch.monitor.pages import PageKeeper, PageServer
+from concwatch.monitor.servers import Server, ServerKeeper
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot, with_cheapest
 from concwatch.monitor.state import State
@@ -50,7 +50,7 @@ class Lab(Observable):
         settings: Settings | None = None,
         budget: int | None = None,
         hz: float = DEFAULT_HZ,
-        open_pages: Callable[[], PageServer] = PageServer,
+        open_server: Callable[[str], Server] = Server,
         clock: Callable[[], float] = time.monotonic,
         machine: LocalMachine | None = None,
         reconnect: bool = False,
@@ -65,7 +65,7 @@ class Lab(Observable):
             settings: the common settings of all lanes.
             budget: bytes of memory that the workers of a host may use; None for 80 % of what is available.
             hz: samples per second.
-            open_pages: starts a page server, for tasks that fetch.
+            open_server: starts the server that tasks of a workload, given by its word, connect to.
             clock: returns seconds that never go back.
             machine: reads this machine; None to really read it.
             reconnect: whether lanes that have lost their host are reconnected.
@@ -73,11 +73,11 @@ class Lab(Observable):
             cluster: returns the hosts that are in a cluster now; hosts that join get lanes.
 
         Raises:
-            ValueError: one line: tasks are to fetch, and no page can be served.
+            ValueError: one line: why the server that tasks are to connect to cannot run.
         """
         super().__init__(clock, hz)
-        self.pages = PageKeeper(open_pages, partial(self.log, ""))
-        self.settings = self.pages.with_page(settings or Settings())
+        self.servers = ServerKeeper(open_server, partial(self.log, ""))
+        self.settings = self.servers.with_server(settings or Settings())
         self.fleet = Fleet(
             engines,
             machine or LocalMachine(),
@@ -104,7 +104,7 @@ class Lab(Observable):
         self.mark("switch", _on_off(on), lane.engine.name)
         if on:
             self.host_of(lane).admission.reset()  # for the target that it resumes
-            self.check_page()
+            self.check_server()
             lane.switch_on(self.settings, self.clock())
         else:
             lane.switch_off(self.clock())
@@ -125,7 +125,7 @@ class Lab(Observable):
         admission.reset()
         self.mark("target", format_count(tasks), lane.engine.name)
         if tasks:
-            self.check_page()
+            self.check_server()
         lane.set_target(tasks, admission.grantable(lane, tasks))
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
@@ -149,8 +149,8 @@ class Lab(Observable):
         Raises:
             ValueError: one line; nothing is changed.
         """
-        settings = self.pages.with_page(structs.replace(self.settings, workload=parse(spec).spec))
-        self._change(workload=settings.workload, page=settings.page)
+        settings = self.servers.with_server(structs.replace(self.settings, workload=parse(spec).spec))
+        self._change(workload=settings.workload, url=settings.url, addresses=settings.addresses)
         self.mark("workload", settings.workload)
         self.log("", f"workload {settings.workload}")
 
@@ -179,15 +179,15 @@ class Lab(Observable):
         self.mark(name, mark)
         self.log("", event)
 
-    def check_page(self) -> None:
-        """Start the page server again if tasks fetch from it and it has died."""
+    def check_server(self) -> None:
+        """Start the server that tasks connect to again if it has died."""
         try:
-            page = self.pages.with_page(self.settings).page
+            settings = self.servers.with_server(self.settings)
         except ValueError as error:
             self.log("", str(error), "error")
         else:
-            if page != self.settings.page:
-                self._change(page=page)
+            if settings != self.settings:
+                self._change(url=settings.url, addresses=settings.addresses)
 
     def _change(self, **changes: object) -> None:
         self.settings = structs.replace(self.settings, **changes)
@@ -210,7 +210,7 @@ class Lab(Observable):
         self._step_trials(now)
         if now >= self._update_due:
             self._update_due = now + INTERVAL
-            self.pages.check()
+            self.servers.check()
             self.fleet.update_members()
             self.fleet.share_budgets()
             for host in self.hosts:
@@ -282,7 +282,7 @@ class Lab(Observable):
             await asyncio.sleep(max(0.0, due - self.clock()))
 
     async def close(self) -> None:
-        """Stop every worker, kill those that do not stop in time, and close the page server."""
+        """Stop every worker, kill those that do not stop in time, and close the servers."""
         self._stop_trials()
         for lane in self.lanes:
             lane.switch_off(self.clock())
@@ -292,7 +292,7 @@ class Lab(Observable):
             self.kill()  # nothing else would end them
             raise
         finally:
-            self.pages.close()
+            self.servers.close()
 
     async def _end_workers(self) -> None:
         loop = asyncio.get_running_loop()  # its clock advances even if the lab's does not

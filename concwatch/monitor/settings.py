@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Callable
 
+import msgspec
 from msgspec import Struct, structs
 
 from concwatch.protocol.units import format_bytes, format_rate, format_seconds
-from concwatch.protocol.workloads import CHURN, HTTP, MAX_SECONDS, parse
+from concwatch.protocol.workloads import CHURN, CONNECT, HTTP, MAX_SECONDS, parse
 
 PARTS = {
     CHURN: ("rate",),
@@ -15,6 +16,7 @@ PARTS = {
     "ticks": ("count", "seconds"),
     "payload": ("size",),
     HTTP: ("seconds",),
+    CONNECT: ("seconds",),
 }
 """Word of a workload → the names of its values on the wire."""
 
@@ -33,8 +35,10 @@ class Settings(Struct, frozen=True):
     """Threads of a pool; None for the engine's default."""
     stack: int | None = None
     """Bytes of stack of each thread; None for the system's default."""
-    page: str | None = None
-    """The URL that tasks of the workload ``http`` fetch."""
+    url: str | None = msgspec.field(default=None, name="page")
+    """What tasks that connect to a server fetch, or connect to; a recording calls it ``page``."""
+    addresses: int = 1
+    """How many loopback addresses, from that one on, tasks connect to in turn."""
 
 
 ON_SCREEN = CHURN
@@ -52,9 +56,9 @@ def slider_end(fits: int | None) -> int:
     return LARGEST_TARGET if fits is None else min(LARGEST_TARGET, max(100, fits // 100 * 100))
 
 
-def fetches(workload: str) -> bool:
-    """Return whether tasks of that workload fetch a page."""
-    return workload.partition(":")[0].strip() == HTTP
+def connects(workload: str) -> bool:
+    """Return whether each task of that workload has a connection to a server."""
+    return workload.partition(":")[0].strip() in (HTTP, CONNECT)
 
 
 def with_rate(workload: str, rate: int) -> str:
@@ -75,8 +79,10 @@ def commands(settings: Settings, can: Callable[[str], bool], rate: int) -> list[
     """
     spec = with_rate(settings.workload, rate)
     workload = {"spec": spec, **parts(spec)}
-    if fetches(settings.workload):
-        workload["url"] = settings.page
+    if connects(settings.workload):
+        workload["url"] = settings.url
+    if workload["word"] == CONNECT:
+        workload["addresses"] = settings.addresses
     found: list[Command] = [
         ("workload", workload),
         ("refill", {"on": settings.refill}),
@@ -101,8 +107,8 @@ class WorkerSettings:
         """The settings sent last; before the worker is ready, those that will be sent."""
         self.unanswered: list[str] = []
         """Commands that the worker must accept before it counts as running."""
-        # The workload and page in effect, then those that were sent and are not answered yet.
-        self._workloads: deque[tuple[str, str | None]] = deque([("", None)])
+        # The workload and its server in effect, then those that were sent and are not answered yet.
+        self._workloads: deque[tuple[str, str | None, int]] = deque([("", None, 1)])
 
     def all(self, can: Callable[[str], bool], hz: float) -> list[Command]:
         """Return the commands for all settings; the rate comes last, since a tick follows it at once."""
@@ -119,7 +125,8 @@ class WorkerSettings:
     def _sent(self, found: list[Command]) -> list[Command]:
         """Record that these commands are sent."""
         if any(command == "workload" for command, _ in found):
-            self._workloads.append((self.current.workload, self.current.page))
+            current = self.current
+            self._workloads.append((current.workload, current.url, current.addresses))
         return found
 
     def handle_applied(self, command: str) -> None:
@@ -133,8 +140,8 @@ class WorkerSettings:
         """Go back to the workload in effect if the worker refused another, so that it can be sent again."""
         if command == "workload" and len(self._workloads) > 1:
             del self._workloads[1]
-            workload, page = self._workloads[0]
-            self.current = structs.replace(self.current, workload=workload, page=page)
+            workload, url, addresses = self._workloads[0]
+            self.current = structs.replace(self.current, workload=workload, url=url, addresses=addresses)
 
 
 def describe(spec: str) -> str:
@@ -165,4 +172,8 @@ def describe(spec: str) -> str:
             return "ends at once"
         case "http", _:
             return "fetches a page"
+        case "connect", []:
+            return "holds a connection"
+        case "connect", [seconds]:
+            return f"sends a line every {format_seconds(seconds)}"
     return f"calls {spec}"

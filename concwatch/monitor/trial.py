@@ -14,9 +14,9 @@ from concwatch.monitor.catalog import Engine
 from concwatch.monitor.cost import Cost
 from concwatch.monitor.forecast import TaskCost, task_demand
 from concwatch.monitor.lane import Lane
-from concwatch.monitor.settings import Settings, fetches
+from concwatch.monitor.settings import Settings, connects
 from concwatch.monitor.state import ACTIVE, PENDING, State
-from concwatch.protocol.workloads import USER, parse
+from concwatch.protocol.workloads import HTTP, USER, parse
 from concwatch.system.machine import Load
 
 HELD = 0.4
@@ -125,7 +125,7 @@ def tasks_to_try(engine: Engine, settings: Settings, room: float, size: int = BR
     fetch a page are never all live. ``room`` is the bytes that are left for workers, ``size`` those to take.
     """
     word = parse(settings.workload).word
-    if word in (USER, "nop", "spin") or fetches(settings.workload):
+    if word in (USER, HTTP, "nop", "spin") or (connects(settings.workload) and settings.url is None):
         return 0
     each = task_demand(engine, structs.replace(settings, trace=False)).one_more
     tasks = math.ceil(max(size, RESOLUTIONS * engine.resolution) / each)
@@ -216,4 +216,4 @@ class Trials:
 
 
 def _key(engine: Engine, settings: Settings) -> _Key:
-    return engine.name, structs.replace(settings, trace=False, refill=True, page=None)
+    return engine.name, structs.replace(settings, trace=False, refill=True, url=None, addresses=1)

@@ -194,7 +194,8 @@ Commands, concwatch to worker
 ``target``    ``tasks``: hold this many live tasks. Sent again, it applies again (a new burst without refill).
 ``refill``    ``on``: true (initially): a task that ends is replaced. false: a target is one burst of tasks
               that are not replaced when they end.
-``workload``  ``spec``, ``url``: what each task does, see below; what to fetch, only for ``http``. In
+``workload``  ``spec``, ``url``, ``addresses``: what each task does, see below; what to fetch or connect to,
+              only for ``http`` and ``connect``; the number of addresses, 1 to 254, only for ``connect``. In
               addition the parts of the spec, so that no worker has to parse it: ``word``, and if the word
               has them ``seconds``, ``to``, ``count``, ``size`` in bytes, ``rate`` in tasks a second. Live
               tasks are cancelled and replaced. Answered by ``error``, with nothing changed, if the spec is
@@ -235,6 +236,12 @@ Workloads
 ``http:SECONDS``          GET ``url`` once and read the whole body. A status other than 200 and a truncated
                           body are failures. The server answers after SECONDS; ``http`` alone is the same
                           as ``http:0.15``
+``connect:SECONDS``       open a TCP connection, send ``ping`` and a newline, read them back, and do so again
+                          every SECONDS, until cancelled. ``connect`` alone does it once, then holds the
+                          connection. A connection that is refused, reset or closed by the server is a
+                          failure; a task that ends closes its own. ``url`` is ``tcp://127.0.0.1:PORT``.
+                          Connection number k goes to the same port of 127.0.0.(1 + k mod ``addresses``),
+                          since there are about 28,000 ports for connections to one address
 """
 
 PROTOCOL = 1

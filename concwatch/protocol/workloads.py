@@ -16,6 +16,8 @@ MAX_SECONDS = 1_000_000.0
 """Seconds: about 11 days; more is a typo."""
 MIN_MEAN = 0.001
 """Seconds: the least mean of the sleeps of ``churn``."""
+MIN_INTERVAL = 0.001
+"""Seconds: the shortest interval of ``connect``."""
 MAX_RATE = 1_000_000.0
 MAX_PAYLOAD = 1 << 34
 MAX_TICKS = 1_000_000
@@ -24,15 +26,18 @@ MAX_TICKS = 1_000_000
 
 
 class Workload:
-    """A parsed workload: its word, its values, how it is written, and the URL that ``http`` fetches."""
+    """A parsed workload: its word, its values, how it is written, and the server of its tasks."""
 
-    __slots__ = ("spec", "url", "values", "word")
+    __slots__ = ("addresses", "spec", "url", "values", "word")
 
     def __init__(self, word: str, values: Tuple[object, ...], spec: str) -> None:
         self.word = word
         self.values = values
         self.spec = spec
         self.url: Optional[str] = None
+        """What ``http`` fetches, or the address that ``connect`` connects to."""
+        self.addresses = 1
+        """How many loopback addresses, from that one on, ``connect`` connects to in turn."""
 
     def durations(self, running: Callable[[], int]) -> Optional[Durations]:
         """Return a function that returns the next task's sleep in seconds; None if tasks do not differ in it.
@@ -59,6 +64,15 @@ def _seconds(text: str) -> float:
     if not _is_number(text) or float(text) > MAX_SECONDS:
         raise ValueError(f"expected seconds from 0 to {MAX_SECONDS:,.0f}")
     return float(text)
+
+
+def _interval(text: str) -> Tuple[object, ...]:
+    if text == ONCE:
+        return ()
+    seconds = _seconds(text[:-1] if text.endswith("s") else text)
+    if seconds < MIN_INTERVAL:
+        raise ValueError(f"expected an interval of at least {MIN_INTERVAL} seconds")
+    return (seconds,)
 
 
 def _sleep_values(text: str) -> Tuple[object, ...]:
@@ -136,7 +150,10 @@ def churn(rate: float, running: Callable[[], int]) -> Durations:
 
 GOLDEN = 0.6180339887498949
 
-SLEEP, CHURN, HTTP = "sleep", "churn", "http"
+SLEEP, CHURN, HTTP, CONNECT = "sleep", "churn", "http", "connect"
+
+ONCE = "once"
+"""In place of an interval: not again."""
 
 SLEEPS = {CHURN: SLEEP}
 """Workload → the one whose tasks do the same, for another time."""
@@ -197,6 +214,14 @@ FORMS: Dict[str, Form] = {
         lambda text: (_seconds(text),),
         HTTP,
         default="0.15",
+    ),
+    CONNECT: Form(
+        "connect[:SECONDS]",
+        "hold a TCP connection; ping that often",
+        _interval,
+        "connect:10s",
+        CONNECT,
+        default=ONCE,
     ),
 }
 """The workloads by their word."""

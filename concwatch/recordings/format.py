@@ -101,7 +101,8 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``workload``, ``refill``, ``trace``, ``gc``  as the commands of these names
     ``threads``         threads of a pool; null for the engine's default
     ``stack``           bytes of each thread's stack; null for the system's default
-    ``page``            the address that tasks fetch, or null
+    ``page``            the address that tasks fetch or connect to, or null
+    ``addresses``       loopback addresses, from that one on, that tasks connect to in turn
 
 ``own``: when a lab begins, and once a second if one of these has changed.
     ``time``

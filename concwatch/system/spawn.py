@@ -36,13 +36,15 @@ class ChildSetup:
 
     Args:
         niceness: how much is added to this process's.
+        group: whether the processes that it starts end with this process as well.
 
     Raises:
         OSError: too many files are open.
     """
 
-    def __init__(self, niceness: int) -> None:
+    def __init__(self, niceness: int, *, group: bool = False) -> None:
         self._niceness = niceness
+        self._group = group
         self.descriptors: Tuple[int, ...] = ()
         """What the child inherits: a read end of the pipe, of whose closing it is notified by ``SIGKILL``."""
         if sys.platform.startswith("linux"):
@@ -63,7 +65,7 @@ class ChildSetup:
             niceness = os.getpriority(os.PRIO_PROCESS, 0) + self._niceness
             os.setpriority(os.PRIO_PGRP, pid, niceness)
             for descriptor in self.descriptors:
-                _send_when_closed(descriptor, pid, signal.SIGKILL)
+                _send_when_closed(descriptor, -pid if self._group else pid, signal.SIGKILL)
                 with open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
                     file.write(_KILLED_FIRST)
         except OSError:
@@ -89,7 +91,10 @@ def kill_session(pid: int) -> None:
 
 
 def _send_when_closed(descriptor: int, pid: int, number: int) -> None:
-    """Have a signal sent to a process when the write end of a pipe closes, as by the end of this process."""
+    """Have a signal sent when the write end of a pipe closes, as by the end of this process.
+
+    ``pid`` is that of a process; if negative, that of a process group.
+    """
     import fcntl
 
     if sys.platform == "linux":

@@ -8,7 +8,7 @@ from concwatch.monitor.forecast import Forecast
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.pages import read_workload
+from concwatch.monitor.servers import read_workload
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.monitor.user_source import why_not_found
 from concwatch.protocol.units import format_clock, format_count, parse_count
@@ -179,7 +179,7 @@ class LaneCommands:
         def apply(spec: str) -> None:
             try:
                 self._lab.set_workload(spec)
-            except ValueError as error:  # the page server could not be started
+            except ValueError as error:  # a server that tasks connect to could not be started
                 self._screen.notify(str(error), severity="error")
 
         self._screen.ask(

@@ -1,8 +1,8 @@
-"""What a task calls, if its workload is the user's own function or an HTTP fetch."""
+"""What a task calls, if its workload is the user's own function or uses the network."""
 
 from __future__ import annotations
 
-from concwatch.protocol.workloads import HTTP, USER
+from concwatch.protocol.workloads import CONNECT, HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from concwatch.protocol.workloads import Workload
 
 
-def load_callable(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]:
-    """Return the user's function or the HTTP fetch that a task calls; None if the engines implement it.
+def load_callable(workload: Workload, coroutine: bool, token: Any = None) -> Optional[Callable[[], Any]]:
+    """Return the function that a task calls; None for a workload that the engines implement.
 
     Args:
         workload: any workload.
         coroutine: whether the engine needs a coroutine function rather than a plain one.
+        token: cancels plain functions that wait; None for a coroutine function.
 
     Raises:
         ValueError: one line that says what is missing.
@@ -29,4 +30,8 @@ def load_callable(workload: Workload, coroutine: bool) -> Optional[Callable[[], 
         from concwatch.worker.fetch import load_fetch  # imports an HTTP client
 
         return load_fetch(workload, coroutine)
+    if workload.word == CONNECT:
+        from concwatch.worker.connect import load_connect  # imports socket
+
+        return load_connect(workload, coroutine, token)
     return None

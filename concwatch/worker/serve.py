@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MAX_TASKS = 1_000_000_000
 MAX_INTEGER = 1 << 62
+MAX_ADDRESSES = 254
+"""Loopback addresses from 127.0.0.1 on."""
 
 
 class Channel:
@@ -99,6 +101,8 @@ def _workload(fields: Fields) -> Workload:
     workload = parse(_string(fields, "spec"))
     if fields.get("url") is not None:
         workload.url = _string(fields, "url")
+    if fields.get("addresses") is not None:
+        workload.addresses = max(1, _integer(fields, "addresses", MAX_ADDRESSES))
     return workload
 
 

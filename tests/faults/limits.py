@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.monitor import pages
+from concwatch.monitor import servers
 from concwatch.monitor.state import State
 from concwatch.system.limits import system_limits
 from tests.apart import apart
@@ -141,11 +141,15 @@ async def file_limits() -> None:
 
     Tasks that could not open a file are counted as failed and not replaced.
     """
-    if problem := pages.missing():
+    if problem := servers.missing("http"):
         raise Impossible(problem)
-    for engine in engines("asyncio", "threads", "uvloop", "gevent"):
-        # A thread can only end when its page has arrived.
-        workload = "http:10" if engine == "threads" else "http:100"
+    # A thread can only end when its page has arrived.
+    held_pages = (
+        (engine, "http:10" if engine == "threads" else "http:100")
+        for engine in engines("asyncio", "threads", "uvloop", "gevent")
+    )
+    held_connections = ((engine, "connect") for engine in engines("asyncio", "threads", "uvloop", "gevent"))
+    for engine, workload in (*held_pages, *held_connections):
         wrap = partial(after, "resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))")
         async with real_lab(engine, wrap=wrap, workload=workload) as real:
             held = await real.hit_limit(400, "ulimit -n", 200)

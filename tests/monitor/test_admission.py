@@ -15,8 +15,8 @@ from concwatch.monitor.admission import LONGEST, SHORTEST, step_interval
 from concwatch.monitor.catalog import Engine, find_engines
 from concwatch.monitor.cost import Cost
 from concwatch.monitor.forecast import (
+    CONNECTION_BYTES,
     FILES_KEPT,
-    HTTP_BYTES,
     MARGIN,
     OFFERED,
     Demand,
@@ -28,7 +28,7 @@ from concwatch.monitor.forecast import (
     task_demand,
     why_too_many,
 )
-from concwatch.monitor.pages import PageServer
+from concwatch.monitor.servers import SERVERS, Server
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.system.limits import SystemLimit
@@ -55,7 +55,8 @@ STACKS = (SystemLimit("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),
         (TOY, Settings(), 10, 10 * 1_000 * MARGIN),
         (TOY, Settings(trace=True), 10, 10 * 2_000 * MARGIN),
         (TOY, Settings("payload:4KiB"), 10, 10 * (1_000 * MARGIN + 4096)),
-        (TOY, Settings("http"), 10, 10 * (1_000 * MARGIN + HTTP_BYTES)),
+        (TOY, Settings("http"), 10, 10 * (1_000 * MARGIN + CONNECTION_BYTES["http"])),
+        (TOY, Settings("connect:1s"), 10, 10 * (1_000 * MARGIN + CONNECTION_BYTES["connect"])),
         (QUEUE, Settings("payload:1MiB", threads=3), 2, 2 * (1_000 * MARGIN + MIB)),
         (QUEUE, Settings("payload:1MiB", threads=3), 100, 100 * 1_000 * MARGIN + 3 * MIB),
     ],
@@ -123,12 +124,13 @@ def test_a_forecast_gives_how_many_tasks_fit_and_the_reason(tasks, one, room, ot
     assert why in ("", found.why())
 
 
-def test_connections_are_limited_by_open_files(monkeypatch):
+@pytest.mark.parametrize("workload", ["http", "connect", "connect:1s"])
+def test_connections_are_limited_by_open_files(monkeypatch, workload):
     monkeypatch.setattr(forecasting, "most_files", lambda: 1_000)
-    found = forecast(5_000, [demand(TOY, Settings("http"), ())], 100 * GIB)
+    found = forecast(5_000, [demand(TOY, Settings(workload), ())], 100 * GIB)
     assert found.fitting == 1_000 - FILES_KEPT
     assert found.why() == f"this machine can hold {1_000 - FILES_KEPT} connections, limited by ulimit -n"
-    assert limit_fits(QUEUE, Settings("http"), ()) == ()  # it has no more connections than threads
+    assert limit_fits(QUEUE, Settings(workload), ()) == ()  # it has no more connections than threads
 
 
 @given(
@@ -362,17 +364,18 @@ def test_memory_is_read_more_often_during_growth_and_when_little_is_left():
 
 @pytest.mark.real
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="oom_score_adj exists on Linux only")
-async def test_workers_and_page_servers_are_the_first_the_kernel_kills_without_memory():
+@pytest.mark.parametrize("word", SERVERS)
+async def test_workers_and_servers_are_the_first_the_kernel_kills_without_memory(word):
     def score(pid):
         with open(f"/proc/{pid}/oom_score_adj", encoding="ascii") as file:
             return int(file.read())
 
     own = score("self")
-    with contextlib.closing(PageServer()) as pages:
+    with contextlib.closing(Server(word)) as server:
         async with running_lab(find_engines(["asyncio"])) as lab:
             lab.switch(lab.lanes[0], True)
             await until(lambda: lab.lanes[0].stats.ready, "ready")
-            assert score(lab.lanes[0].stats.ready.pid) == score(pages.pid) == 1000
+            assert score(lab.lanes[0].stats.ready.pid) == score(server.pid) == 1000
             assert score("self") == own
 
 

@@ -13,9 +13,10 @@ from concwatch.monitor.forecast import IDLE, MARGIN, OFFERED, Fit
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.protocol.messages import Limit
+from concwatch.protocol.workloads import parse
 from concwatch.system.limits import SystemLimit
 from concwatch.system.memory import BUDGET
-from tests.lab_driver import ENGINES, GIB, Bench, FakePages, end, hand_bench, running_lane, tick
+from tests.lab_driver import ENGINES, GIB, Bench, FakeServer, end, hand_bench, running_lane, tick
 from tests.worker_driver import running_lab, until
 
 MIB = 1 << 20
@@ -71,7 +72,7 @@ def test_an_invalid_workload_changes_nothing():
     assert bench.links.links["asyncio"].sent == before
 
 
-# The page server.
+# The servers of tasks.
 
 
 def urls(bench, name="asyncio"):
@@ -79,53 +80,68 @@ def urls(bench, name="asyncio"):
     return [fields["url"] for fields in sent(bench, name, "workload") if "url" in fields]
 
 
-def test_all_lanes_fetch_from_one_page_server_started_on_first_use():
+@pytest.mark.parametrize(
+    ("specs", "addresses"),
+    [(("http", "http:0.5", "hold", "http"), None), (("connect", "connect:10s", "hold", "connect"), 5)],
+)
+def test_tasks_of_all_lanes_connect_to_one_server_started_on_first_use(specs, addresses):
     bench = running("asyncio", "threads")
     bench.pass_(2)
-    assert (bench.pages, bench.lab.settings.page) == ([], None)
-    for workload in ("http", "http:0.5", "hold", "http"):
+    assert (bench.servers, bench.lab.settings.url) == ([], None)
+    for workload in specs:
         bench.lab.set_workload(workload)
-    (pages,) = bench.pages
-    expected = [pages.url(0.15), pages.url(0.5), pages.url(0.15)]
+    (server,) = bench.servers
+    expected = [server.url(parse(spec)) for spec in specs if spec != "hold"]
     assert urls(bench, "asyncio") == urls(bench, "threads") == expected
-    assert bench.lab.settings.page == expected[-1]
+    assert bench.lab.settings.url == expected[-1]
+    assert sent(bench, "asyncio", "workload")[-1].get("addresses") == addresses
 
 
-def test_a_dead_page_server_is_logged_once_and_replaced_on_the_next_target():
-    bench = running("asyncio", settings=Settings("http:2"))
-    (lane,), first = bench.lab.lanes, bench.pages[0]
+async def test_each_workload_has_its_own_server_until_the_lab_closes():
+    bench = running("asyncio")
+    for workload in ("http", "connect", "http:1"):
+        bench.lab.set_workload(workload)
+    assert [server.word for server in bench.servers] == ["http", "connect"]
+    await bench.lab.close()
+    assert all(server.closed for server in bench.servers)
+
+
+@pytest.mark.parametrize(("spec", "name"), [("http:2", "page server"), ("connect", "echo server")])
+def test_a_dead_server_is_logged_once_and_replaced_on_the_next_target(spec, name):
+    bench = running("asyncio", settings=Settings(spec))
+    (lane,), first = bench.lab.lanes, bench.servers[0]
     first.how = "killed by SIGKILL"
     bench.pass_(3)
-    assert bench.texts("error") == ["page server killed by SIGKILL: the next target starts another"]
-    assert (first.closed, len(bench.pages)) == (True, 1)
+    assert bench.texts("error") == [f"{name} killed by SIGKILL: the next target starts another"]
+    assert (first.closed, len(bench.servers)) == (True, 1)
     bench.lab.set_target(lane, 10)
-    second = bench.pages[1]
-    assert urls(bench) == [first.url(2.0), second.url(2.0)]
+    second = bench.servers[1]
+    assert urls(bench) == [first.url(parse(spec)), second.url(parse(spec))]
     second.how = "exited with status 1"
     bench.lab.switch(lane, False)
     bench.until(lambda: lane.idle)
     bench.lab.switch(lane, True)  # before the lab has noticed the end of the server
     bench.until(lambda: lane.state is State.RUNNING)
-    assert urls(bench) == [bench.pages[2].url(2.0)]
+    assert urls(bench) == [bench.servers[2].url(parse(spec))]
 
 
-def test_without_a_page_server_settings_stay_and_lanes_keep_running():
-    pages = []
+def test_without_a_server_settings_stay_and_lanes_keep_running():
+    servers = []
 
-    def open_once():
-        if pages:
+    def open_once(word):
+        if servers:
             raise ValueError("no page server")
-        pages.append(FakePages())
-        return pages[0]
+        servers.append(FakeServer(word))
+        return servers[0]
 
-    bench = running("asyncio", settings=Settings("http"), open_pages=open_once)
-    pages[0].how = "killed by SIGKILL"
+    bench = running("asyncio", settings=Settings("http"), open_server=open_once)
+    servers[0].how = "killed by SIGKILL"
     set_targets(bench, 10)
     assert bench.texts("error")[-1] == "no page server"
     bench.until(lambda: bench.lab.lanes[0].live == 10)
     with pytest.raises(ValueError, match="no page server"):
-        Bench("asyncio", settings=Settings("http"), open_pages=open_once)
-    bench = running("asyncio", open_pages=open_once)
+        Bench("asyncio", settings=Settings("http"), open_server=open_once)
+    bench = running("asyncio", open_server=open_once)
     with pytest.raises(ValueError, match="no page server"):
         bench.lab.set_workload("http")
     assert bench.lab.settings == Settings()
@@ -234,7 +250,7 @@ def test_the_event_log_returns_new_events_and_drops_the_oldest():
 # Running and closing.
 
 
-async def test_closing_ends_workers_in_every_state_and_the_page_server():
+async def test_closing_ends_workers_in_every_state_and_the_server():
     faults = {"pool": [Fault(0.2, Ended("exited"))]}
     workers = FakeWorkers(faults=faults)
     bench = Bench("threads", "pool", "asyncio", "uvloop", links=workers, settings=Settings("http"))
@@ -246,7 +262,7 @@ async def test_closing_ends_workers_in_every_state_and_the_page_server():
     await bench.lab.close()
     assert all(lane.idle for lane in bench.lab.lanes)
     assert bench.lab.quiet
-    assert bench.pages[0].closed
+    assert bench.servers[0].closed
 
 
 async def test_closing_kills_a_worker_that_does_not_answer(monkeypatch):

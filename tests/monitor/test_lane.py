@@ -14,6 +14,7 @@ from concwatch.monitor.state import State
 from concwatch.monitor.worker_log import MOST_GARBAGE, reached_text
 from concwatch.monitor.worker_stats import WorkerStats
 from concwatch.protocol.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.protocol.workloads import parse
 from concwatch.system.process import Reading
 from concwatch.worker.burst import Burst
 from tests.lab_driver import Bench, HandLinks, end, hand_bench, running_lane, tick
@@ -208,8 +209,8 @@ def test_a_rejected_workload_keeps_the_previous_one_and_can_be_retried():
     for _ in range(2):
         bench.lab.set_workload("http:2")
         bench.receive(tick(0.3, 100), Error("no aiohttp", "workload"))
-        first, second = (bench.pages[0].url(latency) for latency in (1.0, 2.0))
-        assert (lane.settings.current.workload, lane.settings.current.page) == ("http:1", first)
+        first, second = (bench.servers[0].url(parse(spec)) for spec in ("http:1", "http:2"))
+        assert (lane.settings.current.workload, lane.settings.current.url) == ("http:1", first)
         assert (lane.state, lane.target.tasks, lane.live) == (State.RUNNING, 100, 100)
     assert bench.lab.settings.workload == "http:1"
     assert bench.texts("error") == ["no aiohttp"] * 2

@@ -58,6 +58,7 @@ GOLDEN_COMMANDS = """\
 {"type":"trace","on":false}
 {"type":"workload","spec":"ticks:10x0.1"}
 {"type":"workload","spec":"http:0.5","url":"http://127.0.0.1:4242/page?latency=0.5"}
+{"type":"workload","spec":"connect","url":"tcp://127.0.0.1:4242","addresses":32}
 {"type":"halt","wall":"memory budget","value":5}
 {"type":"rate","hz":0.5}
 {"type":"gc","mode":"frozen"}

@@ -21,6 +21,7 @@ VALID = {
     "nop": {"": ()},
     "spin": {"0.5": (0.5,)},
     "http": {"": (0.15,), "0.5": (0.5,), "0": (0.0,)},
+    "connect": {"": (), "10": (10.0,), "10s": (10.0,), "0.001": (0.001,), "once": ()},
     "payload": {"0": (0,), "4096": (4096,), "4096b": (4096,), "64k": (65_536,), "64KiB": (65_536,),
                 "64 kib": (65_536,), "64kB": (64_000,), "2MiB": (2 << 20,), "2MB": (2_000_000,),
                 "1G": (1 << 30,), "16GiB": (1 << 34,)},
@@ -38,6 +39,7 @@ VALID = {
         ),
         (" sleep : 3 ", "sleep", (3.0,)),
         (" http ", "http", (0.15,)),
+        (" connect : 10s ", "connect", (10.0,)),
         ("jobs:fetch", USER, ("jobs", "fetch")),
         ("app.jobs:Class.method", USER, ("app.jobs", "Class.method")),
         ("übung:lösung", USER, ("übung", "lösung")),
@@ -57,6 +59,8 @@ INVALID = {
     'did you mean "hold"?': ["hold on"],
     'did you mean "payload"?': ["paylod"],
     'did you mean "http"?': ["htp:1"],
+    'did you mean "connect"?': ["conect"],
+    "expected an interval of at least 0.001 seconds": ["connect:0", "connect:0.0005s"],
     "expected tasks per second up to 1,000,000": [
         f"churn:{wrong}" for wrong in ["", "0", "-1", "2M/s", "1k/h", "k/s", "fast", "1e3"]
     ],
@@ -67,6 +71,7 @@ INVALID = {
         *(f"sleep:{wrong}" for wrong in ["", "-1", "5..", "1..2..3", "1000001", "1e3", "nan", "inf", "٣"]),
         *("sleep:1_0", "sleep:.", "sleep:1.2.3", "sleep:" + "9" * 400),
         *("spin:long", "http:", "http://localhost/", "ticks:3x"),
+        *("connect:", "connect:s", "connect:10ss", "connect:10ms", "connect://127.0.0.1:80"),
     ],
     "expected the shorter sleep first": ["sleep:15..5", "sleep:5..5"],
     "expected COUNTxSECONDS": ["ticks:3", "ticks:x1"],
@@ -94,7 +99,18 @@ def test_an_invalid_workload_is_rejected_with_a_short_message(spec, expected):
 
 def test_the_default_is_valid_and_every_word_is_listed():
     assert parse(DEFAULT).word == "sleep"
-    assert WORDS == ("churn", "sleep", "ticks", "hold", "payload", "spin", "nop", "http", "module:function")
+    assert WORDS == (
+        "churn",
+        "sleep",
+        "ticks",
+        "hold",
+        "payload",
+        "spin",
+        "nop",
+        "http",
+        "connect",
+        "module:function",
+    )
     assert [form.syntax.partition(":")[0].rstrip("[") for form in FORMS.values()] == list(FORMS)
     assert all(("[" in form.syntax) == (form.default is not None) for form in FORMS.values())
 

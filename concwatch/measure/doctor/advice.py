@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, structs
 
-from concwatch.measure.doctor.capacity import HTTP, EngineForecast, MachineCapacity, engine_fit
+from concwatch.measure.doctor.capacity import EngineForecast, MachineCapacity, engine_fit, trial_of
 from concwatch.monitor.catalog import find_engines
 from concwatch.monitor.forecast import TrialResults
 from concwatch.system.limits import SystemLimit, read_number
@@ -76,7 +76,7 @@ def _advice(
 ) -> Advice | None:
     first, room, others = rows[0], machine.budget, limits
     engine = find_engines([first.engine])[0]
-    trial = None if first.workload == HTTP else trials.get(engine.name)
+    trial = trial_of(trials, engine.name, first.workload)
     advice = Advice(name, tuple(dict.fromkeys(row.engine for row in rows)), first.workload)
     if name == BUDGET:
         room = int(machine.memory_available * LARGER_BUDGET)

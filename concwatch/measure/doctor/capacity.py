@@ -11,13 +11,14 @@ from concwatch.monitor.catalog import CATALOG, Engine, find_engines
 from concwatch.monitor.forecast import Fit, TaskCost, TrialResults, fit, tried_demand
 from concwatch.monitor.settings import Settings
 from concwatch.protocol.messages import HostFigures
+from concwatch.protocol.workloads import CONNECT, HTTP
 from concwatch.system.limits import SystemLimit, cgroup_folders, read_text
 from concwatch.system.machine import describe_machine
 from concwatch.system.memory import MemoryBudget
 from concwatch.system.open_files import process_limits
 
-HTTP = "http"
-"""The workload whose tasks fetch a page."""
+CONNECTING = (HTTP, CONNECT)
+"""The workloads whose tasks have connections, which are limited as open files."""
 
 UNKNOWN = "unknown"
 
@@ -47,7 +48,7 @@ class MachineCapacity(Struct, frozen=True, rename={"processor": "architecture"})
     quota: float | None = None
     """CPU time that a control group allows, in cores."""
     open_files: int | None = None
-    """The soft limit. Workers raise it to the hard limit for the workload http."""
+    """The soft limit. Workers raise it to the hard limit for the workloads http and connect."""
     open_files_hard: int | None = None
 
 
@@ -145,7 +146,7 @@ def engine_forecasts(
     reasons: Sequence[str | None],
     trials: TrialResults = MappingProxyType({}),
 ) -> list[EngineForecast]:
-    """Return the forecast for every engine of the catalog, and for the workload http on asyncio.
+    """Return the forecast for every engine of the catalog, and on asyncio for workloads with connections.
 
     Args:
         room: bytes that tasks may use.
@@ -155,13 +156,17 @@ def engine_forecasts(
     """
     rows = [(engine, Settings().workload, reason) for engine, reason in zip(CATALOG, reasons, strict=True)]
     no_client = None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
-    rows.append((find_engines(["asyncio"])[0], HTTP, no_client))
+    (asyncio,) = find_engines(["asyncio"])
+    rows += [(asyncio, workload, no_client if workload == HTTP else None) for workload in CONNECTING]
     return [
-        _forecast(
-            engine, workload, room, limits, missing, None if workload == HTTP else trials.get(engine.name)
-        )
+        _forecast(engine, workload, room, limits, missing, trial_of(trials, engine.name, workload))
         for engine, workload, missing in rows
     ]
+
+
+def trial_of(trials: TrialResults, engine: str, workload: str) -> TaskCost | str | None:
+    """Return the trial of an engine, which held tasks that sleep; None for another workload."""
+    return None if workload in CONNECTING else trials.get(engine)
 
 
 def _forecast(

@@ -5,7 +5,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from concwatch.measure.doctor.advice import Advice
-from concwatch.measure.doctor.capacity import HTTP, UNKNOWN, EngineForecast, MachineCapacity, ThreadLimit
+from concwatch.measure.doctor.capacity import (
+    CONNECTING,
+    UNKNOWN,
+    EngineForecast,
+    MachineCapacity,
+    ThreadLimit,
+)
 from concwatch.measure.doctor.examination import Examination, HostExamination
 from concwatch.measure.doctor.proof import Proof
 from concwatch.monitor.metrics import FORECAST
@@ -166,7 +172,7 @@ def _engines(engines: Sequence[EngineForecast], width: int) -> Iterator[Pieces]:
 
 
 def _named(names: str, workload: str) -> str:
-    return f"{names} {workload}" if workload == HTTP else names
+    return f"{names} {workload}" if workload in CONNECTING else names
 
 
 def _advice(advices: Sequence[Advice], width: int) -> Iterator[Pieces]:

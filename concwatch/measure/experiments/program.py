@@ -15,8 +15,8 @@ from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
 from concwatch.monitor.catalog import AT
 from concwatch.monitor.lab import Lab
-from concwatch.monitor.pages import page_problem
-from concwatch.monitor.settings import fetches
+from concwatch.monitor.servers import server_problem
+from concwatch.monitor.settings import connects
 from concwatch.protocol.units import format_seconds
 from concwatch.runtimes.builder import BuildError
 from concwatch.runtimes.building import build
@@ -141,11 +141,11 @@ async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
     if python is not None:
         version = ".".join(map(str, python.version)) + "t" * python.free_threaded
     arguments = [str(cell.size)]
-    if fetches(cell.workload):
-        problem = await page_problem(lab.settings.page)
+    if connects(cell.workload):
+        problem = await server_problem(lab.settings)
         if problem:
             raise NotMeasuredError(problem)
-        arguments.append(lab.settings.page or "")
+        arguments.append(lab.settings.url or "")
     if cell.chunks > 1:
         arguments.append(str(cell.chunks))
     run = await _run(cell.engine, [*built.command, *arguments], {**os.environ, **dict(cell.environment)})

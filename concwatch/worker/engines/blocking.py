@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from time import monotonic, sleep
 
 from concwatch.worker.engines.base import SLICE, BaseEngine
@@ -10,12 +11,13 @@ from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body, sp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, ClassVar, Dict, List, Optional
+    from typing import Any, Callable, ClassVar, Dict, List, Optional, Set
 
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.engines.base import Waits
+    from concwatch.worker.engines.task_sockets import TaskSocket
 
     Body = Callable[[], object]
 
@@ -32,19 +34,45 @@ class LockToken:
     exactly one sleeper acquires it. If too many tasks are live, that one ends and releases the lock for the
     next; otherwise it goes back to sleep and the lock stays held. No task needs a handle of its own, so a
     sleeping thread takes no more memory than in ``time.sleep``, but can be woken.
+
+    A task that waits for its connection is cancelled by shutting that down.
     """
 
     def __init__(self, excess: Callable[[], bool]) -> None:
         self._excess = excess
         self._lock = threading.Lock()
         self._lock.acquire()
-        self._releasing = threading.Lock()
+        self._releasing = threading.Lock()  # also protects the set of connections
+        self._connections: Set[TaskSocket] = set()
 
     def release(self) -> None:
-        """Wake one sleeper, unless one is already being woken."""
+        """Wake one sleeper, unless one is already being woken; cancel one task that has a connection."""
         with self._releasing:
             if self._lock.locked():
                 self._lock.release()
+            if self._connections and self._excess():
+                self._connections.pop().interrupt()
+
+    def socket_opener(self) -> Callable[[], Any]:
+        """Return a function that creates the socket of a task."""
+        from concwatch.worker.engines.task_sockets import TaskSocket  # imports socket
+
+        return partial(TaskSocket, self)
+
+    def add_connection(self, connection: TaskSocket) -> None:
+        """Add the connection of the calling task.
+
+        Raises:
+            TaskCancelled: this task has been cancelled.
+        """
+        with self._releasing:
+            self.check()
+            self._connections.add(connection)
+
+    def drop_connection(self, connection: TaskSocket) -> None:
+        """Forget a connection whose task ends."""
+        with self._releasing:
+            self._connections.discard(connection)
 
     def sleep(self, seconds: float) -> None:
         """Sleep for ``seconds``.

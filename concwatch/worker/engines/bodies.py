@@ -68,7 +68,7 @@ def load_body(
     Raises:
         ValueError: one line that says what is missing.
     """
-    own = load_callable(workload, coroutine=False)
+    own = load_callable(workload, coroutine=False, token=token)
     if own:
         return own
     body, durations = bodies[SLEEPS.get(workload.word, workload.word)], workload.durations(running)

@@ -34,6 +34,13 @@ class HubToken:
     def check() -> None:
         """Do nothing."""
 
+    @staticmethod
+    def socket_opener() -> Callable[[], Any]:
+        """Return a function that creates a socket which lets other greenlets run while one waits for it."""
+        from gevent.socket import socket  # not at the top: other workloads do not need it
+
+        return socket  # type: ignore[no-any-return]  # gevent ships no types
+
 
 # A sleeping greenlet runs gevent.sleep itself: a frame around it would add to its bytes.
 DIRECT: Dict[str, Callable[..., object]] = {"sleep": gevent.sleep, "hold": HubToken.wait}
@@ -89,7 +96,7 @@ class GeventEngine(LoopEngine):
         self._durations = None
         if workload.word == HTTP:
             _patch_sockets()
-        own = load_callable(workload, coroutine=False)
+        own = load_callable(workload, coroutine=False, token=HubToken)
         if own:
             self._call = (own,)
         else:

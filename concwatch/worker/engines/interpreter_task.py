@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from functools import partial
 from time import monotonic
 
 from concwatch.protocol.workloads import parse
@@ -11,7 +12,7 @@ from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, Optional, Tuple
 
     from concwatch.worker.engines.bodies import Bodies
 
@@ -25,19 +26,19 @@ class PipeToken:
     """
 
     def __init__(self, end: int) -> None:
-        self._end = end
+        self.end = end
 
     def sleep(self, seconds: float) -> None:
         """Sleep for ``seconds``. Raises `TaskCancelled` if this task is cancelled."""
         deadline = monotonic() + seconds
-        while seconds > 0 and select.select((self._end,), (), (), min(seconds, LONGEST_WAIT))[0]:
+        while seconds > 0 and select.select((self.end,), (), (), min(seconds, LONGEST_WAIT))[0]:
             self.check()
             seconds = deadline - monotonic()
 
     def check(self) -> None:
         """Raise `TaskCancelled` if a task is to be cancelled and no other task has read that."""
         try:
-            os.read(self._end, 1)
+            os.read(self.end, 1)
         except BlockingIOError:
             return
         raise TaskCancelled
@@ -47,25 +48,32 @@ class PipeToken:
         while True:
             self.sleep(LONGEST_WAIT)
 
+    def socket_opener(self) -> Callable[[], Any]:
+        """Return a function that creates the socket of a task."""
+        from concwatch.worker.engines.task_sockets import PolledSocket  # imports socket
+
+        return partial(PolledSocket, self)
+
 
 PIPE_BODIES: Bodies = {**BODIES, "sleep": PipeToken.sleep, "hold": PipeToken.wait}
 
-_body: Dict[Tuple[int, str, Optional[str]], Callable[[], object]] = {}
+_body: Dict[Tuple[object, ...], Callable[[], object]] = {}
 """The function of the last task, cached: most tasks have the same workload."""
 
 
-def run(end: int, spec: str, url: Optional[str]) -> Tuple[str, float, float]:
+def run(end: int, spec: str, url: Optional[str], addresses: int) -> Tuple[str, float, float]:
     """Run one task; return how it ended, when it began, and when it ended (seconds, monotonic).
 
     Args:
         end: the read end of a `PipeToken`.
         spec: the workload.
-        url: what ``http`` fetches.
+        url: what ``http`` fetches, or the address that ``connect`` connects to.
+        addresses: how many addresses ``connect`` connects to in turn.
     """
-    key = (end, spec, url)
+    key = (end, spec, url, addresses)
     if key not in _body:
         workload = parse(spec)
-        workload.url = url
+        workload.url, workload.addresses = url, addresses
         _body.clear()
         _body[key] = load_body(workload, PipeToken(end), PIPE_BODIES, int)
     begun = monotonic()

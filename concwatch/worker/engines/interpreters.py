@@ -17,7 +17,7 @@ from concwatch.worker.engines.pool import ExecutorEngine
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-    from typing import Any, Callable, Deque, Optional
+    from typing import Any, Callable, Deque, Optional, Tuple
 
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.collector import Collector
@@ -43,7 +43,7 @@ class InterpretersEngine(ExecutorEngine):
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._read_end, False)
         self._spec: Callable[[], str] = lambda: "nop"
-        self._url: Optional[str] = None
+        self._server: Tuple[Optional[str], int] = None, 1
         self._job_ended_bound = partial(self._job_ended, None)  # created once, so that jobs share it
 
     def new_executor(self, threads: int) -> Executor:
@@ -61,12 +61,12 @@ class InterpretersEngine(ExecutorEngine):
         spec, durations = workload.spec, workload.durations(self.running_target)
         # Drawn here: interpreters that drew their own durations would all draw the same ones.
         self._spec = (lambda: f"sleep:{durations():.6f}") if durations else (lambda: spec)
-        self._url = workload.url
+        self._server = workload.url, workload.addresses
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
         with self._lock:
-            future = self._executor.submit(run, self._read_end, self._spec(), self._url)
+            future = self._executor.submit(run, self._read_end, self._spec(), *self._server)
             self._submitted.append(future)
         self._drop_started()
         future.add_done_callback(

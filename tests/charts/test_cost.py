@@ -22,13 +22,15 @@ IDLE = 10 * MIB
 
 
 class History:
-    """Samples of live tasks and of memory, ten a second."""
+    """Samples of live tasks and of memory, ten a second, of which a quarter is kernel memory if it is known."""
 
     band = None
 
-    def __init__(self, live, rss):
+    def __init__(self, live, memory, kernel=0.25):
         self.times = [0.1 * (number + 1) for number in range(len(live))]
-        self.columns = {"live": live, "rss": rss}
+        held = [each * kernel if kernel else math.nan for each in memory]
+        rss = [each * (1 - kernel) for each in memory]
+        self.columns = {"live": live, "rss": rss, "kernel": held}
 
     def since(self, metric, start):
         first = max(0, sum(time < start for time in self.times) - 1)

@@ -80,7 +80,7 @@ def test_the_demand_of_tasks_includes_margin_tracing_payload_and_connections(
 def test_a_measured_cost_replaces_the_estimate_only_under_the_same_settings(
     engine, settings, clean, measured
 ):
-    found = task_demand(engine, settings, Cost(3_000.0, None, 500, tracing=False, clean=clean))
+    found = task_demand(engine, settings, Cost(2_000.0, 600.0, 300.0, 100.0, None, 500, tracing=False, clean=clean))
     assert (found.measured, found.added(10) == 30_000) == (measured, measured)
 
 

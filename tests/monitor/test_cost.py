@@ -26,7 +26,7 @@ def make_meter(traced=None):
 def add(meter, live, task=TASK, traced=None, samples=1):
     """Add samples of ``live`` tasks of ``task`` bytes each, and return the cost."""
     for _ in range(samples):
-        meter.add(IDLE + live * task, tick(0.0, live, traced=traced))
+        meter.add(Reading(IDLE + live * task, 0.0, 3), tick(0.0, live, traced=traced))
     return meter.cost
 
 
@@ -56,7 +56,7 @@ def test_a_task_costs_what_it_adds_to_the_baseline():
     assert settle(make_meter(), 0) is None
     assert settle(make_meter(), 10).rss == TASK
     below = make_meter()
-    below.add(IDLE - 5_000, tick(0.0, 1_000))
+    below.add(Reading(IDLE - 5_000, 0.0, 3), tick(0.0, 1_000))
     assert below.cost.rss == 0
 
 

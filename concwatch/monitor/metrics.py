@@ -9,7 +9,7 @@ A field of `Sample` is sampled about ten times a second and becomes a column of 
 Units are bytes, seconds, tasks and tasks a second; shares are between 0 and 1; None means unknown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, structs
@@ -99,9 +99,8 @@ CPU_SO_FAR = Caveat(
     "°", "so far: no task has lived its whole life yet", "so far", lambda lane: lane.status.cpu_so_far
 )
 DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
-# Limits other than memory do not depend on tracing.
 ESTIMATED = Caveat(
-    "≈",
+    "ᵉ",
     "kernel objects are estimated: the worker has no control group of its own",
     "kernel objects estimated",
     lambda lane: lane.status.objects_known == "estimated",
@@ -577,6 +576,14 @@ EXPORTED = tuple(row for row in METRICS if row.openmetrics)
 
 RUN_METRICS = tuple(sorted((row for row in METRICS if row.run), key=lambda row: row.run))
 """Those in the table of ``run``, from the left."""
+
+
+def cost_metric(lanes: Iterable[LaneSnapshot]) -> Metric:
+    """Return the metric of what a task costs: memory/task, or RSS/task if no lane's kernel memory is known."""
+    whole, rss = BY_NAME["memory_per_task"], BY_NAME["rss_per_task"]
+    found = [metric for lane in lanes for metric in (whole, rss) if metric.value(lane) is not None]
+    return rss if found and whole not in found else whole
+
 
 COLUMNS = Sample.__struct_fields__
 """The columns of a recording."""

@@ -163,6 +163,10 @@ behind.
     ``peak_rss``   bytes, the peak of ``rss``
     ``threads``    number of threads
     ``cpu_seconds``  CPU seconds used so far
+    ``kernel_stack``    bytes of the kernel stacks of its threads, null if unknown
+    ``page_tables``     bytes of its page tables, null if unknown
+    ``kernel_objects``  bytes of slab objects and socket buffers that the kernel holds for it, null if unknown
+    ``objects_known``   how these are known: ``control group``, ``estimated``, or empty
 ``echo``: answers ``beat``.
     ``number``     that of the command
 ``survey``: answers ``survey``.

@@ -1,7 +1,7 @@
 """Control groups of concwatch's own: one for each worker, which counts what the kernel holds for it.
 
 The memory controller counts kernel memory exactly, but only what was allocated since a process joined the
-group; `Group.kernel` is therefore of use as a difference. Standard library: bridges on other hosts use it.
+group; `ControlGroup.kernel` is therefore of use as a difference. Standard library: bridges on other hosts use it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REMOVE = 'cat; n=0; while [ -d "$0" ] && [ $n -lt 100 ]; do rmdir "$0"/* "$0"; 
 """A shell command: once its input closes, remove the folder ``$0`` with the groups in it."""
 
 
-class Group:
+class ControlGroup:
     """A control group of one process.
 
     Raises:
@@ -91,7 +91,7 @@ class GroupObjects(KernelObjects):
 
     way = "control group"
 
-    def __init__(self, group: Group, figures: Dict[str, int]) -> None:
+    def __init__(self, group: ControlGroup, figures: Dict[str, int]) -> None:
         self.group = group
         self._before = (group.kernel or 0) - _counted(figures)
         self._read_at, self._seconds = -inf, 0.0
@@ -131,11 +131,11 @@ class WorkerGroups:
         """The write end of a pipe, which closes when this process ends."""
         self._numbers = count(1)
 
-    def add(self, pid: int) -> Optional[Group]:
+    def add(self, pid: int) -> Optional[ControlGroup]:
         """Move a process that has just started into a group of its own; None where that is impossible."""
         try:
             self._folder = self._folder or self._create()
-            return Group(f"{self._folder}/{next(self._numbers)}", pid) if self._folder else None
+            return ControlGroup(f"{self._folder}/{next(self._numbers)}", pid) if self._folder else None
         except OSError:
             return None
 

@@ -74,13 +74,19 @@ def _busy(share: float | None) -> bool:
     return share is not None and share > BUSY
 
 
+def _traced_cost(lane: "LaneSnapshot") -> bool:
+    """Return whether the cost of a task was measured while traced, as in old recordings of traced lanes."""
+    known = lane.status.traced_cost
+    return lane.status.tracing if known is None else known
+
+
 TRACED = Caveat(
     "ᵗ",
     "taken while traced: about twice the memory, a third of the speed",
     "traced",
     lambda lane: lane.status.tracing,
 )
-TRACED_COST = structs.replace(TRACED, holds=lambda lane: lane.status.traced_cost)
+TRACED_COST = structs.replace(TRACED, holds=_traced_cost)
 KEPT = Caveat(
     "≈",
     "may include memory that earlier tasks left behind",
@@ -389,7 +395,7 @@ class LaneStatus(
     """When its worker was started; samples until then are another worker's."""
     tracing: Annotated[bool, ANY] = False
     """Whether it is traced."""
-    traced_cost: Annotated[bool, ANY] = False
+    traced_cost: Annotated[bool | None, ANY] = None
     """Whether bytes per task are those of a traced worker: they could not be measured without tracing."""
     objects_known: Annotated[str, MAX] = ""
     """How kernel objects are known: in a ``control group`` of the worker's own, ``estimated``, or not at all."""

@@ -1,7 +1,8 @@
 """Control groups of concwatch's own: one for each worker, which counts what the kernel holds for it.
 
 The memory controller counts kernel memory exactly, but only what was allocated since a process joined the
-group; `ControlGroup.kernel` is therefore of use as a difference. Standard library: bridges on other hosts use it.
+group; `ControlGroup.kernel` is therefore of use as a difference. Standard library only: bridges on other hosts use
+it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.measure.result import Outcome, Result
 from concwatch.monitor.metric import Metric
-from concwatch.monitor.metrics import BY_NAME, CAVEATS, cost_metric, known_cost
+from concwatch.monitor.metrics import BY_NAME, CAVEATS, cost_metric
 from concwatch.monitor.series import Series
 from concwatch.monitor.settings import describe
 from concwatch.protocol.units import format_count
@@ -21,8 +21,11 @@ from concwatch.ui.race import Race
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
 
+COSTS = ("memory_per_task", "rss_per_task")
+"""The metrics that decide the places; the second if the first is unknown."""
+
 SHOWN = ("create_rate", "cpu_per_task", "peak_rss")
-"""The metrics in the table after the cost of a task, which decides the places."""
+"""The metrics in the table after the cost of a task."""
 
 PLACE, CELLS, RATIO = 4, 13, 9
 """The width in cells of a place, of a metric, and of the ratio to the best."""
@@ -78,7 +81,7 @@ class RaceTable(TextLines):
 
 
 def _known_cost(result: Result) -> float | None:
-    return known_cost(result.held) if result.held else None
+    return next(filter(None, map(result.metrics.get, COSTS)), None)
 
 
 def _cost(result: Result) -> float | None:

@@ -916,7 +916,7 @@ async def test_everything_can_be_reached_with_keys():
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=lambda size: "x".join(map(str, size)))
 async def test_the_screen_equals_its_golden_file(size, monkeypatch):
     monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
-    async with stage(size, settings=Settings(trace=True)) as s:
+    async with stage(size, settings=Settings(trace=True), trials=True) as s:
         await s.press("1", "space", "3", "plus", "4", "plus")
         await s.run(6)
         await s.press("4", "plus")

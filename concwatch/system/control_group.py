@@ -1,8 +1,8 @@
 """Control groups of concwatch's own: one for each worker, which counts what the kernel holds for it.
 
 The memory controller counts kernel memory exactly, but only what was allocated since a process joined the
-group; `ControlGroup.kernel` is therefore of use as a difference. Standard library only: bridges on other hosts use
-it.
+group; `ControlGroup.kernel` is therefore of use as a difference. Standard library: bridges on other hosts
+use it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,13 @@ _KERNEL_FIELDS = ("kernel_stack", "pagetables", "slab", "sock")
 _LIMITS = ("memory.max", "memory.high", "cpu.max", "pids.max", "cpuset.cpus")
 """Version 2: the limits of a group, all of which a sibling would escape."""
 
-_REMOVE = 'cat; n=0; while [ -d "$0" ] && [ $n -lt 100 ]; do rmdir "$0"/* "$0"; n=$((n+1)); sleep 0.05; done'
-"""A shell command: once its input closes, remove the folder ``$0`` with the groups in it."""
+_REMOVE = (
+    "("
+    "cat <&3; n=0; "
+    'while [ -d "$0" ] && [ $n -lt 100 ]; do rmdir "$0"/* "$0"; n=$((n+1)); sleep 0.05; done'
+    ") &"
+)
+"""A shell command that returns at once; when its file descriptor 3 closes, the folder ``$0`` is removed."""
 
 
 class ControlGroup:
@@ -158,22 +163,22 @@ class WorkerGroups:
         return None
 
     def _remove_at_end(self, folder: str) -> None:
-        """Start a shell that removes the folder once this process has ended."""
+        """Start a shell, not as a child, that removes the folder once this process has ended."""
         waiting, self._open_end = os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
-        os.posix_spawn(
+        pid = os.posix_spawn(
             "/bin/sh",
             ["sh", "-c", _REMOVE, folder],
-            os.environ,
+            {"PATH": "/usr/bin:/bin"},
             file_actions=[
-                (os.POSIX_SPAWN_DUP2, waiting, 0),
-                (os.POSIX_SPAWN_DUP2, null, 1),
-                (os.POSIX_SPAWN_DUP2, null, 2),
+                (os.POSIX_SPAWN_DUP2, waiting, 3),
+                *((os.POSIX_SPAWN_DUP2, null, n) for n in range(3)),
             ],
             setpgroup=0,  # so that Ctrl-C in the terminal does not end it
         )
         os.close(waiting)
         os.close(null)
+        os.waitpid(pid, 0)
 
 
 def suitable_parents(root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> List[str]:

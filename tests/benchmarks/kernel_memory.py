@@ -7,7 +7,7 @@ from concwatch.monitor.catalog import CATALOG
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import Settings
 from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, quiet
-from tests.worker_driver import running_lab, until
+from tests.worker_driver import row_of, running_lab, start_command, until
 
 SIZES = {"1k": 1_000, "10k": 10_000}
 
@@ -46,7 +46,7 @@ def charge(pid: int) -> int:
 
 async def grown(engine: str, workload: str, tasks: int) -> tuple[float, float]:
     """Return memory per task times live tasks, and by how much the charge has grown, in bytes."""
-    row = next(one for one in CATALOG if one.name == engine)
+    row = row_of(engine)
     async with running_lab([row], settings=Settings(workload)) as lab:
         (lane,) = lab.lanes
         lab.switch(lane, True)
@@ -87,6 +87,7 @@ def measure_kernel_memory(quick: bool) -> Mapping[str, RowValues]:
         if engine not in runs or (quick and engine != "threads"):
             continue
         quiet.wait()
+        start_command(row_of(engine))  # built, if it is not yet
         whole, charged = asyncio.run(grown(engine, workload, SIZES[size]))
         found[name] = RowValues([whole / MIB], [charged / MIB])
     return found

@@ -34,10 +34,10 @@ UNMEASURED = 256 << 10
 """Bytes assumed for a task of a function of the user, while tasks are granted and none is live."""
 
 CONNECTION_BYTES = {HTTP: 400_000, CONNECT: 9_000}
-"""Workload → bytes of RSS that its connection adds to a task.
+"""Workload → bytes of memory that its connection adds to a task.
 
-For ``http``, a page of 100 KB with buffers and client; for ``connect``, the objects of an idle socket, which
-took from 0.1 KiB (threads) to 7 KiB (asyncio, traced).
+For ``http``, a page of 100 KB with buffers and client; for ``connect``, the objects of an idle socket in the
+kernel and in the runtime.
 """
 
 FILES_KEPT = 64

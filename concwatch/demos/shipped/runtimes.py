@@ -27,7 +27,7 @@ async def play(stage: Stage) -> None:
     for name in ENGINES:
         await settled(stage, name)
     await stage.until(lambda lab: stage.lane("tokio").held(3), text="tokio has held its target for 3 s")
-    await stage.caption("RSS per task, and how many times the cheapest: the same sleep in every lane")
+    await stage.caption("Memory per task, and how many times the cheapest: the same sleep in every lane")
     await stage.shot("held")
 
 

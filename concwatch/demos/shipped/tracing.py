@@ -27,7 +27,7 @@ async def play(stage: Stage) -> None:
     await stage.drag("asyncio", "100k")
     await stage.until(lambda lab: stage.lane("asyncio").settled, text="asyncio has settled")
     await stage.caption(
-        "First untraced, then traced: twice the memory, and longer to start (Δ: against the first)"
+        "First untraced, then traced: twice the RSS on the chart, and a longer start (Δ: against the first)"
     )
     await stage.until(lambda lab: stage.lane("asyncio").held(4), text="asyncio has held its target for 4 s")
     await stage.shot("both")

@@ -163,6 +163,9 @@ behind.
     ``peak_rss``   bytes, the peak of ``rss``
     ``threads``    number of threads
     ``cpu_seconds``  CPU seconds used so far
+    ``cpu_quota``  cores that the tightest of its control groups allows; absent or null without a quota
+    ``throttled``  seconds for which that quota has throttled its group since the bridge measures the process,
+                   added up over the cores; absent or null where that is unknown
 ``echo``: answers ``beat``.
     ``number``     that of the command
 ``survey``: answers ``survey``.

@@ -99,9 +99,12 @@ class BlockedPlaces:
         self.ended: list[NewBlock] = []
         """The blocks that have ended; whoever reads them empties the list."""
         self._places: dict[tuple[str, str, str], BlockedPlace] = {}
-        self._going: dict[int, tuple[tuple[str, str, str], float]] = {}
-        """By number, of the blocks that go on: the key, and the seconds that are counted already."""
+        self._going: dict[int, tuple[tuple[str, str, str], float, float]] = {}
+        """By number, of the blocks that go on: the key, the seconds that are counted already, and those of
+        them that were throttled."""
         self._ranked: tuple[BlockedPlace, ...] | None = ()
+        self.longest = 0.0
+        """The longest block in seconds that the program's own doing caused; 0 without one."""
 
     def add(self, block: Block, throttled_within: Callable[[float], float] = lambda seconds: 0.0) -> str:
         """Add a report; return the text of an event, or an empty string.
@@ -110,22 +113,26 @@ class BlockedPlaces:
         may be more, since the time of several cores is added up.
         """
         going = self._going.pop(block.block, None)
-        key, before = going or (self._key(block), 0.0)
+        key, before, throttled = going or (self._key(block), 0.0, 0.0)
         if key is None:
             return ""
         place = self._places[key]
         longest, seconds = block.seconds >= place.longest, max(0.0, block.seconds - before)
+        fresh = min(seconds, throttled_within(seconds))
+        throttled += fresh
+        if place.cause != "stopped":
+            self.longest = max(self.longest, block.seconds - throttled)
         self._places[key] = place = structs.replace(
             place,
             count=place.count + (going is None),
             seconds=place.seconds + block.seconds - before,
-            throttled=place.throttled + min(seconds, throttled_within(seconds)),
+            throttled=place.throttled + fresh,
             longest=block.seconds if longest else place.longest,
             stack=block.stack if longest else place.stack,
         )
         self._ranked = None
         if not block.ended:
-            self._going[block.block] = key, block.seconds
+            self._going[block.block] = key, block.seconds, throttled
             return ""
         if len(self.ended) < MAX_PLACES:
             self.ended.append(NewBlock(block.seconds, f"{format_seconds(block.seconds)} {place.place}"))
@@ -150,12 +157,6 @@ class BlockedPlaces:
         if self._ranked is None:
             self._ranked = tuple(sorted(self._places.values(), key=lambda place: -place.seconds))
         return self._ranked
-
-    @property
-    def longest(self) -> float:
-        """The longest block in seconds that the program's own doing caused; 0 without one."""
-        own = (place.longest for place in self._places.values() if place.cause != "stopped")
-        return max(own, default=0.0)
 
 
 def merge_places(places: Iterable[BlockedPlace]) -> list[BlockedPlace]:

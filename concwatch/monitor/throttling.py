@@ -89,7 +89,8 @@ class QuotaVerdict:
         if self._since is None and share >= THROTTLED:
             lately = share * LASTING
             self._since = now - LASTING, self._total - lately
-            lasting = f"throttled for {format_seconds(lately)} in the last {format_seconds(LASTING)}"
+            added = ", its cores added up," if lately > LASTING else ""
+            lasting = f"throttled for {format_seconds(lately)}{added} in the last {format_seconds(LASTING)}"
             return f"{name}: {lasting}", "warning", "throttled"
         if self._since is not None and share < LITTLE:
             (began, before), self._since = self._since, None

@@ -303,7 +303,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 6, "kernel_objects", compared=True,
     )] = None
     throttled: Annotated[float | None, Metric(
-        "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled them since the process was started, or found, added up over the cores.",
+        "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled that group since the process was started, or found; added up over the cores.",
         READING, MAX, AT_END, (), UP, 51, run=18, omit_zeros=True, actions=BOTH, decimals=4, openmetrics="cpu_throttled",
     )] = None
     """That of the lane with the most: lanes of one host have the same quota."""

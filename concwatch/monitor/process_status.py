@@ -90,7 +90,7 @@ class ProcessStatus(Struct, frozen=True):
     )] = None
     gc_seconds: Annotated[float | None, Metric("in GC", SECONDS, "Time spent in garbage collection.", DERIVED, SUM, AT_END, worse=UP)] = None
     throttled: Annotated[float | None, Metric(
-        "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled them, added up over the cores.", DERIVED, MAX, AT_END, worse=UP, decimals=3,
+        "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled that group since the process was found; added up over the cores.", DERIVED, MAX, AT_END, worse=UP, decimals=3,
     )] = None
     leaks: Annotated[int, Metric("leaks", COUNT, "Groups of tasks, threads, queues and files that grow without end.", DERIVED, SUM, worse=UP)] = 0
     at_least: tuple[str, ...] = ()

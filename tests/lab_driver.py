@@ -144,6 +144,7 @@ class Bench:
         memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
         load=None,
         reconnect=False,
+        trials=False,
     ):
         self.now = 1_000.0
         self.links = FakeWorkers() if links is None else links
@@ -162,6 +163,7 @@ class Bench:
             clock=lambda: self.now,
             machine=LocalMachine(memory, lambda: limits, lambda: self.load(self.now)),
             reconnect=reconnect,
+            trials=trials,
         )
 
     def _open_server(self, word):

@@ -369,6 +369,7 @@ async def stage(
     make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = experiment_lab,
     terminal: RecordedTerminal | None = None,
     cluster: Callable[[], Sequence[Host]] | None = None,
+    trials: bool = False,
 ) -> AsyncIterator[ScreenStage]:
     """Run the app with fake workers, ``by_hand`` on a clock that only `ScreenStage.run` advances."""
     workers = workers or FakeWorkers()
@@ -383,6 +384,7 @@ async def stage(
             machine=LocalMachine(lambda: MEMORY, lambda: LIMITS, lambda: Load(time.monotonic(), 0.0, 0.0, 2)),
             cluster=cluster,
             clock=clock or virtual_time.now,
+            trials=trials,
         )
 
     app = ConcwatchApp(make_lab, make_run_lab, pictures)

@@ -88,8 +88,14 @@ class WorkerProcess(ProcessOutput, asyncio.SubprocessProtocol):
                 if setup:
                     setup.apply(transport.get_pid())
         except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
-            self._ended = True
-            self.end(Ended(f"could not be started: {explain_start_error(error)}", ran=False))
+            self._not_started(explain_start_error(error))
+        except Exception as error:  # a mistake in the code or an audit hook: the lane must end all the same
+            self._not_started(f"{type(error).__name__}: {error}")
+            raise
+
+    def _not_started(self, reason: str) -> None:
+        self._ended = True
+        self.end(Ended(f"could not be started: {reason}", ran=False))
 
     # Called by the event loop.
 

@@ -188,9 +188,9 @@ class AdmissionControl:
 
     def _bytes_per_task(self, lane: Lane, more: int) -> float:
         """Return the bytes of each of ``more`` tasks; with as many live already, that is well known."""
-        demand = self._capacity.demand(lane)
-        memory, live = lane.stats.paired
-        seen = max(1.0, (memory - demand.idle) / live) if live else float(demand.unmeasured)
+        demand, live = self._capacity.demand(lane), lane.live
+        # Too high rather than too low while tasks are created: memory is read after they are counted.
+        seen = max(1.0, (lane.memory - demand.idle) / live) if live else float(demand.unmeasured)
         return seen if live >= more and live else max(1.0, demand.added(1), seen)
 
     def step(self, now: float) -> None:

@@ -162,7 +162,7 @@ class Lab(Observable):
     def set_trace(self, on: bool) -> None:
         """Set whether allocations are traced."""
         again = " · lanes restart at the same target" if any(lane.wanted for lane in self.lanes) else ""
-        effect = "on: figures marked ᵗ include its cost" if on else "off"
+        effect = "on: rates and times include its cost" if on else "off"
         self._set("trace", on, _on_off(on), f"tracing {effect}{again}")
 
     def set_gc(self, mode: str) -> None:

@@ -9,7 +9,7 @@ A field of `Sample` is sampled about ten times a second and becomes a column of 
 Units are bytes, seconds, tasks and tasks a second; shares are between 0 and 1; None means unknown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, structs
@@ -77,13 +77,19 @@ def _disturbed(others: float | None, throttled: float | None) -> bool:
     return (others or 0.0) > BUSY or (throttled or 0.0) > THROTTLED
 
 
+def _traced_cost(lane: "LaneSnapshot") -> bool:
+    """Return whether the cost of a task was measured while traced, as in old recordings of traced lanes."""
+    known = lane.status.traced_cost
+    return lane.status.tracing if known is None else known
+
+
 TRACED = Caveat(
     "ᵗ",
     "taken while traced: about twice the memory, a third of the speed",
     "traced",
     lambda lane: lane.status.tracing,
 )
-TRACED_COST = structs.replace(TRACED, holds=lambda lane: lane.status.traced_cost)
+TRACED_COST = structs.replace(TRACED, holds=_traced_cost)
 KEPT = Caveat(
     "≈",
     "may include memory that earlier tasks left behind",
@@ -104,9 +110,8 @@ CPU_SO_FAR = Caveat(
     "°", "so far: no task has lived its whole life yet", "so far", lambda lane: lane.status.cpu_so_far
 )
 DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
-# Limits other than memory do not depend on tracing.
 ESTIMATED = Caveat(
-    "≈",
+    "ᵉ",
     "kernel objects are estimated: the worker has no control group of its own",
     "kernel objects estimated",
     lambda lane: lane.status.objects_known == "estimated",
@@ -406,7 +411,7 @@ class LaneStatus(
     """When its worker was started; samples until then are another worker's."""
     tracing: Annotated[bool, ANY] = False
     """Whether it is traced."""
-    traced_cost: Annotated[bool, ANY] = False
+    traced_cost: Annotated[bool | None, ANY] = None
     """Whether bytes per task are those of a traced worker: they could not be measured without tracing."""
     objects_known: Annotated[str, MAX] = ""
     """How kernel objects are known: in a ``control group`` of the worker's own, ``estimated``, or not at all."""
@@ -595,6 +600,14 @@ EXPORTED = tuple(row for row in METRICS if row.openmetrics)
 
 RUN_METRICS = tuple(sorted((row for row in METRICS if row.run), key=lambda row: row.run))
 """Those in the table of ``run``, from the left."""
+
+
+def cost_metric(lanes: Iterable[LaneSnapshot]) -> Metric:
+    """Return the metric of what a task costs: memory/task, or RSS/task if no lane's kernel memory is known."""
+    whole, rss = BY_NAME["memory_per_task"], BY_NAME["rss_per_task"]
+    found = [metric for lane in lanes for metric in (whole, rss) if metric.value(lane) is not None]
+    return rss if found and whole not in found else whole
+
 
 COLUMNS = Sample.__struct_fields__
 """The columns of a recording."""

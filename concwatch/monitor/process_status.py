@@ -49,6 +49,10 @@ class ProcessStatus(Struct, frozen=True):
     pss: Annotated[int | None, Metric(
         "PSS at the end", BYTES, "The last PSS that was read: RSS, with each page divided by the number of processes that share it.", DERIVED, SUM, AS_OF, worse=UP, compared=True,
     )] = None
+    kernel_last: Annotated[int | None, Metric(
+        "kernel memory at the end", BYTES, "What the kernel held for the process beside its RSS when it was last read: stacks of threads and page tables exactly, slab objects and socket buffers estimated from its threads and open files.",
+        DERIVED, SUM, AS_OF, worse=UP, compared=True,
+    )] = None
     cpu_seconds: Annotated[float, Metric(
         "CPU time", SECONDS, "CPU time that the process has used.", DERIVED, SUM, AT_END, worse=UP, decimals=3,
         compared=True, per_second=PerSecond("cpu", "CPU", SHARE),

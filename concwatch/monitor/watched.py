@@ -521,6 +521,7 @@ class WatchedProcess:
             rss_last=self.reading.rss if self.reading else None,
             rss_peak=self.rss_peak,
             pss=self.reading.pss if self.reading else None,
+            kernel_last=self.reading.kernel if self.reading else None,
             cpu_seconds=self.cpu_seconds,
             threads=self.threads_peak,
             throttled=self.throttled,

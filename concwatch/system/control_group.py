@@ -1,7 +1,8 @@
 """Control groups of concwatch's own: one for each worker, which counts what the kernel holds for it.
 
 The memory controller counts kernel memory exactly, but only what was allocated since a process joined the
-group; `Group.kernel` is therefore of use as a difference. Standard library: bridges on other hosts use it.
+group; `ControlGroup.kernel` is therefore of use as a difference. Standard library: bridges on other hosts
+use it.
 """
 
 from __future__ import annotations
@@ -33,11 +34,16 @@ _KERNEL_FIELDS = ("kernel_stack", "pagetables", "slab", "sock")
 _LIMITS = ("memory.max", "memory.high", "cpu.max", "pids.max", "cpuset.cpus")
 """Version 2: the limits of a group, all of which a sibling would escape."""
 
-_REMOVE = 'cat; n=0; while [ -d "$0" ] && [ $n -lt 100 ]; do rmdir "$0"/* "$0"; n=$((n+1)); sleep 0.05; done'
-"""A shell command: once its input closes, remove the folder ``$0`` with the groups in it."""
+_REMOVE = (
+    "("
+    "cat <&3; n=0; "
+    'while [ -d "$0" ] && [ $n -lt 100 ]; do rmdir "$0"/* "$0"; n=$((n+1)); sleep 0.05; done'
+    ") &"
+)
+"""A shell command that returns at once; when its file descriptor 3 closes, the folder ``$0`` is removed."""
 
 
-class Group:
+class ControlGroup:
     """A control group of one process.
 
     Raises:
@@ -91,7 +97,7 @@ class GroupObjects(KernelObjects):
 
     way = "control group"
 
-    def __init__(self, group: Group, figures: Dict[str, int]) -> None:
+    def __init__(self, group: ControlGroup, figures: Dict[str, int]) -> None:
         self.group = group
         self._before = (group.kernel or 0) - _counted(figures)
         self._read_at, self._seconds = -inf, 0.0
@@ -131,11 +137,11 @@ class WorkerGroups:
         """The write end of a pipe, which closes when this process ends."""
         self._numbers = count(1)
 
-    def add(self, pid: int) -> Optional[Group]:
+    def add(self, pid: int) -> Optional[ControlGroup]:
         """Move a process that has just started into a group of its own; None where that is impossible."""
         try:
             self._folder = self._folder or self._create()
-            return Group(f"{self._folder}/{next(self._numbers)}", pid) if self._folder else None
+            return ControlGroup(f"{self._folder}/{next(self._numbers)}", pid) if self._folder else None
         except OSError:
             return None
 
@@ -157,22 +163,22 @@ class WorkerGroups:
         return None
 
     def _remove_at_end(self, folder: str) -> None:
-        """Start a shell that removes the folder once this process has ended."""
+        """Start a shell, not as a child, that removes the folder once this process has ended."""
         waiting, self._open_end = os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
-        os.posix_spawn(
+        pid = os.posix_spawn(
             "/bin/sh",
             ["sh", "-c", _REMOVE, folder],
-            os.environ,
+            {"PATH": "/usr/bin:/bin"},
             file_actions=[
-                (os.POSIX_SPAWN_DUP2, waiting, 0),
-                (os.POSIX_SPAWN_DUP2, null, 1),
-                (os.POSIX_SPAWN_DUP2, null, 2),
+                (os.POSIX_SPAWN_DUP2, waiting, 3),
+                *((os.POSIX_SPAWN_DUP2, null, n) for n in range(3)),
             ],
             setpgroup=0,  # so that Ctrl-C in the terminal does not end it
         )
         os.close(waiting)
         os.close(null)
+        os.waitpid(pid, 0)
 
 
 def suitable_parents(root: str = ROOT_GROUP, own: str = "/proc/self/cgroup") -> List[str]:

@@ -9,6 +9,7 @@ from tests.benchmarks import (  # noqa: F401, I001
     published,
     runtimes,
     truth,
+    kernel_memory,
     agent,
     services,
     watched_screen,

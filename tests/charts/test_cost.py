@@ -22,7 +22,7 @@ IDLE = 10 * MIB
 
 
 class History:
-    """Samples of live tasks and of memory, ten a second, of which a quarter is kernel memory if it is known."""
+    """Samples of live tasks and of memory, ten a second; a quarter is kernel memory if that is known."""
 
     band = None
 

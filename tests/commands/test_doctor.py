@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.measure.doctor import advice, examination
+from concwatch.measure.doctor import advice
 from concwatch.measure.doctor.advice import advise
 from concwatch.measure.doctor.capacity import engine_forecasts, local_machine, thread_limits
 from concwatch.measure.doctor.doctor_lines import proof_rows, rows
@@ -28,7 +28,7 @@ from concwatch.monitor.metrics import BY_NAME, FORECAST
 from concwatch.monitor.settings import Settings
 from concwatch.system import cpu_quota
 from concwatch.system.child import ROOT
-from concwatch.system.limits import SystemLimit
+from concwatch.system.limits import SystemLimit, system_limits
 from concwatch.system.memory import BUDGET
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke
@@ -99,14 +99,13 @@ def test_limits_are_unknown_on_other_systems(system, monkeypatch):
     memory = psutil.virtual_memory()
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     monkeypatch.setattr("concwatch.system.memory.LINUX", False)
-    monkeypatch.setattr(examination, "probe_engines", lambda engines: ALL_RUN)  # would start workers
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(builtins, "open", open_elsewhere)
     if system == "win32":
         monkeypatch.setitem(sys.modules, "resource", None)
         for name in ("getuid", "geteuid", "sched_getaffinity", "readlink"):
             monkeypatch.delattr(os, name, raising=False)
-    found = examine()
+    found = examine(local_machine(None), system_limits())
     assert {limit.note for limit in found.limits} == {"unknown"}
     assert "limits on threads unknown" in text_of(rows(found))
     assert json.dumps(to_builtins(found))
@@ -197,7 +196,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
     ("limits", "command", "tasks", "then"),
     [
         ([MAPS, PIDS], "sudo sysctl -w vm.max_map_count=131072", 32_300, "pid_max"),
-        ([PIDS], "sudo sysctl -w kernel.pid_max=524288", None, BUDGET),
+        ([PIDS], "sudo sysctl -w kernel.pid_max=262144", None, BUDGET),
         ([GROUP, MAPS], "echo 32768 | sudo tee /sys/fs/cgroup/app/pids.max", 21_800, "vm.max_map_count"),
         ([SCOPE, MAPS], "systemd-run --user --scope -p TasksMax=32768 concwatch", 21_800, "vm.max_map_count"),
         ([SystemLimit("threads-max", 900, 100), PIDS], "sudo sysctl -w kernel.threads-max=32768", None, None),
@@ -267,7 +266,6 @@ def test_a_forecast_holds_if_its_limit_is_reached_near_its_number(lab, forecast,
 
 
 def test_a_wrong_forecast_is_one_line_and_exit_status_1(fakes, monkeypatch):
-    monkeypatch.setattr(examination, "probe_engines", lambda engines: ALL_RUN)  # would start workers
     fakes.costs["threads"] = Costs(create_rate=50_000.0, most=50)
     result = invoke("doctor", "--prove", "--json")
     assert result.exit_code == 1

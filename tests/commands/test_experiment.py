@@ -139,7 +139,7 @@ def test_sizes_override_quick_and_json_can_be_printed(files, fakes):
 def test_cells_that_do_not_fit_are_skipped_and_failed_ones_set_exit_status_1(fakes):
     result = run("tiny.toml", "--quick", "--max-memory", "21100000")
     (line,) = [line for line in result.stdout.splitlines() if "skipped" in line]
-    assert line.split("  ")[-1] == "skipped: needs about 20.2 MiB, the memory budget is 20.1 MiB"
+    assert line.split("  ")[-1] == "skipped: needs about 20.5 MiB, the memory budget is 20.1 MiB"
     assert max(map(len, result.stdout.splitlines())) <= 100
     assert "tiny: 1 of 2 · threads 10 · skipped: needs about" in result.stderr
     fakes.faults["asyncio"] = [Fault(0.0, Ended("killed by SIGKILL"))]

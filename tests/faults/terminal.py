@@ -185,9 +185,8 @@ class Terminal:
         self.wait_for_screen()
         self.type("+")
         self.wait_for_text("10,000 live")
-        found = self.monitor.children(recursive=True)
-        assert len(found) == 1
-        return found
+        self.until(lambda: len(self.monitor.children(recursive=True)) == 1, "the worker of the trial ends")
+        return self.monitor.children(recursive=True)
 
     def wait_exit(self) -> int:
         self.until(lambda: self.process.poll() is not None, "the program ends")

@@ -236,7 +236,7 @@ def test_hosts_that_are_the_same_machine_share_one_budget():
     _, first, second, third = two.lab.hosts
     assert (first.shares, second.shares, third.shares) == (False, True, False)
     assert two.lab.budget == first.capacity.budget.size + third.capacity.budget.size
-    assert two.lab.total_rss == sum(lane.rss for lane in two.lab.lanes)
+    assert two.lab.total_memory == sum(lane.memory for lane in two.lab.lanes)
     assert first.admission is second.admission is not third.admission
     web1, web2, web3 = (lane.status.fits for lane in two.lab.snapshot().lanes)
     (row,) = LabSource(two.lab).snapshot().lanes

@@ -49,7 +49,7 @@ def test_tasks_of_an_engine_on_another_python_have_a_plural():
     assert Answer().update(lab(*several))[-1] == "1 thread@3.12 = 10.0 asyncio@3.12 tasks"
 
 
-def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
+def test_what_fits_is_never_marked_as_traced():
     traced = [
         structs.replace(each, status=structs.replace(each.status, tracing=True, fits_limit=limit))
         for each, limit in (
@@ -57,7 +57,7 @@ def test_what_fits_is_marked_as_traced_only_where_memory_limits_it():
             (lane("asyncio", fits=6_000_000, rss_per_task=2_600.0), "memory budget"),
         )
     ]
-    assert Answer().update(lab(*traced))[1].endswith("tasksᵗ · 21,700 threads, 6 Mᵗ asyncio tasks fit")
+    assert Answer().update(lab(*traced))[1].endswith("tasks · 21,700 threads, 6 M asyncio tasks fit")
 
 
 def test_a_cost_below_what_the_runtime_requests_at_once_is_unknown_everywhere():

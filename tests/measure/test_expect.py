@@ -49,7 +49,7 @@ def test_parse_expectation(text, engine, metric, op, value):
         ("asyncio. < 5", "expected ENGINE.METRIC OP VALUE"),
         ("asyncoi.rss_per_task < 5", 'did you mean "asyncio"?'),
         ("asyncio.rss_per_tsk < 5", 'did you mean "rss_per_task"?'),
-        ("asyncio.state < 5", 'unknown metric "state": expected one of rss_per_task'),
+        ("asyncio.state < 5", 'unknown metric "state": expected one of memory_per_task'),
         ("asyncio.rss_per_task == 5", 'unknown comparison "==": expected one of <, <=, >, >='),
         ("asyncio.rss_per_task <> 5", 'unknown comparison "<>"'),
         ("asyncio.rss_per_task < ", '"" is not a size: expected bytes from 0, such as "2KiB"'),

@@ -33,13 +33,13 @@ async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places
         await s.press("enter")
         await s.until(lambda: isinstance(s.app.screen, RaceScreen), "the race")
         await s.until(lambda: s.app.race.finished, "the end of the race", limit=120)
-        await s.sees("1 asyncio 1.23 KiB", "2 threads 16.2 KiB", "13.2 ×", "R starts another race")
+        await s.sees("1 asyncio 1.23 KiB", "2 threads 43.1 KiB", "35.0 ×", "R starts another race")
         assert s.lab.quiet
         chart = s.app.screen.query_one(Chart)
         curves = {line.name: line for line in chart.plot.lines if line.name}
         assert set(curves) == {"threads", "asyncio"}
         assert {line.mark for line in chart.plot.lines} >= {"●"}, "where each was with all tasks"
-        assert [line.value for line in curves.values()] == ["+16.2 KiB", "+1.23 KiB"]
+        assert [line.value for line in curves.values()] == ["+43.1 KiB", "+1.23 KiB"]
         await s.press("escape", "R")
         assert isinstance(s.app.screen, RaceScreen), "the result stays"
         await s.sees("1 asyncio 1.23 KiB")

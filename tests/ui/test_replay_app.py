@@ -126,7 +126,7 @@ async def test_a_replay_shows_recording_and_machine_and_the_figures_of_each_mome
             assert "monitor 5 % CPU · 41 MiB" in heading
             await s.sees("pool 7 threads")  # recorded, not this machine's
         assert "Hz" not in heading
-        await s.sees("1 threads", "2 pool", "● on", "RSS/task", "00:00.0 / 05:00.0", "×1")
+        await s.sees("1 threads", "2 pool", "● on", "memory/task", "00:00.0 / 05:00.0", "×1")
         assert s.lines()[-1].strip().startswith("space play")
         assert s.replay.focused is None
         await s.pause_at("1:37.5")

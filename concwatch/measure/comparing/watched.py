@@ -75,6 +75,7 @@ def _recorded(recording: Recording, number: int, lane: RecordedLane) -> dict[str
         **found,
         "name": lane.name.rpartition(" ")[0] or lane.name,
         "rss_last": samples[-1].rss if samples else None,
+        "kernel_last": samples[-1].kernel if samples else None,
         "rss_peak": max((sample.rss or 0 for sample in samples), default=None),
         "live_peak": max((sample.live for sample in samples if sample.live is not None), default=None),
         "lag_p99": lane.state(recording.duration).wake_lag_p99,

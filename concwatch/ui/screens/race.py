@@ -10,7 +10,8 @@ from textual.widget import Widget
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.measure.result import Outcome, Result
-from concwatch.monitor.metrics import BY_NAME, CAVEATS
+from concwatch.monitor.metric import Metric
+from concwatch.monitor.metrics import BY_NAME, CAVEATS, cost_metric
 from concwatch.monitor.series import Series
 from concwatch.monitor.settings import describe
 from concwatch.protocol.units import format_count
@@ -20,8 +21,11 @@ from concwatch.ui.race import Race
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.text_lines import TextLines
 
-SHOWN = ("memory_per_task", "create_rate", "cpu_per_task", "peak_rss")
-"""The metrics in the table; the first decides the places."""
+COSTS = ("memory_per_task", "rss_per_task")
+"""The metrics that decide the places; the second if the first is unknown."""
+
+SHOWN = ("create_rate", "cpu_per_task", "peak_rss")
+"""The metrics in the table after the cost of a task."""
 
 PLACE, CELLS, RATIO = 4, 13, 9
 """The width in cells of a place, of a metric, and of the ratio to the best."""
@@ -39,7 +43,7 @@ NO_SAMPLES = Series()
 
 def ranked(results: Sequence[Result]) -> list[Result]:
     """Return the results by the memory of a task; those that are not known are last."""
-    return sorted(results, key=lambda result: result.metrics.get(SHOWN[0]) or float("inf"))
+    return sorted(results, key=lambda result: _known_cost(result) or float("inf"))
 
 
 class RaceTable(TextLines):
@@ -52,8 +56,10 @@ class RaceTable(TextLines):
     def show(self, race: Race, colors: Mapping[str, str]) -> None:
         """Show the state of a race; ``colors`` has the colour of each engine."""
         room = max(len(engine.name) for engine in race.engines) + 1
-        shown = SHOWN[: max(1, (self.size.width - PLACE - room - RATIO) // CELLS)]
-        heads = "".join(f"{BY_NAME[name].title:>{CELLS}}" for name in shown)
+        cost = cost_metric(result.held for result in race.results if result.held)
+        metrics = [cost, *(BY_NAME[name] for name in SHOWN)]
+        shown = metrics[: max(1, (self.size.width - PLACE - room - RATIO) // CELLS)]
+        heads = "".join(f"{metric.title:>{CELLS}}" for metric in shown)
         lines = [Content.styled(f"{'':{PLACE}}{'engine':{room}}{heads}{'× best':>{RATIO}}", "bold $dim")]
         results = ranked(race.results)
         best = next(filter(None, map(_cost, results)), None)
@@ -74,18 +80,22 @@ class RaceTable(TextLines):
         self.set_lines(*lines)
 
 
+def _known_cost(result: Result) -> float | None:
+    return next(filter(None, map(result.metrics.get, COSTS)), None)
+
+
 def _cost(result: Result) -> float | None:
-    return result.metrics.get(SHOWN[0]) if result.outcome in (Outcome.DONE, Outcome.SHORT) else None
+    return _known_cost(result) if result.outcome in (Outcome.DONE, Outcome.SHORT) else None
 
 
 def _result(
-    result: Result, place: int, name: tuple[str, str], shown: Sequence[str], best: float | None
+    result: Result, place: int, name: tuple[str, str], shown: Sequence[Metric], best: float | None
 ) -> list[str | tuple[str, str]]:
     """Return the parts of the line of an engine that has been measured."""
     held, cost = result.held, _cost(result)
     if held is None or not cost or not best:
         return ["  – ", name, " ", (result.reason or "not measured", "$warning")]
-    metrics = "".join(f"{BY_NAME[each].text(held) + BY_NAME[each].marks(held):>{CELLS}}" for each in shown)
+    metrics = "".join(f"{each.text(held) + each.marks(held):>{CELLS}}" for each in shown)
     return [(f"{place:>3} ", "bold $accent"), name, metrics, f"{cost / best:.1f} ×".rjust(RATIO)]
 
 

@@ -9,7 +9,16 @@ from textual.content import Content
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by
 from concwatch.monitor.metric import CostColumn, Metric
-from concwatch.monitor.metrics import BY_NAME, CAVEATS, KEPT, METRICS, TRACED, LaneSnapshot
+from concwatch.monitor.metrics import (
+    BY_NAME,
+    CAVEATS,
+    KEPT,
+    METRICS,
+    TRACED,
+    LaneSnapshot,
+    cost_metric,
+    known_cost,
+)
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.protocol.units import UNKNOWN, format_clock, format_count, format_short
@@ -63,14 +72,25 @@ def _fit(lane: LaneSnapshot) -> str:
 COST, RATIO, FITS_TITLE = BY_NAME["memory_per_task"], BY_NAME["ratio"], "fits, limited by"
 
 _PLACED = sorted(((row, row.column) for row in METRICS if row.column), key=lambda placed: placed[1].position)
+_LAST = Column(FITS_TITLE, FITS_WIDTH, _fit, FITS.value, about=(FITS.title, FITS.meaning), left=True)
 
-COLUMNS = (
-    *(_column(row, column) for row, column in _PLACED),
-    Column(FITS_TITLE, FITS_WIDTH, _fit, FITS.value, about=(FITS.title, FITS.meaning), left=True),
-)
+COLUMNS = (*(_column(row, column) for row, column in _PLACED), _LAST)
 """The columns after the engine's name."""
 
-KEPT_TITLES = (BY_NAME["live"].title, COST.title, FITS_TITLE)
+_COLUMN_OF = {row.name: column for row, column in _PLACED}
+_RSS = BY_NAME["rss_per_task"]
+
+WITHOUT_KERNEL = (
+    *(
+        _column(row, _COLUMN_OF[COST.name] if row is _RSS else column)
+        for row, column in _PLACED
+        if row.name not in (COST.name, "kernel_per_task")
+    ),
+    _LAST,
+)
+"""The same where kernel memory is unknown, as in old recordings and on systems other than Linux."""
+
+KEPT_TITLES = (BY_NAME["live"].title, COST.title, _RSS.title, FITS_TITLE)
 """The columns that show their metrics also with a baseline."""
 
 
@@ -83,7 +103,7 @@ def _metric(column: Column[LaneSnapshot], lane: LaneSnapshot, old: LaneSnapshot 
     text = column.text(lane)
     if old is None or column.title in KEPT_TITLES or not (old.on or lane.on):
         return text, False
-    value = COST.value if column.title == RATIO.title else column.value
+    value = known_cost if column.title == RATIO.title else column.value
     change = "" if text.strip() == UNKNOWN else _change(value(lane), value(old))
     return change + " " * column.marks, True
 
@@ -199,7 +219,7 @@ class CostTable(Table):
     ) -> Iterator[Sequence[Cell]]:
         """Yield the header, and the line of each lane with the columns that fit."""
         room = self._name_width
-        columns = columns_for(COLUMNS, width - room)
+        columns = columns_for(self._columns, width - room)
         since = f"Δ {format_clock(baseline.elapsed)}" if baseline else "engine"
         yield [
             Cell(room, assemble((since, "bold $dim"))),
@@ -226,6 +246,11 @@ class CostTable(Table):
             yield [Cell(width, assemble((more, "$dim")))]
 
     @property
+    def _columns(self) -> Sequence[Column[LaneSnapshot]]:
+        lanes = self._shown[0].lanes if self._shown else ()
+        return COLUMNS if cost_metric(lanes) is COST else WITHOUT_KERNEL
+
+    @property
     def _rows_for_lanes(self) -> int:
         height = self.styles.height
         rows = int(height.value) if height is not None else 0
@@ -234,7 +259,7 @@ class CostTable(Table):
     def sort(self, by: int) -> None:
         """Sort by the next column (``by`` 1) or the previous one (-1)."""
         room = self.outer_size.width - self.gutter.width
-        shown = columns_for(COLUMNS, room - self._name_width)
+        shown = columns_for(self._columns, room - self._name_width)
         titles = ["", *(column.title for column in shown)]
         at = titles.index(self.sorted_by) if self.sorted_by in titles else 0
         self.sorted_by = titles[(at + by) % len(titles)]

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.geometry import Offset, Region
 from textual.reactive import reactive
 
-from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
+from concwatch.monitor.metrics import LaneSnapshot, cost_metric
 from concwatch.monitor.state import ACTIVE, State
 from concwatch.protocol.units import format_bytes, format_count, format_seconds, format_short
 from concwatch.ui.widgets.slider import Slider
@@ -89,7 +89,7 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
     if view.failed:
         more, style = f" {format_short(view.failed)} failed", "bold $error"
     elif cost:
-        metric, style = BY_NAME["memory_per_task"], ""
+        metric, style = cost_metric([view]), ""
         value = f"{metric.text(view)}{metric.marks(view)}"
         short = f"{format_short(view.live)} live "
         forms = [(form, f"{value}{unit}") for form, unit in ((live, "/task"), (short, "/task"), (short, ""))]

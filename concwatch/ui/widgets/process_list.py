@@ -32,6 +32,9 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
     rows = [("runtime", status.runtime or ""), ("note", status.reason), ("loaded", " · ".join(status.flags))]
     if lane.on and lane.sample.pss is not None:
         rows.append(("PSS", format_bytes(lane.sample.pss)))
+    if lane.on and lane.sample.kernel is not None:
+        threads = "" if lane.sample.threads is None else f" · {counted(int(lane.sample.threads), 'thread')}"
+        rows.append(("kernel", f"{format_bytes(lane.sample.kernel)}{threads}"))
     if tick is not None:
         rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
         rows += [_resource(one) for one in _of(lane, "jobs")[:3]]

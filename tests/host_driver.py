@@ -11,6 +11,7 @@ import sys
 import time
 
 import psutil
+import pytest
 
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import BridgeProgram, HostLink
@@ -265,6 +266,45 @@ def memory_group(limit):
             except OSError:
                 os.rmdir(folder)
     return None
+
+
+END_GROUP = """
+cat
+for attempt in $(seq 200); do
+    [ -d "$0" ] || exit
+    pids=$(cat "$0/cgroup.procs")
+    [ -z "$pids" ] || kill -9 $pids
+    rmdir "$0" || sleep 0.05
+done
+"""
+"""A shell script: once its input closes, end what is left in the control group ``$0``, and remove it."""
+
+
+@contextlib.contextmanager
+def cpu_group(cores):
+    """Yield a prefix that runs a command in a CPU control group of version 1 with a quota of ``cores``.
+
+    A shell removes the group with its processes, also if this process is killed. Skips the test where making
+    the group is not permitted.
+    """
+    folder = f"/sys/fs/cgroup/cpu/concwatch-test-{os.getpid()}"
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("no permission to create a CPU control group of version 1")
+    output = subprocess.DEVNULL
+    command = ["sh", "-c", END_GROUP, folder]
+    ender = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True
+    )
+    try:
+        with open(f"{folder}/cpu.cfs_quota_us", "w") as file:
+            file.write(str(round(cores * 100_000)))
+        yield ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
+    finally:
+        ender.stdin.close()
+        ender.wait(PATIENCE)
+    assert not os.path.exists(folder)
 
 
 def killed_by_memory(folder):

@@ -51,6 +51,8 @@ class HandLink:
         self.sent = []
         self.rss = 10_000_000
         self.cpu_seconds = 0.0
+        self.throttling = {}
+        """Fields of a reading: what a CPU quota does."""
         self.killed = False
 
     def send(self, type_, **fields):
@@ -62,7 +64,8 @@ class HandLink:
         return arrived
 
     def reading(self):
-        return Reading(self.rss, 0.1, 3, cpu_seconds=self.cpu_seconds) if self.rss else None
+        fields = {"cpu_seconds": self.cpu_seconds, **self.throttling}
+        return Reading(self.rss, 0.1, 3, **fields) if self.rss else None
 
     def kill(self):
         self.killed = True

@@ -96,9 +96,11 @@ class FakeReader:
 
     def __init__(self, pid):
         self.rss, self.threads, self.pss = pid << 20, 3, None
+        self.throttling = {}
+        """Fields of a reading: what a CPU quota does."""
 
     def read(self):
-        return Reading(self.rss, 0.1, self.threads, cpu_seconds=1.0, pss=self.pss)
+        return Reading(self.rss, 0.1, self.threads, cpu_seconds=1.0, pss=self.pss, **self.throttling)
 
 
 class WatchBench:

@@ -18,6 +18,7 @@ from time import monotonic, sleep
 from concwatch.hosts.machine_report import host_report, limits_report, survey_report
 from concwatch.hosts.memory_files import compiled_archive, executable_file
 from concwatch.hosts.report_stream import ReportStream
+from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.limits import UNKNOWN_LIMIT, limit_hit
 from concwatch.system.proc import process_figures
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from concwatch.hosts.watcher import Watcher
     from concwatch.runtimes.builder import Builder
+    from concwatch.system.cpu_quota import Throttling
     from concwatch.system.kernel_memory import KernelObjects
 
 SILENCE = 4.5
@@ -76,6 +78,7 @@ class Bridge:
         self._hz = float(SAMPLE_RATE)
         self._pid = 0  # of the process to measure: the worker's "ready" has it
         self._objects: Optional[KernelObjects] = None
+        self._throttling: Optional[Throttling] = None
         self._commands: Dict[str, Callable[[Dict[str, Any]], None]] = {
             "beat": lambda fields: self._out.send("echo", number=fields.get("number", 0)),
             "start": self._start,
@@ -203,6 +206,7 @@ class Bridge:
             self._fail(f"could not be started: {error}")
         self._pid = self._worker.pid
         self._objects = KernelObjectsSource(self._archive).of_worker(self._pid)
+        self._throttling = throttling_of(self._pid)
         threading.Thread(target=self._relay, args=(self._worker,), daemon=True).start()
         threading.Thread(target=self._report_process, daemon=True).start()
 
@@ -234,7 +238,8 @@ class Bridge:
             figures, now = process_figures(self._pid), monotonic()
             if figures and (now - reported >= 0.95 / self._hz or abs(figures["rss"] - rss) > GROWTH * rss):
                 objects = self._objects.fields(figures) if self._objects else {}
-                self._out.send("process", time=now, **figures, **objects)
+                throttled = self._throttling.fields() if self._throttling else {}
+                self._out.send("process", time=now, **figures, **objects, **throttled)
                 reported, rss = now, figures["rss"]
             if now - host_reported >= 1:
                 self._out.send("host", **host_report())

@@ -9,10 +9,11 @@ PACKAGE = Path(__file__).resolve().parents[1]
 PARTS = (
     "__init__.py", "protocol/__init__.py", "protocol/wire.py", "protocol/workloads.py",
     "protocol/text.py", "worker", "agent", "system/__init__.py", "system/open_files.py",
-    "system/calibration.py", "system/control_group.py", "system/kernel_memory.py", "system/kernel_objects.py",
-    "system/limits.py", "system/proc.py", "system/processes.py", "system/spawn.py", "links/__init__.py",
-    "links/injection.py", "links/private_folder.py", "hosts/__init__.py", "hosts/bridge.py",
-    "hosts/machine_report.py", "hosts/memory_files.py", "hosts/report_stream.py", "hosts/watcher.py",
+    "system/calibration.py", "system/control_group.py", "system/cpu_quota.py", "system/kernel_memory.py",
+    "system/kernel_objects.py", "system/limits.py", "system/proc.py", "system/processes.py",
+    "system/spawn.py", "links/__init__.py", "links/injection.py", "links/private_folder.py",
+    "hosts/__init__.py", "hosts/bridge.py", "hosts/machine_report.py", "hosts/memory_files.py",
+    "hosts/report_stream.py", "hosts/watcher.py",
     "runtimes/__init__.py", "runtimes/builder.py", "runtimes/runtime.py", "runtimes/store.py",
     "runtimes/tool.py",
 )  # fmt: skip

@@ -20,6 +20,7 @@ from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
 from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.links.private_folder import remove_socket_folder, socket_folder
+from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.proc import PssReader, process_figures
 from concwatch.system.processes import children_of, find_process, pids
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from concwatch.hosts.report_stream import ReportStream
+    from concwatch.system.cpu_quota import Throttling
     from concwatch.system.kernel_memory import KernelObjects
     from concwatch.system.proc import Process
 
@@ -81,6 +83,7 @@ class Watcher:
         self._pss: dict[int, PssReader] = {}
         self._objects_source = KernelObjectsSource(archive, CALIBRATION_DELAY)
         self._objects: dict[int, KernelObjects | None] = {}
+        self._throttling: dict[int, Throttling | None] = {}
         self._agents: dict[int, socket.socket] = {}
         self._connections = 0
         self._lock = threading.Lock()
@@ -263,14 +266,16 @@ class Watcher:
         reported = sorted(self._known | {pid for pid in self._attached if find_process(pid)})[:MAX_PROCESSES]
         self._pss = {pid: self._pss.get(pid) or PssReader(pid) for pid in reported}
         self._objects = {pid: self._objects.get(pid) or self._objects_source.of(pid) for pid in reported}
+        self._throttling = {pid: self._throttling.get(pid) or throttling_of(pid) for pid in reported}
         for pid in reported:
             found, figures = find_process(pid), process_figures(pid)
             if found is not None and figures is not None:
                 why = self._attached[pid] if pid in self._attached else why_no_agent(pid, self._address)
                 names = {"ppid": found.parent, "name": process_name(pid), "why": why}
                 pss = self._pss[pid].at(monotonic(), int(figures["rss"]))
-                objects = self._objects[pid]
+                objects, throttling = self._objects[pid], self._throttling[pid]
                 kernel = objects.fields(figures) if objects else {}
-                rows.append({"pid": pid, **names, **figures, **kernel, "pss": pss})
+                throttled = throttling.fields() if throttling else {}
+                rows.append({"pid": pid, **names, **figures, **kernel, **throttled, "pss": pss})
         with self._lock:  # in order
             self._out.send("processes", time=monotonic(), rows=rows)

@@ -25,5 +25,7 @@ class ReportedReadings:
             page_tables=figures.page_tables,
             kernel_objects=figures.kernel_objects,
             objects_known=figures.objects_known,
+            cpu_quota=figures.cpu_quota,
+            throttled=figures.throttled,
             pss=figures.pss if isinstance(figures, ProcessRow) else None,
         )

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from concwatch.monitor.blocks import BlockedPlace
 from concwatch.monitor.forecast import mean_life
-from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.metrics import THROTTLED, LaneSnapshot
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import ACTIVE
+from concwatch.monitor.throttling import quota_name
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import format_count, format_percent, format_rate, format_seconds
 from concwatch.protocol.workloads import is_function, parse
@@ -24,6 +25,9 @@ the mean life that follows may differ from that of the workload."""
 
 STUCK = 3.0
 """Seconds for which an event loop that runs a function of the user is stalled before it is said to block."""
+
+PERIOD = 0.1
+"""Seconds of a usual period of a CPU quota: being throttled for less is no limit."""
 
 BLOCKED = 0.1
 """Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
@@ -90,6 +94,10 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
         yield f"the {status.limit_text}: {live} of {requested} fit"
     if status.limit:
         yield f"{status.limit_text} lets {live} of {requested} live"
+    throttled = sample.throttled or 0.0
+    wanted = throttled + (sample.cpu_seconds or 0.0)
+    if throttled >= PERIOD and throttled >= THROTTLED * wanted:
+        yield f"{quota_name(status.cpu_quota)}: throttled for {format_seconds(throttled)}"
     if others >= 0.5 and (short or cpu >= 0.3):
         yield f"the machine: other processes use {format_percent(others)} of the cores"
     collecting = _collecting(lane)

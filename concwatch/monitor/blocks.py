@@ -1,6 +1,6 @@
 """What has blocked the event loops of a watched process, by place."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct, structs
 
@@ -16,6 +16,9 @@ CAUSES = {
     "stopped": "while its process was stopped, or waited for a processor",
 }
 """Cause → the words of an event; the cause "code" has a place instead."""
+
+SAID = 0.001
+"""Seconds of throttling from which they are said."""
 
 DECADES = (1, 10, 100, 1_000, 10_000)
 """The counts at which the blocks of a place are logged."""
@@ -40,6 +43,8 @@ class BlockedPlace(Struct, frozen=True, omit_defaults=True):
     longest: float = 0.0
     stack: tuple[StackFrame, ...] = ()
     """That of the longest block, innermost first."""
+    throttled: float = 0.0
+    """Seconds of them in which a CPU quota throttled the process, as far as the readings of it tell."""
 
     @property
     def place(self) -> str:
@@ -58,7 +63,9 @@ class BlockedPlace(Struct, frozen=True, omit_defaults=True):
             if self.count > 1
             else ""
         )
-        return f"{self.loop} blocked for {format_seconds(self.longest)} {place}{times}"
+        throttled = format_seconds(self.throttled)
+        quota = f", of which throttled by the CPU quota: {throttled}" if self.throttled >= SAID else ""
+        return f"{self.loop} blocked for {format_seconds(self.longest)} {place}{times}{quota}"
 
     def as_json(self) -> dict[str, object]:
         """Return its entry in the report, in seconds."""
@@ -72,6 +79,7 @@ class BlockedPlace(Struct, frozen=True, omit_defaults=True):
             "count": self.count,
             "seconds": round(self.seconds, 3),
             "longest": round(self.longest, 3),
+            "throttled": round(self.throttled, 3),
             "stack": [{"in": frame.in_, "where": frame.where} for frame in self.stack],
         }
 
@@ -91,28 +99,40 @@ class BlockedPlaces:
         self.ended: list[NewBlock] = []
         """The blocks that have ended; whoever reads them empties the list."""
         self._places: dict[tuple[str, str, str], BlockedPlace] = {}
-        self._going: dict[int, tuple[tuple[str, str, str], float]] = {}
-        """By number, of the blocks that go on: the key, and the seconds that are counted already."""
+        self._going: dict[int, tuple[tuple[str, str, str], float, float]] = {}
+        """By number, of the blocks that go on: the key, the seconds that are counted already, and those of
+        them that were throttled."""
         self._ranked: tuple[BlockedPlace, ...] | None = ()
+        self.longest = 0.0
+        """The longest block in seconds that the program's own doing caused; 0 without one."""
 
-    def add(self, block: Block) -> str:
-        """Add a report; return the text of an event, or an empty string."""
+    def add(self, block: Block, throttled_within: Callable[[float], float] = lambda seconds: 0.0) -> str:
+        """Add a report; return the text of an event, or an empty string.
+
+        ``throttled_within`` returns for how many of the last seconds a CPU quota throttled the process. It
+        may be more, since the time of several cores is added up.
+        """
         going = self._going.pop(block.block, None)
-        key, before = going or (self._key(block), 0.0)
+        key, before, throttled = going or (self._key(block), 0.0, 0.0)
         if key is None:
             return ""
         place = self._places[key]
-        longest = block.seconds >= place.longest
+        longest, seconds = block.seconds >= place.longest, max(0.0, block.seconds - before)
+        fresh = min(seconds, throttled_within(seconds))
+        throttled += fresh
+        if place.cause != "stopped":
+            self.longest = max(self.longest, block.seconds - throttled)
         self._places[key] = place = structs.replace(
             place,
             count=place.count + (going is None),
             seconds=place.seconds + block.seconds - before,
+            throttled=place.throttled + fresh,
             longest=block.seconds if longest else place.longest,
             stack=block.stack if longest else place.stack,
         )
         self._ranked = None
         if not block.ended:
-            self._going[block.block] = key, block.seconds
+            self._going[block.block] = key, block.seconds, throttled
             return ""
         if len(self.ended) < MAX_PLACES:
             self.ended.append(NewBlock(block.seconds, f"{format_seconds(block.seconds)} {place.place}"))
@@ -138,12 +158,6 @@ class BlockedPlaces:
             self._ranked = tuple(sorted(self._places.values(), key=lambda place: -place.seconds))
         return self._ranked
 
-    @property
-    def longest(self) -> float:
-        """The longest block in seconds that the program's own doing caused; 0 without one."""
-        own = (place.longest for place in self._places.values() if place.cause != "stopped")
-        return max(own, default=0.0)
-
 
 def merge_places(places: Iterable[BlockedPlace]) -> list[BlockedPlace]:
     """Return the places of several processes, those at the same line as one, the most blocked first."""
@@ -154,7 +168,10 @@ def merge_places(places: Iterable[BlockedPlace]) -> list[BlockedPlace]:
         if first is not None:
             longest = max(first, place, key=lambda one: one.longest)
             place = structs.replace(
-                longest, count=first.count + place.count, seconds=first.seconds + place.seconds
+                longest,
+                count=first.count + place.count,
+                seconds=first.seconds + place.seconds,
+                throttled=first.throttled + place.throttled,
             )
         merged[key] = place
     return sorted(merged.values(), key=lambda place: -place.seconds)

@@ -27,6 +27,8 @@ Kind = Literal[
     "cycle",
     "memory",
     "memory_withdrawn",
+    "throttled",
+    "throttled_ended",
     "export",
 ]
 """What an event of a watched program is about; an empty string for anything else."""

@@ -30,6 +30,7 @@ from concwatch.protocol.wire import PROTOCOL
 from concwatch.protocol.workloads import is_function
 from concwatch.system.limits import UNKNOWN_LIMIT, limit_hit
 from concwatch.system.machine import Load
+from concwatch.system.process import Reading
 from concwatch.worker.burst import Burst
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ class Lane:
         self._reports = WorkerLog(self._log, now)
         self._leak_detector: MemoryLeakDetector | None = None  # only for functions of the user
         self._reached: messages.Reached | None = None  # received since the last tick
-        # When the target was set: the load of the machine, and the CPU seconds of the worker.
-        self._load_before: tuple[Load, float] | None = None
+        # When the target was set: the load of the machine, and a reading of the worker.
+        self._load_before: tuple[Load, Reading | None] | None = None
         self._since = now  # when a state with a time limit began
         self._now = now  # of the last step
         self._sample_due = now
@@ -260,9 +261,8 @@ class Lane:
             for command, fields in commands:
                 self.link.send(command, **fields)
 
-    def _load_now(self) -> tuple[Load, float]:
-        reading = self.link.reading() if self.link else None
-        return self._load(), reading.cpu_seconds if reading else 0.0
+    def _load_now(self) -> tuple[Load, Reading | None]:
+        return self._load(), self.link.reading() if self.link else None
 
     # Time.
 
@@ -368,7 +368,7 @@ class Lane:
                 case messages.Error():
                     self._handle_error(arrival)
                 case messages.Block():
-                    text = self.stats.blocks.add(arrival)
+                    text = self.stats.blocks.add(arrival, self._throttled_within)
                     self.stats.blocks.ended.clear()
                     if text:
                         self._log(text, "warning", "block")
@@ -394,6 +394,13 @@ class Lane:
                     self._log(f"built in {format_seconds(arrival.seconds)}")
         if ended is not None:
             self._handle_end(ended)
+
+    def _throttled_within(self, seconds: float) -> float:
+        """Return for how many of the last ``seconds`` a CPU quota throttled the worker."""
+        reading = self.link.reading() if self.link else None
+        if reading is not None:
+            self.stats.throttled.add(self._now, reading)
+        return self.stats.throttled.within(seconds)
 
     def _check_start(self, tick: messages.Tick) -> None:
         """Handle the start of the worker, unless it sent this tick before its settings were applied."""

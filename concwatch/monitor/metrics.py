@@ -67,11 +67,14 @@ Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
 BUSY = 0.10
 """Share of the cores used by others above which a time or rate is marked."""
 
+THROTTLED = 0.10
+"""Share of the time above which a CPU quota that throttles is said: times and rates are marked."""
+
 # Caveats.
 
 
-def _busy(share: float | None) -> bool:
-    return share is not None and share > BUSY
+def _disturbed(others: float | None, throttled: float | None) -> bool:
+    return (others or 0.0) > BUSY or (throttled or 0.0) > THROTTLED
 
 
 def _traced_cost(lane: "LaneSnapshot") -> bool:
@@ -95,11 +98,13 @@ KEPT = Caveat(
 )
 CROWDED = Caveat(
     "*",
-    "other programs or lanes used more than a tenth of the cores meanwhile",
-    "cores shared with others",
-    lambda lane: _busy(lane.sample.others),
+    "other programs or lanes used more than a tenth of the cores meanwhile, or a CPU quota throttled it",
+    "cores shared with others, or CPU quota",
+    lambda lane: _disturbed(lane.sample.others, lane.sample.throttled_share),
 )
-CROWDED_GROWTH = structs.replace(CROWDED, holds=lambda lane: _busy(lane.status.create_others))
+CROWDED_GROWTH = structs.replace(
+    CROWDED, holds=lambda lane: _disturbed(lane.status.create_others, lane.status.create_throttled)
+)
 MOVES = Caveat("~", "still changing", "still changing", lambda lane: lane.status.rss_moves)
 CPU_SO_FAR = Caveat(
     "°", "so far: no task has lived its whole life yet", "so far", lambda lane: lane.status.cpu_so_far
@@ -302,6 +307,14 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         "kernel objects/task", BYTES, "Slab memory and socket buffers of a task: counted in a control group of the worker's own, or else estimated from threads and open files.",
         DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 6, "kernel_objects", compared=True,
     )] = None
+    throttled: Annotated[float | None, Metric(
+        "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled that group since the process was started, or found; added up over the cores.",
+        READING, MAX, AT_END, (), UP, 51, run=18, omit_zeros=True, actions=BOTH, decimals=4, openmetrics="cpu_throttled",
+    )] = None
+    """That of the lane with the most: lanes of one host have the same quota."""
+    throttled_share: Annotated[float | None, Metric(
+        "throttled share", SHARE, "Share of the last second for which a CPU quota throttled it, added up over the cores.", DERIVED, MAX, AS_OF, decimals=4,
+    )] = None
 
     @property
     def kernel_per_task(self) -> float | None:
@@ -346,6 +359,9 @@ class LaneStatus(
     )] = None
     create_others: Annotated[float | None, Metric(
         "others meanwhile", SHARE, "Share of all cores that other programs and lanes used while the last target was created.", DERIVED, MAX,
+    )] = None
+    create_throttled: Annotated[float | None, Metric(
+        "throttled meanwhile", SHARE, "Share of the time in which the last target was created for which a CPU quota throttled it.", DERIVED, MAX,
     )] = None
     stop_seconds: Annotated[float | None, Metric(
         "stopped in", SECONDS, "Time from the command to stop all tasks until the last one ended.", DERIVED, MAX, AT_END, NOW, UP, 37,
@@ -399,6 +415,8 @@ class LaneStatus(
     """Whether bytes per task are those of a traced worker: they could not be measured without tracing."""
     objects_known: Annotated[str, MAX] = ""
     """How kernel objects are known: in a ``control group`` of the worker's own, ``estimated``, or not at all."""
+    cpu_quota: Annotated[float | None, MAX] = None
+    """The cores that its tightest control group allows; None for no quota."""
     clean: Annotated[bool, ALL] = False
     """Whether bytes per task include no memory that earlier tasks left."""
     rss_moves: Annotated[bool, ANY] = False

@@ -90,9 +90,12 @@ class ProcessStatus(Struct, frozen=True):
         "lag p99", SECONDS, "In 99 % of the reports, an event loop was no later than this.", DERIVED, MAX, SAMPLED, worse=UP, compared=True,
     )] = None
     blocked: Annotated[float | None, Metric(
-        "blocked", SECONDS, "The longest time that an event loop was blocked; unknown if blocks are not detected.", DERIVED, MAX, worse=UP, decimals=3,
+        "blocked", SECONDS, "The longest time that an event loop was blocked, without that in which a CPU quota throttled it; unknown if blocks are not detected.", DERIVED, MAX, worse=UP, decimals=3,
     )] = None
     gc_seconds: Annotated[float | None, Metric("in GC", SECONDS, "Time spent in garbage collection.", DERIVED, SUM, AT_END, worse=UP)] = None
+    throttled: Annotated[float | None, Metric(
+        "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled that group since the process was found; added up over the cores.", DERIVED, MAX, AT_END, worse=UP, decimals=3,
+    )] = None
     leaks: Annotated[int, Metric("leaks", COUNT, "Groups of tasks, threads, queues and files that grow without end.", DERIVED, SUM, worse=UP)] = 0
     at_least: tuple[str, ...] = ()
     """The figures that may be higher, since scans may have missed some tasks."""

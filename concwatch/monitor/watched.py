@@ -25,6 +25,7 @@ from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import Resource, Resources
 from concwatch.monitor.series import Series
 from concwatch.monitor.state import State
+from concwatch.monitor.throttling import ThrottledTime
 from concwatch.monitor.waits import cycle_text
 from concwatch.monitor.watched_host import ProcessReader, WatchedHost
 from concwatch.monitor.worker_log import WorkerLog
@@ -119,6 +120,8 @@ class WatchedProcess:
         self.rss_peak: int | None = None
         self.cpu_seconds = 0.0
         self.threads_peak = 0
+        self.throttled: float | None = None
+        """The seconds for which a CPU quota has throttled it."""
         self.exited_normally = False
         """Whether its agent has reported the exit."""
         self.time_is_up = False
@@ -140,6 +143,7 @@ class WatchedProcess:
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._busy = Trailing(BUSY_SECONDS)
+        self._throttled = ThrottledTime()
         self._tick_at = self._reading_due = now
         self._clock = AgentTime()
         self._changed: dict[int, GroupReport] = {}  # of a scan that is not completely reported yet
@@ -272,7 +276,7 @@ class WatchedProcess:
                 case ThreadWaits():
                     self.resources.add_waits(arrival)
                 case Block():
-                    text = self.blocks.add(arrival)
+                    text = self.blocks.add(arrival, partial(self._throttled_within, now))
                     if text:
                         self._log_event(text, "warning", "block")
                 case TracedLines():
@@ -381,6 +385,7 @@ class WatchedProcess:
             self.cpu_seconds = max(self.cpu_seconds, reading.cpu_seconds)
             self.threads_peak = max(self.threads_peak, reading.threads)
             self._cpu.add(now, reading.cpu_seconds)
+            self._add_throttled(now, reading)
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING
@@ -392,6 +397,17 @@ class WatchedProcess:
                 self.tick.live + (self.tick.retained or 0) + jobs + reading.threads + self.resources.sockets
             )
             self._memory.add(now, reading.rss, held, self.tick.traced is not None)
+
+    def _add_throttled(self, now: float, reading: Reading) -> None:
+        self._throttled.add(now, reading)
+        self.throttled = reading.throttled if reading.throttled is not None else self.throttled
+
+    def _throttled_within(self, now: float, seconds: float) -> float:
+        """Return for how many of the ``seconds`` before ``now`` a CPU quota throttled the process."""
+        reading = self._reader.read() if self._reader else None
+        if reading is not None:
+            self._add_throttled(now, reading)
+        return self._throttled.within(seconds)
 
     def _stalled_for(self, now: float) -> float:
         """Return the seconds since the last tick, or the lag if longer; 0 if below `STALL`."""
@@ -419,6 +435,7 @@ class WatchedProcess:
             now,
             cpu=round(self._cpu.rate, 4) if self._cpu.span else reading.cpu,
             stalled=stalled,
+            throttled_share=self._throttled.share,
             **copied(MetricSource.READING, reading),
             **reported,
         )
@@ -477,6 +494,7 @@ class WatchedProcess:
             can=ready.can if ready else (),
             born=self.began,
             tracing=self.tick is not None and self.tick.traced is not None,
+            cpu_quota=reading.cpu_quota if reading else None,
         )
 
     @property
@@ -506,6 +524,7 @@ class WatchedProcess:
             kernel_last=self.reading.kernel if self.reading else None,
             cpu_seconds=self.cpu_seconds,
             threads=self.threads_peak,
+            throttled=self.throttled,
             queued_peak=self.queued_peak,
             live_peak=self.live_peak or (None if tick and tick.created else self.live_peak),
             lag_p99=self.lags.quantile(0.99),

@@ -12,6 +12,7 @@ from concwatch.links.injection import inject, needs_gdb, process_name, why_no_ag
 from concwatch.links.program import Program
 from concwatch.monitor.snapshot import HostStatus
 from concwatch.system.child import ROOT
+from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
@@ -158,7 +159,7 @@ class LocalHost(WatchedHost):
         if find_process(pid) is None:
             raise LookupError(pid)
         try:
-            return Sampler(pid, PssReader(pid), self._objects.of(pid))
+            return Sampler(pid, PssReader(pid), self._objects.of(pid), throttling_of(pid))
         except OSError:  # it has ended meanwhile
             raise LookupError(pid) from None
 

@@ -14,6 +14,7 @@ from concwatch.monitor.host_lanes import INTERVAL, MachineMeter
 from concwatch.monitor.observable import Observable
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.throttling import QuotaVerdict
 from concwatch.monitor.watched import REPLACED, WatchedProcess
 from concwatch.monitor.watched_host import WatchedHost
 from concwatch.protocol.agent_messages import AgentReady
@@ -81,6 +82,8 @@ class Watching(Observable):
         self._by_pid: dict[int, WatchedProcess] = {}
         self._found: Collection[int] = ()
         self._attached: set[int] = set()
+        self._quotas: dict[float, QuotaVerdict] = {}
+        """By their cores: processes with the same quota are taken to be in one control group."""
         self._search_due = self._machine_due = self._leaks_due = 0.0
 
     def attach(self, pid: int, gdb: bool = False) -> None:
@@ -152,11 +155,26 @@ class Watching(Observable):
             self._leaks_due = now + LEAK_INTERVAL
             for lane in alive:
                 lane.detect_growth(now)
+            self._judge_quotas(now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
             self.machine.update(())
             self._budget.update(0)
         self.publish(now)
+
+    def _judge_quotas(self, now: float) -> None:
+        """Log which CPU quotas throttle the processes, and which no longer do; one event for each quota."""
+        lanes: dict[float, list[WatchedProcess]] = {}
+        for lane in self.alive:
+            reading = lane.reading
+            if reading is not None and reading.cpu_quota is not None and reading.throttled is not None:
+                lanes.setdefault(reading.cpu_quota, []).append(lane)
+        self._quotas = {cores: self._quotas.get(cores) or QuotaVerdict(cores) for cores in lanes}
+        for cores, found in lanes.items():
+            first = found[0]
+            event = self._quotas[cores].judge(now, first.pid, first.throttled or 0.0, len(found))
+            if event is not None:
+                self.log(first.name if len(found) == 1 else "", *event)
 
     def _connect_agents(self, now: float) -> None:
         """Connect each new agent to its lane once its ``ready`` has arrived."""

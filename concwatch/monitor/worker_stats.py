@@ -10,6 +10,7 @@ from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource
 from concwatch.monitor.metrics import Sample, blank_sample, copied
 from concwatch.monitor.rates import BestSecond, TickRates, Trailing, finite
+from concwatch.monitor.throttling import ThrottledTime
 from concwatch.protocol.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
@@ -19,6 +20,9 @@ GENERATION = 1.5
 
 STALL = 1.0
 """Seconds without a tick, or of lag in the worker, after which it counts as stalled."""
+
+PERIOD = 0.1
+"""The usual period of a CPU quota in seconds: a shorter time is no more throttled than that."""
 
 MISSED = 3
 """Ticks that must be missing as well, so that a slow rate is no stall."""
@@ -44,7 +48,9 @@ class WorkerStats:
         self.create_rate: float | None = None
         self.create_seconds: float | None = None
         self.create_others: float | None = None
-        """The creation of the last target: tasks a second, seconds, share of the cores that others used."""
+        self.create_throttled: float | None = None
+        """The creation of the last target: tasks a second, seconds, share of the cores that others used, and
+        of the time that a CPU quota throttled it."""
         self.burst: BurstDone | None = None
         self.others: float | None = None
         """Share of the cores that other programs and lanes used in the last second."""
@@ -59,6 +65,7 @@ class WorkerStats:
         self._rates = TickRates(self._interval)
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
+        self.throttled = ThrottledTime()
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
         self.blocks = BlockedPlaces()
         """What has blocked its event loop while its tasks ran a function of the user."""
@@ -130,15 +137,21 @@ class WorkerStats:
         self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
 
     def add_creation(
-        self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]
+        self, reached: Reached, before: tuple[Load, Reading | None] | None, now: tuple[Load, Reading | None]
     ) -> None:
-        """Record how fast a target was created, and what share of the cores others used meanwhile.
+        """Record how fast a target was created, and what disturbed that: others, and a CPU quota.
 
-        ``before`` and ``now`` are the load of the machine and the CPU seconds of the worker.
+        ``before`` and ``now`` are the load of the machine and a reading of the worker.
         """
         self.create_seconds = reached.seconds
         self.create_rate = reached.created / max(reached.seconds, 1e-6)
-        self.create_others = now[0].others_since(before[0], now[1] - before[1]) if before else None
+        self.create_others = self.create_throttled = None
+        if before is not None:
+            (load_then, then), (load, reading) = before, now
+            used = (reading.cpu_seconds if reading else 0.0) - (then.cpu_seconds if then else 0.0)
+            self.create_others = load.others_since(load_then, used)
+            if then and reading and then.throttled is not None and reading.throttled is not None:
+                self.create_throttled = (reading.throttled - then.throttled) / max(reached.seconds, PERIOD)
 
     def stalled_for(self, now: float) -> float:
         """Return for how many seconds the worker has been silent or lagging; 0 if it is not stalled."""
@@ -152,6 +165,7 @@ class WorkerStats:
         reading, tick = self.reading, self.tick
         if reading is not None:
             self._used.add(now, reading.cpu_seconds)
+            self.throttled.add(now, reading)
         created, completed = self._rates.read(now)
         return blank_sample(
             lane,
@@ -169,6 +183,7 @@ class WorkerStats:
             cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
             cpu_per_task=self._cpu.per_task,
             others=self.others,
+            throttled_share=self.throttled.share,
             duration=None if self._durations_so_far else self._duration,
         )
 
@@ -214,9 +229,12 @@ class WorkerStats:
     def status(self) -> dict[str, Any]:
         """Return the fields of a `LaneStatus` that come from the worker."""
         ready, idle, cost = self.ready, self.meter.idle, self.cost
-        own = ("create_rate", "create_seconds", "create_others", "stop_seconds", "longest_stall", "peak_live")
+        own = ("create_rate", "create_seconds", "create_others", "create_throttled", "stop_seconds")
         return {
-            **{name: getattr(self, name) for name in (*own, "flags", "born", "burst")},
+            **{
+                name: getattr(self, name)
+                for name in (*own, "longest_stall", "peak_live", "flags", "born", "burst")
+            },
             "completion_rate": self.best.best,
             "wake_lag_p99": self.lags.quantile(0.99),
             "start_delay_p99": self.delays.quantile(0.99),
@@ -232,6 +250,7 @@ class WorkerStats:
             "pid": ready.pid if ready else None,
             "can": ready.can if ready else (),
             "objects_known": self.reading.objects_known if self.reading else "",
+            "cpu_quota": self.reading.cpu_quota if self.reading else None,
             "tracing": self._tracing,
             "traced_cost": cost is not None and cost.tracing,
             "clean": cost is not None and cost.clean,

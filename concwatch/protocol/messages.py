@@ -213,6 +213,8 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     page_tables: Count | None = None
     kernel_objects: Count | None = None
     objects_known: str = ""
+    cpu_quota: Seconds | None = None
+    throttled: Seconds | None = None
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
@@ -283,6 +285,8 @@ class ProcessRow(msgspec.Struct, frozen=True):
     page_tables: Count | None = None
     kernel_objects: Count | None = None
     objects_known: str = ""
+    cpu_quota: Seconds | None = None
+    throttled: Seconds | None = None
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

@@ -13,7 +13,7 @@ from math import inf
 from time import monotonic, perf_counter
 
 from concwatch.system.kernel_memory import READ_INTERVAL, READ_SHARE, KernelObjects
-from concwatch.system.limits import cgroup_folders, read_text
+from concwatch.system.limits import ROOT_GROUP, cgroup_folders, read_text
 from concwatch.system.proc import LINUX, ProcFile
 
 TYPE_CHECKING = False
@@ -181,7 +181,7 @@ class WorkerGroups:
         os.waitpid(pid, 0)
 
 
-def suitable_parents(root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> List[str]:
+def suitable_parents(root: str = ROOT_GROUP, own: str = "/proc/self/cgroup") -> List[str]:
     """Return the control groups below which a worker's may be made without escaping a limit of this process.
 
     In version 1 that is the group of this process. In version 2, a group that holds processes cannot have

@@ -149,10 +149,18 @@ def _numbers_used() -> int:
     return threads + min(last, RESERVED_PIDS)
 
 
-def cgroup_folders(
-    controller: str, root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup"
-) -> List[str]:
-    """Return the folders of the control groups of this process for ``controller``, innermost first."""
+ROOT_GROUP = "/sys/fs/cgroup"
+"""The folder of the root of all control groups."""
+
+
+def cgroup_folders(controller: str, root: str = ROOT_GROUP, own: str = "/proc/self/cgroup") -> List[str]:
+    """Return the folders of the control groups of a process for ``controller``, innermost first.
+
+    Args:
+        controller: such as ``memory``.
+        root: the folder of the root group.
+        own: the process's file ``cgroup``; by default that of this process.
+    """
     folders = []
     for line in read_text(own).splitlines():
         _, _, rest = line.partition(":")

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from concwatch.system.cpu_quota import Throttling
 from concwatch.system.kernel_memory import KernelObjects
 from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures
 
@@ -40,6 +41,10 @@ class Reading(Struct, frozen=True):
     """Bytes that the kernel holds for it, by what they are; None if unknown."""
     objects_known: str = ""
     """How the last are known: ``control group``, ``estimated``, or not at all."""
+    cpu_quota: float | None = None
+    """The cores that the tightest of its control groups allows all processes in it; None for no quota."""
+    throttled: float | None = None
+    """Seconds for which that quota has throttled its group since the first reading; None if unknown."""
 
     @property
     def kernel(self) -> int | None:
@@ -80,15 +85,21 @@ class Sampler:
         pid: the process; None for this one.
         pss: reads its PSS, if that is wanted.
         objects: reads the kernel objects that it uses, if that is possible.
+        throttling: reads for how long its CPU quota has throttled it, if that is possible.
 
     Raises:
         OSError: there is no such process, or access is denied.
     """
 
     def __init__(
-        self, pid: int | None = None, pss: PssReader | None = None, objects: KernelObjects | None = None
+        self,
+        pid: int | None = None,
+        pss: PssReader | None = None,
+        objects: KernelObjects | None = None,
+        throttling: Throttling | None = None,
     ) -> None:
         self._pid, self._pss, self._objects = pid or os.getpid(), pss, objects
+        self._throttling = throttling
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
         if LINUX:
@@ -109,8 +120,9 @@ class Sampler:
             return None
         pss = self._pss.at(now, figures["rss"]) if self._pss else None
         objects = self._objects.fields(figures) if self._objects else {}
+        throttled = self._throttling.fields() if self._throttling else {}
         cpu = self._share.at(now, figures["cpu_seconds"])
-        return Reading(cpu=cpu, pss=pss, **figures, **objects)
+        return Reading(cpu=cpu, pss=pss, **figures, **objects, **throttled)
 
     def close(self) -> None:
         """Release what the readings need: the process has ended and been reaped."""

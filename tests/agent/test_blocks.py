@@ -71,6 +71,7 @@ def test_a_place_is_reported_once_and_then_counted():
         "count": 10,
         "seconds": 3.2,
         "longest": 0.5,
+        "throttled": 0.0,
         "stack": None,
     }
 

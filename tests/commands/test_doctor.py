@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.measure.doctor import advice, capacity
+from concwatch.measure.doctor import advice
 from concwatch.measure.doctor.advice import advise
 from concwatch.measure.doctor.capacity import engine_forecasts, local_machine, thread_limits
 from concwatch.measure.doctor.doctor_lines import proof_rows, rows
@@ -26,6 +26,7 @@ from concwatch.monitor.forecast import UNBOUND, Fit
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.metrics import BY_NAME, FORECAST
 from concwatch.monitor.settings import Settings
+from concwatch.system import cpu_quota
 from concwatch.system.child import ROOT
 from concwatch.system.limits import SystemLimit, system_limits
 from concwatch.system.memory import BUDGET
@@ -125,7 +126,7 @@ def test_limits_are_unknown_on_other_systems(system, monkeypatch):
 def test_cgroup_quota_in_cores(files, quota, monkeypatch, tmp_path):
     for name, text in files.items():
         (tmp_path / name).write_text(f"{text}\n")
-    monkeypatch.setattr(capacity, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
+    monkeypatch.setattr(cpu_quota, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
     assert local_machine(None).quota == quota
 
 

@@ -46,12 +46,15 @@ def samples_of(text):
 def test_metrics_have_the_figures_of_each_process_and_function(bench, scrape):
     bench.first.report_groups(1.0, fetch=(3, 10))
     bench.watching.log("", "it leaks", "warning", "leak")
+    bench.watching.lanes[0]._reader.throttling = {"cpu_quota": 0.5, "throttled": 1.8}
+    bench.advance()
     found = samples_of(scrape())
     process, function = '{pid="40",process="app.py"}', '{file="/srv/app.py",function="fetch",line="10"}'
     assert found["concwatch_processes"] == 1
     assert found[f"concwatch_process_tasks{process}"] == 3
     assert found[f"concwatch_process_tasks_created_total{process}"] == 10
     assert found[f"concwatch_process_resident_memory_bytes{process}"] == 40 << 20
+    assert found[f"concwatch_process_cpu_throttled_seconds_total{process}"] == 1.8
     assert found[f"concwatch_function_tasks{function}"] == 3
     assert found[f"concwatch_function_tasks_ended_total{function}"] == 7
     assert found['concwatch_events_total{kind="leak"}'] == 1

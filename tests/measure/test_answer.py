@@ -90,6 +90,17 @@ def test_the_gil_is_named_only_if_threads_want_to_run(workload, named):
     assert ("the GIL" in limit) is named
 
 
+@pytest.mark.parametrize(("throttled", "named"), [(1.8, True), (0.2, False), (0.05, False), (0.0, False)])
+def test_a_cpu_quota_that_throttles_comes_before_the_collector_and_shared_cores(throttled, named):
+    slow = lane(cpu=0.5, cpu_seconds=3.0, gc=2.9, others=0.6, throttled=throttled)
+    slow = structs.replace(slow, status=structs.replace(slow.status, can=("gc",), cpu_quota=0.5))
+    limit = limited_by(slow, lab(slow)) or ""
+    assert limit.startswith("the machine: ") is not named
+    assert (limit == "CPU quota (0.5 cores): throttled for 1.8 s") is named
+    short = lane(cpu_seconds=0.1, throttled=0.05)
+    assert limited_by(short, lab(short)) is None
+
+
 def test_a_function_that_never_yields_is_named_with_how_many_tasks_have_started():
     blocked = lane(state=State.STALLED, target=500, live=1, others=0.9)
     blocked = structs.replace(blocked, sample=structs.replace(blocked.sample, stalled=4.0))

@@ -12,7 +12,8 @@ from concwatch.monitor.forecast import Fit, TaskCost, TrialResults, fit, tried_d
 from concwatch.monitor.settings import Settings
 from concwatch.protocol.messages import HostFigures
 from concwatch.protocol.workloads import CONNECT, HTTP
-from concwatch.system.limits import SystemLimit, cgroup_folders, read_text
+from concwatch.system.cpu_quota import cpu_quota
+from concwatch.system.limits import SystemLimit
 from concwatch.system.machine import describe_machine
 from concwatch.system.memory import MemoryBudget
 from concwatch.system.open_files import process_limits
@@ -92,11 +93,12 @@ def local_machine(budget: int | None) -> MachineCapacity:
     """Return this machine with a memory ``budget`` in bytes; None for the default."""
     memory = MemoryBudget(budget)
     soft, hard = process_limits("RLIMIT_NOFILE")
+    quota = cpu_quota()
     fields = {
         **describe_machine(),
         "memory_group": memory.start.group,
         "budget": memory.size,
-        "quota": cpu_quota(),
+        "quota": quota.cores if quota else None,
         "open_files": soft,
         "open_files_hard": hard,
     }
@@ -106,17 +108,6 @@ def local_machine(budget: int | None) -> MachineCapacity:
 def remote_machine(figures: HostFigures, budget: int) -> MachineCapacity:
     """Return the machine of another host, as reported by its bridge."""
     return structs.replace(convert(figures, MachineCapacity, from_attributes=True), budget=budget)
-
-
-def cpu_quota() -> float | None:
-    """Return the CPU time that the tightest control group allows, in cores; None for no quota ("max", -1)."""
-    found = []
-    for folder in cgroup_folders("cpu"):
-        version1 = (f"{folder}/cpu.cfs_quota_us", f"{folder}/cpu.cfs_period_us")
-        words = read_text(f"{folder}/cpu.max").split() or [read_text(path) for path in version1]
-        if len(words) == 2 and all(map(str.isdecimal, words)) and int(words[1]):
-            found.append(int(words[0]) / int(words[1]))
-    return min(found, default=None)
 
 
 def thread_limits(limits: Sequence[SystemLimit]) -> list[ThreadLimit]:

@@ -58,8 +58,8 @@ SCREEN: dict[str, dict[str, Any]] = {
     "--max-memory": {
         "type": SIZE,
         "show_default": "80%",
-        "help": 'Memory (RSS and kernel memory) that all workers together may use, such as "2GiB" or "60%" of the '
-        "available memory. "
+        "help": "Memory (RSS and kernel memory) that all workers together may use, such as "
+        '"2GiB" or "60%" of the available memory. '
         "When it is reached, no more tasks start; live tasks continue.",
     },
     "--rate": {"type": RATE, "default": f"{DEFAULT_HZ:g}", "help": "Samples per second."},

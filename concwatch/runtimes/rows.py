@@ -195,7 +195,7 @@ RUNTIMES: dict[str, tuple[Runtime, ...]] = {
             (GO,),
             words("{go} build -C {source} -trimpath -buildvcs=false -o {out}/worker ."),
             ("{out}/worker", "{engine}"),
-            # With cgo, package net would link the C library where there is a C compiler: 1.4 MB more when idle.
+            # With cgo, package net would link the C library where there is a C compiler: 1.4 MB more.
             (
                 ("GOFLAGS", "-mod=mod"),
                 ("GOTOOLCHAIN", "local"),

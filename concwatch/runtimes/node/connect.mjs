@@ -1,7 +1,6 @@
 import { createConnection } from "node:net";
 import { whole } from "./fields.mjs";
 
-const SCHEME = "tcp://127.0.0.1:";
 const MOST_ADDRESSES = 254;
 const LINE = "ping\n";
 
@@ -11,14 +10,14 @@ function portOf({ spec, url }) {
   const port = Number(found?.[1]);
   if (port > 0 && port < 1 << 16) return port;
   throw new Error(
-    `workload "${String(spec).slice(0, 60)}" needs a "url" to connect to: expected ${SCHEME}PORT`,
+    `workload "${String(spec).slice(0, 60)}" needs a "url" to connect to: expected tcp://127.0.0.1:PORT`,
   );
 }
 
 /** Return a function that returns the addresses of the server in turn. */
 function hostsOf(fields) {
-  const { addresses } = { addresses: 1, ...fields };
-  const count = Math.max(1, whole({ addresses }, "addresses", MOST_ADDRESSES));
+  const given = whole({ addresses: 1, ...fields }, "addresses", MOST_ADDRESSES);
+  const count = Math.max(1, given);
   let next = 0;
   return () => `127.0.0.${1 + (next++ % count)}`;
 }

@@ -1,10 +1,7 @@
 //! The server whose connections tasks hold.
 
 use crate::{command::Command, json::Value, system};
-use std::{
-    io,
-    net::{Ipv4Addr, SocketAddrV4},
-};
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// What a task sends, and the server sends back.
 pub const LINE: &[u8; 5] = b"ping\n";
@@ -47,12 +44,4 @@ impl Server {
         self.connections = self.connections.wrapping_add(1);
         SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, last), self.port)
     }
-}
-
-/// The error of a task whose connection the server has closed.
-pub fn closed() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::ConnectionReset,
-        "the server closed the connection",
-    )
 }

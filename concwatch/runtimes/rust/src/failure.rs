@@ -19,7 +19,11 @@ pub fn end_of(error: &io::Error) -> End {
         return End::TooManyFiles;
     }
     if !REPORTED.swap(true, Relaxed) {
-        wire::refuse(Value::Null, &format!("a task failed: {error}"));
+        let why = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the server closed the connection".into(),
+            _ => error.to_string(),
+        };
+        wire::refuse(Value::Null, &format!("a task failed: {why}"));
     }
     End::Failed
 }

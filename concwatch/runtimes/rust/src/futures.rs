@@ -1,7 +1,7 @@
 //! The engine whose tasks are futures that an executor polls on its threads.
 
 use crate::{
-    connect::{LINE, closed},
+    connect::LINE,
     executor::{self, AsyncReadExt, AsyncWriteExt, Executor, TcpStream, sleep, yield_now},
     lag,
     life::Life,
@@ -104,8 +104,7 @@ async fn hold_connection(
         match interval {
             Some(length) => sleep(length).await,
             None => {
-                stream.read(&mut line).await?; // returns when the server closes the connection
-                return Err(closed());
+                stream.read_exact(&mut line).await?; // fails when the server closes the connection
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The engine whose tasks are system threads, with the standard library's default stack.
 
 use crate::{
-    connect::{LINE, closed},
+    connect::LINE,
     lag,
     life::Life,
     maps::Maps,
@@ -157,10 +157,7 @@ impl Quit {
             stream.read_exact(&mut line)?;
             match interval {
                 Some(length) => self.sleep(length)?,
-                None => {
-                    stream.read(&mut line)?; // returns when the server closes the connection
-                    return Err(closed().into());
-                }
+                None => stream.read_exact(&mut line)?, // fails when the server closes the connection
             }
         }
     }

@@ -195,7 +195,13 @@ RUNTIMES: dict[str, tuple[Runtime, ...]] = {
             (GO,),
             words("{go} build -C {source} -trimpath -buildvcs=false -o {out}/worker ."),
             ("{out}/worker", "{engine}"),
-            (("GOFLAGS", "-mod=mod"), ("GOTOOLCHAIN", "local"), ("GOWORK", "off")),
+            # With cgo, package net would link the C library where there is a C compiler: 1.4 MB more.
+            (
+                ("GOFLAGS", "-mod=mod"),
+                ("GOTOOLCHAIN", "local"),
+                ("GOWORK", "off"),
+                ("CGO_ENABLED", "0"),
+            ),
         ),
     ),
     "csharp": CSHARP_WAYS,

@@ -31,7 +31,7 @@ def page_url(server, seconds):
     return server.url(parse(f"http:{seconds}"))
 
 
-@pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters"])
+@pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters", "go", "node"])
 def worker(request):
     """A worker of each engine with its own HTTP client, with a proxy in the environment to ignore."""
     if missing := ENGINES[request.param].missing():
@@ -71,9 +71,10 @@ def truncated_url():
 
 def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, server, truncated_url):
     worker.do("workload", spec="http:0.5", url=page_url(server, 0.5))
-    worker.send("burst", tasks=20, chunks=1, older=0, read_after=0.2)
+    reads = not ENGINES[worker.ready["engine"]].ways  # those in other languages take no reading
+    worker.send("burst", tasks=20, chunks=1, older=0, read_after=0.2 if reads else None)
     done = worker.wait("burst")
-    assert (done["tasks"], done["live"]) == (20, 20)
+    assert (done["tasks"], done["live"]) == (20, 20 if reads else None)
     assert 0.5 - EARLY <= done["seconds"] < 0.5 * 20 / 2
     completed = worker.tick()["completed"]
     assert completed == 20, worker.all("error")

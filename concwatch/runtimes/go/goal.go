@@ -7,13 +7,13 @@ import (
 
 // Counts are the counters of a worker, all cumulative. A task that ends and starts another in its place is counted
 // once, in replaced, so that the number of live tasks is exact at any moment.
-type Counts struct{ started, finished, replaced, cancelled atomic.Int64 }
+type Counts struct{ started, finished, replaced, failed, cancelled atomic.Int64 }
 
 func (c *Counts) created() int64 { return c.started.Load() + c.replaced.Load() }
 
 // live reads the ends first, so that it is never negative.
 func (c *Counts) live() int64 {
-	ended := c.finished.Load() + c.cancelled.Load()
+	ended := c.finished.Load() + c.failed.Load() + c.cancelled.Load()
 	return c.started.Load() - ended
 }
 

@@ -36,9 +36,10 @@ func (w *Worker) apply(command Command) error {
 		}
 		return err
 	case "workload":
-		body, err := bodyOf(command, &w.aim)
+		body, err := bodyOf(command, &w.aim, &w.waits)
 		if err == nil {
 			w.body = body
+			w.failureReported.Store(false)
 			w.goal.replace(w.counts.live())
 		}
 		return err

@@ -45,13 +45,15 @@ func (w *Worker) tick() {
 		late := max(0, time.Since(due))
 		metrics.Read(samples)
 		counts := &w.counts
-		finished, cancelled := counts.finished.Load(), counts.cancelled.Load() // before started: live is never negative
+		// Before started: live is never negative.
+		finished, failed, cancelled := counts.finished.Load(), counts.failed.Load(), counts.cancelled.Load()
 		started, replaced := counts.started.Load(), counts.replaced.Load()
 		usage := usageOf(syscall.RUSAGE_SELF)
 		w.wire.send("tick", fields{
-			"time": sinceStart().Seconds(), "created": started + replaced, "live": started - finished - cancelled,
-			"queued": 0, "completed": finished + replaced, "failed": 0, "cancelled": cancelled, "lag": late.Seconds(),
-			"gc": samples[1].Value.Float64(), "heap": samples[0].Value.Uint64(),
+			"time": sinceStart().Seconds(), "created": started + replaced, "live": started - finished - failed - cancelled,
+			"queued": 0, "completed": finished + replaced, "failed": failed, "cancelled": cancelled,
+			"lag": late.Seconds(),
+			"gc":  samples[1].Value.Float64(), "heap": samples[0].Value.Uint64(),
 			"cpu":      seconds(usage.Utime) + seconds(usage.Stime),
 			"switches": usage.Nvcsw + usage.Nivcsw, "durations": w.durations.take(), "delays": w.delays.take(),
 		})

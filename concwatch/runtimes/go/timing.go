@@ -59,13 +59,13 @@ func (t *Timings) take() []float64 {
 // timed returns a body that records the delay of its task and, if it completes, its duration.
 func (w *Worker) timed(body Body) Body {
 	created := time.Now()
-	return func(quit <-chan struct{}) bool {
+	return func(quit <-chan struct{}) error {
 		began := time.Now()
 		w.delays.add(began.Sub(created))
-		completed := body(quit)
-		if completed {
+		err := body(quit)
+		if err == nil {
 			w.durations.add(time.Since(began))
 		}
-		return completed
+		return err
 	}
 }

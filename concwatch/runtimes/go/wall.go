@@ -31,6 +31,10 @@ func (w *Worker) hitWall() bool {
 func (w *Worker) stopGrowing(wall string, value int64, detail string) {
 	wanted, standing := w.goal.target, w.counts.live()
 	w.goal.settle(standing)
+	w.reportLimit(standing, wanted, wall, value, detail)
+}
+
+func (w *Worker) reportLimit(standing, wanted int64, wall string, value int64, detail string) {
 	w.wire.send("limit", fields{
 		"standing": standing, "wanted": wanted, "wall": wall, "value": value, "detail": detail,
 	})

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +26,8 @@ type Worker struct {
 	timing   TokenBucket
 	most     int64         // the most tasks that were ever live at once
 	quit     chan struct{} // a task that receives from it ends
+	waits    Waits         // the tasks that wait for a server instead
+	files    FileLimit
 	ended    chan struct{} // holds a token when tasks have ended since control last checked
 	soon     chan struct{} // holds a token when a tick is wanted at once
 	interval atomic.Int64  // nanoseconds between two ticks
@@ -32,6 +37,8 @@ type Worker struct {
 	replacement atomic.Pointer[Body] // what those do
 
 	durations, delays Timings // of the tasks that are timed
+
+	failureReported atomic.Bool // of the workload
 }
 
 func newWorker(wire *Wire) *Worker {
@@ -44,6 +51,7 @@ func newWorker(wire *Wire) *Worker {
 		ended: make(chan struct{}, 1),
 		soon:  make(chan struct{}, 1),
 	}
+	w.waits.joined = w.ended
 	w.interval.Store(int64(100 * time.Millisecond))
 	return w
 }
@@ -62,8 +70,10 @@ func (w *Worker) start(body Body) {
 }
 
 func run(w *Worker, body Body) {
-	if !body(w.quit) {
+	if err := body(w.quit); err == errCancelled {
 		w.counts.cancelled.Add(1)
+	} else if err != nil {
+		w.fail(err)
 	} else if w.replaceable.Add(-1) >= 0 {
 		w.replace()
 		return
@@ -83,11 +93,24 @@ func (w *Worker) replace() {
 	go run(w, body)
 }
 
+// fail counts a task that has failed, and reports the first one of a workload.
+func (w *Worker) fail(err error) {
+	isLimit := errors.Is(err, syscall.EMFILE)
+	if !isLimit && !w.failureReported.Swap(true) {
+		w.wire.refuse("", fmt.Errorf("a task failed: %w", err))
+	}
+	w.counts.failed.Add(1) // after the report, to which the count refers
+	if isLimit {
+		w.files.hit.Store(true) // control then reads the count
+	}
+}
+
 func (w *Worker) control() {
 	for {
 		for _, command := range w.inbox.take() {
 			w.handle(command)
 		}
+		w.checkFiles()
 		if w.bursting != nil && w.counts.live() == 0 {
 			w.endBurst()
 		}
@@ -150,10 +173,14 @@ func (w *Worker) cancel(rest int64, end time.Time) {
 		if w.counts.live()-ending <= rest {
 			break
 		}
+		if w.waits.cancelOne() {
+			sent++
+			continue
+		}
 		select {
 		case w.quit <- struct{}{}:
 			sent++
-		case <-w.ended: // a task ended, perhaps by itself, and was the last that could have received
+		case <-w.ended: // a task waits for a server; or one has ended, and was the last that could have received
 		}
 	}
 	for w.counts.cancelled.Load() < before+sent {

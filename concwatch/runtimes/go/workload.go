@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -19,13 +20,16 @@ const (
 	turn           = time.Millisecond
 )
 
-// A Body is what one task does; it returns false when it was cancelled.
-type Body func(quit <-chan struct{}) bool
+// A Body is what one task does; it returns errCancelled when it was cancelled, and another error if it failed.
+type Body func(quit <-chan struct{}) error
 
-var words = []string{"sleep", "churn", "ticks", "hold", "payload", "spin", "nop"}
+var errCancelled = errors.New("cancelled")
 
-// bodyOf returns what a task of this workload does; target is what churn divides by its rate.
-func bodyOf(command Command, target *atomic.Int64) (Body, error) {
+var words = []string{"sleep", "churn", "ticks", "hold", "payload", "spin", "nop", "http", "connect"}
+
+// bodyOf returns what a task of this workload does; target is what churn divides by its rate, and waits has the
+// tasks that wait for a server.
+func bodyOf(command Command, target *atomic.Int64, waits *Waits) (Body, error) {
 	spec, err := command.word("spec")
 	if err != nil {
 		return nil, err
@@ -64,7 +68,11 @@ func bodyOf(command Command, target *atomic.Int64) (Body, error) {
 		size, err := command.whole("size", 0, largestPayload)
 		return payload(size), err
 	case "nop":
-		return func(<-chan struct{}) bool { return true }, nil
+		return func(<-chan struct{}) error { return nil }, nil
+	case "http":
+		return fetch(command, waits)
+	case "connect":
+		return connect(command, waits)
 	}
 	return nil, fmt.Errorf("workload \"%.60s\": expected one of %s", spec, strings.Join(words, ", "))
 }
@@ -83,56 +91,56 @@ func (c Command) rate() (float64, error) {
 }
 
 func pause(length time.Duration) Body {
-	return func(quit <-chan struct{}) bool { return sleep(length, quit) }
+	return func(quit <-chan struct{}) error { return sleep(length, quit) }
 }
 
 // pauses lets each task sleep a different time: nanoseconds of a number that covers 0 to 1 evenly.
 func pauses(length func(u float64) float64) Body {
 	const golden = 0.6180339887498949
 	var count atomic.Uint64
-	return func(quit <-chan struct{}) bool {
+	return func(quit <-chan struct{}) error {
 		_, u := math.Modf(float64(count.Add(1)) * golden)
 		return sleep(time.Duration(length(u)), quit)
 	}
 }
 
-func sleep(length time.Duration, quit <-chan struct{}) bool {
+func sleep(length time.Duration, quit <-chan struct{}) error {
 	timer := time.NewTimer(length)
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-quit:
 		timer.Stop()
-		return false
+		return errCancelled
 	}
 }
 
 func ticks(count int64, length time.Duration) Body {
 	step := pause(length)
-	return func(quit <-chan struct{}) bool {
+	return func(quit <-chan struct{}) error {
 		for range count {
-			if !step(quit) {
-				return false
+			if err := step(quit); err != nil {
+				return err
 			}
 		}
-		return true
+		return nil
 	}
 }
 
-func hold(quit <-chan struct{}) bool {
+func hold(quit <-chan struct{}) error {
 	<-quit
-	return false
+	return errCancelled
 }
 
 func payload(size int64) Body {
-	return func(quit <-chan struct{}) bool {
+	return func(quit <-chan struct{}) error {
 		held := make([]byte, size)
 		for i := int64(0); i < size; i += pageSize {
 			held[i] = 1
 		}
 		<-quit
 		runtime.KeepAlive(held)
-		return false
+		return errCancelled
 	}
 }
 
@@ -141,17 +149,17 @@ var turns = make(chan struct{}, runtime.GOMAXPROCS(0))
 
 // spin uses CPU time, as measured by its thread, and yields after each turn.
 func spin(total time.Duration) Body {
-	return func(quit <-chan struct{}) bool {
+	return func(quit <-chan struct{}) error {
 		for used := time.Duration(0); used < total; {
 			select {
 			case <-quit:
-				return false
+				return errCancelled
 			case turns <- struct{}{}:
 				used += useCPU(min(turn, total-used))
 				<-turns
 			}
 		}
-		return true
+		return nil
 	}
 }
 

@@ -2,7 +2,7 @@
 import { apply } from "./commands.mjs";
 import { listen, send } from "./wire.mjs";
 import { Worker } from "./worker.mjs";
-import { ENGINES, WORDS } from "./workload.mjs";
+import { ENGINES, wordsOf } from "./workload.mjs";
 
 const engine = process.argv[2];
 if (!Object.hasOwn(ENGINES, engine)) {
@@ -19,6 +19,6 @@ send("ready", {
   flags: [`V8 ${process.versions.v8}`, ...process.execArgv],
   pid: process.pid,
   can: ["trim", "burst"],
-  workloads: WORDS,
+  workloads: wordsOf(engine),
 });
 listen((fields) => apply(worker, fields));

@@ -30,6 +30,14 @@ export class Task {
     });
   }
 
+  /** Wait until `begin` calls one of its arguments: the first when that is over, the second with an error. */
+  until(begin) {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      begin(resolve, reject);
+    });
+  }
+
   giveWay() {
     return new Promise((resolve, reject) => {
       this.#reject = reject;

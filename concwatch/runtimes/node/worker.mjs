@@ -1,6 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { Burst } from "./burst.mjs";
 import { now } from "./clock.mjs";
+import { FileLimit } from "./file_limit.mjs";
 import { TaskSet } from "./task_set.mjs";
 import { Goal } from "./goal.mjs";
 import { Ticker } from "./ticker.mjs";
@@ -20,6 +21,7 @@ export class Worker {
     (error) => this.#onEnd(error),
   );
   ticker = new Ticker(this.taskSet);
+  #fileLimit = new FileLimit(this.goal, (limit) => send("limit", limit));
   #engine;
   #create;
   #createTimed;
@@ -102,6 +104,8 @@ export class Worker {
     if (error instanceof RangeError) {
       // A payload for which there is no memory.
       this.stopGrowing("memory", null, error.message);
+    } else if (error?.code === "EMFILE") {
+      this.#fileLimit.hit(this.taskSet.live);
     } else if (error && !this.#isFailureReported) {
       this.#isFailureReported = true;
       refuse(null, `a task failed: ${error}`, error.stack);

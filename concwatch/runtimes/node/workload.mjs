@@ -1,4 +1,6 @@
 import { now } from "./clock.mjs";
+import { connecting } from "./connect.mjs";
+import { fetching } from "./fetch.mjs";
 import { number, positive, whole } from "./fields.mjs";
 import { isCancelled, Task, Timer } from "./task.mjs";
 
@@ -95,6 +97,12 @@ const BODIES = {
     };
   },
   nop: () => async () => {},
+  http: fetching,
+  connect: (fields) =>
+    connecting(
+      fields,
+      fields.seconds === undefined ? undefined : timerOf(milliseconds(fields)),
+    ),
 };
 
 /** Word → how long a bare timer with the same effect waits. */
@@ -104,19 +112,25 @@ const TIMERS = {
   hold: () => () => Infinity,
 };
 
-export const WORDS = Object.keys(BODIES);
-
 /** Engine → the words that it runs as a bare timer rather than an async function. */
 export const ENGINES = { node: {}, "node-timers": TIMERS };
+
+/** The words that an engine supports: a bare timer has no connection. */
+export function wordsOf(engine) {
+  const words = Object.keys(BODIES);
+  if (ENGINES[engine] !== TIMERS) return words;
+  return words.filter((word) => word !== "http" && word !== "connect");
+}
 
 /**
  * Return a function that starts one task of this workload, and one that starts a
  * timed task; each reports its end to `taskSet`. `target` returns the current one.
  */
 export function startersOf(engine, fields, taskSet, target) {
-  if (!WORDS.includes(fields.word)) {
+  const words = wordsOf(engine);
+  if (!words.includes(fields.word)) {
     const spec = String(fields.spec).slice(0, 60);
-    throw new Error(`workload "${spec}": expected one of ${WORDS.join(", ")}`);
+    throw new Error(`workload "${spec}": expected one of ${words.join(", ")}`);
   }
   return Object.hasOwn(ENGINES[engine], fields.word)
     ? timerStarters(ENGINES[engine][fields.word](fields, target), taskSet)

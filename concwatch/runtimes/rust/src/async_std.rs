@@ -8,7 +8,11 @@ use std::{
     thread,
 };
 
-pub use async_std::task::{sleep, yield_now};
+pub use async_std::{
+    io::{ReadExt as AsyncReadExt, WriteExt as AsyncWriteExt},
+    net::TcpStream,
+    task::{sleep, yield_now},
+};
 
 pub const PACKAGE: &str = "async-std";
 

@@ -1,13 +1,14 @@
 //! The engine whose tasks are futures that an executor polls on its threads.
 
 use crate::{
-    executor::{self, Executor, sleep, yield_now},
+    connect::LINE,
+    executor::{self, AsyncReadExt, AsyncWriteExt, Executor, TcpStream, sleep, yield_now},
     lag,
     life::Life,
     version,
     work::{self, Work},
 };
-use std::{future::pending, io, time::Duration};
+use std::{convert::Infallible, future::pending, io, net::SocketAddrV4, time::Duration};
 
 pub use executor::Handle;
 
@@ -81,6 +82,30 @@ impl Engine {
                 life.begin();
                 life.complete();
             }),
+            Work::Connect(address, interval) => self.0.spawn(async move {
+                life.begin();
+                let Err(error) = hold_connection(address, interval).await;
+                life.fail(&error);
+            }),
         })
+    }
+}
+
+/// Send a line and read it back, again after each interval, until the connection ends.
+async fn hold_connection(
+    address: SocketAddrV4,
+    interval: Option<Duration>,
+) -> io::Result<Infallible> {
+    let mut stream = TcpStream::connect(address).await?;
+    let mut line = [0; LINE.len()];
+    loop {
+        stream.write_all(LINE).await?;
+        stream.read_exact(&mut line).await?;
+        match interval {
+            Some(length) => sleep(length).await,
+            None => {
+                stream.read_exact(&mut line).await?; // fails when the server closes the connection
+            }
+        }
     }
 }

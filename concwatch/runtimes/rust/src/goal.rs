@@ -1,12 +1,14 @@
 //! The target and the counters: plain arithmetic.
 
+use crate::life::End;
 use std::time::Instant;
 
-/// The counters of a worker; the first three are cumulative.
+/// The counters of a worker; the first four are cumulative.
 #[derive(Clone, Copy, Default)]
 pub struct Counts {
     pub created: u64,
     pub completed: u64,
+    pub failed: u64,
     pub cancelled: u64,
     /// About to be created.
     pub starting: u64,
@@ -16,7 +18,7 @@ pub struct Counts {
 
 impl Counts {
     pub fn live(&self) -> u64 {
-        self.created - self.completed - self.cancelled
+        self.created - self.completed - self.failed - self.cancelled
     }
 
     /// Those live and those starting.
@@ -30,11 +32,11 @@ impl Counts {
     }
 
     /// One has ended.
-    pub fn ended(&mut self, completed: bool) {
-        if completed {
-            self.completed += 1;
-        } else {
-            self.cancelled += 1;
+    pub fn ended(&mut self, end: End) {
+        match end {
+            End::Completed => self.completed += 1,
+            End::Failed | End::TooManyFiles => self.failed += 1,
+            End::Cancelled => self.cancelled += 1,
         }
     }
 }

@@ -1,15 +1,25 @@
 //! How a task reports that it begins and that it has ended, however it ends.
 
-use crate::timing;
+use crate::{failure, timing};
 use std::{
-    mem,
+    io, mem,
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
-type Ended = fn(slot: u32, completed: bool);
+/// How a task has ended.
+#[derive(Clone, Copy, PartialEq)]
+pub enum End {
+    Completed,
+    Failed,
+    /// It failed because too many files are open.
+    TooManyFiles,
+    Cancelled,
+}
+
+type Ended = fn(slot: u32, end: End);
 
 static ENDED: OnceLock<Ended> = OnceLock::new();
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -47,16 +57,22 @@ impl Life {
 
     /// The task has completed.
     pub fn complete(self) {
-        self.end(true);
+        self.end(End::Completed);
         mem::forget(self);
     }
 
-    fn end(&self, completed: bool) {
+    /// The task has failed.
+    pub fn fail(self, error: &io::Error) {
+        self.end(failure::end_of(error)); // reported before the count that refers to it
+        mem::forget(self);
+    }
+
+    fn end(&self, end: End) {
         if self.has(TIMED) {
-            timing::ended(self.slot(), completed);
+            timing::ended(self.slot(), end == End::Completed);
         }
         if let Some(ended) = ENDED.get() {
-            ended(self.slot(), completed);
+            ended(self.slot(), end);
         }
     }
 
@@ -75,6 +91,6 @@ impl Drop for Life {
         if !self.has(HAS_BEGUN) {
             BEGUN.fetch_add(1, Relaxed); // it never will
         }
-        self.end(false);
+        self.end(End::Cancelled);
     }
 }

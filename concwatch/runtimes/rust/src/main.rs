@@ -19,6 +19,9 @@ mod maps;
 
 mod burst;
 mod command;
+mod connect;
+mod failure;
+mod file_limit;
 mod goal;
 mod json;
 mod lag;

@@ -3,9 +3,12 @@
 
 use crate::{
     engine::{Engine, Handle},
+    failure,
+    file_limit::{FileLimit, Hit},
     goal::{Counts, Goal, Wanted},
     json::Value,
-    life,
+    life::{self, End},
+    system,
     tasks::{Tasks, Was},
     timing::{self, TokenBucket},
     wire,
@@ -26,6 +29,7 @@ pub struct Population {
     workload: Workload,
     tasks: Tasks,
     timing: TokenBucket,
+    files: FileLimit,
 }
 
 struct Shared {
@@ -44,6 +48,7 @@ pub fn found(engine: Engine) {
         workload: Workload::Same(Work::Hold),
         tasks: Tasks::default(),
         timing: TokenBucket::new(),
+        files: FileLimit::default(),
     });
     let worker = thread::current();
     let shared = Shared {
@@ -71,6 +76,10 @@ pub fn wake() {
 /// Make the live tasks the target, and report what prevents more.
 pub fn stop_growing(wanted: u64, wall: &str, value: Value, detail: &str) {
     let standing = lock().settle();
+    report_limit(standing, wanted, wall, value, detail);
+}
+
+fn report_limit(standing: u64, wanted: u64, wall: &str, value: Value, detail: &str) {
     wire::send(
         "limit",
         &[
@@ -81,6 +90,18 @@ pub fn stop_growing(wanted: u64, wall: &str, value: Value, detail: &str) {
             ("detail", detail.into()),
         ],
     );
+}
+
+/// Report the limit on open files, if tasks have hit it, but none since the last call.
+pub fn check_file_limit() {
+    let mut population = lock();
+    let target = population.goal.target;
+    let over = population.files.over(target);
+    drop(population);
+    if let Some(Hit { wanted, lowered }) = over {
+        let value = system::open_file_limit().into();
+        report_limit(lowered, wanted, "ulimit -n", value, "too many open files");
+    }
 }
 
 /// A task that is about to start.
@@ -111,9 +132,9 @@ pub fn start(starts: Vec<Start>) -> io::Result<()> {
 }
 
 /// A task has ended: start its successor if there is to be one.
-fn ended(slot: u32, completed: bool) {
+fn ended(slot: u32, end: End) {
     let mut population = lock();
-    let successor = population.ended(slot, completed);
+    let successor = population.ended(slot, end);
     population.wake_if_needed();
     drop(population);
     if let Some(Start { slot, work, timed }) = successor {
@@ -132,6 +153,7 @@ impl Population {
     /// Replace all tasks by others.
     pub fn replace(&mut self, workload: Workload) {
         self.workload = workload;
+        failure::expect_another();
         self.goal.replace(&self.counts);
     }
 
@@ -182,20 +204,28 @@ impl Population {
             return self.tasks.give_up(slot);
         };
         self.counts.created += 1;
-        if let Some(completed) = self.tasks.put(slot, handle) {
-            self.counts.ended(completed);
+        if let Some(end) = self.tasks.put(slot, handle) {
+            self.count(end);
+        }
+    }
+
+    /// Count a task that has ended.
+    fn count(&mut self, end: End) {
+        self.counts.ended(end);
+        if end == End::TooManyFiles {
+            self.files.hit(&mut self.goal, self.counts.standing());
         }
     }
 
     /// A task has ended; return its successor if there is to be one.
-    fn ended(&mut self, slot: u32, completed: bool) -> Option<Start> {
-        match self.tasks.end(slot, completed) {
+    fn ended(&mut self, slot: u32, end: End) -> Option<Start> {
+        match self.tasks.end(slot, end) {
             Was::Starting => return None, // counted when its start is
             Was::Live => {}
             Was::Dying => self.counts.dying -= 1,
         }
-        self.counts.ended(completed);
-        if completed
+        self.count(end);
+        if end == End::Completed
             && let Wanted::Create(more) = self.wanted()
             && shared().engine.may_succeed(more + self.counts.starting)
         {

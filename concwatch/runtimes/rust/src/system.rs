@@ -16,6 +16,8 @@ struct Timespec {
 unsafe extern "C" {
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     fn getrusage(who: c_int, usage: *mut [c_long; RUSAGE]) -> c_int;
+    fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
+    fn setrlimit(resource: c_int, limit: *const [u64; 2]) -> c_int;
     fn dup2(from: c_int, to: c_int) -> c_int;
     #[cfg(target_env = "gnu")]
     fn malloc_trim(pad: usize) -> c_int;
@@ -59,6 +61,37 @@ pub fn usage() -> (Duration, u64) {
     unsafe { getrusage(0, &mut usage) };
     let micros = (usage[0] + usage[2]) * 1_000_000 + usage[1] + usage[3];
     (Duration::from_micros(micros as u64), (usage[16] + usage[17]) as u64)
+}
+
+#[cfg(not(target_os = "macos"))]
+const RLIMIT_NOFILE: c_int = 7;
+#[cfg(target_os = "macos")]
+const RLIMIT_NOFILE: c_int = 8;
+
+/// The soft and the hard limit on open files.
+fn open_files() -> [u64; 2] {
+    let mut limit = [0; 2];
+    // SAFETY: the array is no smaller than the C library's struct, and lives until the call returns.
+    unsafe { getrlimit(RLIMIT_NOFILE, &mut limit) };
+    limit
+}
+
+/// How many files this process may have open.
+pub fn open_file_limit() -> u64 {
+    open_files()[0]
+}
+
+/// Raise the soft limit on open files to the hard limit, where the system grants that.
+pub fn raise_open_file_limit() {
+    let [_, hard] = open_files();
+    // SAFETY: as above.
+    unsafe { setrlimit(RLIMIT_NOFILE, &[hard, hard]) };
+}
+
+/// Whether the system has refused to open another file in this process.
+pub fn is_too_many_files(error: &io::Error) -> bool {
+    const EMFILE: i32 = 24;
+    error.raw_os_error() == Some(EMFILE)
 }
 
 /// Make descriptor `to` a duplicate of `from`.

@@ -1,6 +1,9 @@
 //! The handles of all live tasks, each in a slot whose number its task knows.
 
-use crate::{engine::Handle, life::SLOTS};
+use crate::{
+    engine::Handle,
+    life::{End, SLOTS},
+};
 
 /// A slot is empty while its task is starting or being cancelled, and free once it has ended.
 #[derive(Default)]
@@ -13,8 +16,8 @@ pub struct Tasks {
 
 struct Starting {
     slot: u32,
-    /// Whether it completed, if it has ended before its handle was here.
-    ended: Option<bool>,
+    /// How it ended, if it has before its handle was here.
+    ended: Option<End>,
 }
 
 /// What a task was when it ended.
@@ -37,8 +40,8 @@ impl Tasks {
         slot
     }
 
-    /// Keep the handle of a task that has started; if the task has ended already, return whether it completed.
-    pub fn put(&mut self, slot: u32, handle: Handle) -> Option<bool> {
+    /// Keep the handle of a task that has started; if the task has ended already, return how.
+    pub fn put(&mut self, slot: u32, handle: Handle) -> Option<End> {
         let ended = self
             .find(slot)
             .and_then(|at| self.starting.swap_remove(at).ended);
@@ -58,12 +61,12 @@ impl Tasks {
     }
 
     /// A task has ended: free its slot, but that of one that is starting only when its handle is put.
-    pub fn end(&mut self, slot: u32, completed: bool) -> Was {
+    pub fn end(&mut self, slot: u32, end: End) -> Was {
         let handle = self.slots[slot as usize].take();
         if handle.is_none()
             && let Some(at) = self.find(slot)
         {
-            self.starting[at].ended = Some(completed);
+            self.starting[at].ended = Some(end);
             return Was::Starting;
         }
         self.free.push(slot);

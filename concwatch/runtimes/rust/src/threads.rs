@@ -1,16 +1,22 @@
 //! The engine whose tasks are system threads, with the standard library's default stack.
 
 use crate::{
+    connect::LINE,
     lag,
     life::Life,
     maps::Maps,
     work::{self, Work},
 };
 use std::{
-    io,
+    io::{self, Read, Write},
+    net::{Shutdown, SocketAddrV4, TcpStream},
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        Arc, Mutex, OnceLock,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+            fence,
+        },
     },
     thread::{self, Thread},
     time::{Duration, Instant},
@@ -22,7 +28,7 @@ pub struct Engine {
     started: AtomicU64,
 }
 
-/// A sleeping thread is parked, so that it can be woken early.
+/// A sleeping thread is parked, so that it can be woken early; the connection of one that waits for it is shut down.
 pub struct Handle {
     thread: Thread,
     quit: Arc<Quit>,
@@ -30,7 +36,11 @@ pub struct Handle {
 
 impl Handle {
     pub fn cancel(self) {
-        self.quit.0.store(true, Relaxed);
+        self.quit.cancelled.store(true, Relaxed);
+        fence(SeqCst);
+        if let Some(connection) = self.quit.connection.get() {
+            let _ = connection.shutdown(Shutdown::Both); // an error: the server has closed it
+        }
         self.thread.unpark();
     }
 }
@@ -62,13 +72,15 @@ impl Engine {
 
     pub fn start(&self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
         self.maps.lock().unwrap().take(self.started.load(Relaxed))?;
-        let quit = Arc::new(Quit(AtomicBool::new(false)));
+        let quit = Arc::new(Quit::default());
         let task = Arc::clone(&quit);
         let thread = thread::Builder::new().spawn(move || {
             let mut life = Life::new(slot, timed);
             life.begin();
-            if task.run(work).is_some() {
-                life.complete();
+            match task.run(work) {
+                Ok(()) => life.complete(),
+                Err(Stop::Failed(error)) if task.check().is_ok() => life.fail(&error),
+                Err(_) => {}
             }
         })?;
         self.started.fetch_add(1, Relaxed);
@@ -79,11 +91,28 @@ impl Engine {
     }
 }
 
-/// Whether a task has been cancelled; its body returns `None` as soon as it sees that.
-struct Quit(AtomicBool);
+/// Why the body of a task returns early.
+enum Stop {
+    Cancelled,
+    /// Or cancelled, by the end of its connection.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+/// Whether a task has been cancelled, and what it waits for if it is not parked.
+#[derive(Default)]
+struct Quit {
+    cancelled: AtomicBool,
+    connection: OnceLock<TcpStream>,
+}
 
 impl Quit {
-    fn run(&self, work: Work) -> Option<()> {
+    fn run(&self, work: Work) -> Result<(), Stop> {
         match work {
             Work::Sleep(length) => self.sleep(length),
             Work::Ticks(count, length) => (0..count).try_for_each(|_| self.sleep(length)),
@@ -98,29 +127,54 @@ impl Quit {
                     self.check()?;
                     used += work::spin(total - used);
                 }
-                Some(())
+                Ok(())
             }
-            Work::Nop => Some(()),
+            Work::Nop => Ok(()),
+            Work::Connect(address, interval) => self.hold_connection(address, interval),
         }
     }
 
-    fn check(&self) -> Option<()> {
-        (!self.0.load(Relaxed)).then_some(())
+    fn check(&self) -> Result<(), Stop> {
+        match self.cancelled.load(Relaxed) {
+            true => Err(Stop::Cancelled),
+            false => Ok(()),
+        }
     }
 
-    fn sleep(&self, length: Duration) -> Option<()> {
+    /// Send a line and read it back, again after each interval, until the connection ends.
+    fn hold_connection(
+        &self,
+        address: SocketAddrV4,
+        interval: Option<Duration>,
+    ) -> Result<(), Stop> {
+        let stream = TcpStream::connect(address)?;
+        let mut stream = self.connection.get_or_init(|| stream);
+        fence(SeqCst); // either this sees that it is cancelled, or the canceller sees the connection
+        let mut line = [0; LINE.len()];
+        loop {
+            self.check()?;
+            stream.write_all(LINE)?;
+            stream.read_exact(&mut line)?;
+            match interval {
+                Some(length) => self.sleep(length)?,
+                None => stream.read_exact(&mut line)?, // fails when the server closes the connection
+            }
+        }
+    }
+
+    fn sleep(&self, length: Duration) -> Result<(), Stop> {
         let end = Instant::now() + length;
         loop {
             self.check()?;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Some(());
+                return Ok(());
             }
             thread::park_timeout(left);
         }
     }
 
-    fn hold(&self) -> Option<()> {
+    fn hold(&self) -> Result<(), Stop> {
         loop {
             self.check()?;
             thread::park();

@@ -23,6 +23,7 @@ pub fn start() -> Thread {
     thread::spawn(|| {
         let mut due = Instant::now();
         loop {
+            population::check_file_limit();
             send();
             let interval = *INTERVAL.lock().unwrap();
             due = (due + interval).max(Instant::now()); // do not catch up
@@ -46,7 +47,7 @@ fn send() {
             ("live", counts.live().into()),
             ("queued", 0.into()),
             ("completed", counts.completed.into()),
-            ("failed", 0.into()),
+            ("failed", counts.failed.into()),
             ("cancelled", counts.cancelled.into()),
             ("lag", lag::take().into()),
             ("cpu", cpu.into()),

@@ -5,7 +5,12 @@ use tokio::{
     task::JoinHandle,
 };
 
-pub use tokio::{task::yield_now, time::sleep};
+pub use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::yield_now,
+    time::sleep,
+};
 
 pub const PACKAGE: &str = "tokio";
 
@@ -15,7 +20,7 @@ impl Executor {
     pub fn new() -> Self {
         Executor(
             Builder::new_multi_thread()
-                .enable_time()
+                .enable_all()
                 .build()
                 .expect("tokio's runtime"),
         )

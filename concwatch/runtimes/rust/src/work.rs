@@ -2,12 +2,15 @@
 
 use crate::{
     command::Command,
+    connect::Server,
     json::Value,
     system::{self, Clock},
 };
-use std::time::Duration;
+use std::{net::SocketAddrV4, time::Duration};
 
-pub const WORDS: &[&str] = &["sleep", "churn", "ticks", "hold", "payload", "spin", "nop"];
+pub const WORDS: &[&str] = &[
+    "sleep", "churn", "ticks", "hold", "payload", "spin", "nop", "connect",
+];
 
 const LONGEST: f64 = 1e9; // seconds: what can be added to any clock
 const LONGEST_DRAWN: f64 = 1e6;
@@ -28,6 +31,8 @@ pub enum Work {
     Payload(usize),
     Spin(Duration),
     Nop,
+    /// Hold a connection; send a line that often, or once.
+    Connect(SocketAddrV4, Option<Duration>),
 }
 
 /// How long each of many tasks sleeps.
@@ -51,13 +56,14 @@ impl Lengths {
     }
 }
 
-/// What all tasks do: the same, or each sleeps for a time of its own.
+/// What all tasks do: the same, or each sleeps for a time or connects to an address of its own.
 pub enum Workload {
     Same(Work),
     Sleeps {
         lengths: Lengths,
         drawn: [u32; 2], // so far: for tasks that are not timed, and for those that are
     },
+    Connects(Server, Option<Duration>),
 }
 
 impl Workload {
@@ -84,6 +90,10 @@ impl Workload {
             "payload" => Work::Payload(command.whole("size", LARGEST)? as usize),
             "spin" => Work::Spin(seconds()?),
             "nop" => Work::Nop,
+            "connect" => {
+                let interval = command.has("seconds").then(seconds).transpose()?;
+                return Ok(Workload::Connects(Server::read(command)?, interval));
+            }
             _ => {
                 return Err(format!(
                     "workload {}: expected one of {}",
@@ -98,6 +108,7 @@ impl Workload {
     pub fn next(&mut self, tasks: u64, timed: bool) -> Work {
         match self {
             Workload::Same(work) => *work,
+            Workload::Connects(server, interval) => Work::Connect(server.next(), *interval),
             Workload::Sleeps { lengths, drawn } => {
                 let count = &mut drawn[usize::from(timed)];
                 let at = (f64::from(*count) * GOLDEN).fract();

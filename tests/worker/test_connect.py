@@ -14,7 +14,7 @@ import pytest
 from concwatch.monitor.catalog import PYTHONS
 from concwatch.worker.engines.bodies import TaskCancelled
 from concwatch.worker.engines.interpreter_task import PipeToken, run
-from tests.worker_driver import Worker, row_of
+from tests.worker_driver import Worker, row_of, start_command
 
 pytestmark = [
     pytest.mark.real,
@@ -23,8 +23,10 @@ pytestmark = [
 ]
 
 ADDRESSES = 3 if sys.platform.startswith("linux") else 1
-OTHERS = ("go", "rust-threads", "tokio", "java-virtual", "csharp", "node", "erlang")
-"""One engine of each program in another language."""
+OTHERS = (
+    *("go", "rust-threads", "tokio", "java-virtual", "java-threads", "csharp", "node", "erlang", "elixir"),
+)
+"""The engines in other languages that open or close connections in different ways."""
 
 
 class Lines:
@@ -100,6 +102,12 @@ def lines():
         yield server
 
 
+def skip_without_connect(worker):
+    """Skip the test of an engine that has no workload ``connect``."""
+    if "connect" not in worker.ready["workloads"]:
+        pytest.skip("has no workload connect")
+
+
 @pytest.fixture(scope="module", params=[*(engine.name for engine in PYTHONS), *OTHERS])
 def shared(request):
     """A worker of each engine that has the workload."""
@@ -107,8 +115,7 @@ def shared(request):
     if missing := row.missing():
         pytest.skip(missing)
     with Worker(row) as worker:
-        if "connect" not in worker.ready["workloads"]:
-            pytest.skip("has no workload connect")
+        skip_without_connect(worker)
         yield worker
 
 
@@ -203,14 +210,15 @@ def test_an_invalid_address_is_refused(worker, fields):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is set by /bin/sh of Linux")
-@pytest.mark.parametrize("name", ["threads", "asyncio", "uvloop", "gevent"])
+@pytest.mark.parametrize("name", ["threads", "asyncio", "uvloop", "gevent", *OTHERS])
 def test_the_limit_on_open_files_is_raised_then_reported_with_its_value(name, lines):
     row = row_of(name)
     if missing := row.missing():
         pytest.skip(missing)
     code = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (50, 100)); "
     code += "os.execv(sys.argv[1], sys.argv[1:])"
-    with Worker(row, command=[sys.executable, "-c", code, *row.command()]) as worker:
+    with Worker(row, command=[sys.executable, "-c", code, *start_command(row)]) as worker:
+        skip_without_connect(worker)
         worker.do("rate", hz=50)
         worker.do("workload", spec="connect", **lines.fields)
         since = worker.send("target", tasks=200)

@@ -216,7 +216,7 @@ def test_the_limit_on_open_files_is_raised_then_reported_with_its_value(name, li
     if missing := row.missing():
         pytest.skip(missing)
     code = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (50, 100)); "
-    code += "os.execv(sys.argv[1], sys.argv[1:])"
+    code += "os.execvp(sys.argv[1], sys.argv[1:])"
     with Worker(row, command=[sys.executable, "-c", code, *start_command(row)]) as worker:
         skip_without_connect(worker)
         worker.do("rate", hz=50)

@@ -27,7 +27,7 @@ namespace Concwatch
         public void Record(string message, long live)
         {
             last = Clock.Now;
-            if (live > goal.Target)
+            if (live > goal.Keep)
             {
                 return; // those in excess are being cancelled anyway
             }

@@ -60,7 +60,7 @@ final class FileLimit {
     }
 
     private void settle(String message) {
-        if (counts.live() > goal.target()) {
+        if (goal.replacing() || counts.live() > goal.target()) {
             return; // those in excess are being cancelled anyway
         }
         if (detail == null || goal.target() != standing) {

@@ -7,9 +7,8 @@
 -define(SCHEME, "tcp://127.0.0.1:").
 -define(MOST_ADDRESSES, 254).
 -define(LONGEST, 1.0e6).
-%% Passive: what arrives is read by a call, and no message can fill a mailbox. The buffer, which a socket keeps
-%% while its process waits for a line, is otherwise 1,460 bytes.
--define(OPTIONS, [inet, binary, {active, false}, {buffer, 64}]).
+%% Passive: what arrives is read by a call, not sent to the mailbox. A call for a number of bytes needs no other buffer.
+-define(OPTIONS, [binary, {active, false}]).
 
 %% @doc Throws what is wrong with the command. A task that fails exits with `{connection, Reason}'.
 -spec body(cw_wire:command()) -> cw_workload:body().

@@ -148,8 +148,8 @@ def _beam(erlang: str) -> str:
     )
 
 
-# The virtual machine does not raise the limit on open files, and reads it when it starts. It takes 10 bytes for
-# each file that it may open; a million are as many as it may have tasks.
+# The virtual machine does not raise the limit on open files, and reads it when it starts. It takes 10 bytes
+# for each file that it may open; a million are as many as it may have tasks.
 _MOST_FILES = (
     'most=$(ulimit -Hn); [ "$most" -le 1048576 ] 2>/dev/null || most=1048576;'
     ' (ulimit -Sn "$most") 2>/dev/null && ulimit -Sn "$most"; exec "$0" "$@"'

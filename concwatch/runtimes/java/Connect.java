@@ -1,7 +1,6 @@
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
@@ -49,7 +48,7 @@ final class Connect implements Workload {
 
     @Override
     public void run() throws InterruptedException, IOException {
-        try (SocketChannel channel = opened()) {
+        try (SocketChannel channel = SocketChannel.open()) {
             channel.connect(addresses[Math.floorMod(connections.getAndIncrement(), addresses.length)]);
             ByteBuffer answer = ByteBuffer.allocate(LINE.length);
             while (true) {
@@ -64,14 +63,6 @@ final class Connect implements Workload {
                 }
                 Thread.sleep(interval);
             }
-        }
-    }
-
-    private static SocketChannel opened() throws IOException {
-        try {
-            return SocketChannel.open();
-        } catch (SocketException refused) { // its text depends on the locale
-            throw new FileLimit.Hit(refused);
         }
     }
 

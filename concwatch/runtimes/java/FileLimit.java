@@ -1,6 +1,7 @@
 import com.sun.management.UnixOperatingSystemMXBean;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.channels.SocketChannel;
 
 /**
  * Lowers the target while tasks fail because they cannot open a file, and reports that once it is over.
@@ -13,7 +14,7 @@ final class FileLimit {
 
     private final Counts counts;
     private final Goal goal;
-    private volatile Hit hit; // the last one since the last look
+    private volatile Throwable hit; // the last failure since the last look
     private String detail; // of the last one that lowered the target; null if there is nothing to report
     private long last;
     private long wanted;
@@ -24,18 +25,17 @@ final class FileLimit {
         this.goal = goal;
     }
 
-    /** What a task fails with at the limit. */
-    static final class Hit extends IOException {
-        private static final long serialVersionUID = 1;
-
-        Hit(IOException cause) {
-            super(cause.getMessage(), cause);
+    /**
+     * Records a failure of a task if no file can be opened now, and returns whether that is so. What the failure says
+     * depends on the locale. May be called from any thread.
+     */
+    boolean record(Throwable failure) {
+        try (SocketChannel probe = SocketChannel.open()) {
+            return false;
+        } catch (IOException limit) {
+            hit = failure;
+            return true;
         }
-    }
-
-    /** Records a failure; may be called from any thread. */
-    void record(Hit hit) {
-        this.hit = hit;
     }
 
     /** Whether there is something to report later. */
@@ -45,11 +45,11 @@ final class FileLimit {
 
     /** Lowers the target to what is live if it was hit, and reports it if that was a while ago. */
     void look(Wire wire) {
-        Hit now = hit;
+        Throwable now = hit;
         if (now != null) {
             hit = null;
             last = System.nanoTime();
-            settle(now.getMessage());
+            settle(String.valueOf(now.getMessage()));
         } else if (detail != null && System.nanoTime() - last > CALM) {
             if (goal.target() == standing) { // otherwise another one has been set since
                 wire.send("limit",
@@ -66,7 +66,7 @@ final class FileLimit {
         if (detail == null || goal.target() != standing) {
             wanted = goal.target();
         }
-        detail = String.valueOf(message);
+        detail = message;
         goal.settle();
         standing = goal.target();
     }

@@ -125,12 +125,10 @@ final class Tasks {
         } catch (InterruptedException | ClosedByInterruptException cancelled) {
             end(counts.cancelled);
             return;
-        } catch (FileLimit.Hit limit) {
-            fileLimit.record(limit);
-            end(counts.failed);
-            return;
         } catch (Throwable broken) {
-            failure = broken;
+            if (!fileLimit.record(broken)) {
+                failure = broken;
+            }
             end(counts.failed);
             return;
         }

@@ -15,7 +15,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 @FunctionalInterface
 interface Workload {
-    List<String> WORDS = List.of("sleep", "churn", "ticks", "hold", "payload", "spin", "nop", "connect");
+    List<String> WORDS = List.of("sleep", "churn", "ticks", "hold", "payload", "spin", "nop", "http", "connect");
 
     ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
@@ -74,6 +74,7 @@ interface Workload {
                 yield () -> spin(total);
             }
             case "nop" -> () -> {};
+            case "http" -> Fetch.of(command);
             case "connect" -> Connect.of(command,
                     command.fields().containsKey("seconds") ? seconds(command, "seconds") : null);
             default -> throw new IllegalArgumentException(

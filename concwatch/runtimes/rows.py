@@ -135,7 +135,9 @@ ELIXIRC = tool(
     version_file=("bin/elixir", "ELIXIR_VERSION"),
 )
 
-BEAM_MODULES = "tasks burst commands counts goal json main reporter spawned trimmer wire worker workload"
+BEAM_MODULES = (
+    "tasks burst commands connection counts goal json main reporter spawned trimmer wire worker workload"
+)
 """Modules to compile; ``tasks`` first, since it defines a behaviour that others implement."""
 
 
@@ -146,9 +148,18 @@ def _beam(erlang: str) -> str:
     )
 
 
+# The virtual machine does not raise the limit on open files, and reads it when it starts. It takes 10 bytes
+# for each file that it may open; a million are as many as it may have tasks.
+_MOST_FILES = (
+    'most=$(ulimit -Hn); [ "$most" -le 1048576 ] 2>/dev/null || most=1048576;'
+    ' (ulimit -Sn "$most") 2>/dev/null && ulimit -Sn "$most"; exec "$0" "$@"'
+)
+
+
 def _erl(erlang: str) -> tuple[str, ...]:
-    """Return the command that starts it, with the flags from ``vm.args``."""
-    return ("{erl}", "-args_file", f"{erlang}/vm.args", "-pa", "{out}", "-run", "cw_main", "main", "{engine}")
+    """Return the command that starts it, with the flags from ``vm.args`` and many open files."""
+    start = f"{{erl}} -args_file {erlang}/vm.args -pa {{out}} -run cw_main main {{engine}}"
+    return ("sh", "-c", _MOST_FILES, *start.split())
 
 
 RUSTC = tool(

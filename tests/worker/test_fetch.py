@@ -10,12 +10,15 @@ import pytest
 from concwatch.monitor.servers import HOST, Server
 from concwatch.protocol.workloads import parse
 from tests.lab_driver import ENGINES
-from tests.worker_driver import EARLY, Worker
+from tests.worker_driver import EARLY, Worker, row_of
 
 pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(sys.platform == "win32", reason="there is no page server on Windows"),
 ]
+
+OTHERS = ("java-virtual", "java-threads", "go", "node")
+"""The engines in other languages that have the workload."""
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +34,16 @@ def page_url(server, seconds):
     return server.url(parse(f"http:{seconds}"))
 
 
-@pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters", "go", "node"])
+@pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters", *OTHERS])
 def worker(request):
     """A worker of each engine with its own HTTP client, with a proxy in the environment to ignore."""
-    if missing := ENGINES[request.param].missing():
+    row = row_of(request.param)
+    if missing := row.missing():
         pytest.skip(missing)
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             patch.setenv(variable, "http://127.0.0.1:9")
-        worker = stack.enter_context(Worker(request.param))
+        worker = stack.enter_context(Worker(row))
         worker.do("rate", hz=50)
         worker.do("refill", on=False)
         if "threads" in worker.ready["can"]:
@@ -71,7 +75,7 @@ def truncated_url():
 
 def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, server, truncated_url):
     worker.do("workload", spec="http:0.5", url=page_url(server, 0.5))
-    reads = not ENGINES[worker.ready["engine"]].ways  # those in other languages take no reading
+    reads = worker.ready["engine"] not in OTHERS
     worker.send("burst", tasks=20, chunks=1, older=0, read_after=0.2 if reads else None)
     done = worker.wait("burst")
     assert (done["tasks"], done["live"]) == (20, 20 if reads else None)

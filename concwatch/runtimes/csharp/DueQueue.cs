@@ -44,6 +44,29 @@ namespace Concwatch
             return last;
         }
 
+        /// <summary>Removes all tasks that have ended, wherever they are, and returns them.</summary>
+        public List<Member> RemoveEnded()
+        {
+            var ended = new List<Member>();
+            if (members.Exists(member => member.Task.IsCompleted))
+            {
+                Member[] all = members.ToArray();
+                members.Clear();
+                foreach (Member member in all)
+                {
+                    if (member.Task.IsCompleted)
+                    {
+                        ended.Add(member);
+                    }
+                    else
+                    {
+                        Add(member); // hardly ever moved: they come in the order of the heap
+                    }
+                }
+            }
+            return ended;
+        }
+
         int SoonerBelow(int at)
         {
             int left = 2 * at + 1, right = left + 1;

@@ -29,7 +29,7 @@ namespace Concwatch
                 .With("flags", new[] { $"{Environment.ProcessorCount} processors" })
                 .With("pid", Process.GetCurrentProcess().Id)
                 .With("can", new[] { "trim", "burst" })
-                .With("workloads", Workload.Words));
+                .With("workloads", Workload.Words(bare)));
             worker.Ticker.Start();
             new Thread(() => wire.Listen(worker.Submit)) { IsBackground = true, Name = "commands" }.Start();
             worker.Run();

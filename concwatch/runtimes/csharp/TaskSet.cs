@@ -9,18 +9,29 @@ namespace Concwatch
     sealed class TaskSet
     {
         readonly Counts counts;
+        readonly Action wake;
         readonly Action ended; // called when a task has ended; shared, so that it adds no memory to a task
         readonly Action<Exception> failed;
 
         // Only the one that is due first is checked. One that ends before it is counted a moment late.
         readonly DueQueue active = new DueQueue();
         readonly Queue<Member> cancelling = new Queue<Member>();
+        bool scattered; // whether tasks may end before the one that is due first, so that all are checked
+        int anyEnded; // 1 if so since all were checked
 
-        public TaskSet(Counts counts, Action ended, Action<Exception> failed)
+        /// <param name="wake">Called when a task has ended, on any thread.</param>
+        public TaskSet(Counts counts, Action wake, Action<Exception> failed)
         {
             this.counts = counts;
-            this.ended = ended;
+            this.wake = wake;
             this.failed = failed;
+            ended = End;
+        }
+
+        void End()
+        {
+            Volatile.Write(ref anyEnded, 1);
+            wake();
         }
 
         /// <summary>Live tasks that are not being cancelled.</summary>
@@ -39,6 +50,7 @@ namespace Concwatch
             }
             member.Due = length < TimeSpan.Zero ? double.PositiveInfinity : Clock.Now + length.TotalSeconds;
             active.Add(member);
+            scattered |= workload.EndsAnyTime;
             task.ConfigureAwait(false).GetAwaiter().UnsafeOnCompleted(ended);
         }
 
@@ -58,6 +70,14 @@ namespace Concwatch
         /// <summary>Counts the tasks that have ended.</summary>
         public void CountEnded()
         {
+            if (scattered && Interlocked.Exchange(ref anyEnded, 0) == 1)
+            {
+                foreach (Member member in active.RemoveEnded())
+                {
+                    Count(member, counts.CountCompleted);
+                }
+                scattered = active.Count > 0;
+            }
             while (active.Count > 0 && active.First.Task.IsCompleted)
             {
                 Member member = active.First;

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Concurrent;
+using System.Net.Sockets;
 using System.Threading;
 
 namespace Concwatch
@@ -8,6 +9,7 @@ namespace Concwatch
     sealed class Worker
     {
         const double Slice = 0.010; // seconds: the longest that growing or shrinking may delay commands
+        const int Soon = 50; // milliseconds between two checks whether tasks still fail at a limit
 
         readonly Wire wire;
         readonly Counts counts = new Counts();
@@ -15,6 +17,7 @@ namespace Concwatch
         readonly AutoResetEvent wake = new AutoResetEvent(false);
         readonly bool bare;
         readonly TaskSet taskSet;
+        readonly FileLimit fileLimit;
         Workload workload;
         Burst burst;
         long? bursting; // the tasks of the burst that runs
@@ -28,6 +31,7 @@ namespace Concwatch
             workload = Workload.Sleeping(Timeout.InfiniteTimeSpan, bare);
             taskSet = new TaskSet(counts, Wake, Fail);
             Goal = new Goal(counts);
+            fileLimit = new FileLimit(Goal);
             Ticker = new Ticker(wire, counts);
         }
 
@@ -60,7 +64,7 @@ namespace Concwatch
                 }
                 if (!Adjust())
                 {
-                    wake.WaitOne();
+                    wake.WaitOne(fileLimit.Pending ? Soon : Timeout.Infinite);
                     if (commands.IsEmpty)
                     {
                         Thread.Sleep(1); // more tasks end meanwhile: waking for each would cost more than counting it
@@ -79,13 +83,19 @@ namespace Concwatch
                 return FinishBurst();
             }
             ReportReached();
+            Report over = fileLimit.Over();
+            if (over != null)
+            {
+                wire.Send(over);
+            }
             double end = Clock.Now + Slice;
             try
             {
-                for (long wanted = Goal.Wanted(); wanted > 0 && Clock.Now < end; wanted--)
+                for (long wanted = Goal.Wanted(); wanted > 0 && Clock.Now < end;)
                 {
                     taskSet.Start(workload);
                     Goal.CountCreated();
+                    wanted = Math.Min(wanted - 1, Goal.Wanted()); // a task that fails may lower the target
                 }
             }
             catch (OutOfMemoryException error)
@@ -125,12 +135,17 @@ namespace Concwatch
         {
             long standing = taskSet.Active, wanted = Goal.Target;
             Goal.Settle(standing);
+            wire.Send(LimitReport(standing, wanted, wall, value, detail));
+        }
+
+        public static Report LimitReport(long standing, long wanted, string wall, long? value, string detail)
+        {
             var limit = new Report("limit")
                 .With("standing", standing)
                 .With("wanted", wanted)
                 .With("wall", wall)
                 .With("detail", detail);
-            wire.Send(value.HasValue ? limit.With("value", value.Value) : limit.WithNull("value"));
+            return value.HasValue ? limit.With("value", value.Value) : limit.WithNull("value");
         }
 
         void Fail(Exception error)
@@ -138,6 +153,10 @@ namespace Concwatch
             if (error is OutOfMemoryException)
             {
                 StopGrowing("memory", null, error.Message);
+            }
+            else if (error is SocketException socket && socket.SocketErrorCode == SocketError.TooManyOpenSockets)
+            {
+                fileLimit.Record(error.Message, taskSet.Active);
             }
             else if (!failureReported)
             {

@@ -1,4 +1,5 @@
 using System;
+using System.Linq;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -21,18 +22,25 @@ namespace Concwatch
         const double Golden = 0.6180339887498949;
         const double Turn = 0.001; // seconds of spinning before others get their turn
 
-        public static readonly string[] Words = { "sleep", "churn", "ticks", "hold", "payload", "spin", "nop" };
+        static readonly string[] All = { "sleep", "churn", "ticks", "hold", "payload", "spin", "nop", "connect" };
         public static readonly string[] Engines = { "csharp", "csharp-timers" };
 
-        Workload(Func<TimeSpan> length, Body start)
+        Workload(Func<TimeSpan> length, Body start, bool endsAnyTime = false)
         {
             Length = length;
             Start = start;
+            EndsAnyTime = endsAnyTime;
         }
+
+        /// <summary>Returns the workloads of an engine: a bare timer has no connection.</summary>
+        public static string[] Words(bool bare) => All.Where(word => !bare || word != "connect").ToArray();
 
         /// <summary>Returns the shortest time that the next task can take.</summary>
         public Func<TimeSpan> Length { get; }
         public Body Start { get; }
+
+        /// <summary>Whether a task may end, by failing, long before or after those that are as old.</summary>
+        public bool EndsAnyTime { get; }
 
         /// <summary>Parses what each task does.</summary>
         /// <param name="bare">Whether a sleep is only a timer, without a method that awaits it.</param>
@@ -67,9 +75,17 @@ namespace Concwatch
                     return Other((length, token) => SpinAsync(seconds, token));
                 case "nop":
                     return Other((length, token) => Task.CompletedTask);
+                case "connect":
+                    if (bare)
+                    {
+                        break;
+                    }
+                    bool once = command.Value("seconds") == null;
+                    TimeSpan? interval = once ? (TimeSpan?)null : Rounded(Seconds(command, "seconds"));
+                    return new Workload(() => TimeSpan.Zero, Connection.Read(command, interval), endsAnyTime: true);
             }
             string spec = Command.Short(command.Value("spec") as string ?? word);
-            throw new RefusedException($"workload \"{spec}\": expected one of {string.Join(", ", Words)}");
+            throw new RefusedException($"workload \"{spec}\": expected one of {string.Join(", ", Words(bare))}");
         }
 
         public static Workload Sleeping(TimeSpan length, bool bare) => Sleeping(() => length, bare);

@@ -6,6 +6,7 @@
 -define(OWN, [
     cw_burst,
     cw_commands,
+    cw_connection,
     cw_counts,
     cw_goal,
     cw_json,
@@ -65,7 +66,7 @@ engine("elixir") ->
 
 %% Load everything now: later it would count as memory of the first tasks.
 warm(Engine) ->
-    ok = code:ensure_modules_loaded(?OWN ++ [binary, io_lib, re, timer, unicode]),
+    ok = code:ensure_modules_loaded(?OWN ++ [binary, gen_tcp, inet, inet_db, inet_tcp, io_lib, re, timer, unicode]),
     {Pid, Monitor} = spawn_monitor(fun() ->
         Engine:cancel([Engine:start(fun cw_workload:hold/0) || _ <- lists:seq(1, 100)])
     end),

@@ -15,5 +15,8 @@
     failure_reported = false :: boolean(),
     %% Whether the target is held: a task that completes needs nothing but another one instead.
     steady = false :: boolean(),
+    %% While tasks fail because they cannot open a file: the target before, the one it was lowered to, why, and when the
+    %% last one has failed.
+    file_limit = none :: {integer(), integer(), atom(), integer()} | none,
     burst = none :: cw_burst:burst() | none
 }).

@@ -14,6 +14,8 @@
 -define(BATCH, 256).
 %% Messages handled between two checks for commands.
 -define(HANDLED, 1000).
+%% Milliseconds without a failure after which a limit that running tasks have hit is reported.
+-define(CALM, 200).
 
 -spec start_link(module(), cw_wire:wire(), cw_counts:counts(), pid()) -> worker().
 start_link(Engine, Wire, Counts, Reporter) ->
@@ -70,6 +72,8 @@ handle_messages(Left, Patience, #state{tasks = Tasks, steady = Steady} = State) 
             handle_messages(Left - 1, 0, apply_command(Command, Arrived, State));
         {begun, Target} ->
             handle_messages(Left - 1, 0, State#state{begun = Target});
+        calm ->
+            handle_messages(Left - 1, 0, report_file_limit(State));
         %% What some tasks also send: a result, and an exit signal to linked processes.
         _ ->
             handle_messages(Left - 1, Patience, State)
@@ -128,6 +132,8 @@ shrink(Excess, #state{tasks = Tasks} = State) ->
 %% The first failure of a workload is reported; the counter covers the others.
 count_failure(ok, State) ->
     State;
+count_failure({failed, {connection, Reason}}, State) when Reason =:= emfile; Reason =:= system_limit ->
+    hit_file_limit(Reason, State);
 count_failure({failed, Reason}, #state{wire = Wire, goal = Goal, failure_reported = Reported} = State) ->
     case Reported orelse cw_goal:replacing(Goal) of
         true ->
@@ -147,10 +153,53 @@ stop_growing(Wall, Value, Detail, #state{wire = Wire, counts = Counts, goal = Go
     Standing = cw_counts:live(Counts),
     {Wanted, Settled} = cw_goal:settle(Standing, Goal),
     cw_counts:hold(Counts, cw_goal:target(Settled)),
+    send_limit(Wire, Standing, Wanted, Wall, Value, Detail),
+    State#state{goal = Settled}.
+
+send_limit(Wire, Standing, Wanted, Wall, Value, Detail) ->
     cw_wire:send(Wire, <<"limit">>, [
         {standing, Standing}, {wanted, Wanted}, {wall, Wall}, {value, Value}, {detail, Detail}
-    ]),
-    State#state{goal = Settled}.
+    ]).
+
+%% Lowers the target to what is live. Other limits prevent a task from being created; this one is hit by tasks that
+%% already run, by many at once, and each that fails would be replaced by one that fails as well.
+hit_file_limit(Reason, #state{counts = Counts, goal = Goal, file_limit = Before} = State) ->
+    Standing = cw_counts:live(Counts),
+    case cw_goal:replacing(Goal) orelse Standing > cw_goal:target(Goal) of
+        true ->
+            %% They are being cancelled anyway.
+            State;
+        false ->
+            {Target, Settled} = cw_goal:settle(Standing, Goal),
+            cw_counts:hold(Counts, Standing),
+            Wanted =
+                case Before of
+                    {First, Target, _, _} -> First;
+                    _ -> Target
+                end,
+            Before =:= none andalso erlang:send_after(?CALM, self(), calm),
+            State#state{goal = Settled, file_limit = {Wanted, Standing, Reason, erlang:monotonic_time(millisecond)}}
+    end.
+
+report_file_limit(#state{wire = Wire, goal = Goal, file_limit = {Wanted, Standing, Reason, Last}} = State) ->
+    Left = Last + ?CALM - erlang:monotonic_time(millisecond),
+    case cw_goal:target(Goal) of
+        _ when Left > 0 ->
+            erlang:send_after(Left, self(), calm),
+            State;
+        Standing ->
+            {Wall, Value} = file_limit(Reason),
+            send_limit(Wire, Standing, Wanted, Wall, Value, atom_to_binary(Reason)),
+            State#state{file_limit = none};
+        %% Another target has been set since.
+        _ ->
+            State#state{file_limit = none}
+    end.
+
+file_limit(system_limit) ->
+    {<<"ports +Q">>, erlang:system_info(port_limit)};
+file_limit(emfile) ->
+    {<<"ulimit -n">>, lists:max([proplists:get_value(max_fds, Set, 0) || Set <- erlang:system_info(check_io)])}.
 
 report_reached(#state{wire = Wire, counts = Counts, goal = Goal, begun = Begun} = State) ->
     case cw_goal:reached(cw_counts:read(Counts), Goal) of

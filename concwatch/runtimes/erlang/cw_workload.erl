@@ -19,7 +19,7 @@
 -define(LONGEST_TURN, 250).
 
 -spec words() -> [binary()].
-words() -> [<<"sleep">>, <<"churn">>, <<"ticks">>, <<"hold">>, <<"payload">>, <<"spin">>, <<"nop">>].
+words() -> [<<"sleep">>, <<"churn">>, <<"ticks">>, <<"hold">>, <<"payload">>, <<"spin">>, <<"nop">>, <<"connect">>].
 
 %% @doc Throws what is wrong if this engine does not support the workload. Of the counts, tasks only read the target.
 -spec body(cw_wire:command(), cw_counts:counts()) -> body().
@@ -48,6 +48,8 @@ body(#{<<"word">> := <<"spin">>} = Command, _Counts) ->
     fun() -> spin(Total) end;
 body(#{<<"word">> := <<"nop">>}, _Counts) ->
     fun() -> ok end;
+body(#{<<"word">> := <<"connect">>} = Command, _Counts) ->
+    cw_connection:body(Command);
 body(Command, _Counts) ->
     Spec = cw_wire:quote(cw_wire:text(<<"spec">>, Command)),
     throw({refused, [<<"workload ">>, Spec, <<": expected one of ">>, lists:join(<<", ">>, words())]}).

@@ -103,6 +103,11 @@ final class Goal {
         return live > target || refill ? target - live : Math.min(left, target - live);
     }
 
+    /** Whether all live tasks are of the previous workload, and are being cancelled. */
+    boolean replacing() {
+        return replacing;
+    }
+
     void created(long some) {
         left = Math.max(0, left - some);
     }

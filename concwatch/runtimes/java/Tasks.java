@@ -1,3 +1,5 @@
+import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Queue;
@@ -15,6 +17,7 @@ final class Tasks {
     private final Counts counts;
     private final Goal goal;
     private final Bell bell;
+    private final FileLimit fileLimit;
     private final ThreadFactory factory;
     private final int crowd;
     private final TokenBucket timing = new TokenBucket();
@@ -24,15 +27,17 @@ final class Tasks {
     private Queue<Thread> ending = new ArrayDeque<>(); // interrupted, perhaps not ended yet
     private volatile Runnable task;
     private volatile Workload workload;
+    private volatile Throwable failure; // the last one, until it is taken
     private long queue; // tasks that may be created before they have begun
 
     /** @param crowd how many may wait to begin before tasks leave it to the controller to replace them */
-    Tasks(ThreadFactory factory, int crowd, Counts counts, Goal goal, Bell bell) {
+    Tasks(ThreadFactory factory, int crowd, Counts counts, Goal goal, Bell bell, FileLimit fileLimit) {
         this.factory = factory;
         this.crowd = crowd;
         this.counts = counts;
         this.goal = goal;
         this.bell = bell;
+        this.fileLimit = fileLimit;
     }
 
     void use(Workload workload) {
@@ -105,7 +110,7 @@ final class Tasks {
         }
 
         @Override
-        public void run() throws InterruptedException {
+        public void run() throws InterruptedException, IOException {
             long began = System.nanoTime();
             counts.delays.add(began - created);
             workload.run();
@@ -117,12 +122,15 @@ final class Tasks {
         counts.begun.incrementAndGet();
         try {
             workload.run();
-        } catch (InterruptedException cancelled) {
+        } catch (InterruptedException | ClosedByInterruptException cancelled) {
             end(counts.cancelled);
             return;
         } catch (Throwable broken) {
+            if (!fileLimit.record(broken)) {
+                failure = broken;
+            }
             end(counts.failed);
-            throw broken;
+            return;
         }
         if (!replace()) {
             end(counts.completed);
@@ -147,6 +155,13 @@ final class Tasks {
             }
         }
         return true;
+    }
+
+    /** Returns what a task has failed with since the last call, other than the limit on open files, or null. */
+    Throwable takeFailure() {
+        Throwable last = failure;
+        failure = null;
+        return last;
     }
 
     boolean anyEnding() {

@@ -30,8 +30,8 @@ final class Wire {
         }
     }
 
-    void refuse(String command, IllegalArgumentException why) {
-        String message = why.getMessage().strip().replaceAll("\\s+", " ");
+    void refuse(String command, String why) {
+        String message = why.strip().replaceAll("\\s+", " ");
         message = message.substring(0, Math.min(LONGEST_MESSAGE, message.length()));
         send("error", "command", command, "message", message, "detail", null);
     }
@@ -51,7 +51,7 @@ final class Wire {
                     }
                     take.accept(command);
                 } catch (IllegalArgumentException malformed) {
-                    refuse(null, malformed);
+                    refuse(null, malformed.getMessage());
                 }
             }
         } catch (IOException broken) {

@@ -23,15 +23,18 @@ final class Worker {
     private final Bell bell = new Bell();
     private final Queue<Command> commands = new ConcurrentLinkedQueue<>();
     private final Map<String, Consumer<Command>> known = new TreeMap<>();
+    private final FileLimit fileLimit;
     private Burst burst; // null while no burst runs
     private boolean idle;
+    private boolean failureReported; // of this workload
 
     Worker(Wire wire, ThreadFactory factory, int crowd, Counts counts, Reporter reporter) {
         this.wire = wire;
         this.counts = counts;
         this.reporter = reporter;
         goal = new Goal(counts);
-        tasks = new Tasks(factory, crowd, counts, goal, bell);
+        fileLimit = new FileLimit(counts, goal);
+        tasks = new Tasks(factory, crowd, counts, goal, bell, fileLimit);
         tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime()), goal::target));
 
         known.put("target", this::setTarget);
@@ -52,17 +55,29 @@ final class Worker {
     /** Waits while there is nothing to do, applies commands, and creates or cancels tasks for one slice of time. */
     void turn() {
         if (idle) {
-            bell.await(goal.wanted() != 0 || goal.pending() || tasks.anyEnding() ? SHORT : LONG);
+            boolean soon = goal.wanted() != 0 || goal.pending() || tasks.anyEnding() || fileLimit.pending();
+            bell.await(soon ? SHORT : LONG);
         }
         for (Command command = commands.poll(); command != null; command = commands.poll()) {
             apply(command);
         }
+        reportFailure();
+        fileLimit.look(wire);
         idle = adjust();
         if (goal.reportReached(wire)) {
             reporter.tickSoon();
         }
         if (burst != null && counts.live() == 0) {
             endBurst();
+        }
+    }
+
+    /** Reports the first failure of a workload; the counter has their number. */
+    private void reportFailure() {
+        Throwable failure = tasks.takeFailure();
+        if (failure != null && !failureReported && !goal.replacing()) {
+            failureReported = true;
+            wire.refuse(null, "a task failed: " + failure);
         }
     }
 
@@ -126,7 +141,7 @@ final class Worker {
                 wire.send("applied", "command", command.type(), "seconds", command.secondsSince());
             }
         } catch (IllegalArgumentException refused) {
-            wire.refuse(command.type(), refused);
+            wire.refuse(command.type(), refused.getMessage());
         }
     }
 
@@ -143,6 +158,7 @@ final class Worker {
     private void replace(Command command) {
         tasks.use(Workload.of(command, goal::target));
         goal.replace();
+        failureReported = false;
     }
 
     private void halt(Command command) {

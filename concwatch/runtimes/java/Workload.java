@@ -1,3 +1,4 @@
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.lang.ref.Reference;
@@ -8,10 +9,13 @@ import java.util.function.DoubleUnaryOperator;
 import java.util.function.LongSupplier;
 import java.util.concurrent.locks.LockSupport;
 
-/** What one task does; throws {@link InterruptedException} when it is cancelled. */
+/**
+ * What one task does. When it is cancelled it throws {@link InterruptedException}, or {@link
+ * java.nio.channels.ClosedByInterruptException} if it waits for a connection.
+ */
 @FunctionalInterface
 interface Workload {
-    List<String> WORDS = List.of("sleep", "churn", "ticks", "hold", "payload", "spin", "nop");
+    List<String> WORDS = List.of("sleep", "churn", "ticks", "hold", "payload", "spin", "nop", "http", "connect");
 
     ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
@@ -22,7 +26,7 @@ interface Workload {
     long TURN = 1_000_000;
     long AWAY = 50_000;
 
-    void run() throws InterruptedException;
+    void run() throws InterruptedException, IOException;
 
     /**
      * Whether every task sleeps first. If one that does not started the next one, these two would keep their processor
@@ -70,6 +74,9 @@ interface Workload {
                 yield () -> spin(total);
             }
             case "nop" -> () -> {};
+            case "http" -> Fetch.of(command);
+            case "connect" -> Connect.of(command,
+                    command.fields().containsKey("seconds") ? seconds(command, "seconds") : null);
             default -> throw new IllegalArgumentException(
                     "workload %s: expected one of %s".formatted(Json.written(spec), String.join(", ", WORDS)));
         };

@@ -168,7 +168,7 @@ behind.
     ``kernel_objects``  bytes of slab objects and socket buffers that the kernel holds for it, null if unknown
     ``objects_known``   how these are known: ``control group``, ``estimated``, or empty
     ``cpu_quota``       cores that the tightest of its control groups allows, null without a quota
-    ``throttled``       seconds for which that quota has throttled its group since the bridge first measured it,
+    ``throttled``       seconds for which that quota has throttled its group since the bridge measures it,
                         added up over the cores, null if unknown
 ``echo``: answers ``beat``.
     ``number``     that of the command

@@ -25,11 +25,17 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
         "traced_added": (500, 100 * KB),
         "rss": (5 * MB, 200 * MB),
         "rss_added": (0, 5 * MB),
+        "memory_per_task": (500, 100 * KB),
         "virtual_added": (32 * KB, 500 * MB),
     },
     # Twenty downloads of 0.15 s: all at once at best, one after another at worst.
     "parallel-io": {"burst_seconds": (0.15, 80), "peak_rss": (5 * MB, 300 * MB)},
-    "million-tasks": {"peak_rss": (1 * MB, 200 * MB)},
+    "million-tasks": {"peak_rss": (1 * MB, 200 * MB), "memory_per_task": (50, 200 * KB)},
+    "connections": {
+        "memory_per_task": (1 * KB, 300 * KB),
+        "rss_per_task": (100, 200 * KB),
+        "kernel_per_task": (1 * KB, 100 * KB),
+    },
     "batching": {"burst_seconds": (0.15, 40)},
     "creation-rate": {
         "create_rate_cpu": (1e3, 1e8),

@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -14,6 +15,7 @@ from concwatch.measure import measurement as module
 from concwatch.measure.run import RunSession
 from concwatch.monitor.lab import Lab
 from concwatch.system.child import ROOT
+from concwatch.system.kernel_memory import kernel_stack_size
 from tests.command_line import PROGRAM, invoke
 from tests.lab_driver import ENGINES, use_lab
 
@@ -41,6 +43,13 @@ def test_every_figure_of_real_workers_is_plausible():
     threads, coroutines = found["lanes"]
     assert (threads["engine"], coroutines["engine"]) == ("threads", "asyncio")
     assert threads["rss_per_task"] > 3 * coroutines["rss_per_task"]
+    if sys.platform.startswith("linux"):
+        assert threads["kernel_stack"] == pytest.approx(kernel_stack_size(), rel=0.02)
+        assert 10 * threads["kernel_stack"] > threads["kernel_per_task"] > threads["rss_per_task"] / 2
+        for lane in found["lanes"]:
+            parts = sum(lane[name] for name in ("kernel_stack", "page_tables", "kernel_objects"))
+            assert lane["kernel_per_task"] == pytest.approx(parts)
+            assert lane["memory_per_task"] == pytest.approx(lane["rss_per_task"] + parts)
     for lane in found["lanes"]:
         assert (lane["state"], lane["reason"], lane["traced"], lane["gc"]) == ("done", None, False, "default")
         assert lane["runtime"].startswith("CPython 3.")

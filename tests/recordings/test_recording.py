@@ -444,7 +444,11 @@ def test_a_header_alone_is_an_empty_recording():
     assert found.lanes[0].slider_end == 1_000_000
 
 
-def test_a_recording_without_the_duration_column_can_be_read(tmp_path):
+KERNEL = ("kernel", "kernel_stack_per_task", "page_tables_per_task", "kernel_objects_per_task")
+
+
+@pytest.mark.parametrize("gone", [("duration",), KERNEL, ("throttled", "throttled_share")])
+def test_a_recording_of_an_older_version_without_some_columns_can_be_read(tmp_path, gone):
     path = tmp_path / "a.jsonl"
     bench = Bench("asyncio", settings=Settings("sleep:1", trace=True))
     recorder = record(bench, path)
@@ -452,18 +456,19 @@ def test_a_recording_without_the_duration_column_can_be_read(tmp_path):
     bench.pass_(5)
     (newer,) = finish(recorder).lanes
     assert newer.sample(math.inf).duration == 1
-    place = COLUMNS.index("duration")
+    kept = [place for place, name in enumerate(COLUMNS) if name not in gone]
     first, *lines = path.read_text().splitlines(keepends=True)
-    older = [json.dumps(json.loads(first) | {"columns": [*COLUMNS[:place], *COLUMNS[place + 1 :]]})]
+    older = [json.dumps(json.loads(first) | {"columns": [COLUMNS[place] for place in kept]})]
     for line in lines:
         values = json.loads(line)
         if isinstance(values, list):
-            del values[place : place + 1]
+            values = [values[place] for place in kept if place < len(values)]
         older.append(json.dumps(values))
     older.append("[0,true]")
     found = parse("\n".join(older).encode(), "a")
     assert found.damaged == 1
-    assert [*found.lanes[0].samples()] == [replace(each, duration=None) for each in newer.samples()]
+    without = dict.fromkeys(gone)
+    assert [*found.lanes[0].samples()] == [replace(each, **without) for each in newer.samples()]
     traced, expected = (lane.series.until(math.inf).since("traced", 2.0) for lane in (found.lanes[0], newer))
     assert traced == expected
 

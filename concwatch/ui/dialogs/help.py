@@ -21,6 +21,7 @@ WORDS = (
     ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine"),
     ("lane", "a worker process that runs only the tasks of one engine"),
     ("RSS", "resident memory of a process, read from outside the process"),
+    ("kernel memory", "what the kernel holds for a process: stacks of threads, page tables, sockets"),
     ("tracemalloc", "bytes allocated by Python, counted while tracing is on"),
     *(column.about for column in COLUMNS),
     *((caveat.mark, caveat.note) for caveat in CAVEATS),

@@ -27,8 +27,8 @@ MAX_UNSENT = 1_000
 """The most durations of a function that are kept for the next report."""
 
 YOUNGER, OLDEST = 15, 5
-"""Parts into which the timed tasks that have not ended are divided by age, so that few mean ages are reported:
-of the younger 95 %, and of the others, each a hundredth, since these show how long tasks may live.
+"""Parts into which the live timed tasks are divided by age, to report few mean ages: of the younger 95 %,
+and of the others, each a hundredth, since these show how long tasks may live.
 """
 
 _CUTS = [0.95 * part / YOUNGER for part in range(YOUNGER)] + [
@@ -155,7 +155,7 @@ class Durations:
         return [[round(seconds, 6), weight] for seconds, weight in found]
 
     def ages(self) -> List[List[float]]:
-        """Return the mean ages of parts of the timed tasks that have not ended, and how many each stands for."""
+        """Return the mean age of each part of the live timed tasks, and how many tasks it stands for."""
         now = monotonic()
         ages = sorted([(now - timing.began, timing.weight) for timing in list(self.live.values())])
         count = len(ages)

@@ -120,7 +120,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     left_lines: tuple[LineCount, ...] = ()
     """The lines that created the left-over tasks."""
     mean_life: Annotated[float | None, Metric(
-        "mean life", SECONDS, f"With timing, {SURVIVAL}. Otherwise, or if others than those timed have ended, by Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time.",
+        "mean life", SECONDS, "By Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time. With timing, corrected for those still live, which count as longer than their age (Kaplan and Meier 1958).",
         DERIVED, MEAN, SAMPLED, worse=UP, compared=True, group_column=GroupColumn(4, 9, 3),
     )] = None
     oldest: Annotated[float | None, Metric(
@@ -157,7 +157,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         DERIVED, NONE, SAMPLED, worse=UP, compared=True, decimals=6, group_column=GroupColumn(4, 8, 4),
     )] = None
     timed: Annotated[int, Metric(
-        "timed", COUNT, "Tasks that were timed to their end, from which p50 and p99 are estimated.", DERIVED, SUM, AT_END,
+        "timed", COUNT, "Tasks that were timed to their end, from which p50 and p99 are estimated, together with those still live.", DERIVED, SUM, AT_END,
     )] = 0
     busy: Annotated[float | None, Metric(
         "busy", SHARE, "Share of the time of its event loop in which the tasks of a coroutine function ran, since the agent started.",

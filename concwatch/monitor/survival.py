@@ -1,7 +1,8 @@
 """How long tasks take, estimated from those that have ended and from those that have not."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class Survival:
     Statistical Association 53 (1958), 457-481.
 
     Args:
-        ended: how long the tasks took that have ended.
+        ended: how long the tasks took that have ended; nothing may be added to it while this is in use.
         censored: the ages in seconds at which others were last seen alive, and how many each stands for. A
             negative number takes back as many as are in excess elsewhere.
     """
@@ -69,18 +70,27 @@ class Survival:
             [each for one in several for each in one._censored],
         )
 
-    def _stretches(self, lows: Sequence[float], sums: Sequence[int]) -> Iterator[_Stretch]:
+    @cached_property
+    def _sums(self) -> Sequence[int]:
+        return self._ended.sums()
+
+    @cached_property
+    def _stretches(self) -> Sequence[_Stretch]:
+        found = []
+        lows, sums = self._ended.lows(), self._sums
         share, first, left = 1.0, 0, sums[-1]
         at_risk = left + sum([tasks for _, tasks in self._censored])
         for age, tasks in (*sorted(self._censored), (inf, 0.0)):
             last = bisect_right(lows, age, first)  # a task that ends at this age was still at risk
-            ended = sums[last] - sums[first]
-            if ended:
+            if last > first:
+                ended = sums[last] - sums[first]
                 at_risk = max(at_risk, left)
-                yield _Stretch(share, at_risk, first, last, ended)
+                found.append(_Stretch(share, at_risk, first, last, ended))
                 share *= (at_risk - ended) / at_risk
                 first, left = last, left - ended
-            at_risk -= ended + tasks
+                at_risk -= ended
+            at_risk -= tasks
+        return found
 
     def quantile(self, share: float) -> Estimate:
         """Return the duration that a ``share`` of all tasks does not exceed.
@@ -89,14 +99,14 @@ class Survival:
         """
         if not self._ended.count:
             return Estimate()
-        lows, sums = self._ended.lows(), self._ended.sums()
-        for part in self._stretches(lows, sums):
+        sums = self._sums
+        for part in self._stretches:
             needed = part.at_risk * (1 - (1 - share) / part.share) - ROUNDING * part.at_risk
             if needed <= part.ended:
                 position = max(part.first, bisect_left(sums, sums[part.first] + needed) - 1)
                 rank = ceil(sums[part.first] + needed - sums[position])
                 return Estimate(self._ended.ranked(position, rank))
-        return Estimate(lows[-1], at_least=True)
+        return Estimate(self._ended.lows()[-1], at_least=True)
 
     @property
     def lived_per_end(self) -> float:
@@ -116,13 +126,13 @@ class Survival:
         """
         if not self._ended.count:
             return Estimate()
-        lows, sums, totals = self._ended.lows(), self._ended.sums(), self._ended.totals()
+        totals = self._ended.totals()
         seconds, share = 0.0, 1.0
-        for part in self._stretches(lows, sums):
+        for part in self._stretches:
             seconds += part.share * (totals[part.last] - totals[part.first]) / part.at_risk
             share = part.share * (part.at_risk - part.ended) / part.at_risk
         if share > ROUNDING:
-            seconds += share * max([lows[-1], *(age for age, _ in self._censored)])
+            seconds += share * max([self._ended.lows()[-1], *(age for age, _ in self._censored)])
             if share > 0.5:
                 return Estimate(seconds, at_least=True)
             seconds += share * self.lived_per_end

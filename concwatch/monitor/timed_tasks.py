@@ -12,13 +12,16 @@ from concwatch.protocol.workloads import GOLDEN
 EVERY, MORE = 1.0, 0.05
 """An estimate is computed again after this many seconds, or when this share more tasks have ended."""
 
+QUANTILES = (0.5, 0.99)
+"""The shares of tasks whose longest duration is estimated."""
+
 STEADY = 0.001
 """Relative change below which an estimate stays as it is."""
 
-COARSE = 0.02
+COARSE = 0.04
 """Cohorts are merged up to this share of their age."""
 
-MOST_COHORTS = 128
+MOST_COHORTS = 100
 """Cohorts above which those that are old enough are merged."""
 
 
@@ -35,6 +38,9 @@ class _Cohort:
         """Those whose end was not reported."""
 
 
+_Pending = tuple[float, float, _Cohort]
+
+
 class TimedTasks:
     """Follows the timed tasks of a worker from tick to tick.
 
@@ -49,7 +55,7 @@ class TimedTasks:
     proportion. All times are in seconds on the worker's clock.
 
     It takes constant memory: cohorts are merged up to `COARSE` of their age, so that there are fewer than
-    1,000 after a week, and cancelled tasks are counted by the age's bucket.
+    500 after a week, and cancelled tasks are counted by the age's bucket.
 
     Args:
         since: the time of the last tick before the observation; None if there was none.
@@ -60,17 +66,18 @@ class TimedTasks:
         self._time = since  # of the last tick
         self._seen = since  # what happened until then has been reported: the time of the tick before
         self._first = since if live and since is not None else -inf  # what began earlier is left out
-        self._live = live  # at the last tick
+        self._live = live  # at the last tick, without those queued
         self._ended, self._unmatched = Histogram(), Histogram()
         self._cohorts: list[_Cohort] = []  # the oldest first
         self._ends: list[float] = []  # of each cohort
-        # Of tasks that have ended: when the last of the cohort was as old, how long it took, and the cohort.
-        self._pending: list[tuple[float, float, _Cohort]] = []
+        # Of tasks that have ended: when the last of the cohort was as old, how long it took, and the cohort;
+        # by the tenth of a second of that time.
+        self._pending: dict[int, list[_Pending]] = {}
         self._cancelled: dict[int, tuple[float, float]] = {}
         self._phase = 0.0
         self._most = MOST_COHORTS
-        # Share → when its quantile was estimated, how many had ended, and the estimate.
-        self._estimates: dict[float, tuple[float, int, Estimate]] = {}
+        self._read_at, self._read_count = -inf, 0  # the last tick, and the ended tasks, of the estimates
+        self._estimates = dict.fromkeys(QUANTILES, Estimate())
 
     @property
     def survival(self) -> Survival:
@@ -82,19 +89,17 @@ class TimedTasks:
         return Survival(self._ended, ages + list(self._cancelled.values()))
 
     def quantile(self, share: float) -> Estimate:
-        """Return the duration that a ``share`` of the tasks does not exceed; see `Survival.quantile`.
+        """Return the duration that a ``share`` of the tasks, one of `QUANTILES`, does not exceed.
 
         It seldom changes: not more often than once a second unless many have ended, and only by `STEADY`.
         """
         now, ended = self._time or 0.0, self._ended.count or self._unmatched.count
-        time, count, found = self._estimates.get(share, (-inf, 0, Estimate()))
-        if now >= time + EVERY or ended > count * (1 + MORE):
-            before, found = found, self.survival.quantile(share)
-            if before.seconds and found.seconds and before.at_least == found.at_least:
-                steady = abs(found.seconds - before.seconds) <= STEADY * before.seconds
-                found = before if steady else found
-            self._estimates[share] = now, ended, found
-        return found
+        if now >= self._read_at + EVERY or ended > self._read_count * (1 + MORE):
+            self._read_at, self._read_count, survival = now, ended, self.survival
+            self._estimates = {
+                share: _steady(before, survival.quantile(share)) for share, before in self._estimates.items()
+            }
+        return self._estimates[share]
 
     def add(
         self,
@@ -103,6 +108,7 @@ class TimedTasks:
         durations: Sequence[float],
         live: int,
         *,
+        queued: int = 0,
         completed: int = 0,
         lost: int = 0,
     ) -> None:
@@ -113,8 +119,9 @@ class TimedTasks:
             begun: how many timed tasks have begun since the last one.
             durations: how long the timed tasks took that have completed since.
             live: how many tasks are live, timed or not.
+            queued: how many of these have not begun.
             completed: how many tasks, timed or not, have completed since the last one.
-            lost: how many tasks, timed or not, were cancelled or have failed since the last one.
+            lost: how many tasks that had begun, timed or not, were cancelled or have failed since then.
         """
         before = time if self._time is None else self._time
         # A tick is sent just after what it reports was collected: some that end meanwhile are in the next.
@@ -132,8 +139,8 @@ class TimedTasks:
             self._forget_ends(lost / max(lost, self._live))
             self._take(self._cohorts[:known], lost / max(lost, older))
             more = max(0, lost - older)  # of those that have begun since
-            self._take(self._cohorts[known:], more / max(1, live + more))
-        self._live = live
+            self._take(self._cohorts[known:], more / max(1, live - queued + more))
+        self._live = live - queued
         if not live:
             self._settle(inf)
             self._cohorts.clear()
@@ -162,7 +169,12 @@ class TimedTasks:
                 unmatched.append(duration)
                 continue
             one.left -= 1
-            pending.append((one.end + duration, duration, one))
+            ready = one.end + duration
+            slot = int(ready * 10)
+            if slot in pending:
+                pending[slot].append((ready, duration, one))
+            else:
+                pending[slot] = [(ready, duration, one)]
         self._phase = phase
         if not self._ended.count:  # else nobody asks for them
             self._unmatched.add(unmatched)
@@ -182,12 +194,17 @@ class TimedTasks:
 
     def _settle(self, now: float) -> None:
         """Record those ends that would have been seen of any task of the same cohort."""
-        ready = [each for each in self._pending if each[0] <= now]
-        if ready:
-            self._pending = [each for each in self._pending if each[0] > now]
-            self._ended.add([duration for _, duration, _ in ready])
-            for _, _, cohort in ready:
-                cohort.alive -= 1
+        pending, last = self._pending, now * 10
+        ready: list[_Pending] = []
+        for slot in [slot for slot in pending if slot <= last]:
+            found = pending.pop(slot)
+            if slot + 1 > last and (later := [each for each in found if each[0] > now]):
+                found = [each for each in found if each[0] <= now]
+                pending[slot] = later
+            ready += found
+        self._ended.add([duration for _, duration, _ in ready])
+        for _, _, cohort in ready:
+            cohort.alive -= 1
 
     def _take(self, cohorts: Iterable[_Cohort], share: float) -> None:
         """Record that a share of those left in these cohorts was cancelled or failed since the last tick."""
@@ -202,14 +219,15 @@ class TimedTasks:
         Ends that are seen of some, while others of the same age are not watched any longer, would count for
         too much.
         """
-        kept = []
-        for each in self._pending:
-            self._phase = (self._phase + GOLDEN) % 1.0
-            if self._phase < share:
-                self._censor(each[2], 1.0)
-            else:
-                kept.append(each)
-        self._pending = kept
+        for slot, found in self._pending.items():
+            kept = []
+            for each in found:
+                self._phase = (self._phase + GOLDEN) % 1.0
+                if self._phase < share:
+                    self._censor(each[2], 1.0)
+                else:
+                    kept.append(each)
+            self._pending[slot] = kept
 
     def _censor(self, one: _Cohort, tasks: float) -> None:
         """Record that tasks of a cohort lived at the last tick, and no more of them."""
@@ -233,5 +251,13 @@ class TimedTasks:
             else:
                 kept.append(one)
         self._cohorts, self._ends = kept, [one.end for one in kept]
-        self._pending = [(ready, duration, moved.get(one, one)) for ready, duration, one in self._pending]
-        self._most = max(MOST_COHORTS, 2 * len(kept))
+        for slot, found in self._pending.items():
+            self._pending[slot] = [(ready, duration, moved.get(one, one)) for ready, duration, one in found]
+        self._most = max(MOST_COHORTS, len(kept) + len(kept) // 4)
+
+
+def _steady(before: Estimate, found: Estimate) -> Estimate:
+    """Return ``found``, or the estimate before it if it is nearly the same."""
+    if before.seconds is None or found.seconds is None or before.at_least != found.at_least:
+        return found
+    return before if abs(found.seconds - before.seconds) <= STEADY * before.seconds else found

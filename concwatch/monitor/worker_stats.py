@@ -91,13 +91,16 @@ class WorkerStats:
         if before.live or before.created != tick.created:  # the lag of an idle worker does not count
             self.lags.add((tick.lag,))
             self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
+        # A pool cancels those that are queued before those that run.
+        cancelled = max(0, tick.cancelled - before.cancelled - before.queued)
         self.timed.add(
             tick.time,
             len(tick.delays or ()),
             tick.durations or (),
             tick.live,
+            queued=tick.queued,
             completed=tick.completed - before.completed,
-            lost=tick.failed + tick.cancelled - before.failed - before.cancelled,
+            lost=tick.failed - before.failed + cancelled,
         )
         if tick.durations:
             from statistics import median  # not needed for the first frame

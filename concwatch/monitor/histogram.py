@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -22,8 +22,8 @@ class Histogram:
         self.count = 0
         self._counts: Counter[int] = Counter()
         self._order: list[int] = []  # the buckets that are not empty, ascending
-        self._lows: dict[int, float] = {}  # bucket → the shortest duration in it
-        self._totals: dict[int, float] = {}  # bucket → the sum of its durations
+        self._firsts: dict[int, float] = {}  # bucket → the first duration in it
+        self._totals: defaultdict[int, float] = defaultdict(float)  # bucket → the sum of its durations
         # Share → the bucket of its quantile at the last read, and how many durations are in higher ones.
         self._last: dict[float, tuple[int, int]] = {}
 
@@ -33,15 +33,12 @@ class Histogram:
         if not values:
             return
         buckets = [0 if value <= LEAST else int(log(value) * _LOG + _OFFSET) for value in values]
-        lows, totals = self._lows, self._totals
+        for bucket in set(buckets).difference(self._firsts):
+            insort(self._order, bucket)
+            self._firsts[bucket] = values[buckets.index(bucket)]
+        totals = self._totals
         for bucket, value in zip(buckets, values, strict=True):
-            if bucket in lows:
-                totals[bucket] += value
-                if value < lows[bucket]:
-                    lows[bucket] = value
-            else:
-                insort(self._order, bucket)
-                lows[bucket] = totals[bucket] = value
+            totals[bucket] += value
         self._counts.update(buckets)
         self.count += len(buckets)
         for share, (last, above) in self._last.items():
@@ -52,17 +49,17 @@ class Histogram:
         found = Histogram()
         found.count, found._order = self.count, self._order.copy()
         found._counts, found._last = self._counts.copy(), self._last.copy()
-        found._lows, found._totals = self._lows.copy(), self._totals.copy()
+        found._firsts, found._totals = self._firsts.copy(), self._totals.copy()
         for value, weight in seconds:
             bucket = 0 if value <= LEAST else int(math.log(value) * _LOG + _OFFSET)
             found._add(bucket, value, value * weight, weight)
         return found
 
-    def _add(self, bucket: int, low: float, total: float, weight: int) -> None:
-        if bucket not in self._lows:
+    def _add(self, bucket: int, first: float, total: float, weight: int) -> None:
+        if bucket not in self._firsts:
             insort(self._order, bucket)
-        self._lows[bucket] = min(low, self._lows.get(bucket, low))
-        self._totals[bucket] = total + self._totals.get(bucket, 0.0)
+            self._firsts[bucket] = first
+        self._totals[bucket] += total
         self._counts[bucket] += weight
         self.count += weight
         for share, (last, above) in self._last.items():
@@ -74,13 +71,13 @@ class Histogram:
         found = cls()
         for one in histograms:
             for bucket, count in one._counts.items():
-                found._add(bucket, one._lows[bucket], one._totals[bucket], count)
+                found._add(bucket, one._firsts[bucket], one._totals[bucket], count)
         return found
 
     def quantile(self, share: float) -> float | None:
         """Return the duration that a ``share`` of all does not exceed; None if there are none.
 
-        It is the shortest one of its bucket: equal durations are returned as they are, and it seldom changes.
+        It is the first one of its bucket: equal durations are returned as they are, and it seldom changes.
         """
         if not self.count:
             return None
@@ -95,13 +92,13 @@ class Histogram:
             at -= 1
         bucket = self._order[at]
         self._last[share] = bucket, above
-        return self._lows[bucket] if bucket else 0.0
+        return self._firsts[bucket] if bucket else 0.0
 
     # For an estimate that gives durations different weights. A bucket is meant by its position.
 
-    def lows(self) -> Sequence[float]:
-        """Return the shortest duration of each bucket, ascending."""
-        return list(map(self._lows.__getitem__, self._order))
+    def firsts(self) -> Sequence[float]:
+        """Return the first duration that was added to each bucket; they ascend."""
+        return list(map(self._firsts.__getitem__, self._order))
 
     def sums(self) -> Sequence[int]:
         """Return how many durations the first 0, 1, … buckets have."""
@@ -112,8 +109,12 @@ class Histogram:
         return list(accumulate(map(self._totals.__getitem__, self._order), initial=0.0))
 
     def ranked(self, position: int, rank: float) -> float:
-        """Return the duration of this rank, from 1, in a bucket, as if those in it were evenly spread."""
+        """Return the duration of this rank, from 1, in a bucket; accurate to a quarter per cent.
+
+        Those in it are assumed to be spread about their mean, as far as the first one is from it.
+        """
         bucket = self._order[position]
-        low, count = self._lows[bucket], self._counts[bucket]
-        span = 2 * (self._totals[bucket] / count - low)
-        return round(low + span * min(1.0, max(0.0, (rank - 1) / max(1, count - 1))), 9)
+        count = self._counts[bucket]
+        mean = self._totals[bucket] / count
+        share = min(1.0, max(0.0, (rank - 1) / (count - 1))) if count > 1 else 0.5
+        return round(mean + abs(mean - self._firsts[bucket]) * (2 * share - 1), 9)

@@ -77,11 +77,11 @@ class Survival:
     @cached_property
     def _stretches(self) -> Sequence[_Stretch]:
         found = []
-        lows, sums = self._ended.lows(), self._sums
+        firsts, sums = self._ended.firsts(), self._sums
         share, first, left = 1.0, 0, sums[-1]
         at_risk = left + sum([tasks for _, tasks in self._censored])
         for age, tasks in (*sorted(self._censored), (inf, 0.0)):
-            last = bisect_right(lows, age, first)  # a task that ends at this age was still at risk
+            last = bisect_right(firsts, age, first)  # a task that ends at this age was still at risk
             if last > first:
                 ended = sums[last] - sums[first]
                 at_risk = max(at_risk, left)
@@ -106,7 +106,7 @@ class Survival:
                 position = max(part.first, bisect_left(sums, sums[part.first] + needed) - 1)
                 rank = ceil(sums[part.first] + needed - sums[position])
                 return Estimate(self._ended.ranked(position, rank))
-        return Estimate(self._ended.lows()[-1], at_least=True)
+        return Estimate(self._ended.firsts()[-1], at_least=True)
 
     @property
     def lived_per_end(self) -> float:
@@ -132,7 +132,7 @@ class Survival:
             seconds += part.share * (totals[part.last] - totals[part.first]) / part.at_risk
             share = part.share * (part.at_risk - part.ended) / part.at_risk
         if share > ROUNDING:
-            seconds += share * max([self._ended.lows()[-1], *(age for age, _ in self._censored)])
+            seconds += share * max([self._ended.firsts()[-1], *(age for age, _ in self._censored)])
             if share > 0.5:
                 return Estimate(seconds, at_least=True)
             seconds += share * self.lived_per_end

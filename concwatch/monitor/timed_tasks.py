@@ -1,7 +1,9 @@
 """The timed tasks of a worker: which have ended, and how old the others are, from what its ticks report."""
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from math import inf, log
 from operator import itemgetter
 
@@ -9,7 +11,7 @@ from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.survival import Estimate, Survival
 from concwatch.protocol.workloads import GOLDEN
 
-EVERY, MORE = 1.0, 0.05
+EVERY, MORE = 1.0, 0.1
 """An estimate is computed again after this many seconds, or when this share more tasks have ended."""
 
 QUANTILES = (0.5, 0.99)
@@ -23,6 +25,10 @@ COARSE = 0.04
 
 MOST_COHORTS = 100
 """Cohorts above which those that are old enough are merged."""
+
+
+PHASES = tuple(number * GOLDEN % 1.0 for number in range(1, 1_000))
+"""Numbers from 0 to 1, of which any run covers the range evenly."""
 
 
 class _Cohort:
@@ -72,9 +78,9 @@ class TimedTasks:
         self._ends: list[float] = []  # of each cohort
         # Of tasks that have ended: when the last of the cohort was as old, how long it took, and the cohort;
         # by the tenth of a second of that time.
-        self._pending: dict[int, list[_Pending]] = {}
+        self._pending: defaultdict[int, list[_Pending]] = defaultdict(list)
         self._cancelled: dict[int, tuple[float, float]] = {}
-        self._phase = 0.0
+        self._phases = cycle(PHASES)
         self._most = MOST_COHORTS
         self._read_at, self._read_count = -inf, 0  # the last tick, and the ended tasks, of the estimates
         self._estimates = dict.fromkeys(QUANTILES, Estimate())
@@ -150,32 +156,23 @@ class TimedTasks:
 
     def _match(self, durations: Sequence[float], before: float) -> None:
         """Find the cohorts of tasks whose end was reported now; they ended after ``before``."""
-        time, phase, unmatched = self._time or 0.0, self._phase, []
+        time, first, unmatched = self._time or 0.0, self._first, []
         cohorts, ends, pending, interval = self._cohorts, self._ends, self._pending, time - before
         count = len(cohorts)
-        for duration in durations:
-            # A task may have ended at any time since the last tick: these are spread evenly.
-            phase = (phase + GOLDEN) % 1.0
+        # A task may have ended at any time since the last tick: these are spread evenly.
+        for duration, phase in zip(durations, self._phases, strict=False):
             began = time - duration - phase * interval
             at = bisect_left(ends, began)
-            if began < self._first:
-                unmatched.append(duration)
-                continue
-            if at < count and (one := cohorts[at]).start <= began and one.left >= 1:
-                pass
-            elif (found := self._nearest(at, began, time - duration - interval, time - duration)) is not None:
-                one = found
-            else:
-                unmatched.append(duration)
-                continue
+            one = cohorts[at] if at < count else None
+            if one is None or one.start > began or one.left < 1 or began < first:
+                latest = time - duration
+                one = None if began < first else self._nearest(at, began, latest - interval, latest)
+                if one is None:
+                    unmatched.append(duration)
+                    continue
             one.left -= 1
             ready = one.end + duration
-            slot = int(ready * 10)
-            if slot in pending:
-                pending[slot].append((ready, duration, one))
-            else:
-                pending[slot] = [(ready, duration, one)]
-        self._phase = phase
+            pending[int(ready * 10)].append((ready, duration, one))
         if not self._ended.count:  # else nobody asks for them
             self._unmatched.add(unmatched)
 
@@ -221,9 +218,8 @@ class TimedTasks:
         """
         for slot, found in self._pending.items():
             kept = []
-            for each in found:
-                self._phase = (self._phase + GOLDEN) % 1.0
-                if self._phase < share:
+            for each, phase in zip(found, self._phases, strict=False):
+                if phase < share:
                     self._censor(each[2], 1.0)
                 else:
                     kept.append(each)

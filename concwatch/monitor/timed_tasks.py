@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import cycle
-from math import inf, log
+from math import exp, floor, inf, log
 from operator import itemgetter
 
 from concwatch.monitor.histogram import Histogram
@@ -22,6 +22,9 @@ STEADY = 0.001
 
 COARSE = 0.04
 """Cohorts are merged up to this share of their age."""
+
+FINE = 200.0
+"""Ages of cancelled tasks are kept to within one in so many."""
 
 MOST_COHORTS = 100
 """Cohorts above which those that are old enough are merged."""
@@ -79,7 +82,8 @@ class TimedTasks:
         # Of tasks that have ended: when the last of the cohort was as old, how long it took, and the cohort;
         # by the tenth of a second of that time.
         self._pending: defaultdict[int, list[_Pending]] = defaultdict(list)
-        self._cancelled: dict[int, tuple[float, float]] = {}
+        # The logarithm of an age, times `FINE` → how many were cancelled when they were as old.
+        self._cancelled: defaultdict[int, float] = defaultdict(float)
         self._phases = cycle(PHASES)
         self._most = MOST_COHORTS
         self._read_at, self._read_count = -inf, 0  # the last tick, and the ended tasks, of the estimates
@@ -92,7 +96,8 @@ class TimedTasks:
         if not self._ended.count or seen is None:
             return Survival(self._unmatched)
         ages = [(seen - one.end, one.alive) for one in self._cohorts if one.alive and one.end < seen]
-        return Survival(self._ended, ages + list(self._cancelled.values()))
+        cancelled = [(exp(bucket / FINE), tasks) for bucket, tasks in self._cancelled.items()]
+        return Survival(self._ended, ages + cancelled)
 
     def quantile(self, share: float) -> Estimate:
         """Return the duration that a ``share`` of the tasks, one of `QUANTILES`, does not exceed.
@@ -206,7 +211,7 @@ class TimedTasks:
     def _take(self, cohorts: Iterable[_Cohort], share: float) -> None:
         """Record that a share of those left in these cohorts was cancelled or failed since the last tick."""
         for one in cohorts:
-            lost = share * max(0.0, one.left)
+            lost = share * one.left  # negative if more have ended than began: others have more left
             one.left -= lost
             self._censor(one, lost)
 
@@ -230,9 +235,7 @@ class TimedTasks:
         one.alive -= tasks
         age = -1.0 if self._seen is None else self._seen - one.end
         if age > 0 and tasks:
-            bucket = int(log(age) / COARSE)
-            mean, before = self._cancelled.get(bucket, (0.0, 0.0))
-            self._cancelled[bucket] = (mean * before + age * tasks) / (before + tasks), before + tasks
+            self._cancelled[floor(log(age) * FINE)] += tasks
 
     def _merge(self, time: float) -> None:
         """Merge neighbouring cohorts that are old enough."""

@@ -128,6 +128,18 @@ def test_cancelled_tasks_count_as_longer_than_their_age(name):
         assert worker.error(0.99) == 0
 
 
+@pytest.mark.parametrize("name", ["uniform", "exponential", "constant"])
+def test_when_all_are_cancelled_the_estimates_remain(name):
+    worker = VirtualWorker(LIVES[name][0])
+    worker.hold(4_000)
+    worker.advance(6.0)
+    worker.hold(0)
+    worker.advance(0.5)
+    assert worker.live == 0
+    assert worker.error() == pytest.approx(0, abs=0.005)
+    assert worker.error(0.99) == pytest.approx(0, abs=0.03)
+
+
 def test_if_some_tasks_are_timed_they_stand_for_all():
     worker = VirtualWorker(LIVES["uniform"][0], timed=0.2)
     worker.hold(5_000)

@@ -26,8 +26,14 @@ MAX_TIMED, MAX_ALL_TIMED = 500, 3_000
 MAX_UNSENT = 1_000
 """The most durations of a function that are kept for the next report."""
 
-MAX_AGES = 20
-"""The most ages of timed tasks in a report."""
+YOUNGER, OLDEST = 15, 5
+"""Parts into which the live timed tasks are divided by age, to report few mean ages: of the younger 95 %,
+and of the others, each a hundredth, since these show how long tasks may live.
+"""
+
+_CUTS = [0.95 * part / YOUNGER for part in range(YOUNGER)] + [
+    0.95 + 0.05 * part / OLDEST for part in range(OLDEST + 1)
+]
 
 _MASK = (1 << 64) - 1
 
@@ -149,12 +155,17 @@ class Durations:
         return [[round(seconds, 6), weight] for seconds, weight in found]
 
     def ages(self) -> List[List[float]]:
-        """Return at most `MAX_AGES` ages of timed tasks that have not ended, and how many each stands for."""
+        """Return the mean age of each part of the live timed tasks, and how many tasks it stands for."""
         now = monotonic()
         ages = sorted([(now - timing.began, timing.weight) for timing in list(self.live.values())])
-        size = -(-len(ages) // MAX_AGES) or 1
-        parts = [ages[first : first + size] for first in range(0, len(ages), size)]
-        return [[round(part[0][0], 3), sum([weight for _, weight in part])] for part in parts]
+        count = len(ages)
+        cuts = [round(share * count) for share in _CUTS] if count > YOUNGER + OLDEST else range(count + 1)
+        parts = [ages[cuts[at - 1] : cuts[at]] for at in range(1, len(cuts))]
+        return [
+            [round(sum([age for age, _ in part]) / len(part), 3), sum([weight for _, weight in part])]
+            for part in parts
+            if part
+        ]
 
 
 def time_task(durations: Durations, task: Any, number: int, all_timed: int) -> None:

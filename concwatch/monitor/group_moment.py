@@ -12,6 +12,7 @@ from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.rates import finite, rate_at
 from concwatch.monitor.student import T95, student_t
+from concwatch.monitor.survival import Estimate, Survival
 from concwatch.protocol.agent_messages import GroupReport, Waits
 
 RATE_SECONDS = 5.0
@@ -20,8 +21,8 @@ RATE_SECONDS = 5.0
 BATCH, LEAST_BATCHES = 1.0, 5
 """Seconds of the loops' time that give one share, and the shares from which an interval is known."""
 
-STILL_LIVE = 0.25
-"""Share of the tasks above a quantile: with more live ones that are older already, it is a lower bound."""
+TIMED_TOO = 0.25
+"""How far the number of ended tasks that the timed ones stand for may be from that of all."""
 
 MISSED = ("created", "ended", "live_peak", "created_per_second", "ended_per_second")
 """The figures of a group to which tasks belong that only scans find."""
@@ -160,9 +161,11 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
     seldom: Seldom
 
     @property
-    def durations(self) -> Histogram:
-        """How long its timed tasks took."""
-        return self.seldom.durations
+    def survival(self) -> Survival:
+        """How long its tasks take, from those that are timed."""
+        # Those that had not ended at its last report have not since, if later scans found no change.
+        aged = max(0.0, self.time - self.reported)
+        return Survival(self.seldom.durations, [(age + aged, tasks) for age, tasks in self.report.timing])
 
     @property
     def grows(self) -> bool:
@@ -225,22 +228,16 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
 
     @property
     def p50(self) -> float | None:
-        """The median of how long its tasks took, in seconds."""
-        return self.seldom.durations.quantile(0.5)
+        """The median of how long its tasks take, in seconds."""
+        return self._quantile("p50").seconds
 
     @property
     def p99(self) -> float | None:
-        """The duration that 99 % of its tasks did not exceed."""
-        return self.seldom.durations.quantile(0.99)
+        """The duration that 99 % of its tasks do not exceed."""
+        return self._quantile("p99").seconds
 
-    def _may_be_longer(self, share: float) -> bool:
-        """Whether so many timed tasks are older already that a quantile of those that ended is too low."""
-        quantile = self.seldom.durations.quantile(share)
-        if quantile is None or not self.report.timing:
-            return False
-        aged = max(0.0, self.clock.now - self.reported)
-        older = sum(tasks for age, tasks in self.report.timing if age + aged > quantile)
-        return older > STILL_LIVE * (1 - share) * self.seldom.durations.count
+    def _quantile(self, name: str) -> Estimate:
+        return self.survival.quantile(QUANTILES[name])
 
     @property
     def oldest(self) -> float | None:
@@ -265,6 +262,12 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
         if not report.ended or report.task_seconds is None:
             return None, False
         seconds = report.task_seconds + report.live * max(0.0, self.time - self.reported)
+        if abs(self.seldom.durations.count - report.ended) <= TIMED_TOO * report.ended:
+            # By how much Little's law is wrong while tasks live is known of those that are timed.
+            survival = self.survival
+            mean = survival.mean()
+            if mean.seconds and not mean.at_least:
+                return seconds / report.ended * mean.seconds / survival.lived_per_end, False
         observed = self.time - self.seldom.began
         longer = seconds > observed * report.ended > 0
         return (observed if longer else seconds / report.ended), longer
@@ -303,7 +306,7 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
 
     @property
     def _longer(self) -> tuple[str, ...]:
-        return tuple(name for name, share in QUANTILES.items() if self._may_be_longer(share))
+        return tuple(name for name in QUANTILES if self._quantile(name).at_least)
 
     @property
     def _missed(self) -> tuple[str, ...]:
@@ -325,7 +328,7 @@ class EndedGroup(Struct, frozen=True):
     """The last one."""
     status: GroupStatus
     """All figures, with what is known of them now."""
-    durations: None = None
+    survival: None = None
     """Only the quantiles are kept."""
 
     @property

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Protocol
 from msgspec import Struct, structs
 
 from concwatch.monitor.growth import Growth
-from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import (
     ALL,
     ANY,
@@ -27,6 +26,7 @@ from concwatch.monitor.metric import (
     PerSecond,
     rows_of,
 )
+from concwatch.monitor.survival import SURVIVAL, Survival
 from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE
 from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 from concwatch.protocol.units import UNKNOWN, format_short
@@ -55,8 +55,8 @@ class GroupFigures(Protocol):
         ...
 
     @property
-    def durations(self) -> Histogram | None:
-        """How long its tasks took; None where only the quantiles are kept."""
+    def survival(self) -> Survival | None:
+        """How long its tasks take; None where only the quantiles are kept."""
         ...
 
     def figure(self, name: str) -> Any:
@@ -120,7 +120,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     left_lines: tuple[LineCount, ...] = ()
     """The lines that created the left-over tasks."""
     mean_life: Annotated[float | None, Metric(
-        "mean life", SECONDS, "By Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time.",
+        "mean life", SECONDS, "By Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time. With timing, corrected for those still live, which count as longer than their age (Kaplan and Meier 1958).",
         DERIVED, MEAN, SAMPLED, worse=UP, compared=True, group_column=GroupColumn(4, 9, 3),
     )] = None
     oldest: Annotated[float | None, Metric(
@@ -149,15 +149,15 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     )] = None
 
     p50: Annotated[float | None, Metric(
-        "p50", SECONDS, "Half of the tasks that have ended took no longer, estimated from those that were timed.",
+        "p50", SECONDS, f"Half of the tasks take no longer, {SURVIVAL}.",
         DERIVED, NONE, SAMPLED, worse=UP, compared=True, decimals=6, group_column=GroupColumn(4, 8, 6),
     )] = None
     p99: Annotated[float | None, Metric(
-        "p99", SECONDS, "99 % of the tasks that have ended took no longer, estimated from those that were timed.",
+        "p99", SECONDS, f"99 % of the tasks take no longer, {SURVIVAL}.",
         DERIVED, NONE, SAMPLED, worse=UP, compared=True, decimals=6, group_column=GroupColumn(4, 8, 4),
     )] = None
     timed: Annotated[int, Metric(
-        "timed", COUNT, "Tasks that were timed to their end, from which p50 and p99 are estimated.", DERIVED, SUM, AT_END,
+        "timed", COUNT, "Tasks that were timed to their end, from which p50 and p99 are estimated, together with those still live.", DERIVED, SUM, AT_END,
     )] = 0
     busy: Annotated[float | None, Metric(
         "busy", SHARE, "Share of the time of its event loop in which the tasks of a coroutine function ran, since the agent started.",
@@ -167,7 +167,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     """Half of the 95 % interval of ``busy``."""
 
     @property
-    def durations(self) -> None:
+    def survival(self) -> None:
         """Only the quantiles are kept."""
         return None
 

@@ -2,8 +2,9 @@
 
 import math
 from bisect import bisect_left, insort
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 RATIO = 1.005
 """Ratio of the bounds of a bucket: the error of a quantile is at most 0.5 %."""
@@ -22,6 +23,7 @@ class Histogram:
         self._counts: Counter[int] = Counter()
         self._order: list[int] = []  # the buckets that are not empty, ascending
         self._firsts: dict[int, float] = {}  # bucket → the first duration in it
+        self._totals: defaultdict[int, float] = defaultdict(float)  # bucket → the sum of its durations
         # Share → the bucket of its quantile at the last read, and how many durations are in higher ones.
         self._last: dict[float, tuple[int, int]] = {}
 
@@ -34,6 +36,9 @@ class Histogram:
         for bucket in set(buckets).difference(self._firsts):
             insort(self._order, bucket)
             self._firsts[bucket] = values[buckets.index(bucket)]
+        totals = self._totals
+        for bucket, value in zip(buckets, values, strict=True):
+            totals[bucket] += value
         self._counts.update(buckets)
         self.count += len(buckets)
         for share, (last, above) in self._last.items():
@@ -43,19 +48,18 @@ class Histogram:
         """Return another one that has more durations, each with how many it stands for."""
         found = Histogram()
         found.count, found._order = self.count, self._order.copy()
-        found._counts, found._firsts, found._last = (
-            self._counts.copy(),
-            self._firsts.copy(),
-            self._last.copy(),
-        )
+        found._counts, found._last = self._counts.copy(), self._last.copy()
+        found._firsts, found._totals = self._firsts.copy(), self._totals.copy()
         for value, weight in seconds:
-            found._add(0 if value <= LEAST else int(math.log(value) * _LOG + _OFFSET), value, weight)
+            bucket = 0 if value <= LEAST else int(math.log(value) * _LOG + _OFFSET)
+            found._add(bucket, value, value * weight, weight)
         return found
 
-    def _add(self, bucket: int, first: float, weight: int) -> None:
+    def _add(self, bucket: int, first: float, total: float, weight: int) -> None:
         if bucket not in self._firsts:
             insort(self._order, bucket)
             self._firsts[bucket] = first
+        self._totals[bucket] += total
         self._counts[bucket] += weight
         self.count += weight
         for share, (last, above) in self._last.items():
@@ -67,13 +71,13 @@ class Histogram:
         found = cls()
         for one in histograms:
             for bucket, count in one._counts.items():
-                found._add(bucket, one._firsts[bucket], count)
+                found._add(bucket, one._firsts[bucket], one._totals[bucket], count)
         return found
 
     def quantile(self, share: float) -> float | None:
         """Return the duration that a ``share`` of all does not exceed; None if there are none.
 
-        It is the first one of its bucket: equal durations are returned as they are.
+        It is the first one of its bucket: equal durations are returned as they are, and it seldom changes.
         """
         if not self.count:
             return None
@@ -89,3 +93,28 @@ class Histogram:
         bucket = self._order[at]
         self._last[share] = bucket, above
         return self._firsts[bucket] if bucket else 0.0
+
+    # For an estimate that gives durations different weights. A bucket is meant by its position.
+
+    def firsts(self) -> Sequence[float]:
+        """Return the first duration that was added to each bucket; they ascend."""
+        return list(map(self._firsts.__getitem__, self._order))
+
+    def sums(self) -> Sequence[int]:
+        """Return how many durations the first 0, 1, … buckets have."""
+        return list(accumulate(map(self._counts.__getitem__, self._order), initial=0))
+
+    def totals(self) -> Sequence[float]:
+        """Return the sum of the durations in the first 0, 1, … buckets, in seconds."""
+        return list(accumulate(map(self._totals.__getitem__, self._order), initial=0.0))
+
+    def ranked(self, position: int, rank: float) -> float:
+        """Return the duration of this rank, from 1, in a bucket; accurate to a quarter per cent.
+
+        Those in it are assumed to be spread about their mean, as far as the first one is from it.
+        """
+        bucket = self._order[position]
+        count = self._counts[bucket]
+        mean = self._totals[bucket] / count
+        share = min(1.0, max(0.0, (rank - 1) / (count - 1))) if count > 1 else 0.5
+        return round(mean + abs(mean - self._firsts[bucket]) * (2 * share - 1), 9)

@@ -46,6 +46,7 @@ from concwatch.monitor.metric import (
 )
 from concwatch.monitor.settings import slider_end
 from concwatch.monitor.state import State
+from concwatch.monitor.survival import SURVIVAL
 from concwatch.monitor.target import Target
 from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES
 from concwatch.protocol.messages import BurstDone, TracedLines
@@ -107,9 +108,15 @@ CROWDED_GROWTH = structs.replace(
 )
 MOVES = Caveat("~", "still changing", "still changing", lambda lane: lane.status.rss_moves)
 CPU_SO_FAR = Caveat(
-    "°", "so far: no task has lived its whole life yet", "so far", lambda lane: lane.status.cpu_so_far
+    "°",
+    "so far: too few tasks have lived their whole life yet",
+    "so far",
+    lambda lane: lane.status.cpu_so_far,
 )
-DURATION_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
+P50_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far)
+P99_SO_FAR = structs.replace(
+    CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far or lane.status.duration_p99_so_far
+)
 ESTIMATED = Caveat(
     "ᵉ",
     "kernel objects are estimated: the worker has no control group of its own",
@@ -126,7 +133,6 @@ CAVEATS = (TRACED, KEPT, ESTIMATED, CROWDED, MOVES, CPU_SO_FAR, FORECAST)
 """One for each mark."""
 
 MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
-TIMES = (*NOW, DURATION_SO_FAR)
 
 
 # Computed values.
@@ -383,11 +389,11 @@ class LaneStatus(
         compared=True,
     )] = None
     duration_p50: Annotated[float | None, Metric(
-        "task p50", SECONDS, "Half of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 16,
+        "task p50", SECONDS, f"Half of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P50_SO_FAR), UP, 16,
         run=10, compared=True,
     )] = None
     duration_p99: Annotated[float | None, Metric(
-        "task p99", SECONDS, "99 % of the tasks timed so far took no longer than this from start to end.", DERIVED, MAX, SAMPLED, TIMES, UP, 17,
+        "task p99", SECONDS, f"99 % of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P99_SO_FAR), UP, 17,
         column=CostColumn(10, 7, 8), run=11, compared=True,
     )] = None
     peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 39, run=2)] = 0
@@ -424,7 +430,8 @@ class LaneStatus(
     cpu_so_far: Annotated[bool, ANY] = False
     """Whether ``cpu_per_task`` is that of creating a task, since no whole lives are known."""
     durations_so_far: Annotated[bool, ANY] = False
-    """Whether not all tasks have ended once, so that durations are those of the shortest."""
+    """Whether too few tasks have ended to know ``duration_p50``, which is the longest duration so far; in
+    recordings of earlier versions, whether not all tasks had ended once."""
     bytes_per_task: float = 1.0
     """The forecast memory of one more task."""
     fits: Annotated[Count, Metric(
@@ -440,6 +447,8 @@ class LaneStatus(
     """Why the engine cannot run there."""
     burst: BurstDone | None = None
     """The result of the last burst."""
+    duration_p99_so_far: Annotated[bool, ANY] = False
+    """The same for ``duration_p99``."""
 
 
 DERIVED_METRICS = (

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from concwatch.monitor.group_status import QUANTILES, Function, GroupFigures, GroupStatus
 from concwatch.monitor.growth import Growth
-from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import Combine, combined_value, combines
+from concwatch.monitor.survival import Survival
 from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
 
 REST = "other coroutines"
@@ -50,9 +50,9 @@ def _total_growth(groups: Groups, name: str) -> Growth | None:
 
 def _quantile(groups: Groups, name: str) -> float | None:
     """Return a quantile of the durations of all; unknown if they are not kept."""
-    histograms = [group.durations for group in groups]
-    if None not in histograms:
-        return Histogram.merged(one for one in histograms if one is not None).quantile(QUANTILES[name])
+    survivals = [group.survival for group in groups]
+    if None not in survivals:
+        return Survival.merged(one for one in survivals if one is not None).quantile(QUANTILES[name]).seconds
     known: Sequence[float] = _known(groups, name)
     return known[0] if len(known) == 1 else None
 
@@ -143,10 +143,10 @@ class MergedGroup:
         self._rest = rest
 
     @property
-    def durations(self) -> Histogram | None:
-        """How long the tasks of all took; None where only the quantiles are kept."""
-        kept = [one for group in self.groups if (one := group.durations) is not None]
-        return Histogram.merged(kept) if len(kept) == len(self.groups) else None
+    def survival(self) -> Survival | None:
+        """How long the tasks of all take; None where only the quantiles are kept."""
+        kept = [one for group in self.groups if (one := group.survival) is not None]
+        return Survival.merged(kept) if len(kept) == len(self.groups) else None
 
     @property
     def function(self) -> Function:

@@ -11,6 +11,7 @@ from concwatch.monitor.metric import MetricSource
 from concwatch.monitor.metrics import Sample, blank_sample, copied
 from concwatch.monitor.rates import BestSecond, TickRates, Trailing, finite
 from concwatch.monitor.throttling import ThrottledTime
+from concwatch.monitor.timed_tasks import TimedTasks
 from concwatch.protocol.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
@@ -66,7 +67,7 @@ class WorkerStats:
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.throttled = ThrottledTime()
-        self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
+        self.lags, self.delays, self.timed = Histogram(), Histogram(), TimedTasks()
         self.blocks = BlockedPlaces()
         """What has blocked its event loop while its tasks ran a function of the user."""
         self._ended_before = 0  # tasks of earlier workloads that have ended
@@ -97,7 +98,17 @@ class WorkerStats:
         if before.live or before.created != tick.created:  # the lag of an idle worker does not count
             self.lags.add((tick.lag,))
             self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
-        self.durations.add(tick.durations or ())
+        # A pool cancels those that are queued before those that run.
+        cancelled = max(0, tick.cancelled - before.cancelled - before.queued)
+        self.timed.add(
+            tick.time,
+            len(tick.delays or ()),
+            tick.durations or (),
+            tick.live,
+            queued=tick.queued,
+            completed=tick.completed - before.completed,
+            lost=tick.failed - before.failed + cancelled,
+        )
         if tick.durations:
             from statistics import median  # not needed for the first frame
 
@@ -133,7 +144,8 @@ class WorkerStats:
         self.meter.reset(not self.untouched)
         self._cpu.reset()
         self.blocks = BlockedPlaces()
-        self.durations, self.delays, self._duration = Histogram(), Histogram(), None
+        self.delays, self._duration = Histogram(), None
+        self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
         self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
 
     def add_creation(
@@ -184,12 +196,12 @@ class WorkerStats:
             cpu_per_task=self._cpu.per_task,
             others=self.others,
             throttled_share=self.throttled.share,
-            duration=None if self._durations_so_far else self._duration,
+            duration=None if self._first_end else self._duration,
         )
 
     @property
-    def _durations_so_far(self) -> bool:
-        """Whether not all tasks have ended once: the durations known so far are those of the shortest."""
+    def _first_end(self) -> bool:
+        """Whether not all tasks have ended once: those that have just ended are the shortest."""
         ended = self.tick.completed + self.tick.failed - self._ended_before if self.tick else 0
         return 0 < ended < GENERATION * self.peak_live and self.live > 0
 
@@ -229,6 +241,7 @@ class WorkerStats:
     def status(self) -> dict[str, Any]:
         """Return the fields of a `LaneStatus` that come from the worker."""
         ready, idle, cost = self.ready, self.meter.idle, self.cost
+        median, p99 = self.timed.quantile(0.5), self.timed.quantile(0.99)
         own = ("create_rate", "create_seconds", "create_others", "create_throttled", "stop_seconds")
         return {
             **{
@@ -238,8 +251,8 @@ class WorkerStats:
             "completion_rate": self.best.best,
             "wake_lag_p99": self.lags.quantile(0.99),
             "start_delay_p99": self.delays.quantile(0.99),
-            "duration_p50": self.durations.quantile(0.5),
-            "duration_p99": self.durations.quantile(0.99),
+            "duration_p50": median.seconds,
+            "duration_p99": p99.seconds,
             # The system counts its peak and its present value apart, and not exactly.
             "peak_rss": max(self.reading.peak_rss, self.reading.rss) if self.reading else None,
             "idle_rss": idle.rss if idle else None,
@@ -256,5 +269,6 @@ class WorkerStats:
             "clean": cost is not None and cost.clean,
             "rss_moves": cost is not None and cost.moves,
             "cpu_so_far": self._cpu.per_task is not None and not self._cpu.life_known,
-            "durations_so_far": self._durations_so_far,
+            "durations_so_far": median.at_least,
+            "duration_p99_so_far": p99.at_least,
         }

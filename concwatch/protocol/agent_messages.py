@@ -130,8 +130,8 @@ or once a second if there are 200 or more. A group is the tasks of one coroutine
         ``durations``  list of pairs for timed tasks that have ended since the last report: the seconds from
                        the first step to the end, and how many tasks this one stands for. Tasks to be timed
                        are chosen with equal probability; absent without one
-        ``timing``     list of pairs, at most 20, for timed tasks that have not ended: the age, and how many
-                       tasks this one stands for; absent without one
+        ``timing``     list of pairs, at most 20, for timed tasks that have not ended, together with others of
+                       about their age: their mean age, and how many tasks they stand for; absent without one
         ``starts``     list of strings, at most 5: lines that created tasks, ``"/app/crawl.py:41"``, the most
                        frequent first. They are read for the first 100 tasks of a group between two reports,
                        and for 400 in all
@@ -400,7 +400,7 @@ class GroupReport(Struct, frozen=True):
     durations: tuple[tuple[Seconds, Count], ...] = ()
     """Of timed tasks that have ended since the last report: seconds, and how many tasks each stands for."""
     timing: tuple[tuple[Seconds, Count], ...] = ()
-    """Of timed tasks that have not ended: their ages, and how many tasks each stands for."""
+    """Of timed tasks that have not ended: their mean ages, and how many tasks each stands for."""
     starts: TextList = ()
     left_over: Count | None = None
     destroyed: Count | None = None

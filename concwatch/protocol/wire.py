@@ -60,7 +60,9 @@ Reports, worker to concwatch
                    timed, chosen at creation independently of their duration; none of a burst. At most
                    10,000 per tick
     ``delays``     list of seconds, from a task's creation to its beginning, of the tasks that were timed and
-                   have begun since the last tick; at most 10,000; absent where tasks are not timed
+                   have begun since the last tick; at most 10,000; absent where tasks are not timed. From
+                   their number follows how many timed tasks are live, and how old they are: a beginning
+                   should not be reported only when the task has ended
     ``gc``         seconds spent in garbage collection; absent where the runtime does not report it
     ``traced``     bytes that are traced; absent while tracing is off
     ``tracer``     bytes that the tracer itself takes; absent while tracing is off

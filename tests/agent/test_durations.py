@@ -5,7 +5,7 @@ import json
 import pytest
 
 from concwatch.agent.busy import LoopMeter
-from concwatch.agent.durations import MAX_AGES, QUOTA, Durations
+from concwatch.agent.durations import OLDEST, QUOTA, YOUNGER, Durations
 from concwatch.monitor.histogram import Histogram
 from tests.agent_driver import finish, oldest_and_newest
 
@@ -32,13 +32,19 @@ def test_each_task_is_timed_while_there_are_few_and_again_after_many():
     assert (durations.gap, durations.due) == (1, 100_000)
 
 
-def test_ages_of_timed_tasks_are_few():
-    durations = Durations()
-    for number in range(100):
+@pytest.mark.parametrize("tasks", [1, 20, 21, 30, 100])
+def test_ages_of_timed_tasks_are_few_and_their_means_are_kept(tasks, monkeypatch):
+    durations, now = Durations(), [0.0]
+    monkeypatch.setattr("concwatch.agent.durations.monotonic", lambda: now[0])
+    for number in range(tasks):
+        now[0] = float(number)
         assert durations.add(durations.choose(number, 0))
     ages = durations.ages()
-    assert len(ages) <= MAX_AGES
-    assert sum(tasks for _, tasks in ages) == 100
+    assert len(ages) == min(tasks, len(ages)) <= YOUNGER + OLDEST
+    assert ages == sorted(ages)
+    assert sum(weight for _, weight in ages) == tasks
+    assert sum(age * weight for age, weight in ages) == pytest.approx(sum(range(tasks)), abs=0.5)
+    assert ages[-1][0] >= 0.99 * (tasks - 1)
 
 
 def test_weighted_histograms_have_the_quantiles_of_all():

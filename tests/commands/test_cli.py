@@ -137,7 +137,7 @@ def test_a_run_ends_with_a_table_and_shows_its_progress_on_standard_error():
     assert header.split()[:2] == ["engine", "state"]
     assert (first.split()[:3], "1.23 KiB" in first) == (["asyncio", "done", "1,000"], True)
     assert second.split()[:3] == ["threads", "done", "1,000"]
-    assert note == "° so far: no task has lived its whole life yet"
+    assert note == "° so far: too few tasks have lived their whole life yet"
     assert "threads: holding 1,000 for 100 ms" in done.stderr
     assert all(": " in line for line in done.stderr.splitlines())
     traced = invoke("run", "asyncio", "--trace", *QUICK).stdout

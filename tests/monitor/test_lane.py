@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.lane import START_LIMIT, STOP_LIMIT
+from concwatch.monitor.metrics import BY_NAME
 from concwatch.monitor.settings import Settings
 from concwatch.monitor.state import State
 from concwatch.monitor.worker_log import MOST_GARBAGE, reached_text
@@ -481,6 +482,26 @@ def test_a_sample_has_the_median_duration_with_tasks_and_retained_memory_without
     stats.add_tick(Tick(0.5, 31, 9, 22, 0, 0, durations=(1.0,)), 0.5, True)
     stats.reset_workload()
     assert stats.sample(0.5, 0, 0.0).duration is None, "the durations of another workload"
+
+
+def test_quantiles_of_durations_count_those_that_live_and_are_marked_where_too_little_is_known():
+    bench, lane, _ = running_lane()
+    bench.lab.set_target(lane, 20)
+
+    def ticks(*rows):
+        for time, created, live, delays, durations in rows:
+            completed = created - live
+            bench.receive(Tick(time, created, live, completed, 0, 0, durations=durations, delays=delays))
+            bench.pass_(0.2)
+        snapshot = bench.lab.snapshot(bench.now).lanes[0]
+        rows = BY_NAME["duration_p50"], BY_NAME["duration_p99"]
+        return [(row.text(snapshot), row.marks(snapshot)) for row in rows]
+
+    assert ticks((1.0, 0, 0, (), ()), (1.1, 20, 20, (0.001,) * 20, ())) == [("–", "")] * 2
+    few = ticks((1.8, 24, 20, (0.001,) * 4, (0.7,) * 4), (2.0, 24, 20, (), ()), (2.2, 24, 20, (), ()))
+    assert few == [("700 ms", "°")] * 2, "four of twenty have ended"
+    most = ticks((3.0, 38, 20, (0.001,) * 14, (1.9,) * 14), (4.1, 38, 20, (), ()), (4.2, 38, 20, (), ()))
+    assert most == [("1.9 s", ""), ("1.9 s", "°")], "two of the first twenty are still live"
 
 
 def test_samples_are_taken_at_the_rate_independent_of_steps_and_ticks():

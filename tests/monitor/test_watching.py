@@ -407,6 +407,35 @@ def test_a_mean_life_longer_than_the_time_observed_is_marked():
     assert (status.mean_life, status.at_least) == (10.0, ("mean_life",))
 
 
+def test_timed_tasks_that_live_count_as_longer_than_their_age():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    timed = {"durations": ((1.0, 4), (3.0, 2)), "timing": ((0.5, 2), (2.0, 4))}
+    counts = {"created": 12, "ended": 6, "live": 6, "live_peak": 12}
+    report_group(bench, agent, 3.0, **counts, task_seconds=19.0, **timed)
+    status = only_group(bench)
+    # At 1 s, 4 of the 10 that are left end; at 3 s, the other 2, of 2 that are left.
+    assert (status.p50, status.p99, status.timed) == (3.0, 3.0, 2)
+    assert status.at_least == ()
+    # By Little's law they would live (4 + 6 + 1 + 8) / 6 seconds.
+    assert status.mean_life == pytest.approx(0.4 * 1 + 0.6 * 3)
+    # Nothing has changed for two seconds: those that live have aged.
+    agent.report(AgentTick(5.0, created=12, live=6, ended=6, scan_time=5.0, live_peak=12))
+    bench.advance()
+    status = only_group(bench)
+    # Now 4 of 12 end at 1 s, and 2 of 6 at 3 s.
+    assert (status.p50, status.p99) == (3.0, 3.0)
+    assert {"p50", "p99"} & set(status.at_least) == {"p99"}
+
+
+def test_the_mean_life_is_that_of_all_if_few_of_those_that_ended_were_timed():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    timed = {"durations": ((1.0, 4),), "timing": ((2.0, 4),)}
+    report_group(bench, agent, 9.0, created=100, ended=50, live=50, live_peak=50, task_seconds=100.0, **timed)
+    assert only_group(bench).mean_life == 2.0
+
+
 def test_tasks_that_no_scan_has_found_have_no_peak_and_no_mean_life():
     bench = WatchBench()
     agent = bench.agent(40)

@@ -92,7 +92,7 @@ class InterpretersEngine(ExecutorEngine):
             self.count_ended("failed")
             return
         how, begun, ended = job.result()
-        if created is not None:
+        if created is not None:  # when it began is known only now, unlike in other engines
             self.timing.record_start(created, begun)
             if how == "completed":
                 self.timing.record_completion(begun, ended)

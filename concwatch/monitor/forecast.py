@@ -33,7 +33,7 @@ IDLE = 20 << 20
 UNMEASURED = 256 << 10
 """Bytes assumed for a task of a function of the user, while tasks are granted and none is live."""
 
-CONNECTION_BYTES = {HTTP: 400_000, CONNECT: 14_000}
+CONNECTION_BYTES = {HTTP: 400_000, CONNECT: 9_000}
 """Workload → bytes of memory that its connection adds to a task.
 
 For ``http``, a page of 100 KB with buffers and client; for ``connect``, the objects of an idle socket in the

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from concwatch.links.link import Link
 from concwatch.monitor.catalog import Engine
-from concwatch.monitor.cost import Cost
+from concwatch.monitor.cost import NEAR_ALL, Cost
 from concwatch.monitor.forecast import TaskCost, task_demand
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.settings import Settings, connects
@@ -20,7 +20,7 @@ from concwatch.protocol.workloads import HTTP, USER, parse
 from concwatch.system.machine import Load
 
 HELD = 0.4
-"""Seconds for which the tasks are held: a few samples of a settled number."""
+"""Seconds for which all tasks are held, on the worker's clock: a few samples of a settled number."""
 
 GROW_LIMIT = 10.0
 """Seconds in which all tasks must have been created."""
@@ -31,6 +31,9 @@ by doubling take a few percent more or less of a task at one number of tasks tha
 
 RESOLUTIONS = 40
 """The same in units of what the runtime allocates at once."""
+
+ENOUGH = 0.9
+"""Share of the tasks that must be live at the end if their number has not settled."""
 
 FEWEST, MOST = 100, 100_000
 """Tasks of a trial."""
@@ -103,12 +106,14 @@ class Trial:
             self._began = now  # a program may have to be built first
         elif lane.state in ACTIVE:
             cost, idle = lane.stats.meter.cost, lane.stats.meter.idle
-            if lane.target.reached is not None and cost is not None and cost.live >= 0.9 * self._tasks:
-                self._held_since = min(self._held_since, now)
-            if cost is not None and idle is not None and now >= self._held_since + HELD:
-                self.found = TaskCost(structs.replace(cost, moves=False), idle.memory)
-            limited = lane.target.limit is not None
-            if self.found is not None or limited or now >= self._began + GROW_LIMIT:
+            late = now >= self._began + GROW_LIMIT
+            if lane.target.reached is not None and cost is not None and idle is not None:
+                time = lane.stats.tick.time if lane.stats.tick else 0.0
+                settled = cost.live >= NEAR_ALL * self._tasks and not cost.moves
+                self._held_since = min(self._held_since, time) if settled else math.inf
+                if time >= self._held_since + HELD or (late and cost.live >= ENOUGH * self._tasks):
+                    self.found = TaskCost(structs.replace(cost, moves=False), idle.memory)
+            if self.found is not None or lane.target.limit is not None or late:
                 lane.switch_off(now)
 
     def stop(self) -> None:

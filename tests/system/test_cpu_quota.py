@@ -24,7 +24,7 @@ VERSION2 = (
 )
 
 
-class Groups:
+class CpuGroups:
     """Files of control groups and of one process, as the kernel has them."""
 
     def __init__(self, folder, version, monkeypatch):
@@ -70,7 +70,7 @@ class Groups:
 
 @pytest.fixture(params=[1, 2])
 def groups(request, tmp_path, monkeypatch):
-    return Groups(tmp_path, request.param, monkeypatch)
+    return CpuGroups(tmp_path, request.param, monkeypatch)
 
 
 def near(cores, seconds):

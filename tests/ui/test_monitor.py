@@ -113,7 +113,7 @@ async def test_keys_that_arrive_together_act_in_order_also_across_dialogs():
         assert third.target.tasks == 4_321
         await s.press_at_once("e", "down", "down", "d")
         assert isinstance(s.app.screen, ReadDialog)
-        await s.sees("How fast are coroutines created and run?")  # the third of the list
+        await s.sees("What does one more idle connection cost?")  # the third of the list
         await s.press_at_once("d", "escape", "2", "plus")
         assert s.lane("pool").target.tasks == 10_000
 

@@ -15,6 +15,7 @@ from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.engines.base import CPYTHON_COMMANDS
+from concwatch.worker.memory_maps import read_memory_maps
 from concwatch.worker.reporter import MAX_RATE, MIN_RATE, TickReporter
 
 TYPE_CHECKING = False
@@ -147,6 +148,21 @@ def _lines(engine: BaseEngine) -> Callable[[Fields], None]:
     return report
 
 
+def _anatomy(engine: BaseEngine, reporter: TickReporter) -> Callable[[Fields], None]:
+    def report(fields: Fields) -> None:
+        maps = read_memory_maps()
+        tracer = reporter.memory().get("tracer", 0)
+        from concwatch.worker.anatomy import anatomy  # rarely needed, and takes memory itself
+
+        engine.collector.unfreeze()  # or what refers to a task would not be found
+        try:
+            engine.send("anatomy", **anatomy(engine.tasks, maps, engine.idle_maps, engine.native, tracer))
+        finally:
+            engine.collector.freeze()
+
+    return report
+
+
 def commands(
     engine: BaseEngine, reporter: TickReporter, collector: Collector
 ) -> Dict[str, Callable[[Fields], None]]:
@@ -163,6 +179,7 @@ def commands(
         "rate": lambda fields: reporter.set_rate(_rate(fields)),
         "trace": lambda fields: _trace(reporter, _boolean(fields, "on")),
         "lines": _lines(engine),
+        "anatomy": _anatomy(engine, reporter),
         "gc": lambda fields: collector.set_mode(_string(fields, "mode")),
         "trim": lambda fields: collector.trim(),
         "threads": lambda fields: engine.set_threads(_integer(fields, "count", 1_000_000)),
@@ -274,6 +291,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         reporter.start()
     except RuntimeError as error:
         sys.exit(_thread_error(error))
+    engine.read_idle_maps()
     try:
         engine.serve()
     except SystemExit:  # a user's coroutine called sys.exit

@@ -11,7 +11,7 @@ from concwatch.worker.threads import default_threads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-    from typing import Callable, Dict, List, Optional
+    from typing import Callable, Dict, Iterable, List, Optional
 
     from concwatch.worker.collector import Collector
 
@@ -98,6 +98,11 @@ class PoolEngine(ExecutorEngine):
     def queued(self) -> int:
         """Return the number of jobs that wait for a thread."""
         return len(self._waiting)
+
+    def tasks(self) -> Iterable[Future[None]]:
+        """Return the jobs that wait for a thread: nearly all."""
+        with self._lock:
+            return list(self._waiting.values())
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""

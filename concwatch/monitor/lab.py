@@ -137,6 +137,11 @@ class Lab(Observable):
         self.mark("trim", "", lane.engine.name)
         lane.send_optional("trim")
 
+    def ask_anatomy(self, lane: Lane) -> None:
+        """Ask a lane's worker what a task consists of."""
+        self.mark("anatomy", "", lane.engine.name)
+        lane.ask_anatomy()
+
     def stop_all(self) -> None:
         """Switch every lane off."""
         for lane in self.lanes:

@@ -116,8 +116,8 @@ worker need not send it. A block that continues is reported every second, under 
 ``anatomy``: answers the command ``anatomy``: what the memory of a live task consists of.
     ``live``       tasks live now
     ``sampled``    those of them that were looked at
-    ``parts``      list of objects ``name``, ``count`` and ``bytes``, both a task, and ``function``, the name of
-                   the user's function whose frame or variable it is, else empty; at most 100. Their sum is
+    ``parts``      list of objects ``name``, ``count`` and ``bytes``, both a task, and ``function``, the name
+                   of the user's function whose frame or variable it is, else empty; at most 100. Their sum is
                    what RSS grows by with a task, as far as it is known
 
 ``applied``: a command other than ``target`` has taken effect.
@@ -219,8 +219,8 @@ Optional, see ``can``:
 ``trace``     ``on``: start or stop tracing the runtime's allocations.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, during which the process is stopped.
               Rejected while tracing is off.
-``anatomy``   report what the memory of a task consists of. All tasks are stopped meanwhile. Rejected while too
-              few are live.
+``anatomy``   report what the memory of a task consists of. All tasks are stopped meanwhile. Rejected while
+              too few are live.
 ``gc``        ``mode``: ``"default"``; ``"frozen"``: do not collect while a slice of tasks is created, then
               freeze what it has created; ``"off"``: no collection.
 ``trim``      collect garbage, then return free memory to the system.

@@ -68,6 +68,7 @@ GOLDEN_COMMANDS = """\
 {"type":"burst","tasks":1,"chunks":1,"older":50,"read_after":null}
 {"type":"trim"}
 {"type":"lines"}
+{"type":"anatomy"}
 {"type":"stop"}
 """.splitlines()
 

@@ -5,21 +5,20 @@ import click
 from concwatch.commands.console import print_columns, print_lines
 from concwatch.measure.layout import Piece
 from concwatch.measure.run import EngineResult
-from concwatch.monitor.anatomy import Kind, Part, TaskAnatomy
+from concwatch.monitor.anatomy import SYMBOLS, Kind, Part, TaskAnatomy
 from concwatch.protocol.text import flat, plain
-from concwatch.protocol.units import format_bytes, format_count, format_number, format_percent
+from concwatch.protocol.units import format_bytes, format_number, format_percent
 
 CELLS = 60
 """The width of the bar."""
 
-BAR = {
-    Kind.FUNCTION: ("█", "good"),
-    Kind.OBJECT: ("▓", "copy"),
-    Kind.MEMORY: ("▒", "caution"),
-    Kind.KERNEL: ("░", "bad"),
-    Kind.UNEXPLAINED: ("·", "quiet"),
+TONES = {
+    Kind.FUNCTION: "good",
+    Kind.OBJECT: "copy",
+    Kind.MEMORY: "caution",
+    Kind.KERNEL: "bad",
+    Kind.UNEXPLAINED: "quiet",
 }
-"""Kind → its cells in the bar, and their tone."""
 
 
 def print_anatomy(row: EngineResult) -> None:
@@ -31,43 +30,26 @@ def print_anatomy(row: EngineResult) -> None:
         print_lines([Piece(f"{row.engine}: what a task consists of is unknown: {why}", "caution")])
         return
     print_lines([Piece(f"{found.engine}: one task takes {format_bytes(found.whole)}", "heading")])
-    print_lines([bar(found)])
-    print_lines([legend(found)])
+    cells = [(SYMBOLS[kind] * count, TONES[kind]) for kind, count in found.bar(CELLS)]
+    print_lines([cells, _legend(found)])
     print_columns([["part", "count", "bytes", "share"], *(_cells(found, part) for part in found.parts)], {0})
     for sentence in found.functions():
         click.echo(flat(plain(sentence)))
-    if found.sampled:
-        click.echo(f"objects: the mean of {format_count(found.sampled)} of {format_count(found.live)} tasks")
+    if found.origin:
+        click.echo(found.origin)
     elif row.anatomy_refused:
         click.echo(f"no objects: {row.anatomy_refused}")
 
 
-def bar(found: TaskAnatomy) -> list[tuple[str, str]]:
-    """Return the bar: the kinds of parts in proportion, as text and tones."""
-    kinds = found.kinds()
-    total = sum(kinds.values())
-    cells, end, drawn = [], 0.0, 0
-    for kind, size in kinds.items():
-        end += size
-        upto = round(end / total * CELLS)
-        symbol, tone = BAR[kind]
-        cells.append((symbol * (upto - drawn), tone))
-        drawn = upto
-    return cells
-
-
-def legend(found: TaskAnatomy) -> list[tuple[str, str]]:
+def _legend(found: TaskAnatomy) -> list[tuple[str, str]]:
     """Return what the bar's cells mean, as text and tones."""
     return [
-        (f"{BAR[kind][0]} {kind.value} {format_percent(size / found.whole)}  ", BAR[kind][1])
+        (f"{SYMBOLS[kind]} {kind.value} {format_percent(size / found.whole)}  ", TONES[kind])
         for kind, size in found.kinds().items()
     ]
 
 
 def _cells(found: TaskAnatomy, part: Part) -> list[str | Piece]:
-    name = (
-        f"{part.name} in {part.function}" if part.function and part.function not in part.name else part.name
-    )
     count = format_number(part.count, 3) if part.count else ""
     tone = "quiet" if part.kind is Kind.UNEXPLAINED else ""
-    return [Piece(name, tone), count, format_bytes(part.bytes), format_percent(found.share(part))]
+    return [Piece(part.label, tone), count, format_bytes(part.bytes), format_percent(found.share(part))]

@@ -7,13 +7,17 @@ from typing import Any
 from msgspec import Struct
 
 from concwatch.monitor.metrics import LaneSnapshot, known_cost
-from concwatch.protocol.units import format_bytes
+from concwatch.protocol.units import format_bytes, format_count
 
 LEAST_BYTES = 0.5
 """Bytes of the smallest part that is listed."""
 
 LEAST_SHARE = 0.005
 """The least share of an unexplained rest that is listed; negative, if the parts are more than the whole."""
+
+
+_FRAMES = ("coroutine ", "generator ", "async generator ", "frame of ")
+"""How the names of frames begin."""
 
 
 class Kind(Enum):
@@ -26,6 +30,16 @@ class Kind(Enum):
     UNEXPLAINED = "not explained"
 
 
+SYMBOLS = {
+    Kind.FUNCTION: "█",
+    Kind.OBJECT: "▓",
+    Kind.MEMORY: "▒",
+    Kind.KERNEL: "░",
+    Kind.UNEXPLAINED: "·",
+}
+"""Kind → what its cells in the bar are made of."""
+
+
 class Part(Struct, frozen=True):
     """One part of a task's memory."""
 
@@ -36,6 +50,16 @@ class Part(Struct, frozen=True):
     """How many of it a task has; 0 if it is no number."""
     function: str = ""
     """The function of the user that it is the frame of, or whose variable it is."""
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether it is the frame of a function, not something that a variable holds."""
+        return self.name.startswith(_FRAMES)
+
+    @property
+    def label(self) -> str:
+        """Its name, and the function whose variable it is."""
+        return f"{self.name} in {self.function}" if self.function and not self.is_frame else self.name
 
 
 class TaskAnatomy(Struct, frozen=True):
@@ -53,6 +77,13 @@ class TaskAnatomy(Struct, frozen=True):
     """The tasks whose objects the worker has looked at; 0 if it cannot."""
 
     @property
+    def origin(self) -> str:
+        """Where the figures of objects come from; empty if there are none."""
+        if not self.sampled:
+            return ""
+        return f"objects: the mean of {format_count(self.sampled)} of {format_count(self.live)} tasks"
+
+    @property
     def unexplained(self) -> float:
         """Bytes of the whole that no other part explains; negative if the parts are more."""
         return self.whole - sum(part.bytes for part in self.parts if part.kind is not Kind.UNEXPLAINED)
@@ -65,6 +96,18 @@ class TaskAnatomy(Struct, frozen=True):
         """Return the bytes by kind, in the order of the bar."""
         sums = {kind: sum(part.bytes for part in self.parts if part.kind is kind) for kind in Kind}
         return {kind: size for kind, size in sums.items() if size > 0}
+
+    def bar(self, cells: int) -> list[tuple[Kind, int]]:
+        """Return a bar ``cells`` wide: how many cells each kind has."""
+        kinds = self.kinds()
+        total, end, drawn = sum(kinds.values()), 0.0, 0
+        found = []
+        for kind, size in kinds.items():
+            end += size
+            upto = round(end / total * cells)
+            found.append((kind, upto - drawn))
+            drawn = upto
+        return found
 
     def functions(self) -> list[str]:
         """Return a sentence for each function of the user: its frame, and what its variables hold."""
@@ -108,17 +151,14 @@ _LAST = (Kind.KERNEL, Kind.UNEXPLAINED)
 
 
 def _sentence(function: str, parts: Sequence[Part]) -> str:
-    frame = sum(part.bytes for part in parts if part.name.startswith(_FRAMES))
-    variables = [part for part in parts if not part.name.startswith(_FRAMES)]
+    frame = sum(part.bytes for part in parts if part.is_frame)
+    variables = [part for part in parts if not part.is_frame]
     whole = format_bytes(sum(part.bytes for part in parts))
     own = f", {format_bytes(frame)} of it the frame itself" if frame else ""
     named = ", ".join(f"{part.name} {format_bytes(part.bytes)}" for part in variables[:3])
     more = f" and {len(variables) - 3} more" if len(variables) > 3 else ""
     held = f"; variables: {named}{more}" if named else ""
     return f"{function}: {whole}{own}{held}"
-
-
-_FRAMES = ("coroutine ", "generator ", "async generator ", "frame of ")
 
 
 def task_anatomy(lane: LaneSnapshot) -> TaskAnatomy | None:

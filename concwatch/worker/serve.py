@@ -150,15 +150,17 @@ def _lines(engine: BaseEngine) -> Callable[[Fields], None]:
 
 def _anatomy(engine: BaseEngine, reporter: TickReporter) -> Callable[[Fields], None]:
     def report(fields: Fields) -> None:
-        maps = read_memory_maps()
-        tracer = reporter.memory().get("tracer", 0)
+        maps, tracer = read_memory_maps(), reporter.memory().get("tracer", 0)
         from concwatch.worker.anatomy import anatomy  # rarely needed, and takes memory itself
 
         engine.collector.unfreeze()  # or what refers to a task would not be found
         try:
-            engine.send("anatomy", **anatomy(engine.tasks, maps, engine.idle_maps, engine.native, tracer))
+            found = anatomy(engine.tasks, maps, engine.idle_maps, engine.native, tracer)
         finally:
             engine.collector.freeze()
+        engine.send("anatomy", **found)
+        after = read_memory_maps()  # what this has taken is not a task's
+        engine.idle_maps = {kind: size + after[kind] - maps[kind] for kind, size in engine.idle_maps.items()}
 
     return report
 

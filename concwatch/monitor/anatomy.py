@@ -25,7 +25,7 @@ class Kind(Enum):
 
     FUNCTION = "your function"
     OBJECT = "objects"
-    MEMORY = "other memory of the process"
+    MEMORY = "other RSS"
     KERNEL = "kernel"
     UNEXPLAINED = "not explained"
 

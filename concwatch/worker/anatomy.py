@@ -256,13 +256,16 @@ class Walk:
         waiting = list(objects)
         while waiting and len(self._kept) < most:
             obj = waiting.pop()
-            if id(obj) not in self._seen and not self._is_shared(obj):
+            if id(obj) not in self._seen and not self._is_shared(obj, key is not None):
                 self._count(obj, key)
                 waiting += _referents(obj)
         return not waiting
 
-    def _is_shared(self, obj: Any) -> bool:
-        """Return whether an object does not belong to a single task, or is another task."""
+    def _is_shared(self, obj: Any, held: bool = False) -> bool:
+        """Return whether an object does not belong to a single task, or is another task.
+
+        One that is ``held`` by a variable of the user's function may be large.
+        """
         if isinstance(obj, _SHARED) or sys.getrefcount(obj) > self._many:
             return True
         kind = type(obj)
@@ -271,7 +274,7 @@ class Walk:
         if kind is FunctionType:
             return "<locals>" not in obj.__qualname__
         if kind in CONTAINERS:
-            return len(obj) >= self._many or (
+            return (len(obj) >= self._many and not held) or (
                 kind is dict and ("__loader__" in obj or "__builtins__" in obj or _EMPTIED in obj)
             )
         return kind in self._types and obj in self._tasks

@@ -26,7 +26,7 @@ STYLES = {
 COUNT, BYTES, SHARE, BAR = 7, 10, 8, 20
 """The width in cells of the columns after the name."""
 
-OTHER_ROWS = 15
+OTHER_ROWS = 16
 """Rows of the dialog and the screen without those of the parts, with two functions of the user."""
 
 FEWEST_ROWS = 6
@@ -69,12 +69,16 @@ class AnatomyLines(TextLines):
         return [
             Content.assemble((f"one task takes {format_bytes(found.whole)}", "bold"), f": {found.task}"),
             Content.assemble(*bar),
-            Content.assemble(*legend),
+            *Content.assemble(*legend).wrap(max(1, width)),
             Content.styled(heads, "bold $dim"),
             *(_line(found, part, name, graph) for part in found.shortened(room).parts),
-            *(Content.styled(sentence, STYLES[Kind.FUNCTION]) for sentence in found.functions()),
+            *(line for text in found.functions() for line in _wrapped(text, width)),
             Content.styled(self._note, "$dim"),
         ]
+
+
+def _wrapped(text: str, width: int) -> Sequence[Content]:
+    return Content.styled(text, STYLES[Kind.FUNCTION]).wrap(max(1, width))
 
 
 def _line(found: TaskAnatomy, part: Part, name: int, graph: int) -> Content:

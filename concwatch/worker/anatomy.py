@@ -131,11 +131,12 @@ def _is_users(code: CodeType) -> bool:
 
 
 def _variables(frame: FrameType) -> Dict[str, Any]:
-    """Return the local variables of a frame of a function."""
-    if not frame.f_code.co_flags & _OPTIMIZED:
+    """Return the local variables of a frame of a function, without those of functions around it."""
+    code = frame.f_code
+    if not code.co_flags & _OPTIMIZED:
         return {}
     found = frame.f_locals
-    copied = dict(found)
+    copied = {name: value for name, value in found.items() if name not in code.co_freevars}
     emptied: Any = found
     if type(found) is dict:  # up to Python 3.12; it stays in the frame
         emptied.clear()

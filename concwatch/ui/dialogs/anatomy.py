@@ -26,7 +26,7 @@ STYLES = {
 COUNT, BYTES, SHARE, BAR = 7, 10, 8, 20
 """The width in cells of the columns after the name."""
 
-OTHER_ROWS = 16
+OTHER_ROWS = 17
 """Rows of the dialog and the screen without those of the parts, with two functions of the user."""
 
 FEWEST_ROWS = 6
@@ -67,29 +67,29 @@ class AnatomyLines(TextLines):
         name = max(1, spare - graph)
         heads = f"{'part':{name}}{'count':>{COUNT}}{'bytes':>{BYTES}}{'share':>{SHARE}}"
         return [
-            Content.assemble((f"one task takes {format_bytes(found.whole)}", "bold"), f": {found.task}"),
+            *_wrapped(f"one task takes {format_bytes(found.whole)}: {found.task}", width, "bold"),
             Content.assemble(*bar),
             *Content.assemble(*legend).wrap(max(1, width)),
             Content.styled(heads, "bold $dim"),
             *(_line(found, part, name, graph) for part in found.shortened(room).parts),
-            *(line for text in found.functions() for line in _wrapped(text, width)),
-            Content.styled(self._note, "$dim"),
+            *(line for text in found.functions() for line in _wrapped(text, width, STYLES[Kind.FUNCTION])),
+            *_wrapped(self._note, width, "$dim"),
         ]
 
 
-def _wrapped(text: str, width: int) -> Sequence[Content]:
-    return Content.styled(text, STYLES[Kind.FUNCTION]).wrap(max(1, width))
+def _wrapped(text: str, width: int, style: str) -> Sequence[Content]:
+    return Content.styled(text, style).wrap(max(1, width))
 
 
 def _line(found: TaskAnatomy, part: Part, name: int, graph: int) -> Content:
     count = format_number(part.count, 3) if part.count else ""
     share = found.share(part)
     label = part.label if len(part.label) < name else f"{part.label[: name - 2]}…"
-    filled = round(max(0.0, share) * (graph - 2))
+    bar = f"  {SYMBOLS[part.kind] * round(max(0.0, share) * (graph - 2))}" if graph else ""
     return Content.assemble(
         (f"{label:{name}}", "$dim" if part.kind is Kind.UNEXPLAINED else ""),
         f"{count:>{COUNT}}{format_bytes(part.bytes):>{BYTES}}{format_percent(share):>{SHARE}}",
-        (f"  {SYMBOLS[part.kind] * filled}", STYLES[part.kind]),
+        (bar, STYLES[part.kind]),
     )
 
 

@@ -185,6 +185,8 @@ def _of_process(lane: LaneSnapshot, rss: float) -> Iterable[Part]:
         for part in lane.anatomy.parts:
             kind = Kind.FUNCTION if part.function else Kind.OBJECT if part.count else Kind.MEMORY
             yield Part(part.name, part.bytes, kind, part.count, part.function)
+        if lane.status.tracing and lane.status.traced_cost is not False and lane.sample.tracer and lane.live:
+            yield Part("tracemalloc's own records", lane.sample.tracer / lane.live, Kind.MEMORY)
         return
     heap = 0.0
     if lane.sample.heap is not None and lane.idle_heap is not None and lane.live:

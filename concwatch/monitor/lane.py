@@ -249,8 +249,12 @@ class Lane:
 
     def ask_anatomy(self) -> None:
         """Ask the worker what a task consists of, and forget its last answer."""
-        self.anatomy, self.anatomy_refused = None, ""
+        self.forget_anatomy()
         self.send_optional("anatomy")
+
+    def forget_anatomy(self) -> None:
+        """Forget what a task consists of."""
+        self.anatomy, self.anatomy_refused = None, ""
 
     def fail(self, reason: str) -> None:
         """Kill the worker because of ``reason``, and clear its target."""

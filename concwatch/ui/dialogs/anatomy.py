@@ -120,7 +120,8 @@ class AnatomyScreen(ReadDialog):
         if self._done:
             return
         now, before = self._read(), self._before
-        if before.sample.rss_per_task is None:  # not known then: a trial was to be run first
+        apart = now.status.tracing and now.status.traced_cost is False  # found in a worker of its own
+        if apart or before.sample.rss_per_task is None:
             before = structs.replace(before, sample=now.sample, status=now.status)
         answered = now.anatomy is not None or now.anatomy_refused or "anatomy" not in now.status.can
         found = task_anatomy(structs.replace(before, anatomy=now.anatomy)) if answered else None
@@ -129,5 +130,7 @@ class AnatomyScreen(ReadDialog):
         if answered:
             note = now.anatomy_refused or "what a task costs is being measured …"
         if found is not None:
-            note = " · ".join(filter(None, (found.origin or now.anatomy_refused, "s saves a picture")))
+            where = "in an untraced worker" if apart and found.origin else ""
+            origin = " ".join(filter(None, (found.origin or now.anatomy_refused, where)))
+            note = " · ".join(filter(None, (origin, "s saves a picture")))
         self.query_one(AnatomyLines).show(found, note)

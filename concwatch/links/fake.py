@@ -269,7 +269,7 @@ class FakeLink:
         payload = int(self._numbers()[0]) if self._workload.word == "payload" else 0
         if payload:
             parts.append(TaskPart("bytes", payload, 1))
-        return Anatomy(live, min(live, 500), tuple(parts))
+        return Anatomy(live, min(live, 500), parts=tuple(parts))
 
     def _begin_burst(self, tasks: int, chunks: int, reading: bool) -> None:
         """Start a burst whose tasks run in ``chunks``, one after another; ``reading``: it reports memory."""

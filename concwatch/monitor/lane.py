@@ -389,6 +389,7 @@ class Lane:
                     self._leak_detector.add_lines(arrival)
                 case messages.Anatomy():
                     self.anatomy = arrival
+                    self.stats.meter.taken += arrival.taken
                 case messages.HostFigures():
                     self.host = arrival
                 case messages.BurstDone():

@@ -186,6 +186,8 @@ class Anatomy(msgspec.Struct, tag="anatomy", frozen=True):
     live: Count
     sampled: Count
     """The tasks that were looked at."""
+    taken: Count = 0
+    """Bytes of RSS that looking has taken."""
     parts: Annotated[tuple[TaskPart, ...], Meta(max_length=100)] = ()
 
 

@@ -116,6 +116,7 @@ worker need not send it. A block that continues is reported every second, under 
 ``anatomy``: answers the command ``anatomy``: what the memory of a live task consists of.
     ``live``       tasks live now
     ``sampled``    those of them that were looked at
+    ``taken``      bytes of RSS that looking has taken, which are no task's
     ``parts``      list of objects ``name``, ``count`` and ``bytes``, both a task, and ``function``, the name
                    of the user's function whose frame or variable it is, else empty; at most 100. Their sum is
                    what RSS grows by with a task, as far as it is known

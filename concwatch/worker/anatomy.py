@@ -98,7 +98,6 @@ if sys.version_info >= (3, 11):
         FrameType,
     )  # made only to be looked at: a frame is part of its coroutine, or of a thread's stack
 _PACKAGE = concwatch.__path__[0]
-_EMPTIED = object()
 _OPTIMIZED = 0x1  # of co_flags: the locals are not in a dictionary
 _INLINE_VALUES = 1 << (2 if sys.version_info >= (3, 13) else 4)  # of type flags, since Python 3.11
 
@@ -128,20 +127,6 @@ def _is_users(code: CodeType) -> bool:
     """Return whether this is code of the user's own function."""
     file = code.co_filename
     return is_own(file) and not file.startswith(_PACKAGE)
-
-
-def _variables(frame: FrameType) -> Dict[str, Any]:
-    """Return the local variables of a frame of a function, without those of functions around it."""
-    code = frame.f_code
-    if not code.co_flags & _OPTIMIZED:
-        return {}
-    found = frame.f_locals
-    copied = {name: value for name, value in found.items() if name not in code.co_freevars}
-    emptied: Any = found
-    if type(found) is dict:  # up to Python 3.12; it stays in the frame
-        emptied.clear()
-        emptied[_EMPTIED] = None
-    return copied
 
 
 def _hidden_size(obj: Any) -> int:
@@ -233,7 +218,7 @@ class Walk:
         self._count(task)
         self._claim(_referents(task))
         for frame in self._running_frames(task):
-            self._claim(_variables(frame).values())
+            self._claim(self._variables(frame).values())
 
     def _running_frames(self, task: Any) -> Iterator[FrameType]:
         """Yield the frames of a thread or greenlet, the innermost first."""
@@ -245,8 +230,20 @@ class Walk:
     def _walk_variables(self, frame: FrameType) -> None:
         """Find what each variable of a function of the user holds."""
         function = printable(name_of(frame.f_code))
-        for name, value in _variables(frame).items():
+        for name, value in self._variables(frame).items():
             self._claim([value], (printable(name), function))
+
+    def _variables(self, frame: FrameType) -> Dict[str, Any]:
+        """Return the local variables of a frame of a function, without those of functions around it."""
+        code = frame.f_code
+        if not code.co_flags & _OPTIMIZED:
+            return {}
+        found = frame.f_locals
+        copied = {name: value for name, value in found.items() if name not in code.co_freevars}
+        if type(found) is dict:  # up to Python 3.12; it stays in the frame, but not what it refers to
+            found.clear()
+            self._seen.add(id(found))
+        return copied
 
     def _claim(self, objects: Iterable[Any], key: Optional[_Key] = None, most: int = MAX_OBJECTS) -> bool:
         """Count objects, and what they refer to, as those of a task; return False at the limit.
@@ -276,7 +273,7 @@ class Walk:
             return "<locals>" not in obj.__qualname__
         if kind in CONTAINERS:
             return (len(obj) >= self._many and not held) or (
-                kind is dict and ("__loader__" in obj or "__builtins__" in obj or _EMPTIED in obj)
+                kind is dict and ("__loader__" in obj or "__builtins__" in obj)
             )
         return kind in self._types and obj in self._tasks
 

@@ -151,15 +151,19 @@ def _lines(engine: BaseEngine) -> Callable[[Fields], None]:
 def _anatomy(engine: BaseEngine, reporter: TickReporter) -> Callable[[Fields], None]:
     def report(fields: Fields) -> None:
         maps, tracer = read_memory_maps(), reporter.memory().get("tracer", 0)
-        from concwatch.worker.anatomy import anatomy  # rarely needed, and takes memory itself
-
+        # Compiled at each look, it would take a megabyte of the memory that is measured.
+        kept, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+        try:
+            from concwatch.worker.anatomy import anatomy  # rarely needed
+        finally:
+            sys.dont_write_bytecode = kept
         engine.collector.unfreeze()  # or what refers to a task would not be found
         try:
             found = anatomy(engine.tasks, maps, engine.idle_maps, engine.native, tracer)
         finally:
             engine.collector.freeze()
-        engine.send("anatomy", **found)
         after = read_memory_maps()  # what this has taken is not a task's
+        engine.send("anatomy", taken=max(0, sum(after.values()) - sum(maps.values())), **found)
         engine.idle_maps = {kind: size + after[kind] - maps[kind] for kind, size in engine.idle_maps.items()}
 
     return report

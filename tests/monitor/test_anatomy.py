@@ -4,8 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.monitor.anatomy import Kind, task_anatomy
+from concwatch.monitor.cost import CostMeter
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.protocol.messages import Anatomy, TaskPart
+from concwatch.protocol.messages import Anatomy, TaskPart, Tick
+from concwatch.system.process import Reading
 
 KERNEL = {
     "kernel_stack_per_task": 16_384.0,
@@ -17,7 +19,7 @@ NO_KERNEL = dict.fromkeys(KERNEL, 0.0)
 
 def lane(rss=1_000.0, parts=None, idle_heap=None, **known):
     sample = blank_sample(0, 0.0, live=1_000, rss_per_task=rss, measured_live=1_000, **{**NO_KERNEL, **known})
-    answer = Anatomy(1_000, 500, tuple(parts)) if parts is not None else None
+    answer = Anatomy(1_000, 500, parts=tuple(parts)) if parts is not None else None
     facts = EngineFacts("asyncio", "one task")
     return LaneSnapshot(facts, LaneStatus(), sample, anatomy=answer, idle_heap=idle_heap)
 
@@ -111,3 +113,13 @@ def test_it_is_exported_as_json():
         "count": 2,
         "bytes": 400,
     }
+
+
+def test_what_looking_has_taken_is_no_tasks():
+    meter = CostMeter()
+    meter.set_baseline(Reading(10_000_000, None, 1), None)
+    meter.add(Reading(11_000_000, None, 1), Tick(1.0, 1_000, 1_000, 0, 0, 0))
+    assert meter.cost.rss == 1_000
+    meter.taken += 500_000
+    meter.add(Reading(11_500_000, None, 1), Tick(2.0, 1_000, 1_000, 0, 0, 0))
+    assert meter.cost.rss == 1_000

@@ -132,5 +132,6 @@ class AnatomyScreen(ReadDialog):
         if found is not None:
             where = "in an untraced worker" if apart and found.origin else ""
             origin = " ".join(filter(None, (found.origin or now.anatomy_refused, where)))
-            note = " · ".join(filter(None, (origin, "s saves a picture")))
+            traced = "tracing takes memory too: t turns it off" if now.status.traced_cost else ""
+            note = " · ".join(filter(None, (origin, traced, "s saves a picture")))
         self.query_one(AnatomyLines).show(found, note)

@@ -193,7 +193,8 @@ def _of_process(lane: LaneSnapshot, rss: float) -> Iterable[Part]:
         heap = min(rss, max(0.0, (lane.sample.heap - lane.idle_heap) / lane.live))
     if heap:
         yield Part("live objects, as the runtime counts them", heap, Kind.OBJECT)
-    yield Part("other RSS" if heap else "RSS", rss - heap, Kind.MEMORY)
+    if rss - heap >= LEAST_BYTES:
+        yield Part("other RSS" if heap else "RSS", rss - heap, Kind.MEMORY)
 
 
 def _of_kernel(lane: LaneSnapshot) -> Iterable[Part]:

@@ -84,6 +84,12 @@ COROUTINES = {
 
 CONTAINERS = (list, set, dict, deque)
 
+GROWING = (*CONTAINERS, bytearray)
+"""Types whose objects have what they hold in a block of its own."""
+
+GC_HEADER = 16
+"""Bytes before an object that the garbage collector tracks."""
+
 _SHARED: Tuple[type, ...] = (
     type,
     ModuleType,
@@ -99,6 +105,7 @@ if sys.version_info >= (3, 11):
     )  # made only to be looked at: a frame is part of its coroutine, or of a thread's stack
 _PACKAGE = concwatch.__path__[0]
 _OPTIMIZED = 0x1  # of co_flags: the locals are not in a dictionary
+_TRACKED = 1 << 14  # of type flags
 _INLINE_VALUES = 1 << (2 if sys.version_info >= (3, 13) else 4)  # of type flags, since Python 3.11
 
 NAMES = {
@@ -141,6 +148,17 @@ def _hidden_size(obj: Any) -> int:
     return ((slots + 2 + 7) & ~7) + 8 * slots
 
 
+def _blocks(obj: Any) -> List[int]:
+    """Return the sizes of the blocks of memory of an object."""
+    kind, size, hidden = type(obj), sys.getsizeof(obj), _hidden_size(obj)
+    own = kind.__basicsize__ + (GC_HEADER if kind.__flags__ & _TRACKED else 0)
+    blocks = [own, size - own] if kind in GROWING and size > own else [size]
+    if hidden and sys.version_info < (3, 13):
+        return [*blocks, hidden]
+    blocks[0] += hidden
+    return blocks
+
+
 class Sizes:
     """The sum of the sizes of objects of one kind."""
 
@@ -152,14 +170,15 @@ class Sizes:
         self.small = self.large = 0.0
         """What Python itself, and the C library, has allocated for them."""
 
-    def add(self, size: int) -> None:
-        """Add one object."""
+    def add(self, blocks: Iterable[int]) -> None:
+        """Add one object, of blocks of these sizes."""
         self.count += 1
-        self.bytes += size
-        if size <= SMALL:
-            self.small += allocated(size)
-        else:
-            self.large += allocated(size)
+        for size in blocks:
+            self.bytes += size
+            if size <= SMALL:
+                self.small += allocated(size)
+            else:
+                self.large += allocated(size)
 
     def add_scaled(self, other: Sizes, factor: float) -> None:
         """Add ``factor`` times another sum."""
@@ -282,10 +301,10 @@ class Walk:
         self._seen.add(id(obj))
         self._kept.append(obj)
         try:
-            size = sys.getsizeof(obj) + _hidden_size(obj)
+            blocks = _blocks(obj)
         except Exception:  # a class of the user may define __sizeof__
             return
-        self.sizes.setdefault(key or describe(obj), Sizes()).add(size)
+        self.sizes.setdefault(key or describe(obj), Sizes()).add(blocks)
 
     def _find_owned(self, sample: List[Any]) -> Dict[_Key, Sizes]:
         """Find what refers to the objects of the tasks walked so far, and belongs to these tasks too.

@@ -2,7 +2,9 @@
 
 import pytest
 
+from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.catalog import CATALOG
+from concwatch.monitor.settings import Settings
 from concwatch.ui.dialogs.anatomy import AnatomyLines, AnatomyScreen
 from tests.screen import stage
 
@@ -42,3 +44,17 @@ async def test_a_worker_that_refuses_says_why():
         await s.until(lambda: s.lab.lanes[1].live == 50, "live tasks")
         await s.press("A")
         await s.sees("50 tasks are live: expected 100 at least")
+
+
+async def test_a_traced_lane_shows_what_an_untraced_worker_has_found():
+    workers = FakeWorkers()
+    settings = Settings(trace=True)
+    async with stage(engines=PAIR, workers=workers, settings=settings, trials=True, by_hand=False) as s:
+        await s.press("2", "enter")
+        await s.enter("1000")
+        await s.press("enter")
+        await s.until(lambda: s.lab.lanes[1].live == 1_000, "live tasks")
+        own = workers.links["asyncio"]
+        await s.press("A")
+        await s.sees("one task takes 1.23 KiB", "in an untraced worker")
+        assert not own.commands("anatomy"), "its own tasks are not stopped"

@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 from concwatch.worker.engines.blocking import BlockingEngine, set_stack_size
+from concwatch.worker.memory_maps import HEAP
 from concwatch.worker.threads import default_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-    from typing import Callable, Dict, Iterable, List, Optional
+    from typing import Callable, ClassVar, Dict, Iterable, List, Optional
 
     from concwatch.worker.collector import Collector
 
@@ -85,6 +86,8 @@ class ExecutorEngine(BlockingEngine):
 
 class PoolEngine(ExecutorEngine):
     """Runs each task as a job of one ``ThreadPoolExecutor``."""
+
+    native: ClassVar[Dict[str, str]] = {HEAP: "locks (C heap)"}
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)

@@ -26,8 +26,10 @@ STYLES = {
 COUNT, BYTES, SHARE, BAR = 7, 10, 8, 20
 """The width in cells of the columns after the name."""
 
-OTHER_ROWS = 17
-"""Rows of the dialog and the screen without those of the parts, with two functions of the user."""
+SHORTEST_BAR = 6
+
+HEIGHT, FRAME = 0.96, 4
+"""The largest share of the screen's height that the dialog has, and the rows of its frame."""
 
 FEWEST_ROWS = 6
 
@@ -56,29 +58,34 @@ class AnatomyLines(TextLines):
         """Return the lines for a width of ``width`` cells."""
         if self._found is None:
             return [Content.styled(self._note, "$dim")]
-        found, room = self._found, max(FEWEST_ROWS, self.app.size.height - OTHER_ROWS)
+        found, width = self._found, max(1, width)
         bar = [(SYMBOLS[kind] * cells, STYLES[kind]) for kind, cells in found.bar(width)]
         legend = [
             (f"{SYMBOLS[kind]} {kind.value} {format_percent(size / found.whole)}  ", STYLES[kind])
             for kind, size in found.kinds().items()
         ]
-        spare = width - COUNT - BYTES - SHARE
-        graph = BAR if spare >= 2 * BAR else 0
-        name = max(1, spare - graph)
-        heads = f"{'part':{name}}{'count':>{COUNT}}{'bytes':>{BYTES}}{'share':>{SHARE}}"
-        return [
+        above = [
             *_wrapped(f"one task takes {format_bytes(found.whole)}: {found.task}", width, "bold"),
             Content.assemble(*bar),
-            *Content.assemble(*legend).wrap(max(1, width)),
-            Content.styled(heads, "bold $dim"),
-            *(_line(found, part, name, graph) for part in found.shortened(room).parts),
+            *Content.assemble(*legend).wrap(width),
+        ]
+        below = [
             *(line for text in found.functions() for line in _wrapped(text, width, STYLES[Kind.FUNCTION])),
             *_wrapped(self._note, width, "$dim"),
         ]
+        room = int(self.app.size.height * HEIGHT) - FRAME - 1 - len(above) - len(below)
+        shown = found.shortened(max(FEWEST_ROWS, room)).parts
+        spare = max(1, width - COUNT - BYTES - SHARE)
+        graph = min(BAR, spare - max(len(part.label) for part in shown) - 1)
+        graph = graph if graph >= SHORTEST_BAR else 0
+        name = spare - graph
+        heads = f"{'part':{name}}{'count':>{COUNT}}{'bytes':>{BYTES}}{'share':>{SHARE}}"
+        lines = [_line(found, part, name, graph) for part in shown]
+        return [*above, Content.styled(heads, "bold $dim"), *lines, *below]
 
 
 def _wrapped(text: str, width: int, style: str) -> Sequence[Content]:
-    return Content.styled(text, style).wrap(max(1, width))
+    return Content.styled(text, style).wrap(width)
 
 
 def _line(found: TaskAnatomy, part: Part, name: int, graph: int) -> Content:

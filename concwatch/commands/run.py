@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concwatch.commands import completion
+from concwatch.commands.anatomy_table import print_anatomy
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.console import print_error, print_json, print_note
 from concwatch.commands.lab import create_lab, measure_costs
@@ -112,6 +113,11 @@ EXPECT_HELP = "\n".join(
 @click.option(
     "--pool-threads", type=THREADS, show_default="Python's own", help="Number of threads in the pool."
 )
+@click.option(
+    "--anatomy",
+    is_flag=True,
+    help="While the tasks are held, look at what the memory of one consists of: objects, stack, kernel.",
+)
 @click.option("--together", is_flag=True, help="Measure all engines at the same time.")
 @host_option
 @cluster_option
@@ -139,6 +145,7 @@ def command(
     repeats: int,
     seconds: float,
     pool_threads: int | None,
+    anatomy: bool,
     together: bool,
     host: tuple[Host | None, ...],
     cluster: str | None,
@@ -166,7 +173,7 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     recorder = open_recorder(record, engines)
-    session = RunSession(engines, tasks, seconds, repeats, together)
+    session = RunSession(engines, tasks, seconds, repeats, together, anatomy)
     labs, stopped = _measure(session, settings, max_memory, recorder)
     if stopped and (stopped != signal.SIGINT or not session.rows):
         sys.exit(128 + stopped)  # nothing was measured, or no reader is left
@@ -179,6 +186,8 @@ def command(
         print_json({**found, "interrupted": bool(stopped), "expect": expectations})
     else:
         print_table(session.rows, expected)
+        for row in session.rows if anatomy else ():
+            print_anatomy(row)
         print_verdicts(verdicts)
     if chart:
         print_charts(labs)

@@ -7,7 +7,17 @@ from math import exp
 from typing import Protocol
 
 from concwatch.links.link import Arrival, Ended, Link
-from concwatch.protocol.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.protocol.messages import (
+    Anatomy,
+    Applied,
+    BurstDone,
+    Error,
+    Limit,
+    Reached,
+    Ready,
+    TaskPart,
+    Tick,
+)
 from concwatch.protocol.workloads import CONNECT, HTTP, WORDS, Workload, parse
 from concwatch.system.process import Reading
 
@@ -45,6 +55,15 @@ class Costs:
 KERNEL_PARTS = ("kernel_stack", "page_tables", "kernel_objects")
 KERNEL_OF_A_THREAD = (16_384, 4_160, 6_950)
 """Bytes that the kernel holds for a thread, by what they are."""
+
+FEWEST_LOOKED_AT = 100
+ANATOMY = (
+    ("coroutine sleep and its frame", 1, 0.4),
+    ("Task", 1, 0.3),
+    ("TimerHandle", 1, 0.2),
+    ("str", 2, 0.09),
+)
+"""What a task consists of besides its stack: names, how many of each, and their shares."""
 
 COSTS = {
     "threads": Costs(10 << 20, 16_600, 3_200, 1_300, 5_000, 15_000, most=21_800),
@@ -154,6 +173,8 @@ class FakeLink:
                     self._refill = on
                 case "trace", {"on": bool(on)}:
                     self._trace = on
+                case "anatomy", _:
+                    self._out.append(self._anatomy())
         except ValueError as error:
             self._out.append(Error(str(error), type_))
         else:
@@ -175,7 +196,7 @@ class FakeLink:
             pool = self.engine.name == "pool"
             can: tuple[str, ...] = ("trim", "burst")
             if self.costs.heap is None:
-                can = ("trace", "gc", "trim", "burst", "stack", *(["threads"] if pool else []))
+                can = ("trace", "gc", "trim", "burst", "stack", "anatomy", *(["threads"] if pool else []))
             flags = ("6 threads",) if pool else ()
             name, runtime = self.engine.name, self.costs.runtime
             self._out.append(Ready(name, runtime, 4242, flags=flags, can=can, workloads=WORDS))
@@ -234,6 +255,21 @@ class FakeLink:
         self._counts.cancelled += self._counts.live
         self._cohorts.clear()
         self._left = self._target
+
+    def _anatomy(self) -> Anatomy:
+        """Return what a task consists of: objects, and for a thread its stack."""
+        live, task = int(self._counts.live), self.costs.task
+        if live < FEWEST_LOOKED_AT:
+            raise ValueError(f"{live} tasks are live: expected {FEWEST_LOOKED_AT} at least")
+        stack = 8_192 if self.engine.threads else 0
+        parts = [TaskPart("stack pages touched", stack)] if stack else []
+        rest = task - stack
+        for name, count, share in ANATOMY:
+            parts.append(TaskPart(name, int(rest * share), count))
+        payload = int(self._numbers()[0]) if self._workload.word == "payload" else 0
+        if payload:
+            parts.append(TaskPart("bytes", payload, 1))
+        return Anatomy(live, min(live, 500), parts=tuple(parts))
 
     def _begin_burst(self, tasks: int, chunks: int, reading: bool) -> None:
         """Start a burst whose tasks run in ``chunks``, one after another; ``reading``: it reports memory."""

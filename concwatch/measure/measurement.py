@@ -7,8 +7,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
+from concwatch.monitor.anatomy import task_anatomy
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot, measured_values
@@ -26,6 +29,9 @@ GROW_LIMIT = 600.0
 
 BURST_LIMIT = 1_800.0
 """Seconds in which a burst must have ended."""
+
+ANATOMY_LIMIT = 30.0
+"""Seconds in which a worker must have said what a task consists of."""
 
 STOP_LIMIT = 10.0
 """Seconds without any task ending after which the measurement no longer waits for the rest."""
@@ -149,6 +155,25 @@ class Measurement:
         await self._until(lambda _: False, plan.seconds)
         await self._next_sample()
         self.result.live = self._seen.live
+        if plan.anatomy and self._look().on:
+            await self._take_anatomy()
+
+    async def _take_anatomy(self) -> None:
+        """Ask what a task consists of; that takes memory, so no figure is taken from then on."""
+        self._stopping = True
+        held, lane = self.result.held, self._lane
+        if held is None:
+            return
+        if lane.can("anatomy"):
+            self._progress("looking at what a task consists of")
+            lane.ask_anatomy()
+            answered = await self._until(
+                lambda now: now.anatomy is not None or bool(now.anatomy_refused), ANATOMY_LIMIT
+            )
+            held = structs.replace(held, anatomy=self._seen.anatomy)
+            late = "" if answered else f"its worker did not answer within {format_seconds(ANATOMY_LIMIT)}"
+            self.result.anatomy_refused = self._seen.anatomy_refused or late
+        self.result.anatomy = task_anatomy(held)
 
     async def _stop(self) -> None:
         """End all tasks. Measure how long that takes and how much memory is retained."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from concwatch.monitor.anatomy import TaskAnatomy
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.worker.burst import Burst
 
@@ -17,6 +18,8 @@ class Plan:
     """How long to hold the tasks once all have started."""
     burst: Burst | None = None
     """A burst to run instead of holding tasks."""
+    anatomy: bool = False
+    """Whether to ask at the end of that time what a task consists of."""
     stop: bool = True
     """Whether to measure the end of the tasks too."""
     enough: Callable[[LaneSnapshot], str | None] = lambda lane: None
@@ -59,6 +62,10 @@ class Result:
     """The lane after they had ended."""
     live: int | None = None
     """Live tasks while they were held, or when the metrics of a burst were read."""
+    anatomy: TaskAnatomy | None = None
+    """What a task consists of, if that was asked for and is known."""
+    anatomy_refused: str = ""
+    """Why the worker could not say what a task consists of."""
     seconds: float = 0.0
     """Duration of the whole measurement, including the worker's start and end."""
     own_seconds: float = 0.0

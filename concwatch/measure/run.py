@@ -7,6 +7,7 @@ from functools import partial
 from concwatch.measure.measured import Measured
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
+from concwatch.monitor.anatomy import TaskAnatomy
 from concwatch.monitor.catalog import ON, Engine
 from concwatch.monitor.events import Event
 from concwatch.monitor.lab import Lab
@@ -71,6 +72,16 @@ class EngineResult:
         """What limited the first of its runs that was limited."""
         return next((result.limited_by for result in self.results if result.limited_by), None)
 
+    @property
+    def anatomy(self) -> TaskAnatomy | None:
+        """What a task consists of, in the first of its runs in which that is known."""
+        return next((result.anatomy for result in self.results if result.anatomy), None)
+
+    @property
+    def anatomy_refused(self) -> str:
+        """Why a worker could not say what a task consists of."""
+        return next((result.anatomy_refused for result in self.results if result.anatomy_refused), "")
+
     def marks(self, metric: Metric) -> str:
         """Return the marks that a metric has in any run."""
         read = [result.last if metric.at_end else result.held for result in self.results]
@@ -117,6 +128,8 @@ class EngineResult:
             ]
             found["spread"] = {name: taken.spread for name, taken in known.items()}
             found["interval"] = {name: taken.interval for name, taken in known.items()}
+        if self.anatomy is not None:
+            found["anatomy"] = self.anatomy.as_json()
         return found
 
 
@@ -164,6 +177,8 @@ class RunSession:
     """How long to hold the tasks after all have started."""
     repeats: int = 1
     together: bool = False
+    anatomy: bool = False
+    """Whether to find what a task consists of."""
     rows: list[EngineResult] = field(default_factory=list)
     """Those started so far, by size, then by engine."""
     events: list[Event] = field(default_factory=list)
@@ -187,7 +202,7 @@ class RunSession:
                     if not number:
                         self.rows += [EngineResult.of(engine, tasks) for engine in group]
                     try:
-                        plans = [Plan(tasks, self.seconds)] * len(group)
+                        plans = [Plan(tasks, self.seconds, anatomy=self.anatomy)] * len(group)
                         await measure(lab, plans, partial(progress, lab), self._keep)
                     finally:
                         self.events += lab.events.since(0)

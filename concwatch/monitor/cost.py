@@ -131,6 +131,8 @@ class CostMeter:
         self.idle: Reading | None = None
         """The reading of the process before the first task."""
         self.idle_traced: int | None = None
+        self.taken = 0
+        """Bytes of RSS that are no task's: the worker has taken them since then to look at its tasks."""
         self.cost: Cost | None = None
         self._most = 0
         self._last_live = 0
@@ -169,7 +171,7 @@ class CostMeter:
             self._level = live
         self._settled = settled
         traced = tick.traced
-        self._rss.add((reading.rss - self.idle.rss) / live)
+        self._rss.add((reading.rss - self.idle.rss - self.taken) / live)
         for part, values in self._kernel.items():
             now, before = getattr(reading, part), getattr(self.idle, part)
             if now is not None and before is not None:

@@ -89,6 +89,7 @@ class Lab(Observable):
         )
         self.lanes, self.hosts, self.host_of = self.fleet.lanes, self.fleet.hosts, self.fleet.host_of
         self._trials = Trials(open_link) if trials else None
+        self._looking: set[Lane] = set()  # lanes whose tasks a trial looks at
         self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
         self._update_due = 0.0
 
@@ -136,6 +137,19 @@ class Lab(Observable):
         """Request that a lane's worker return free memory to the system."""
         self.mark("trim", "", lane.engine.name)
         lane.send_optional("trim")
+
+    def ask_anatomy(self, lane: Lane) -> None:
+        """Find what a task of a lane consists of.
+
+        A traced worker is not asked, if possible, but one that holds some tasks untraced for a moment.
+        """
+        if self._trials is not None and self.settings.trace and lane.can("trace"):
+            lane.forget_anatomy()
+            self._trials.look(lane.engine, self.settings)
+            self._looking.add(lane)
+        else:
+            self.mark("anatomy", "", lane.engine.name)  # its tasks are stopped meanwhile
+            lane.ask_anatomy()
 
     def stop_all(self) -> None:
         """Switch every lane off."""
@@ -231,6 +245,19 @@ class Lab(Observable):
         for lane in self.lanes:
             lane.stats.untraced = self._trials.cost(lane.engine, self.settings)
             lane.stats.trial_due = self._trials.due(lane, self.settings)
+        for lane in [*self._looking]:
+            self._end_look(self._trials, lane)
+
+    def _end_look(self, trials: Trials, lane: Lane) -> None:
+        """Give a lane what a trial has found of its tasks, or ask its own worker if there can be no trial."""
+        if not lane.on:
+            trials.look(lane.engine, self.settings, False)
+        if trials.looking(lane.engine, self.settings):
+            return
+        self._looking.discard(lane)
+        lane.anatomy = trials.anatomy(lane.engine, self.settings)
+        if lane.anatomy is None:
+            lane.ask_anatomy()
 
     def _stop_trials(self) -> None:
         if self._trials is not None:

@@ -102,6 +102,10 @@ class Lane:
         """The newest sample of the worker."""
         self.burst_refused = ""
         """Why the worker refused the last burst."""
+        self.anatomy: messages.Anatomy | None = None
+        """What a task consists of, as the worker has answered last."""
+        self.anatomy_refused = ""
+        """Why it refused to say so."""
         self.host: messages.HostFigures | None = None
         """The last report on its host, if that is a remote one."""
         self._reports = WorkerLog(self._log, now)
@@ -244,6 +248,15 @@ class Lane:
         if self.can(command):
             self._send([(command, {})])
 
+    def ask_anatomy(self) -> None:
+        """Ask the worker what a task consists of, and forget its last answer."""
+        self.forget_anatomy()
+        self.send_optional("anatomy")
+
+    def forget_anatomy(self) -> None:
+        """Forget what a task consists of."""
+        self.anatomy, self.anatomy_refused = None, ""
+
     def fail(self, reason: str) -> None:
         """Kill the worker because of ``reason``, and clear its target."""
         self.kill()
@@ -374,6 +387,9 @@ class Lane:
                         self._log(text, "warning", "block")
                 case messages.TracedLines() if self._leak_detector is not None:
                     self._leak_detector.add_lines(arrival)
+                case messages.Anatomy():
+                    self.anatomy = arrival
+                    self.stats.meter.taken += arrival.taken
                 case messages.HostFigures():
                     self.host = arrival
                 case messages.BurstDone():
@@ -434,6 +450,7 @@ class Lane:
         self.settings.handle_applied(applied.command)
         if applied.command in ("workload", "threads"):
             self.stats.reset_workload()
+            self.anatomy = None
         elif applied.command == "trim":
             self._reports.add(self._now, f"trimmed in {format_seconds(applied.seconds)}")
 
@@ -474,6 +491,9 @@ class Lane:
         if error.command == "burst":
             self.burst_refused = message
             self.target = self.target.clear()
+        elif error.command == "anatomy":
+            self.anatomy_refused = message
+            return
         elif error.command:
             self.settings.handle_refused(error.command)
         self._reports.add(self._now, message, "error", error.detail)

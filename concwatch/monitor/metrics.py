@@ -49,7 +49,7 @@ from concwatch.monitor.state import State
 from concwatch.monitor.survival import SURVIVAL
 from concwatch.monitor.target import Target
 from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES
-from concwatch.protocol.messages import BurstDone, TracedLines
+from concwatch.protocol.messages import Anatomy, BurstDone, TracedLines
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.monitor.blocks import BlockedPlace
@@ -529,6 +529,12 @@ class LaneSnapshot(Struct, frozen=True):
     """Its target and what has become of it, if it is live."""
     refused: str = ""
     """Why its worker refused the last burst."""
+    anatomy: Anatomy | None = None
+    """What a task consists of, as its worker has answered last."""
+    anatomy_refused: str = ""
+    """Why its worker did not say so."""
+    idle_heap: Count | None = None
+    """Live objects in bytes by the runtime's own count before its first task, if it is live."""
     idle: bool = False
     """Whether there is no process, if it is live."""
     wanted: bool = False

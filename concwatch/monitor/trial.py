@@ -16,11 +16,15 @@ from concwatch.monitor.forecast import TaskCost, task_demand
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.settings import Settings, connects
 from concwatch.monitor.state import ACTIVE, PENDING, State
+from concwatch.protocol.messages import Anatomy
 from concwatch.protocol.workloads import HTTP, USER, parse
 from concwatch.system.machine import Load
 
 HELD = 0.4
 """Seconds for which all tasks are held, on the worker's clock: a few samples of a settled number."""
+
+LOOK_LIMIT = 10.0
+"""Seconds in which its worker must have said what a task consists of."""
 
 GROW_LIMIT = 10.0
 """Seconds in which all tasks must have been created."""
@@ -60,6 +64,7 @@ class Trial:
         load: returns the CPU time used on the machine.
         now: seconds, on the clock that is passed to `step`.
         build: whether its worker may be built first; otherwise there is no result if it has not been.
+        look: whether to ask its worker what a task consists of, too.
     """
 
     def __init__(
@@ -71,11 +76,12 @@ class Trial:
         load: Callable[[], Load],
         now: float,
         build: bool = True,
+        look: bool = False,
     ) -> None:
         self.found: TaskCost | None = None
         """The result; None if it is not known yet, or the trial failed."""
-        self._tasks, self._build = tasks, build
-        self._began, self._held_since = now, math.inf
+        self._tasks, self._build, self._look = tasks, build, look
+        self._began, self._held_since, self._found_at = now, math.inf, math.inf
         self._given_up = False
         self._lane = Lane(engine, open_link, lambda *event: None, 10.0, load, _NUMBER)
         self._lane.switch_on(structs.replace(settings, trace=False, refill=True), now)
@@ -92,6 +98,16 @@ class Trial:
         return self._lane.state is State.BUILDING
 
     @property
+    def looks(self) -> bool:
+        """Whether it is to find what a task consists of."""
+        return self._look
+
+    @property
+    def anatomy(self) -> Anatomy | None:
+        """What a task consists of, if its worker has said so."""
+        return self._lane.anatomy
+
+    @property
     def reason(self) -> str:
         """Why its worker failed; empty if it did not."""
         return "" if self._given_up else self._lane.reason
@@ -105,16 +121,34 @@ class Trial:
         elif lane.state in PENDING:
             self._began = now  # a program may have to be built first
         elif lane.state in ACTIVE:
-            cost, idle = lane.stats.meter.cost, lane.stats.meter.idle
             late = now >= self._began + GROW_LIMIT
-            if lane.target.reached is not None and cost is not None and idle is not None:
-                time = lane.stats.tick.time if lane.stats.tick else 0.0
-                settled = cost.live >= NEAR_ALL * self._tasks and not cost.moves
-                self._held_since = min(self._held_since, time) if settled else math.inf
-                if time >= self._held_since + HELD or (late and cost.live >= ENOUGH * self._tasks):
-                    self.found = TaskCost(structs.replace(cost, moves=False), idle.memory)
-            if self.found is not None or lane.target.limit is not None or late:
+            if self.found is None and lane.target.reached is not None:
+                self._measure(now, late)
+            if self.found is None:
+                over = late or lane.target.limit is not None
+            else:
+                over = not self._looking or now >= self._found_at + LOOK_LIMIT
+            if over:
                 lane.switch_off(now)
+
+    def _measure(self, now: float, late: bool) -> None:
+        """Take the cost, once it has settled; if it is ``late``, also one that has not."""
+        stats = self._lane.stats
+        cost, idle = stats.meter.cost, stats.meter.idle
+        if cost is None or idle is None or stats.tick is None:
+            return
+        settled = cost.live >= NEAR_ALL * self._tasks and not cost.moves
+        self._held_since = min(self._held_since, stats.tick.time) if settled else math.inf
+        if stats.tick.time >= self._held_since + HELD or (late and cost.live >= ENOUGH * self._tasks):
+            self.found, self._found_at = TaskCost(structs.replace(cost, moves=False), idle.memory), now
+            if self._look:
+                self._lane.ask_anatomy()
+
+    @property
+    def _looking(self) -> bool:
+        """Whether its worker still looks at its tasks."""
+        lane = self._lane
+        return self._look and lane.can("anatomy") and lane.anatomy is None and not lane.anatomy_refused
 
     def stop(self) -> None:
         """Kill its worker, if it is running."""
@@ -151,6 +185,8 @@ class Trials:
     def __init__(self, open_link: Callable[[Engine], Link]) -> None:
         self._open = open_link
         self._found: dict[_Key, TaskCost | None] = {}
+        self._looks: set[_Key] = set()  # those of which is to be known what a task consists of
+        self._looked: dict[_Key, Anatomy | None] = {}
         self._running: tuple[_Key, Trial] | None = None
         self._waiting_since = math.inf
 
@@ -162,6 +198,18 @@ class Trials:
     def due(self, lane: Lane, settings: Settings) -> bool:
         """Return whether a lane that is traced will have the cost of an untraced task."""
         return lane.can("trace") and settings.trace and _key(lane.engine, settings) not in self._found
+
+    def look(self, engine: Engine, settings: Settings, on: bool = True) -> None:
+        """Run a trial that finds what an untraced task consists of, or no longer."""
+        (self._looks.add if on else self._looks.discard)(_key(engine, settings))
+
+    def looking(self, engine: Engine, settings: Settings) -> bool:
+        """Return whether that is still to be found."""
+        return _key(engine, settings) in self._looks
+
+    def anatomy(self, engine: Engine, settings: Settings) -> Anatomy | None:
+        """Return what was found; None if it could not be."""
+        return self._looked.get(_key(engine, settings))
 
     @property
     def running(self) -> bool:
@@ -189,22 +237,32 @@ class Trials:
             key, trial = self._running
             trial.step(now)
             if trial.over:
-                self._found[key], self._running = trial.found, None
+                self._running = None
+                self._found[key] = trial.found or self._found.get(key)
+                if trial.looks:
+                    self._end_look(key, trial.anatomy)
             return
         wanted = next(self._wanted(settings, lanes), None)
         if wanted is None or not self._may_start(now, lanes):
             return
         key, tasks = _key(wanted.engine, settings), tasks_to_try(wanted.engine, settings, room(wanted))
         if tasks:
-            self._running = key, Trial(wanted.engine, settings, tasks, self._open, load(wanted), now)
+            look = key in self._looks
+            trial = Trial(wanted.engine, settings, tasks, self._open, load(wanted), now, look=look)
+            self._running = key, trial
         else:
-            self._found[key] = None
+            self._found.setdefault(key, None)
+            self._end_look(key, None)
 
     def _wanted(self, settings: Settings, lanes: Sequence[Lane]) -> Iterator[Lane]:
-        """Yield the lanes with tasks that are traced and of whose engine there was no trial yet."""
+        """Yield the lanes with tasks that are traced and whose engine needs a trial."""
         for lane in lanes:
-            if lane.on and lane.live and self.due(lane, settings):
+            if lane.on and lane.live and (self.due(lane, settings) or self.looking(lane.engine, settings)):
                 yield lane
+
+    def _end_look(self, key: _Key, found: Anatomy | None) -> None:
+        self._looks.discard(key)
+        self._looked[key] = found
 
     def _may_start(self, now: float, lanes: Sequence[Lane]) -> bool:
         """Return whether all lanes have reached their targets, or that has taken too long."""

@@ -43,6 +43,8 @@ class WorkerStats:
         self.meter = CostMeter()
         self.live = self.peak_live = 0
         """Live tasks in the last report, and the most so far."""
+        self.idle_heap: int | None = None
+        """Bytes of live objects by the runtime's own count before the first task."""
         self.best = BestSecond()
         self.longest_stall: float | None = None
         self.stop_seconds: float | None = None
@@ -138,6 +140,7 @@ class WorkerStats:
         """Set the baseline: a reading of the process before the first task."""
         if reading is not None:
             self.meter.set_baseline(reading, self.tick.traced if self.tick else None)
+            self.idle_heap = self.tick.heap if self.tick else None
 
     def reset_workload(self) -> None:
         """Discard what is known about tasks, since the workload has changed."""

@@ -165,6 +165,32 @@ class TracedLines(msgspec.Struct, tag="lines", frozen=True):
     lines: tuple[TracedLine, ...] = ()
 
 
+Amount = Annotated[float, Meta(ge=0, le=1 << 53)]
+"""Bytes, or a number of things, per task."""
+
+
+class TaskPart(msgspec.Struct, frozen=True):
+    """A part of the memory of one task: the mean of the tasks that were looked at."""
+
+    name: ShortText
+    bytes: Amount
+    count: Amount = 0.0
+    """How many there are; 0 if that is not known, or is no number."""
+    function: ShortText = ""
+    """The function of the user that it is the frame of, or whose variable it is."""
+
+
+class Anatomy(msgspec.Struct, tag="anatomy", frozen=True):
+    """What the memory of a task consists of, as the worker knows it."""
+
+    live: Count
+    sampled: Count
+    """The tasks that were looked at."""
+    taken: Count = 0
+    """Bytes of RSS that looking has taken."""
+    parts: Annotated[tuple[TaskPart, ...], Meta(max_length=100)] = ()
+
+
 class Error(msgspec.Struct, tag="error", frozen=True):
     """A command was refused, or a task failed for the first time."""
 
@@ -322,7 +348,7 @@ HostReport = (
 )
 """The reports that a bridge adds to its worker's."""
 
-Report = Ready | Tick | Reached | BurstDone | Limit | Applied | Block | TracedLines | Error
+Report = Ready | Tick | Reached | BurstDone | Limit | Applied | Block | TracedLines | Anatomy | Error
 
 
 class _Type(msgspec.Struct):

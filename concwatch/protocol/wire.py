@@ -39,7 +39,7 @@ Reports, worker to concwatch
     ``flags``      list of strings, what else affects its figures: ``["uvloop 0.23.0"]``
     ``pid``        integer, the process whose memory counts
     ``can``        list of strings, the optional commands that it supports, of ``"trace"``, ``"lines"``,
-                   ``"gc"``, ``"trim"``, ``"threads"``, ``"stack"``, ``"burst"``
+                   ``"gc"``, ``"trim"``, ``"threads"``, ``"stack"``, ``"burst"``, ``"anatomy"``
     ``workloads``  list of strings, the workloads that it supports; ``"module:function"``: the user's own
 
 ``tick``: the counters so far, at one moment. ``created = live + completed + failed + cancelled``.
@@ -114,6 +114,14 @@ worker need not send it. A block that continues is reported every second, under 
 ``lines``: answers the command ``lines``: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, or fewer if negative), ``blocks``: the 20 that grew most
+
+``anatomy``: answers the command ``anatomy``: what the memory of a live task consists of.
+    ``live``       tasks live now
+    ``sampled``    those of them that were looked at
+    ``taken``      bytes of RSS that looking has taken, which are no task's
+    ``parts``      list of objects ``name``, ``count`` and ``bytes``, both a task, and ``function``, the name
+                   of the user's function whose frame or variable it is, else empty; at most 100. Their sum is
+                   what RSS grows by with a task, as far as it is known
 
 ``applied``: a command other than ``target`` has taken effect.
     ``command``    its type
@@ -217,6 +225,8 @@ Optional, see ``can``:
 ``trace``     ``on``: start or stop tracing the runtime's allocations.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, during which the process is stopped.
               Rejected while tracing is off.
+``anatomy``   report what the memory of a task consists of. All tasks are stopped meanwhile. Rejected while
+              too few are live.
 ``gc``        ``mode``: ``"default"``; ``"frozen"``: do not collect while a slice of tasks is created, then
               freeze what it has created; ``"off"``: no collection.
 ``trim``      collect garbage, then return free memory to the system.

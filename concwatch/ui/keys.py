@@ -138,6 +138,10 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         title="How it is measured",
     ),
     Row(
+        "A", lambda on: on.lab.show_anatomy(),
+        "anatomy: what the memory of one task of the lane consists of", title="Anatomy of a task",
+    ),
+    Row(
         "h", lambda on: on.lab.toggle_fold(), "hosts: show an engine's lanes separately or in one row",
         title="Fold hosts",
     ),

@@ -129,6 +129,18 @@ class LaneCommands:
         )
         self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 
+    def show_anatomy(self) -> None:
+        """Show what a task of the selected lane consists of."""
+        from concwatch.ui.dialogs.anatomy import AnatomyScreen  # not needed for the first frame
+
+        lane = next(iter(self._source.lanes(self._lanes.selected)))
+        before = self._lab.snapshot().lanes[lane.number]
+        if not before.live:
+            self._screen.notify("no task is live: start some to see what one consists of", severity="warning")
+            return
+        self._lab.ask_anatomy(lane)
+        self._screen.app.push_screen(AnatomyScreen(before, lambda: self._lab.snapshot().lanes[lane.number]))
+
     async def toggle_fold(self) -> None:
         """Show the lanes of the selected row separately, or in one row again."""
         if self._check_several_hosts():

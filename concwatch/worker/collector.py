@@ -64,7 +64,7 @@ class Collector:
         else:
             gc.enable()
         if mode == "default":
-            self._unfreeze()
+            self.unfreeze()
 
     def before_slice(self) -> None:
         """Stop collecting while a slice of tasks is created, if the mode is ``frozen``.
@@ -90,13 +90,14 @@ class Collector:
             gc.freeze()
 
     @staticmethod
-    def _unfreeze() -> None:
+    def unfreeze() -> None:
+        """Let collections look at frozen objects again."""
         if hasattr(gc, "unfreeze"):  # PyPy has none
             gc.unfreeze()
 
     def trim(self) -> None:
         """Run a full collection, then return free memory to the system."""
-        self._unfreeze()
+        self.unfreeze()
         gc.collect()
         self.after_slice()
         trim_heap()

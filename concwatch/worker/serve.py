@@ -15,6 +15,7 @@ from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.engines.base import CPYTHON_COMMANDS
+from concwatch.worker.memory_maps import read_memory_maps
 from concwatch.worker.reporter import MAX_RATE, MIN_RATE, TickReporter
 
 TYPE_CHECKING = False
@@ -147,6 +148,27 @@ def _lines(engine: BaseEngine) -> Callable[[Fields], None]:
     return report
 
 
+def _anatomy(engine: BaseEngine, reporter: TickReporter) -> Callable[[Fields], None]:
+    def report(fields: Fields) -> None:
+        maps, tracer = read_memory_maps(), reporter.memory().get("tracer", 0)
+        # Compiled at each look, it would take a megabyte of the memory that is measured.
+        kept, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+        try:
+            from concwatch.worker.anatomy import anatomy  # rarely needed
+        finally:
+            sys.dont_write_bytecode = kept
+        engine.collector.unfreeze()  # or what refers to a task would not be found
+        try:
+            found = anatomy(engine.tasks, maps, engine.idle_maps, engine.native, tracer)
+        finally:
+            engine.collector.freeze()
+        after = read_memory_maps()  # what this has taken is not a task's
+        engine.send("anatomy", taken=max(0, sum(after.values()) - sum(maps.values())), **found)
+        engine.idle_maps = {kind: size + after[kind] - maps[kind] for kind, size in engine.idle_maps.items()}
+
+    return report
+
+
 def commands(
     engine: BaseEngine, reporter: TickReporter, collector: Collector
 ) -> Dict[str, Callable[[Fields], None]]:
@@ -163,6 +185,7 @@ def commands(
         "rate": lambda fields: reporter.set_rate(_rate(fields)),
         "trace": lambda fields: _trace(reporter, _boolean(fields, "on")),
         "lines": _lines(engine),
+        "anatomy": _anatomy(engine, reporter),
         "gc": lambda fields: collector.set_mode(_string(fields, "mode")),
         "trim": lambda fields: collector.trim(),
         "threads": lambda fields: engine.set_threads(_integer(fields, "count", 1_000_000)),
@@ -274,6 +297,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         reporter.start()
     except RuntimeError as error:
         sys.exit(_thread_error(error))
+    engine.read_idle_maps()
     try:
         engine.serve()
     except SystemExit:  # a user's coroutine called sys.exit

@@ -109,6 +109,46 @@ def test_progress_of_a_measurement():
     assert [event.severity for event in events] == ["info"] * len(events)
 
 
+def test_anatomy_prints_what_a_task_consists_of_and_exports_it(fakes):
+    arguments = ("threads", "go", "--tasks", "1000", "--seconds", "0.1", "--anatomy")
+    done = invoke("run", *arguments)
+    assert done.exit_code == 0, done.output
+    for text in (
+        "threads: one task takes 43.1 KiB",
+        "stack pages touched",
+        "coroutine sleep and its frame",
+        "kernel stack",
+        "objects: the mean of 500 of 1,000 tasks",
+        "go: one task takes",
+        "live objects, as the runtime counts them",
+    ):
+        assert text in done.stdout
+    assert "anatomy" in [type_ for type_, _ in fakes.links["threads"].sent]
+    assert "anatomy" not in [type_ for type_, _ in fakes.links["go"].sent], "it cannot"
+    found, _ = measured(*arguments)
+    for lane in found["lanes"]:
+        anatomy = lane["anatomy"]
+        assert anatomy["memory_per_task"] == pytest.approx(lane["memory_per_task"])
+        assert sum(part["bytes"] for part in anatomy["parts"]) == pytest.approx(
+            anatomy["memory_per_task"], rel=0.01
+        )
+
+
+def test_an_anatomy_of_too_few_tasks_says_why_objects_are_missing(fakes):
+    done = invoke("run", "asyncio", "--tasks", "20", "--seconds", "0.1", "--anatomy")
+    assert done.exit_code == 0, done.output
+    assert "20 tasks are live: expected 100 at least" in done.stdout
+
+
+@pytest.mark.real
+def test_the_anatomy_of_real_tasks_adds_up():
+    found, _ = measured("asyncio", "--tasks", "20000", "--seconds", "0.5", "--anatomy")
+    (lane,) = found["lanes"]
+    names = {part["name"] for part in lane["anatomy"]["parts"]}
+    assert {"Task", "Future", "TimerHandle"} <= names
+    assert abs(lane["anatomy"]["unexplained"]) <= 0.05 * lane["memory_per_task"]
+
+
 @pytest.mark.usefixtures("fakes")
 def test_a_limit_of_a_lane_is_named():
     (lane,), _, _ = fake_run("threads", costs={"threads": Costs(most=300)})

@@ -68,6 +68,7 @@ GOLDEN_COMMANDS = """\
 {"type":"burst","tasks":1,"chunks":1,"older":50,"read_after":null}
 {"type":"trim"}
 {"type":"lines"}
+{"type":"anatomy"}
 {"type":"stop"}
 """.splitlines()
 
@@ -332,6 +333,8 @@ def test_a_real_worker_sends_exactly_the_specified_fields(tmp_path):
         worker.send("burst", tasks=3, chunks=1, older=0, read_after=None)
         worker.wait("burst")
         worker.do("workload", spec="hold")
+        worker.target(120)
+        worker.do("anatomy")
         worker.target(5)
         worker.refuse("gc", mode="sometimes")
         worker.do("halt", wall="patience", value=3)

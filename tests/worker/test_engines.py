@@ -236,7 +236,8 @@ def test_ready_describes_the_worker(engine, worker):
         assert ready["runtime"] == "CPython " + ".".join(map(str, version))
         assert re.fullmatch(FLAGS.get(engine, ""), "".join(ready["flags"]))
         assert ready["workloads"][-1] == "module:function"
-        can |= {"trace", "gc", "lines"} if engine != "interpreters" else set()
+        can |= {"trace", "gc", "lines", "anatomy"} if engine != "interpreters" else set()
+        can -= {"anatomy"} if engine == "sequential" else set()
         can |= {"stack"} if engine in ("threads", *POOLS) else set()
         can |= {"threads"} if engine in POOLS else set()
     assert set(ready["can"]) == can

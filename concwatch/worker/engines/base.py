@@ -10,12 +10,13 @@ from time import monotonic
 from concwatch.worker.burst import BurstTimer
 from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_limit import FileLimit
+from concwatch.worker.memory_maps import read_memory_maps
 from concwatch.worker.target import TargetTracker, TaskCounts
 from concwatch.worker.timing import Timing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Deque, Generator, List, Optional, Tuple, Union
+    from typing import Any, Callable, ClassVar, Deque, Dict, Generator, Iterable, List, Optional, Tuple, Union
 
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     """What an engine waits for: seconds (0: all ready callbacks), the end of tasks, or (None) a wake-up."""
 
 CPYTHON = sys.implementation.name == "cpython"
-CPYTHON_COMMANDS = ("trace", "gc", "lines")
-"""Optional commands that need tracemalloc, or a collector that can freeze objects: CPython only."""
+CPYTHON_COMMANDS = ("trace", "gc", "lines", "anatomy")
+"""Optional commands that need tracemalloc, sizes of objects, or a collector that can freeze objects: CPython
+only."""
 
 SLICE = 0.010
 """Seconds: the longest that growing or shrinking may delay commands."""
@@ -44,6 +46,9 @@ class BaseEngine:
     can: Tuple[str, ...] = (*CPYTHON_COMMANDS, "trim", "burst") if CPYTHON else ("trim", "burst")
     """The optional commands that it supports."""
 
+    native: ClassVar[Dict[str, str]] = {}
+    """What tasks allocate besides objects, by the kind of memory of `concwatch.worker.memory_maps`."""
+
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         self.send = send
         self.collector = collector
@@ -59,6 +64,8 @@ class BaseEngine:
         """How many tasks may still be replaced as they complete, before the engine has a turn."""
         self.bursts: Deque[Burst] = deque()
         """Bursts requested and not yet started."""
+        self.idle_maps: Dict[str, int] = {}
+        """What `read_memory_maps` returned before the first task; empty if unknown."""
         self._inbox: Deque[Callable[[], None]] = deque()
         self._failure_reported = threading.Lock()  # acquired by the first task of a workload that fails
         self._file_limit = FileLimit(self.tracker, self.counts, self.submit)
@@ -115,9 +122,16 @@ class BaseEngine:
             ValueError: it cannot run here; nothing has changed.
         """
         self.load(workload)
+        if not self.counts.created:
+            self.read_idle_maps()  # what it has imported is no task's
         self._failure_reported = threading.Lock()
         self.timing.reset()
         self.tracker.replace(self.counts.live)
+
+    def read_idle_maps(self) -> None:
+        """Read what memory the worker has before its first task."""
+        if "anatomy" in self.can:
+            self.idle_maps = read_memory_maps()
 
     def set_target(self, target: int, now: float) -> None:
         """Set a new target that arrived at ``now`` (seconds)."""
@@ -155,6 +169,10 @@ class BaseEngine:
         if self.counts.live or self.tracker.target:
             raise ValueError(f"{self.counts.live} tasks are live: a burst expects none, and a target of 0")
         self.bursts.append(burst)
+
+    def tasks(self) -> Iterable[Any]:
+        """Return objects of all live tasks, from each of which one leads to everything that it has."""
+        raise NotImplementedError
 
     def hold_target(self) -> Waits:
         """Hold the target forever; each engine waits in its own way for what this yields."""

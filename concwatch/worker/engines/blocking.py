@@ -8,10 +8,11 @@ from time import monotonic, sleep
 
 from concwatch.worker.engines.base import SLICE, BaseEngine
 from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body, spin_until
+from concwatch.worker.memory_maps import HEAP, OTHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, ClassVar, Dict, List, Optional, Set
+    from typing import Any, Callable, ClassVar, Dict, Iterable, List, Optional, Set
 
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
@@ -305,6 +306,11 @@ class ThreadsEngine(BlockingEngine):
 
     can = (*BlockingEngine.can, "stack")
 
+    native: ClassVar[Dict[str, str]] = {
+        OTHER: "Python frames (data stack)",
+        HEAP: "thread state and locks (C heap)",
+    }
+
     # The CPU time that a thread has used before its task begins, mostly waiting for the GIL, counts as the
     # task's.
     bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BlockingEngine.bodies, "spin": spin_until}
@@ -312,6 +318,10 @@ class ThreadsEngine(BlockingEngine):
     def set_stack(self, size: int) -> None:
         """Set the stack size, in bytes, of threads started from now on."""
         set_stack_size(size)
+
+    def tasks(self) -> Iterable[threading.Thread]:
+        """Return the threads of all live tasks."""
+        return [thread for thread in threading.enumerate() if getattr(thread, "_target", None) is self.task]
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Start one thread. Raises `RuntimeError` at a limit."""

@@ -11,10 +11,11 @@ from concwatch.protocol.workloads import HTTP, SLEEPS
 from concwatch.worker.callables import load_callable
 from concwatch.worker.engines.bodies import BODIES
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
+from concwatch.worker.memory_maps import HEAP, OTHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+    from typing import Any, Callable, ClassVar, Dict, Iterable, List, Optional, Tuple
 
     from concwatch.protocol.workloads import Durations, Workload
     from concwatch.worker.collector import Collector
@@ -69,6 +70,11 @@ class Task(gevent.Greenlet):  # type: ignore[misc]  # gevent ships no types
 
 class GeventEngine(LoopEngine):
     """Runs each task as a ``gevent.Greenlet`` on the main thread's hub."""
+
+    native: ClassVar[Dict[str, str]] = {
+        OTHER: "Python frames (data stack) and other C memory",
+        HEAP: "saved C stack (C heap)",
+    }
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)

@@ -9,7 +9,7 @@ from concwatch.worker.engines.base import SLICE, BaseEngine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Deque, Dict, Iterable, List, Set
+    from typing import Any, Callable, Deque, Dict, List, Set
 
     from concwatch.worker.collector import Collector
     from concwatch.worker.engines.base import Waits
@@ -149,10 +149,6 @@ class LoopEngine(BaseEngine):
         """Count the end of these tasks of a burst, which have no callback."""
         for task in tasks:
             self.handle_end(task)
-
-    def tasks(self) -> Iterable[Any]:
-        """Return all live tasks."""
-        raise NotImplementedError
 
     def cancel(self, task: Any) -> bool:
         """Cancel a task. Return whether it can be cancelled."""

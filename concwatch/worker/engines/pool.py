@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 from concwatch.worker.engines.blocking import BlockingEngine, set_stack_size
+from concwatch.worker.memory_maps import HEAP
 from concwatch.worker.threads import default_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-    from typing import Callable, Dict, List, Optional
+    from typing import Callable, ClassVar, Dict, Iterable, List, Optional
 
     from concwatch.worker.collector import Collector
 
@@ -86,6 +87,8 @@ class ExecutorEngine(BlockingEngine):
 class PoolEngine(ExecutorEngine):
     """Runs each task as a job of one ``ThreadPoolExecutor``."""
 
+    native: ClassVar[Dict[str, str]] = {HEAP: "locks (C heap)"}
+
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._waiting: Dict[int, Future[None]] = {}  # jobs not begun, by number, oldest first
@@ -98,6 +101,11 @@ class PoolEngine(ExecutorEngine):
     def queued(self) -> int:
         """Return the number of jobs that wait for a thread."""
         return len(self._waiting)
+
+    def tasks(self) -> Iterable[Future[None]]:
+        """Return the jobs that wait for a thread: nearly all."""
+        with self._lock:
+            return list(self._waiting.values())
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""

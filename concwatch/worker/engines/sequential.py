@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class SequentialEngine(BlockingEngine):
     """Runs one task after another on a single thread; waiting tasks are only a counter."""
 
+    can = tuple(command for command in BlockingEngine.can if command != "anatomy")  # a task is only a number
+
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._waiting = self._begun = 0

@@ -5,16 +5,19 @@ from __future__ import annotations
 import uvloop
 
 from concwatch.worker.engines.event_loop import EventLoopEngine
+from concwatch.worker.memory_maps import HEAP, OTHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Callable, ClassVar, Dict
 
     from concwatch.worker.collector import Collector
 
 
 class UvloopEngine(EventLoopEngine):
     """Runs each task as an ``asyncio.Task`` on uvloop's loop."""
+
+    native: ClassVar[Dict[str, str]] = dict.fromkeys((HEAP, OTHER), "uvloop's and libuv's C memory")
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         library = f"uvloop {uvloop.__version__}"  # type: ignore[attr-defined]  # public, but not exported

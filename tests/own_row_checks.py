@@ -66,7 +66,7 @@ async def test_it_is_on_the_screen_as_a_chart_and_in_the_cost_table():
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(3)
         assert TITLE in s.chart_titles()
-        header = next(line for line in s.lines() if "RSS/task" in line)
+        header = next(line for line in s.lines() if "memory/task" in line)
         assert TITLE in header
 
 

@@ -24,6 +24,9 @@ CALIBRATION_DELAY = 2.0
 """Seconds of watching after which it is measured what the kernel holds for a thread and a socket."""
 
 
+_objects = KernelObjectsSource(ROOT, CALIBRATION_DELAY)
+
+
 class ProcessReader(Protocol):
     """Reads the memory, CPU time and threads of one process."""
 
@@ -108,7 +111,6 @@ class LocalHost(WatchedHost):
     def __init__(self, listener: AgentListener, program: Program | None = None) -> None:
         self._listener = listener
         self._program = program
-        self._objects = KernelObjectsSource(ROOT, CALIBRATION_DELAY)
         self._attached: dict[int, str] = {}  # pid → why it has no agent, or ""
         self._new: list[AgentLink] = []
 
@@ -159,7 +161,7 @@ class LocalHost(WatchedHost):
         if find_process(pid) is None:
             raise LookupError(pid)
         try:
-            return Sampler(pid, PssReader(pid), self._objects.of(pid), throttling_of(pid))
+            return Sampler(pid, PssReader(pid), _objects.of(pid), throttling_of(pid))
         except OSError:  # it has ended meanwhile
             raise LookupError(pid) from None
 

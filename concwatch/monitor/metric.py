@@ -105,7 +105,7 @@ class CostColumn(Struct, frozen=True):
     title: str = ""
     """Its title, if not that of the metric."""
     marked: bool = True
-    """Whether it has marks; not if they are those of another column."""
+    """Whether it has marks and its resolution; not if they are those of another column."""
 
 
 class GroupColumn(Struct, frozen=True):

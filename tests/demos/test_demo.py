@@ -301,7 +301,9 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     "name",
     [
         pytest.param(name, marks=() if name == "small" else pytest.mark.apart)
-        for name in sorted(set(NAMES) - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes"})
+        for name in sorted(
+            set(NAMES) - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes", "connections"}
+        )
     ],
 )
 async def test_a_shipped_demo_takes_the_pictures_of_the_gallery(name):

@@ -52,7 +52,8 @@ def _column(metric: Metric, column: CostColumn) -> Column[LaneSnapshot]:
     marks = min(MARKS, len(set(metric.caveats) - {TRACED})) if column.marked else 0
 
     def text(lane: LaneSnapshot) -> str:
-        return f"{metric.text(lane)}{metric.marks(lane, without=TRACED)[:marks]:{marks}}"
+        whole = metric.text(lane) if column.marked else metric.text(lane).partition(" ±")[0]
+        return f"{whole}{metric.marks(lane, without=TRACED)[:marks]:{marks}}"
 
     about = (metric.title, metric.meaning)
     return Column(

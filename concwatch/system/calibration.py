@@ -14,7 +14,7 @@ from math import inf
 from time import monotonic
 
 from concwatch.system.kernel_memory import ObjectSizes
-from concwatch.system.limits import read_fields
+from concwatch.system.limits import read_fields, system_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,17 +24,22 @@ STEPS, STEP = 6, 100
 """How often threads and pairs of sockets are added, and how many each time. The steps with the least and the
 most growth do not count, as other programs allocate meanwhile."""
 
+LARGEST_SHARE = 0.1
+"""The most of what a limit on threads leaves that it may use for a moment."""
+
 
 def measure() -> ObjectSizes:
     """Return the bytes of kernel objects of one thread and of one socket, measured in this process.
 
     Raises:
-        OSError, RuntimeError: the system allows no more sockets or threads.
+        OSError, RuntimeError: the system allows too few sockets or threads.
     """
     import select
     import socket
     import threading
 
+    if any(limit.threads * LARGEST_SHARE < STEPS * STEP for limit in system_limits()):
+        raise RuntimeError("a limit allows too few threads")
     ended = threading.Event()
     threads = [threading.Thread(target=ended.wait, daemon=True) for _ in range(STEPS * STEP)]
     sockets: List[socket.socket] = []

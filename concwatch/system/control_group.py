@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import Dict, List, Optional
 
 PREFIX = "concwatch-"
-"""The names of the folders begin with it, followed by the pid of the process that made them."""
+"""The names of the folders begin with it and the pid of the process that made them, which other containers may
+have too."""
 
 _USAGES = ("memory.kmem.usage_in_bytes", "memory.kmem.tcp.usage_in_bytes")
 """Version 1: the files that add up to the kernel memory of a group. Reading one takes 1 µs."""
@@ -150,12 +151,16 @@ class WorkerGroups:
         if self._parents is None:
             self._parents = suitable_parents()
         while self._parents:
-            folder = f"{self._parents.pop(0)}/{PREFIX}{os.getpid()}"
+            folder = f"{self._parents.pop(0)}/{PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
             try:
                 os.mkdir(folder)
             except OSError:
                 continue
-            self._remove_at_end(folder)
+            try:
+                self._remove_at_end(folder)
+            except OSError:
+                os.rmdir(folder)
+                raise
             if os.path.exists(f"{folder}/cgroup.subtree_control"):
                 with open(f"{folder}/cgroup.subtree_control", "wb", buffering=0) as file:
                     file.write(b"+memory")

@@ -18,11 +18,11 @@ from concwatch.system.proc import LINUX, ProcFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, List, Optional
+    from typing import Callable, Dict, List, Optional
 
 PREFIX = "concwatch-"
-"""The names of the folders begin with it and the pid of the process that made them, which other containers may
-have too."""
+"""The names of the folders begin with it and the pid of the process that made them, which is not unique among
+containers."""
 
 _USAGES = ("memory.kmem.usage_in_bytes", "memory.kmem.tcp.usage_in_bytes")
 """Version 1: the files that add up to the kernel memory of a group. Reading one takes 1 µs."""
@@ -47,13 +47,18 @@ _REMOVE = (
 class ControlGroup:
     """A control group of one process.
 
+    Args:
+        folder: its folder, which does not exist yet.
+        pid: the process, which is moved into it with all its threads.
+        on_removed: called when it has been removed.
+
     Raises:
         OSError: its kernel memory is not counted, or the process cannot be moved into it.
     """
 
-    def __init__(self, folder: str, pid: int) -> None:
-        """Create the group ``folder`` and move a process with all its threads into it."""
-        self._folder = folder
+    def __init__(self, folder: str, pid: int, on_removed: Callable[[], None] = lambda: None) -> None:
+        """Create the group and move the process into it."""
+        self._folder, self._on_removed = folder, on_removed
         os.mkdir(folder)
         try:
             usages = [name for name in _USAGES if os.path.exists(f"{folder}/{name}")]
@@ -86,6 +91,7 @@ class ControlGroup:
             os.rmdir(self._folder)
         except OSError:
             pass
+        self._on_removed()
 
 
 class GroupObjects(KernelObjects):
@@ -125,7 +131,9 @@ def _counted(figures: Dict[str, int]) -> int:
 
 
 class WorkerGroups:
-    """The groups of this process's workers, in one folder, which is removed however this process ends.
+    """The groups of this process's workers, in one folder, which is removed after the last of them.
+
+    It is removed however this process ends: by a shell that waits for that.
 
     Args:
         parents: the groups in which it may be made, the first choice first; None for `suitable_parents`.
@@ -137,24 +145,37 @@ class WorkerGroups:
         self._open_end = -1
         """The write end of a pipe, which closes when this process ends."""
         self._numbers = count(1)
+        self._used = 0
+        """The groups that have not been removed."""
 
     def add(self, pid: int) -> Optional[ControlGroup]:
         """Move a process that has just started into a group of its own; None where that is impossible."""
         try:
             self._folder = self._folder or self._create()
-            return ControlGroup(f"{self._folder}/{next(self._numbers)}", pid) if self._folder else None
+            if self._folder is None:
+                return None
+            group = ControlGroup(f"{self._folder}/{next(self._numbers)}", pid, self._removed)
         except OSError:
             return None
+        self._used += 1
+        return group
+
+    def _removed(self) -> None:
+        self._used -= 1
+        if not self._used:
+            self._folder = None
+            os.close(self._open_end)
 
     def _create(self) -> Optional[str]:
         """Create the folder in the first group that allows it; None if none does."""
         if self._parents is None:
             self._parents = suitable_parents()
         while self._parents:
-            folder = f"{self._parents.pop(0)}/{PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+            folder = f"{self._parents[0]}/{PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
             try:
                 os.mkdir(folder)
             except OSError:
+                del self._parents[0]
                 continue
             try:
                 self._remove_at_end(folder)

@@ -28,8 +28,13 @@ class KernelObjectsSource:
     def of_worker(self, pid: int) -> Optional[KernelObjects]:
         """Return the reader of a worker that has just started, in a control group of its own if possible."""
         group = self._groups.add(pid)
-        figures = memory_figures(read_text(f"/proc/{pid}/status")) if group else None
-        return GroupObjects(group, figures) if group and figures else self.of(pid)
+        if group is None:
+            return self.of(pid)
+        figures = memory_figures(read_text(f"/proc/{pid}/status"))
+        if figures is None:  # it has ended already
+            group.remove()
+            return self.of(pid)
+        return GroupObjects(group, figures)
 
     def of(self, pid: int) -> Optional[KernelObjects]:
         """Return the reader of any process; None where nothing is known of kernel memory."""

@@ -208,6 +208,22 @@ time.sleep(600)
 
 @pytest.mark.real
 @needs_groups
+def test_the_folder_is_removed_with_the_last_group_and_made_again():
+    groups = WorkerGroups()
+    folders = []
+    for _ in range(2):
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        group = groups.add(child.pid)
+        (folder,) = glob.glob(f"{suitable_parents()[0]}/{PREFIX}{os.getpid()}-*")
+        folders.append(folder)
+        child.communicate(b"\n")
+        group.remove()
+        until(lambda folder=folder: not os.path.exists(folder), "the folder to be removed")
+    assert folders[0] != folders[1]
+
+
+@pytest.mark.real
+@needs_groups
 def test_the_groups_of_a_process_that_is_killed_are_removed():
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:

@@ -13,6 +13,16 @@ from concwatch.worker.memory_maps import HEAP, OTHER, STACKS, sort_memory_maps
 from tests.worker_driver import Worker
 
 LIVE = 200
+
+pytestmark = pytest.mark.usefixtures("unhurried")
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Let a busy machine take its time: all tasks are walked."""
+    monkeypatch.setattr("concwatch.worker.anatomy.MAX_SECONDS", 600.0)
+
+
 CPYTHON = sys.implementation.name == "cpython"
 LINUX = sys.platform.startswith("linux")
 

@@ -5,9 +5,9 @@ import click
 from concwatch.commands.console import print_columns, print_lines
 from concwatch.measure.layout import Piece
 from concwatch.measure.run import EngineResult
-from concwatch.monitor.anatomy import SYMBOLS, Kind, Part, TaskAnatomy
+from concwatch.monitor.anatomy import HEADINGS, SYMBOLS, Kind, Part, TaskAnatomy
 from concwatch.protocol.text import flat, plain
-from concwatch.protocol.units import format_bytes, format_number, format_percent
+from concwatch.protocol.units import format_bytes
 
 CELLS = 60
 """The width of the bar."""
@@ -31,8 +31,8 @@ def print_anatomy(row: EngineResult) -> None:
         return
     print_lines([Piece(f"{found.engine}: one task takes {format_bytes(found.whole)}", "heading")])
     cells = [(SYMBOLS[kind] * count, TONES[kind]) for kind, count in found.bar(CELLS)]
-    print_lines([cells, _legend(found)])
-    print_columns([["part", "count", "bytes", "share"], *(_cells(found, part) for part in found.parts)], {0})
+    print_lines([cells, [(text, TONES[kind]) for kind, text in found.legend()]])
+    print_columns([[*HEADINGS], *(_cells(found, part) for part in found.parts)], {0})
     for sentence in found.functions():
         click.echo(flat(plain(sentence)))
     if found.origin:
@@ -41,15 +41,6 @@ def print_anatomy(row: EngineResult) -> None:
         click.echo(f"no objects: {row.anatomy_refused}")
 
 
-def _legend(found: TaskAnatomy) -> list[tuple[str, str]]:
-    """Return what the bar's cells mean, as text and tones."""
-    return [
-        (f"{SYMBOLS[kind]} {kind.value} {format_percent(size / found.whole)}  ", TONES[kind])
-        for kind, size in found.kinds().items()
-    ]
-
-
 def _cells(found: TaskAnatomy, part: Part) -> list[str | Piece]:
-    count = format_number(part.count, 3) if part.count else ""
-    tone = "quiet" if part.kind is Kind.UNEXPLAINED else ""
-    return [Piece(part.label, tone), count, format_bytes(part.bytes), format_percent(found.share(part))]
+    label, *figures = found.row(part)
+    return [Piece(label, "quiet" if part.kind is Kind.UNEXPLAINED else ""), *figures]

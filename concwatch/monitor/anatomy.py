@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from concwatch.monitor.metrics import LaneSnapshot, known_cost
-from concwatch.protocol.units import format_bytes, format_count
+from concwatch.protocol.units import format_bytes, format_count, format_number, format_percent
 
 LEAST_BYTES = 0.5
 """Bytes of the smallest part that is listed."""
@@ -29,6 +29,9 @@ class Kind(Enum):
     KERNEL = "kernel"
     UNEXPLAINED = "not explained"
 
+
+HEADINGS = ("part", "count", "bytes", "share")
+"""Those of the table."""
 
 SYMBOLS = {
     Kind.FUNCTION: "█",
@@ -91,6 +94,19 @@ class TaskAnatomy(Struct, frozen=True):
     def share(self, part: Part) -> float:
         """Return the share of a part."""
         return part.bytes / self.whole
+
+    def row(self, part: Part) -> tuple[str, str, str, str]:
+        """Return the cells of a part, as `HEADINGS` says."""
+        count = format_number(part.count, 3) if part.count else ""
+        size, share = format_bytes(part.bytes), format_percent(self.share(part))
+        return part.label, count, size.replace("-", "−"), share.replace("-", "−")
+
+    def legend(self) -> list[tuple[Kind, str]]:
+        """Return what the cells of the bar mean: by kind, a text."""
+        return [
+            (kind, f"{SYMBOLS[kind]} {kind.value} {format_percent(size / self.whole)}  ")
+            for kind, size in self.kinds().items()
+        ]
 
     def kinds(self) -> dict[Kind, float]:
         """Return the bytes by kind, in the order of the bar."""

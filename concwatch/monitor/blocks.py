@@ -18,7 +18,7 @@ CAUSES = {
 """Cause → the words of an event; the cause "code" has a place instead."""
 
 SAID = 0.001
-"""Seconds of throttling from which they are said."""
+"""The least seconds of throttling that the text of a block mentions."""
 
 DECADES = (1, 10, 100, 1_000, 10_000)
 """The counts at which the blocks of a place are logged."""

@@ -249,7 +249,7 @@ class Lab(Observable):
             self._end_look(self._trials, lane)
 
     def _end_look(self, trials: Trials, lane: Lane) -> None:
-        """Give a lane what a trial has found of its tasks, or ask its own worker if there can be no trial."""
+        """Set what a trial has found of a lane's tasks, or ask its own worker if there can be no trial."""
         if not lane.on:
             trials.look(lane.engine, self.settings, False)
         if trials.looking(lane.engine, self.settings):

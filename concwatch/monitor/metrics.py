@@ -69,7 +69,7 @@ BUSY = 0.10
 """Share of the cores used by others above which a time or rate is marked."""
 
 THROTTLED = 0.10
-"""Share of the time above which a CPU quota that throttles is said: times and rates are marked."""
+"""Share of the time above which throttling by a CPU quota counts: times and rates are marked."""
 
 # Caveats.
 

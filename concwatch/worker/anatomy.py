@@ -386,9 +386,10 @@ def _name(kind: type) -> str:
 
 
 def _slot(container: Any) -> _Key:
-    """Return the part that an entry of a large container is."""
-    entries = iter(container.values() if isinstance(container, dict) else container)
-    return f"slot in a {type(container).__name__} of {_name(type(next(entries)))}", ""
+    """Return the part that an entry of a large container is; the first ones may be of another type."""
+    entries = container.values() if isinstance(container, dict) else container
+    middle = next(islice(entries, len(entries) // 2, None))
+    return f"slot in a {type(container).__name__} of {_name(type(middle))}", ""
 
 
 def anatomy(

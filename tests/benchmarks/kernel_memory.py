@@ -1,6 +1,7 @@
 """Memory per task, RSS and kernel together, beside what the worker's control group is charged."""
 
 import asyncio
+import statistics
 from collections.abc import Mapping
 
 from concwatch.monitor.catalog import CATALOG
@@ -11,8 +12,8 @@ from tests.worker_driver import row_of, running_lab, start_command, until
 
 SIZES = {"1k": 1_000, "10k": 10_000}
 
-SETTLED = 2.0
-"""Seconds for which tasks are held before they are measured."""
+SETTLED, INTERVAL = 3.0, 0.1
+"""Seconds for which tasks are held, and between two readings of the charge."""
 
 ENGINES = tuple(engine.name for engine in CATALOG if not engine.queues and engine.name != "sequential")
 
@@ -51,14 +52,15 @@ async def grown(engine: str, workload: str, tasks: int) -> tuple[float, float]:
         (lane,) = lab.lanes
         lab.switch(lane, True)
         await until(lambda: lane.stats.meter.idle is not None, "an idle worker")
-        await asyncio.sleep(SETTLED)
         pid = lane.stats.ready.pid
-        before = charge(pid)
+        before = charge(pid)  # of the same moment as the lane's baseline: some runtimes shrink when idle
         lab.set_target(lane, tasks)
         await until(lambda: lane.live >= tasks, f"{tasks} tasks live")
-        await asyncio.sleep(SETTLED)
-        after, found = charge(pid), cost(lab)
-        return found, after - before
+        charges = []
+        for _ in range(round(SETTLED / INTERVAL)):
+            await asyncio.sleep(INTERVAL)
+            charges.append(charge(pid))
+        return cost(lab), statistics.median(charges) - before  # the cost is a median of samples too
 
 
 def cost(lab: Lab) -> float:

@@ -3,11 +3,10 @@
 Six lanes with the workload connect, untraced; engines whose toolchain is missing stay off.
 """
 
+from concwatch.demos.shipped.runtimes import ENGINES, OPTIONAL, SIZE, on, settled
 from concwatch.demos.stage import Stage
 
-SIZE = "180x58"
-ENGINES = ("threads", "asyncio", "node", "java-virtual", "go", "tokio")
-OPTIONAL = ("node", "java-virtual", "go", "tokio")
+__all__ = ["ENGINES", "OPTIONAL", "SIZE", "play"]
 
 
 async def play(stage: Stage) -> None:
@@ -23,11 +22,3 @@ async def play(stage: Stage) -> None:
     await stage.until(lambda lab: stage.lane("tokio").held(5), text="tokio has held its target for 5 s")
     await stage.caption("What one more idle connection costs: RSS, and the kernel's part of it")
     await stage.shot("held")
-
-
-async def on(stage: Stage, name: str) -> None:
-    await stage.until(lambda lab: stage.lane(name).on, text=f"{name} runs", limit=300)
-
-
-async def settled(stage: Stage, name: str) -> None:
-    await stage.until(lambda lab: stage.lane(name).settled, text=f"{name} has settled", limit=120)

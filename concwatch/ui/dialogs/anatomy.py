@@ -6,9 +6,9 @@ from msgspec import structs
 from textual.content import Content
 from textual.widget import Widget
 
-from concwatch.monitor.anatomy import SYMBOLS, Kind, Part, TaskAnatomy, task_anatomy
+from concwatch.monitor.anatomy import HEADINGS, SYMBOLS, Kind, Part, TaskAnatomy, task_anatomy
 from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.protocol.units import format_bytes, format_number, format_percent
+from concwatch.protocol.units import format_bytes
 from concwatch.ui.dialogs.help import ReadDialog
 from concwatch.ui.widgets.text_lines import TextLines
 
@@ -60,10 +60,7 @@ class AnatomyLines(TextLines):
             return [Content.styled(self._note, "$dim")]
         found, width = self._found, max(1, width)
         bar = [(SYMBOLS[kind] * cells, STYLES[kind]) for kind, cells in found.bar(width)]
-        legend = [
-            (f"{SYMBOLS[kind]} {kind.value} {format_percent(size / found.whole)}  ", STYLES[kind])
-            for kind, size in found.kinds().items()
-        ]
+        legend = [(text, STYLES[kind]) for kind, text in found.legend()]
         above = [
             *_wrapped(f"one task takes {format_bytes(found.whole)}: {found.task}", width, "bold"),
             Content.assemble(*bar),
@@ -79,7 +76,7 @@ class AnatomyLines(TextLines):
         graph = min(BAR, spare - max(len(part.label) for part in shown) - 1)
         graph = graph if graph >= SHORTEST_BAR else 0
         name = spare - graph
-        heads = f"{'part':{name}}{'count':>{COUNT}}{'bytes':>{BYTES}}{'share':>{SHARE}}"
+        heads = _cells(name, *HEADINGS)
         lines = [_line(found, part, name, graph) for part in shown]
         return [*above, Content.styled(heads, "bold $dim"), *lines, *below]
 
@@ -88,16 +85,16 @@ def _wrapped(text: str, width: int, style: str) -> Sequence[Content]:
     return Content.styled(text, style).wrap(width)
 
 
+def _cells(name: int, label: str, count: str, size: str, share: str) -> str:
+    """Return the cells of a row, the label in ``name`` cells."""
+    label = label if len(label) < name else f"{label[: name - 2]}…"
+    return f"{label:{name}}{count:>{COUNT}}{size:>{BYTES}}{share:>{SHARE}}"
+
+
 def _line(found: TaskAnatomy, part: Part, name: int, graph: int) -> Content:
-    count = format_number(part.count, 3) if part.count else ""
-    share = found.share(part)
-    label = part.label if len(part.label) < name else f"{part.label[: name - 2]}…"
-    bar = f"  {SYMBOLS[part.kind] * round(max(0.0, share) * (graph - 2))}" if graph else ""
-    return Content.assemble(
-        (f"{label:{name}}", "$dim" if part.kind is Kind.UNEXPLAINED else ""),
-        f"{count:>{COUNT}}{format_bytes(part.bytes):>{BYTES}}{format_percent(share):>{SHARE}}",
-        (bar, STYLES[part.kind]),
-    )
+    bar = f"  {SYMBOLS[part.kind] * round(max(0.0, found.share(part)) * (graph - 2))}" if graph else ""
+    style = "$dim" if part.kind is Kind.UNEXPLAINED else ""
+    return Content.assemble((_cells(name, *found.row(part)), style), (bar, STYLES[part.kind]))
 
 
 class AnatomyScreen(ReadDialog):

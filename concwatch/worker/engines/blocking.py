@@ -320,8 +320,8 @@ class ThreadsEngine(BlockingEngine):
         set_stack_size(size)
 
     def tasks(self) -> Iterable[threading.Thread]:
-        """Return the threads of all live tasks."""
-        return [thread for thread in threading.enumerate() if getattr(thread, "_target", None) is self.task]
+        """Return the threads of all live tasks; those of the worker itself have names of their own."""
+        return [thread for thread in threading.enumerate() if thread.name.startswith("Thread-")]
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Start one thread. Raises `RuntimeError` at a limit."""

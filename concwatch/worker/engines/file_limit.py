@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from threading import Lock
+from time import monotonic
 
 from concwatch.system import open_files
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from typing import Callable, Optional, Tuple
 
     from concwatch.worker.target import TargetTracker, TaskCounts
+
+
+QUIET = 0.25
+"""Seconds without such a failure after which it is over: on a busy machine, tasks fail one by one."""
 
 
 class FileLimit:
@@ -28,14 +33,14 @@ class FileLimit:
         self._counts = counts
         self._submit = submit
         self._pending = Lock()  # acquired while the target is still to be lowered
-        self._hit_recently = False  # since the last check
+        self._hit_at = 0.0  # when a task last failed
         self._hit: Optional[Tuple[int, int]] = None  # the original target, and the one it was lowered to
 
     def handle(self, error: BaseException) -> bool:
         """Return whether a task that failed with ``error`` hit this limit; if so, lower the target."""
         if not open_files.is_too_many_files(error):
             return False
-        self._hit_recently = True
+        self._hit_at = monotonic()
         if self._pending.acquire(blocking=False):
             self._submit(self._settle)
         return True
@@ -50,15 +55,14 @@ class FileLimit:
             self._hit = wanted, live
 
     def check(self, report: Callable[..., None]) -> None:
-        """Call ``report`` on the engine's thread if the limit was hit, but not since the last check.
+        """Call ``report`` on the engine's thread if the limit was hit, and that is over.
 
         Args:
             report: takes the number of live tasks, the original target, the limit's name and value, and the
                 system's error message.
         """
-        if self._hit is not None and not self._hit_recently:
+        if self._hit is not None and monotonic() >= self._hit_at + QUIET:
             self._submit(lambda: self._report(report))
-        self._hit_recently = False
 
     def _report(self, report: Callable[..., None]) -> None:
         from errno import EMFILE  # only here: an idle worker does not need it

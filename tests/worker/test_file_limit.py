@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from concwatch.system.open_files import is_too_many_files, open_file_limit
-from concwatch.worker.engines.file_limit import FileLimit
+from concwatch.worker.engines import file_limit
+from concwatch.worker.engines.file_limit import QUIET, FileLimit
 from concwatch.worker.target import TargetTracker, TaskCounts
 
 
@@ -37,9 +38,11 @@ def test_an_error_is_too_many_files_if_one_of_its_causes_is(error, expected):
 
 
 class FileBench:
-    """A tracker with live tasks, and the inbox of an engine, processed by `turn`."""
+    """A tracker with live tasks, and the inbox of an engine, processed by `turn`; a tick takes most of QUIET."""
 
-    def __init__(self, target, live):
+    def __init__(self, monkeypatch, target, live):
+        self.now = 1000.0
+        monkeypatch.setattr(file_limit, "monotonic", lambda: self.now)
         self.tracker, self.counts = TargetTracker(), TaskCounts()
         self.counts.created = live
         self.tracker.set_target(target, self.counts, 0.0)
@@ -57,12 +60,13 @@ class FileBench:
             self.inbox.popleft()()
 
     def tick(self):
+        self.now += 0.8 * QUIET
         self.limit.check(lambda *fields: self.reported.append(fields))
         self.turn()
 
 
-def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
-    bench = FileBench(500, 300)
+def test_the_target_is_lowered_at_once_and_reported_when_failures_stop(monkeypatch):
+    bench = FileBench(monkeypatch, 500, 300)
     assert not bench.limit.handle(ValueError("another error"))
     bench.fail(100)
     assert len(bench.inbox) == 1
@@ -80,8 +84,8 @@ def test_the_target_is_lowered_at_once_and_reported_when_failures_stop():
     assert bench.tracker.wanted(bench.counts.live) == 0
 
 
-def test_a_target_set_after_failures_is_kept():
-    bench = FileBench(500, 300)
+def test_a_target_set_after_failures_is_kept(monkeypatch):
+    bench = FileBench(monkeypatch, 500, 300)
     bench.fail(100)
     bench.turn()
     bench.tracker.set_target(50, bench.counts, 1.0)
@@ -91,8 +95,8 @@ def test_a_target_set_after_failures_is_kept():
     assert bench.tracker.target == 50
 
 
-def test_failures_of_tasks_being_cancelled_are_not_a_limit():
-    bench = FileBench(10, 300)
+def test_failures_of_tasks_being_cancelled_are_not_a_limit(monkeypatch):
+    bench = FileBench(monkeypatch, 10, 300)
     bench.fail(100)
     bench.turn()
     bench.tick()

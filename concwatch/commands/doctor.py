@@ -54,7 +54,8 @@ def command(
         sys.exit(_examine_others(others, max_memory, json))
     machine, limits = local_machine(max_memory), system_limits()
     found = measure_costs(CATALOG, Settings(UNTIL_STOPPED), machine.budget, limits, build=False)
-    examination = examine(machine, limits, found)
+    # Read again: measuring has assigned pids, and Linux does not reuse the first 300.
+    examination = examine(machine, system_limits(), found)
     if not json:
         print_lines(rows(examination, _width()))
     proof = _prove(examination, max_memory) if prove else None

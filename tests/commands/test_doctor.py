@@ -104,7 +104,7 @@ def test_limits_are_unknown_on_other_systems(system, monkeypatch):
     monkeypatch.setattr(builtins, "open", open_elsewhere)
     if system == "win32":
         monkeypatch.setitem(sys.modules, "resource", None)
-        monkeypatch.setattr(shutil, "which", lambda name, **options: None)  # calls Windows from Python 3.12 on
+        monkeypatch.setattr(shutil, "which", lambda name, **options: None)  # calls Windows from 3.12 on
         for name in ("getuid", "geteuid", "sched_getaffinity", "readlink"):
             monkeypatch.delattr(os, name, raising=False)
     found = examine(local_machine(None), system_limits())

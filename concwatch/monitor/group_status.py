@@ -6,6 +6,7 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Struct, structs
 
+from concwatch.monitor.buckets import EMPTY, Buckets
 from concwatch.monitor.growth import Growth
 from concwatch.monitor.metric import (
     ALL,
@@ -57,6 +58,11 @@ class GroupFigures(Protocol):
     @property
     def survival(self) -> Survival | None:
         """How long its tasks take; None where only the quantiles are kept."""
+        ...
+
+    @property
+    def buckets(self) -> Buckets:
+        """How long its timed tasks took, each counted as often as it stands for others; empty if not kept."""
         ...
 
     def figure(self, name: str) -> Any:
@@ -170,6 +176,11 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     def survival(self) -> None:
         """Only the quantiles are kept."""
         return None
+
+    @property
+    def buckets(self) -> Buckets:
+        """They are not kept."""
+        return EMPTY
 
     @property
     def waits_age(self) -> None:

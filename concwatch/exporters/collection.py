@@ -50,6 +50,11 @@ class Collection:
             except Exception as error:  # the reading fails, not the watching
                 request.set_exception(error)
 
+    def cancel(self) -> None:
+        """Answer nobody who waits, since the monitor takes no more steps."""
+        while self._requests:
+            self._requests.popleft().cancel()
+
     def last(self) -> Sequence[Collected]:
         """Return the metrics now; only in the monitor's thread."""
         return self.at(self._watching.snapshot()) if self._watching else ()

@@ -75,6 +75,16 @@ def _of_row(row: Metric, subject: str, labels: tuple[str, ...]) -> Family:
     return Family(subject, row.openmetrics, kind, row.meaning, UNITS.get(row.unit, ""), labels)
 
 
+START_TIME = Family(
+    "process",
+    "start_time",
+    Kind.GAUGE,
+    "When the process started, in seconds since the epoch.",
+    "seconds",
+    PROCESS_LABELS,
+)
+
+
 def _started(lane: LaneSnapshot) -> float | None:
     return lane.facts.started if lane.facts else None
 
@@ -97,14 +107,7 @@ OF_PROCESSES: Mapping[Family, Callable[[LaneSnapshot], Value | None]] = {
         "seconds",
         PROCESS_LABELS,
     ): _lags,
-    Family(
-        "process",
-        "start_time",
-        Kind.GAUGE,
-        "When the process started, in seconds since the epoch.",
-        "seconds",
-        PROCESS_LABELS,
-    ): _started,
+    START_TIME: _started,
 }
 """Those of a process, and how they are read; None if a value is unknown, which is left out."""
 

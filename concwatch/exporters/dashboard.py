@@ -242,6 +242,7 @@ def _panel(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
                 "steps": 64,
                 "fill": "dark-orange",
                 "exponent": 0.5,
+                "reverse": False,
             },
             "exemplars": {"color": "rgba(255,0,255,0.7)"},
             "filterValues": {"le": 1e-9},
@@ -323,7 +324,6 @@ def dashboard() -> dict[str, Any]:
         "type": "datasource",
         "query": "prometheus",
         "refresh": 1,
-        "current": {},
     }
     return {
         "uid": "concwatch",

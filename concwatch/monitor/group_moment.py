@@ -175,6 +175,11 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
         return Survival(self.seldom.durations, [(age + aged, tasks) for age, tasks in self.report.timing])
 
     @property
+    def counted(self) -> GroupReport:
+        """The last report."""
+        return self.report
+
+    @property
     def grows(self) -> bool:
         """Whether its growth was reported."""
         return self.seldom.grows
@@ -347,6 +352,11 @@ class EndedGroup(Struct, frozen=True):
     def buckets(self) -> Buckets:
         """How long its tasks took, those that are timed with how many each stands for."""
         return self.moment.buckets
+
+    @property
+    def counted(self) -> GroupStatus:
+        """The final figures."""
+        return self.status
 
     @property
     def function(self) -> Function:

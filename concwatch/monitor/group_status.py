@@ -29,7 +29,7 @@ from concwatch.monitor.metric import (
 )
 from concwatch.monitor.survival import SURVIVAL, Survival
 from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE
-from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
+from concwatch.protocol.agent_messages import GroupReport, LineCount, TaskPlace, WaitPlace
 from concwatch.protocol.units import UNKNOWN, format_short
 
 QUANTILES = {"p50": 0.5, "p99": 0.99}
@@ -67,6 +67,11 @@ class GroupFigures(Protocol):
 
     def figure(self, name: str) -> Any:
         """Return one field of ``status``, without computing the others."""
+        ...
+
+    @property
+    def counted(self) -> "GroupReport | GroupStatus":
+        """What has the figures with `MetricSource.TICK`; the same object as long as they are the same."""
         ...
 
     @property
@@ -181,6 +186,11 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     def buckets(self) -> Buckets:
         """They are not kept."""
         return EMPTY
+
+    @property
+    def counted(self) -> "GroupStatus":
+        """It has all figures."""
+        return self
 
     @property
     def waits_age(self) -> None:

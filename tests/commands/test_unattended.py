@@ -1,7 +1,6 @@
 """Watching and attaching without a screen."""
 
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 from concwatch.system.child import ROOT, concwatch_command
 from tests.command_line import refused
 from tests.processes import PATIENCE
+from tests.programs import needs
 from tests.watch_driver import WatchBench, step_until
 
 
@@ -118,7 +118,7 @@ def free_port():
 
 
 @pytest.mark.real
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="Prometheus is not installed")
+@needs("prometheus")
 def test_prometheus_scrapes_a_watched_program_and_may_be_killed(tmp_path):
     metrics, web = free_port(), free_port()
     (tmp_path / "prometheus.yml").write_text(SCRAPE % metrics)

@@ -241,12 +241,10 @@ class Unattended(Struct, frozen=True):
             if self.log is not None:
                 found.append(_named("--log", EventFile, self.log, self.sample_log))
             if self.metrics is not None:
-                try:
-                    from concwatch.exporters.openmetrics import MetricsServer  # an extra
-                except ImportError:
-                    raise ValueError(
-                        "--metrics needs prometheus-client: pip install 'concwatch[metrics]'"
-                    ) from None
+                from concwatch.exporters.openmetrics import (
+                    MetricsServer,
+                )  # imported late: it loads http.server
+
                 server = _named("--metrics", MetricsServer, *self.metrics)
                 click.echo(f"concwatch: metrics at {server.address}", err=True)
                 found.append(server)

@@ -1,62 +1,65 @@
 """The figures of a watched program as OpenMetrics, which Prometheus scrapes."""
 
-from collections.abc import Iterable
+import gzip
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SOCK_STREAM, getaddrinfo
 from threading import Thread
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.exposition import ThreadingWSGIServer
-from prometheus_client.registry import Collector
-
-from concwatch.exporters.collection import Collection
-from concwatch.exporters.families import Collected, Kind
-from concwatch.monitor.buckets import BOUNDS, Buckets
+from concwatch.exporters.collection import TIMEOUT, Collection
+from concwatch.exporters.exposition import OPENMETRICS, PLAIN, exposition
 from concwatch.monitor.watching import Watching
 
-BOUND_LABELS = (*map(str, BOUNDS), "+Inf")
-"""The upper bounds of the buckets of a histogram."""
+COMPRESSION = 1
+"""The level of compression: the lines are so much alike that more of it hardly pays."""
 
 
-def metric_of(collected: Collected) -> Metric:
-    """Return a metric as prometheus_client has it."""
-    family, found = collected.family, collected.values
-    options: dict[str, Any] = {"labels": family.labels, "unit": family.unit}
-    if family.kind is Kind.HISTOGRAM:
-        histogram = HistogramMetricFamily(family.name, family.meaning, **options)
-        for labels, value in found:
-            assert isinstance(value, Buckets)
-            buckets = [*zip(BOUND_LABELS, value.cumulative, strict=True)]
-            histogram.add_metric(labels, buckets, value.seconds)
-        return histogram
-    kind = CounterMetricFamily if family.kind is Kind.COUNTER else GaugeMetricFamily
-    metric = kind(family.name, family.meaning, **options)
-    for labels, value in found:
-        assert not isinstance(value, Buckets)
-        metric.add_metric(labels, value)
-    return metric
+class _Server(ThreadingHTTPServer):
+    """Answers each request in a thread of its own.
+
+    Args:
+        host: the address to listen on.
+        port: the port; 0 for any free one.
+        collection: what is served.
+    """
+
+    def __init__(self, host: str, port: int, collection: Collection) -> None:
+        self.collection = collection
+        self.address_family, _, _, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+        super().__init__((str(address[0]), port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing: the client has gone."""
 
 
-class SilentHandler(WSGIRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     """Answers a request, and logs nothing."""
+
+    timeout = 2 * TIMEOUT
+
+    def do_GET(self) -> None:
+        """Send the metrics in the format that the client accepts."""
+        openmetrics = "application/openmetrics-text" in self.headers.get("Accept", "")
+        assert isinstance(self.server, _Server)
+        try:
+            body = exposition(self.server.collection.wait(), openmetrics).encode()
+        except Exception:
+            self.send_error(500, "the metrics could not be read")
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", OPENMETRICS if openmetrics else PLAIN)
+        if "gzip" in self.headers.get("Accept-Encoding", ""):
+            body = gzip.compress(body, COMPRESSION)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
 
 
-def _listen(host: str, port: int, registry: CollectorRegistry) -> WSGIServer:
-    """Return a server that listens, and answers nothing yet."""
-    family, _, _, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
-
-    class Server(ThreadingWSGIServer):
-        address_family = family
-
-    return make_server(str(address[0]), port, make_wsgi_app(registry), Server, handler_class=SilentHandler)
-
-
-class MetricsServer(Collector):
+class MetricsServer:
     """Serves ``/metrics`` over HTTP from `observe` on: a program is started before there are threads."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -66,10 +69,8 @@ class MetricsServer(Collector):
             ValueError: that is not possible; the message is one line.
         """
         self._collection = Collection()
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(self)
         try:
-            self._server = _listen(host, port, registry)
+            self._server = _Server(host, port, self._collection)
         except OSError as error:
             raise ValueError(f"{host}:{port}: {error.strerror}: expected a free port") from None
         self._thread: Thread | None = None
@@ -81,16 +82,9 @@ class MetricsServer(Collector):
         self._thread = Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
-    def describe(self) -> Iterable[Metric]:
-        """Return nothing: the names are not needed before the first scrape."""
-        return ()
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics as of the monitor's next step."""
-        return map(metric_of, self._collection.wait())
-
     def close(self) -> None:
         """Stop listening."""
+        self._collection.cancel()
         if self._thread is not None:
             self._server.shutdown()
             self._thread.join()

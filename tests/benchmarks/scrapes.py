@@ -1,15 +1,13 @@
 """What a scrape of the metrics of a large program takes: CPU time, from the snapshot to the answer."""
 
+import gzip
 import random
 import time
 from collections.abc import Mapping
-from wsgiref.util import setup_testing_defaults
-
-from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.registry import Collector
 
 from concwatch.exporters.collection import Collection
-from concwatch.exporters.openmetrics import metric_of
+from concwatch.exporters.exposition import exposition
+from concwatch.exporters.openmetrics import COMPRESSION
 from concwatch.protocol.agent_messages import AgentTick, GroupReport, Groups
 from concwatch.protocol.messages import Block, StackFrame
 from tests.benchmarks.figures import Quantity, RowValues, benchmark, quiet
@@ -21,14 +19,8 @@ PROCESSES, FUNCTIONS, BLOCKING = 50, 200, 20
 INTERVAL = 5.0
 """Seconds between two scrapes."""
 
-ACCEPT = {
-    "HTTP_ACCEPT": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
-    "HTTP_ACCEPT_ENCODING": "gzip",
-}
-"""What Prometheus sends with its requests."""
 
-
-class LargeProgram(Collector):
+class LargeProgram:
     """A program whose figures all change between two scrapes; ``timing`` is whether its tasks are timed."""
 
     def __init__(self, timing: bool) -> None:
@@ -36,16 +28,7 @@ class LargeProgram(Collector):
         self._agents = [self._bench.agent(number) for number in range(1, PROCESSES + 1)]
         self._collection = Collection()
         self._collection.observe(self._bench.watching)
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(self)
-        self._app = make_wsgi_app(registry)
         self._time = 0
-
-    def describe(self):
-        return ()
-
-    def collect(self):
-        return map(metric_of, self._collection.at(self._snapshot))
 
     def change(self) -> None:
         """Change all figures."""
@@ -69,9 +52,8 @@ class LargeProgram(Collector):
 
     def scrape(self) -> bytes:
         """Return the answer to a request for the metrics."""
-        environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics", "QUERY_STRING": "", **ACCEPT}
-        setup_testing_defaults(environ)
-        return b"".join(self._app(environ, lambda *_: None))
+        text = exposition(self._collection.at(self._snapshot), openmetrics=True)
+        return gzip.compress(text.encode(), COMPRESSION)
 
 
 SIZE = f"{PROCESSES} processes of {FUNCTIONS} functions, every {INTERVAL:.0f} s"

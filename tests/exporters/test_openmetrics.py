@@ -1,10 +1,13 @@
 """The metrics of a watched program, as Prometheus scrapes them."""
 
 import contextlib
+import gzip
 import subprocess
 import threading
 import urllib.request
 
+import prometheus_client.openmetrics.parser as openmetrics
+import prometheus_client.parser as plain
 import pytest
 
 from concwatch.exporters.families import FAMILIES
@@ -23,13 +26,14 @@ def scrape(bench):
     server = MetricsServer("127.0.0.1", 0)
     server.observe(bench.watching)
 
-    def read(accept="text/plain"):
+    def read(accept="text/plain", encoding=""):
         found = []
 
         def request():
-            asked = urllib.request.Request(server.address, headers={"Accept": accept})
+            headers = {"Accept": accept, "Accept-Encoding": encoding}
+            asked = urllib.request.Request(server.address, headers=headers)
             with contextlib.suppress(OSError), urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
-                found.append(answer.read().decode())
+                found.append(answer.read() if encoding else answer.read().decode())
 
         thread = threading.Thread(target=request)
         thread.start()
@@ -268,5 +272,27 @@ def test_promtool_accepts_the_metrics(bench, scrape):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_openmetrics_are_served_to_clients_that_accept_them(scrape):
-    assert scrape("application/openmetrics-text; version=1.0.0").endswith("# EOF\n")
+def test_openmetrics_are_served_to_clients_that_accept_them(bench, scrape):
+    bench.first.report(*timed(1.0, 1, (0.02, 1), name='odd "name\\n'), blocked(1, 1.0))
+    text = scrape("application/openmetrics-text; version=1.0.0")
+    assert text.endswith("# EOF\n")
+    read = {metric.name: metric for metric in openmetrics.text_string_to_metric_families(text)}
+    assert {(one.name, one.kind.value, one.unit) for one in FAMILIES} == {
+        (metric.name, metric.type, metric.unit) for metric in read.values()
+    }
+    (live,) = read["concwatch_function_tasks"].samples
+    assert (live.labels["function"], live.value) == ('odd "name\\n', 10)
+
+
+def test_both_formats_have_the_same_samples(bench, scrape):
+    bench.first.report(*timed(1.0, 1, (0.02, 1)), blocked(1, 1.0))
+    new = openmetrics.text_string_to_metric_families(scrape("application/openmetrics-text"))
+    old = plain.text_string_to_metric_families(scrape())
+    samples = [
+        {(s.name, *sorted(s.labels.items()), s.value) for m in read for s in m.samples} for read in (new, old)
+    ]
+    assert samples[0] == samples[1] != set()
+
+
+def test_an_answer_is_compressed_for_clients_that_accept_that(scrape):
+    assert gzip.decompress(scrape(encoding="gzip")).endswith(b"\n")

@@ -33,6 +33,17 @@ ALERTS = (
         "{{ $labels.cause }}); nothing else of this loop runs meanwhile.",
     ),
     Alert(
+        "ConcwatchStalled",
+        # Not what the alert above says with the line.
+        "concwatch_process_stalled_seconds > 30\n"
+        "  unless on (job, instance) rate(concwatch_function_blocked_seconds_total[2m]) > 0.25",
+        "1m",
+        "critical",
+        f"{PROCESS} is stalled",
+        "It has not reported for {{ $value | humanizeDuration }}, or an event loop is that late: it is stopped, "
+        "gets no CPU time, or native code holds the interpreter's lock.",
+    ),
+    Alert(
         "ConcwatchLeak",
         "concwatch_process_leaks > 0",
         "1m",

@@ -123,6 +123,18 @@ CASES = {
         # Loading something for ten seconds once.
         ({f"concwatch_function_blocked_seconds_total{{{PLACE}}}": "0x10 10x30"}, "7m", False),
     ],
+    "ConcwatchStalled": [
+        ({f"concwatch_process_stalled_seconds{{{PROCESS}}}": "0x10 5+30x20"}, "9m", True),
+        ({f"concwatch_process_stalled_seconds{{{PROCESS}}}": "0 0 2 0 0 1.5x30"}, "9m", False),
+        (
+            {
+                f"concwatch_process_stalled_seconds{{{PROCESS}}}": "0x10 5+30x20",
+                f"concwatch_function_blocked_seconds_total{{{PLACE}}}": "0x10 5+30x20",
+            },
+            "9m",
+            False,
+        ),
+    ],
     "ConcwatchLeak": [
         ({f"concwatch_process_leaks{{{PROCESS}}}": "0x10 1x10"}, "4m", False),
         ({f"concwatch_process_leaks{{{PROCESS}}}": "0x10 1x10"}, "8m", True),
@@ -157,6 +169,7 @@ CASES = {
 LABELS = {
     **dict.fromkeys(CASES, f'{{severity="warning", {PROCESS}}}'),
     "ConcwatchEventLoopBlocked": f'{{severity="critical", {PLACE}}}',
+    "ConcwatchStalled": f'{{severity="critical", {PROCESS}}}',
     "ConcwatchTasksLeftOver": f'{{severity="warning", {FUNCTION}}}',
     "ConcwatchMemoryNearLimit": '{severity="critical", job="app", instance="web1"}',
 }

@@ -241,9 +241,7 @@ class Unattended(Struct, frozen=True):
             if self.log is not None:
                 found.append(_named("--log", EventFile, self.log, self.sample_log))
             if self.metrics is not None:
-                from concwatch.exporters.openmetrics import (
-                    MetricsServer,
-                )  # imported late: it loads http.server
+                from concwatch.exporters.openmetrics import MetricsServer  # late: it loads http.server
 
                 server = _named("--metrics", MetricsServer, *self.metrics)
                 click.echo(f"concwatch: metrics at {server.address}", err=True)

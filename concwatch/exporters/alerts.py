@@ -40,8 +40,8 @@ ALERTS = (
         "1m",
         "critical",
         f"{PROCESS} is stalled",
-        "It has not reported for {{ $value | humanizeDuration }}, or an event loop is that late: it is stopped, "
-        "gets no CPU time, or native code holds the interpreter's lock.",
+        "It has not reported for {{ $value | humanizeDuration }}, or an event loop is that late: it is "
+        "stopped, gets no CPU time, or native code holds the interpreter's lock.",
     ),
     Alert(
         "ConcwatchLeak",
@@ -62,8 +62,9 @@ ALERTS = (
     ),
     Alert(
         "ConcwatchQueueGrowing",
+        # A second more, so that no reading is in both.
         "min_over_time(concwatch_process_executor_queue_length[5m])\n"
-        "  > max_over_time(concwatch_process_executor_queue_length[5m] offset 5m)",
+        "  > max_over_time(concwatch_process_executor_queue_length[5m] offset 5m1s)",
         "5m",
         "warning",
         f"The executor queue of {PROCESS} grows",

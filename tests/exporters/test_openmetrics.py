@@ -187,7 +187,7 @@ def histogram_in(text, name, labels):
     """Return how many values are no larger than each bound, how many there are, and their sum."""
     found = samples_of(text)
     bounds = {
-        float(key.partition('le="')[2].partition('"')[0]): value
+        float(key.partition(',le="')[2].partition('"')[0]): value
         for key, value in found.items()
         if key.startswith(f"{name}_bucket") and all(label in key for label in labels.split(","))
     }

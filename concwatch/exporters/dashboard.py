@@ -29,7 +29,7 @@ FUNCTION, PLACE, PROCESS = map(", ".join, (FUNCTION_LABELS, PLACE_LABELS, PROCES
 RATE = "$__rate_interval"
 
 
-class Panel(Struct, frozen=True):
+class DashboardPanel(Struct, frozen=True):
     """One panel.
 
     The metrics in its queries have no labels for what is chosen: these are added to each.
@@ -61,11 +61,11 @@ def _quantile(share: float, histogram: str, by: str) -> str:
 
 DURATIONS = "concwatch_function_task_duration_seconds"
 
-PANELS: Mapping[str, Sequence[Panel]] = {
+PANELS: Mapping[str, Sequence[DashboardPanel]] = {
     "At a glance": (
-        Panel("processes", {"": "sum(concwatch_processes)"}, kind="stat", width=4),
-        Panel("live tasks", {"": "sum(concwatch_function_tasks)"}, kind="stat", width=4),
-        Panel(
+        DashboardPanel("processes", {"": "sum(concwatch_processes)"}, kind="stat", width=4),
+        DashboardPanel("live tasks", {"": "sum(concwatch_function_tasks)"}, kind="stat", width=4),
+        DashboardPanel(
             "event loops blocked",
             {"": f"sum({_rate('concwatch_function_blocked_seconds_total')}) or vector(0)"},
             "percentunit",
@@ -74,7 +74,7 @@ PANELS: Mapping[str, Sequence[Panel]] = {
             "Share of the time; more than 100 % if several loops are blocked.",
             limit=0.25,
         ),
-        Panel(
+        DashboardPanel(
             "leaks",
             {"": "sum(concwatch_process_leaks) + sum(concwatch_process_memory_leaks)"},
             kind="stat",
@@ -83,8 +83,10 @@ PANELS: Mapping[str, Sequence[Panel]] = {
             "without end.",
             limit=1,
         ),
-        Panel("queued jobs", {"": "sum(concwatch_process_executor_queue_length)"}, kind="stat", width=4),
-        Panel(
+        DashboardPanel(
+            "queued jobs", {"": "sum(concwatch_process_executor_queue_length)"}, kind="stat", width=4
+        ),
+        DashboardPanel(
             "memory of the limit",
             {"": "max(concwatch_process_cgroup_memory_bytes / concwatch_process_cgroup_memory_limit_bytes)"},
             "percentunit",
@@ -95,13 +97,13 @@ PANELS: Mapping[str, Sequence[Panel]] = {
         ),
     ),
     "Tasks by coroutine function": (
-        Panel("live tasks", {OF_FUNCTION: _top("concwatch_function_tasks")}, stacked=True),
-        Panel(
+        DashboardPanel("live tasks", {OF_FUNCTION: _top("concwatch_function_tasks")}, stacked=True),
+        DashboardPanel(
             "created",
             {OF_FUNCTION: _top(_rate("concwatch_function_tasks_created_total"))},
             "cps",
         ),
-        Panel(
+        DashboardPanel(
             "duration",
             {
                 f"p{percent} {OF_FUNCTION}": f"topk(5, {_quantile(percent / 100, DURATIONS, FUNCTION)})"
@@ -110,10 +112,10 @@ PANELS: Mapping[str, Sequence[Panel]] = {
             "s",
             description="From the first step to the end; with --timing.",
         ),
-        Panel(
+        DashboardPanel(
             "leaks", {OF_FUNCTION: "sum by (function, file, line) (concwatch_function_leaks) > 0"}, width=12
         ),
-        Panel(
+        DashboardPanel(
             "left over",
             {OF_FUNCTION: _top(f"increase(concwatch_function_tasks_left_over_total[{RATE}])")},
             width=12,
@@ -121,36 +123,36 @@ PANELS: Mapping[str, Sequence[Panel]] = {
         ),
     ),
     "Event loops": (
-        Panel(
+        DashboardPanel(
             "blocked, by line",
             {OF_PLACE: _top(_rate("concwatch_function_blocked_seconds_total"), PLACE)},
             "percentunit",
             description="Share of the time; it rises while a block goes on.",
             stacked=True,
         ),
-        Panel(
+        DashboardPanel(
             "blocks, by line",
             {OF_PLACE: _top(_rate("concwatch_function_blocks_total"), PLACE)},
             "cps",
         ),
-        Panel(
+        DashboardPanel(
             "busy",
             {OF_PROCESS: "concwatch_process_event_loop_busy_ratio"},
             "percentunit",
             description="Share of the time in which tasks ran.",
         ),
-        Panel(
+        DashboardPanel(
             "lag, p99 of the reports",
             {OF_PROCESS: _quantile(0.99, "concwatch_process_event_loop_lag_seconds", PROCESS)},
             "s",
         ),
-        Panel(
+        DashboardPanel(
             "lag of all",
             {"{{le}}": f"sum by (le) (increase(concwatch_process_event_loop_lag_seconds_bucket[{RATE}]))"},
             "s",
             "heatmap",
         ),
-        Panel(
+        DashboardPanel(
             "silent or overdue",
             {OF_PROCESS: "concwatch_process_stalled_seconds"},
             "s",
@@ -158,7 +160,7 @@ PANELS: Mapping[str, Sequence[Panel]] = {
         ),
     ),
     "Processes": (
-        Panel(
+        DashboardPanel(
             "memory",
             {
                 f"RSS {OF_PROCESS}": "concwatch_process_resident_memory_bytes",
@@ -166,7 +168,7 @@ PANELS: Mapping[str, Sequence[Panel]] = {
             },
             "bytes",
         ),
-        Panel(
+        DashboardPanel(
             "memory of the control group",
             {
                 f"used {OF_PROCESS}": "concwatch_process_cgroup_memory_bytes",
@@ -174,27 +176,27 @@ PANELS: Mapping[str, Sequence[Panel]] = {
             },
             "bytes",
         ),
-        Panel("CPU", {OF_PROCESS: _rate("concwatch_process_cpu_seconds_total")}, "percentunit"),
-        Panel(
+        DashboardPanel("CPU", {OF_PROCESS: _rate("concwatch_process_cpu_seconds_total")}, "percentunit"),
+        DashboardPanel(
             "throttled by a CPU quota",
             {OF_PROCESS: _rate("concwatch_process_cpu_throttled_seconds_total")},
             "percentunit",
             description="Its cores added up.",
         ),
-        Panel(
+        DashboardPanel(
             "garbage collection",
             {OF_PROCESS: _rate("concwatch_process_gc_seconds_total")},
             "percentunit",
         ),
-        Panel("threads", {OF_PROCESS: "concwatch_process_threads"}),
-        Panel("queued jobs", {OF_PROCESS: "concwatch_process_executor_queue_length"}),
-        Panel(
+        DashboardPanel("threads", {OF_PROCESS: "concwatch_process_threads"}),
+        DashboardPanel("queued jobs", {OF_PROCESS: "concwatch_process_executor_queue_length"}),
+        DashboardPanel(
             "failed tasks",
             {OF_PROCESS: _rate("concwatch_process_tasks_failed_total")},
             "cps",
             description="With --outcomes.",
         ),
-        Panel(
+        DashboardPanel(
             "running for",
             {OF_PROCESS: "time() - concwatch_process_start_time_seconds"},
             "s",
@@ -202,7 +204,7 @@ PANELS: Mapping[str, Sequence[Panel]] = {
         ),
     ),
     "Events": (
-        Panel(
+        DashboardPanel(
             "events",
             {"{{kind}}": f"sum by (kind) (increase(concwatch_events_total[{RATE}])) > 0"},
             width=24,
@@ -217,7 +219,7 @@ def _chosen(query: str) -> str:
     return re.sub(rf"\b{PREFIX}_\w+", lambda name: f"{name[0]}{{{CHOSEN}}}", query)
 
 
-def _panel(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
+def _panel(panel: DashboardPanel, number: int, x: int, y: int) -> dict[str, Any]:
     heat = panel.kind == "heatmap"
     custom = {"fillOpacity": 20 if panel.stacked else 0, "stacking": {"mode": "normal", "group": "A"}}
     defaults: dict[str, Any] = {"unit": panel.unit, "min": 0}

@@ -5,7 +5,7 @@ prometheus_client takes 20 µs for each of some thousand lines, which was more t
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from concwatch.exporters.families import Collected, Family, Kind
+from concwatch.exporters.families import Collected, Family, MetricType
 from concwatch.monitor.buckets import BOUNDS, Buckets
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -38,9 +38,9 @@ def exposition(found: Iterable[Collected], openmetrics: bool) -> str:
 
 def _head(family: Family, openmetrics: bool) -> Iterator[str]:
     # A counter's own name has no suffix in OpenMetrics; before, there were only the names of time series.
-    name = family.name if openmetrics or family.kind is Kind.HISTOGRAM else family.samples[0]
+    name = family.name if openmetrics or family.type is MetricType.HISTOGRAM else family.samples[0]
     yield f"# HELP {name} {family.meaning.translate(_ESCAPED) if openmetrics else family.meaning}"
-    yield f"# TYPE {name} {family.kind.value}"
+    yield f"# TYPE {name} {family.type.value}"
     if openmetrics and family.unit:
         yield f"# UNIT {name} {family.unit}"
 

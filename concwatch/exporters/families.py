@@ -26,7 +26,7 @@ FUNCTION_LABELS = ("function", "file", "line")
 PLACE_LABELS = ("cause", *FUNCTION_LABELS)
 
 
-class Kind(Enum):
+class MetricType(Enum):
     """The type of a metric."""
 
     GAUGE = "gauge"
@@ -41,7 +41,7 @@ class Family(Struct, frozen=True):
     """What it is of, which its name begins with: ``process``, ``function``, or empty."""
     stem: str
     """Its name without `PREFIX`, subject and unit."""
-    kind: Kind
+    type: MetricType
     meaning: str
     unit: str = ""
     labels: tuple[str, ...] = ()
@@ -54,8 +54,8 @@ class Family(Struct, frozen=True):
     @property
     def samples(self) -> Sequence[str]:
         """The names of its time series."""
-        suffixes = {Kind.COUNTER: ("_total",), Kind.HISTOGRAM: ("_bucket", "_sum", "_count")}
-        return [self.name + suffix for suffix in suffixes.get(self.kind, ("",))]
+        suffixes = {MetricType.COUNTER: ("_total",), MetricType.HISTOGRAM: ("_bucket", "_sum", "_count")}
+        return [self.name + suffix for suffix in suffixes.get(self.type, ("",))]
 
 
 Value = float | Buckets
@@ -71,14 +71,14 @@ class Collected(NamedTuple):
 
 
 def _of_row(row: Metric, subject: str, labels: tuple[str, ...]) -> Family:
-    kind = Kind.COUNTER if row.known is Known.AT_END else Kind.GAUGE
-    return Family(subject, row.openmetrics, kind, row.meaning, UNITS.get(row.unit, ""), labels)
+    type_ = MetricType.COUNTER if row.known is Known.AT_END else MetricType.GAUGE
+    return Family(subject, row.openmetrics, type_, row.meaning, UNITS.get(row.unit, ""), labels)
 
 
 START_TIME = Family(
     "process",
     "start_time",
-    Kind.GAUGE,
+    MetricType.GAUGE,
     "When the process started, in seconds since the epoch.",
     "seconds",
     PROCESS_LABELS,
@@ -101,7 +101,7 @@ OF_PROCESSES: Mapping[Family, Callable[[LaneSnapshot], Value | None]] = {
     Family(
         "process",
         LAG.openmetrics,
-        Kind.HISTOGRAM,
+        MetricType.HISTOGRAM,
         "How late an event loop was, in each report of its process, about ten a second; a loop that is "
         "blocked is later in each of them.",
         "seconds",
@@ -119,7 +119,7 @@ OF_FUNCTIONS = {row.name: _of_row(row, "function", FUNCTION_LABELS) for row in F
 DURATIONS = Family(
     "function",
     "task_duration",
-    Kind.HISTOGRAM,
+    MetricType.HISTOGRAM,
     "How long tasks of a coroutine function took from their first step to their end, with --timing; a task "
     "that is timed counts for those that are not.",
     "seconds",
@@ -128,22 +128,22 @@ DURATIONS = Family(
 BLOCKS = Family(
     "function",
     "blocks",
-    Kind.COUNTER,
+    MetricType.COUNTER,
     "Blocks of an event loop, by the line that ran meanwhile; one that goes on counts already.",
     labels=PLACE_LABELS,
 )
 BLOCKED = Family(
     "function",
     "blocked",
-    Kind.COUNTER,
+    MetricType.COUNTER,
     "Time for which an event loop was blocked, by the line that ran meanwhile; it grows while a block "
     "goes on.",
     "seconds",
     PLACE_LABELS,
 )
-INFO = Family("", "info", Kind.GAUGE, "The version of concwatch.", labels=("version",))
-PROCESSES = Family("", "processes", Kind.GAUGE, "Processes that run.")
-EVENTS = Family("", "events", Kind.COUNTER, "Events by kind.", labels=("kind",))
+INFO = Family("", "info", MetricType.GAUGE, "The version of concwatch.", labels=("version",))
+PROCESSES = Family("", "processes", MetricType.GAUGE, "Processes that run.")
+EVENTS = Family("", "events", MetricType.COUNTER, "Events by kind.", labels=("kind",))
 
 FAMILIES = (INFO, PROCESSES, *OF_PROCESSES, *OF_FUNCTIONS.values(), DURATIONS, BLOCKS, BLOCKED, EVENTS)
 """All of them."""

@@ -12,7 +12,7 @@ from concwatch.exporters.families import (
     FUNCTION_ROWS,
     OF_FUNCTIONS,
     Collected,
-    Kind,
+    MetricType,
 )
 from concwatch.monitor.blocks import BlockedPlace
 from concwatch.monitor.buckets import EMPTY, Buckets
@@ -28,7 +28,7 @@ OTHER = ("other", "", "")
 
 Labels = tuple[str, ...]
 
-TOTALS = tuple(row for row in FUNCTION_ROWS if OF_FUNCTIONS[row.name].kind is Kind.COUNTER)
+TOTALS = tuple(row for row in FUNCTION_ROWS if OF_FUNCTIONS[row.name].type is MetricType.COUNTER)
 GAUGES = tuple(row for row in FUNCTION_ROWS if row not in TOTALS)
 """The metrics of a function: those that are totals, and the others."""
 

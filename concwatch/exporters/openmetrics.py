@@ -14,7 +14,7 @@ COMPRESSION = 1
 """The level of compression: the lines are so much alike that more of it hardly pays."""
 
 
-class _Server(ThreadingHTTPServer):
+class _ScrapeServer(ThreadingHTTPServer):
     """Answers each request in a thread of its own.
 
     Args:
@@ -26,13 +26,13 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, host: str, port: int, collection: Collection) -> None:
         self.collection = collection
         self.address_family, _, _, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
-        super().__init__((str(address[0]), port), _Handler)
+        super().__init__((str(address[0]), port), _ScrapeHandler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing: the client has gone."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ScrapeHandler(BaseHTTPRequestHandler):
     """Answers a request, and logs nothing."""
 
     timeout = 2 * TIMEOUT
@@ -40,7 +40,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send the metrics in the format that the client accepts."""
         openmetrics = "application/openmetrics-text" in self.headers.get("Accept", "")
-        assert isinstance(self.server, _Server)
+        assert isinstance(self.server, _ScrapeServer)
         try:
             body = exposition(self.server.collection.wait(), openmetrics).encode()
         except Exception:
@@ -70,7 +70,7 @@ class MetricsServer:
         """
         self._collection = Collection()
         try:
-            self._server = _Server(host, port, self._collection)
+            self._server = _ScrapeServer(host, port, self._collection)
         except OSError as error:
             raise ValueError(f"{host}:{port}: {error.strerror}: expected a free port") from None
         self._thread: Thread | None = None

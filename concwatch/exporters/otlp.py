@@ -16,7 +16,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from concwatch.exporters.collection import Collection
-from concwatch.exporters.families import START_TIME, Collected, Kind
+from concwatch.exporters.families import START_TIME, Collected, MetricType
 from concwatch.monitor.buckets import BOUNDS, Buckets
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.watching import Watching
@@ -60,9 +60,9 @@ def _metric(one: Collected, since: Mapping[tuple[str, ...], int], began: int, no
         else:
             points.append(sdk.NumberDataPoint(*when, value))
     data: Any = sdk.Gauge(points)
-    if family.kind is Kind.HISTOGRAM:
+    if family.type is MetricType.HISTOGRAM:
         data = sdk.Histogram(points, CUMULATIVE)
-    elif family.kind is Kind.COUNTER:
+    elif family.type is MetricType.COUNTER:
         data = sdk.Sum(points, CUMULATIVE, is_monotonic=True)
     name = ".".join(filter(None, ("concwatch", family.subject, family.stem)))
     return sdk.Metric(name, family.meaning, UNITS.get(family.unit, ""), data)

@@ -116,7 +116,7 @@ class Sampler:
         if figures is None:
             raise ProcessLookupError(f"process {self._pid} has gone")
         self._share = CpuShare(now, figures["cpu_seconds"])
-        self._started = start_time(self._stat.text()) if LINUX else figures.pop("started")
+        self._started = self._start_time()
 
     def read(self) -> Reading | None:
         """Return a reading; None if the process has ended or access is denied."""
@@ -139,6 +139,13 @@ class Sampler:
         """Release what the readings need: the process has ended and been reaped."""
         if self._objects:
             self._objects.close()
+
+    def _start_time(self) -> float | None:
+        if LINUX:
+            return start_time(self._stat.text())
+        from concwatch.system import psutil_fallback
+
+        return psutil_fallback.start_time(self._pid)
 
     def _figures(self, now: float) -> "dict[str, Any] | None":
         if LINUX:

@@ -58,7 +58,7 @@ def variable_of(pid: int, name: str) -> str | None:
 
 
 def process_figures(pid: int) -> dict[str, float] | None:
-    """Return the figures of `concwatch.system.proc.process_figures`, and when the process ``started``."""
+    """Return the same figures as `concwatch.system.proc.process_figures`."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
@@ -69,8 +69,15 @@ def process_figures(pid: int) -> dict[str, float] | None:
                 "threads": process.num_threads(),
                 "cpu_seconds": times.user + times.system,
                 "peak_rss": memory.rss,
-                "started": process.create_time(),
             }
+    except psutil.Error:
+        return None
+
+
+def start_time(pid: int) -> float | None:
+    """Return when a process started, in seconds since the epoch; None if it has ended."""
+    try:
+        return float(psutil.Process(pid).create_time())
     except psutil.Error:
         return None
 

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 
 import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -12,8 +13,11 @@ from grafana_foundation_sdk.models.dashboard import Dashboard, Panel
 from concwatch.exporters.alerts import ALERTS, rules
 from concwatch.exporters.dashboard import COLUMNS, PANELS, dashboard
 from concwatch.exporters.families import FAMILIES
+from concwatch.system.child import concwatch_command
 from tests.command_line import invoke
 from tests.programs import needs
+from tests.prometheus import Prometheus, free_port
+from tests.watch_driver import WatchBench, step_until
 
 SAMPLES = {sample: family for family in FAMILIES for sample in family.samples}
 QUERIES = [query for panels in PANELS.values() for panel in panels for query in panel.queries.values()]
@@ -244,3 +248,61 @@ def test_the_text_of_a_blocked_loop_has_its_line_if_that_is_known(tmp_path, labe
     file = tmp_path / "tests.yml"
     file.write_text(json.dumps({"rule_files": ["rules.yml"], "evaluation_interval": "30s", "tests": [test]}))
     assert "SUCCESS" in promtool("test", "rules", file)
+
+
+HUNG = """
+import asyncio, queue, time
+async def tick():
+    while True: await asyncio.create_task(work())
+async def work(): await asyncio.sleep(0.05)
+def wait_for_ever(): queue.Queue().get()
+async def main():
+    tasks = [asyncio.create_task(tick()) for _ in range(20)]
+    await asyncio.sleep(3)
+    wait_for_ever()
+asyncio.run(main())
+"""
+"""A service that hangs after three seconds."""
+
+BLOCKED = 'concwatch_function_blocked_seconds_total{function="wait_for_ever"}'
+
+
+@pytest.mark.real
+@needs("prometheus")
+def test_prometheus_knows_of_a_hung_loop_while_it_hangs_and_answers_the_dashboard(tmp_path):
+    port = free_port()
+    (tmp_path / "app.py").write_text(HUNG)
+    (tmp_path / "rules.yml").write_text(rules())
+    app = [sys.executable, str(tmp_path / "app.py")]
+    command = concwatch_command("watch", "--timing", "--metrics", str(port), "--", *app)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with (
+        subprocess.Popen(command, **quiet) as watched,
+        Prometheus(tmp_path, port, rules="rules.yml") as prometheus,
+    ):
+        try:
+            step_until(WatchBench(), lambda: prometheus.values(BLOCKED), "a block")
+            first = prometheus.values(BLOCKED)
+            step_until(WatchBench(), lambda: prometheus.values(BLOCKED) > [first[0] + 2], "more of it")
+            assert prometheus.values(f"rate({BLOCKED}[1m])") > [0]
+            buckets = "rate(concwatch_process_event_loop_lag_seconds_bucket[1m])"
+            lag = f"histogram_quantile(0.99, sum by (le) ({buckets}))"
+            step_until(WatchBench(), lambda: prometheus.values(lag) > [1.0], "a lag of seconds")
+            durations = 'concwatch_function_task_duration_seconds_count{function="work"}'
+            assert prometheus.values(durations) > [20]
+            assert len(prometheus.ask("rules")["groups"][0]["rules"]) == len(ALERTS)
+            empty = []
+            for panel in dashboard()["panels"]:
+                for target in panel.get("targets", ()):
+                    query = target["expr"].replace("$__rate_interval", "1m")
+                    for name in ("job", "instance"):
+                        query = query.replace(f"${name}", ".*")
+                    if not prometheus.rows(query):
+                        empty.append(panel["title"])
+        finally:
+            watched.terminate()
+    # Nothing leaks here, outcomes are not counted, nothing is an event, and there need not be limits.
+    assert set(empty) <= {
+        *("leaks", "failed tasks", "queued jobs", "throttled by a CPU quota", "memory", "events"),
+        *("memory of the limit", "memory of the control group"),
+    }

@@ -260,7 +260,7 @@ def test_leaks_and_what_is_used_of_the_memory_limit_are_known_of_a_process(bench
 
 def test_all_metrics_are_in_the_table(scrape):
     served = {line.split()[2] for line in scrape().splitlines() if line.startswith("# TYPE")}
-    assert served == {family.name + "_total" * (family.kind.value == "counter") for family in FAMILIES}
+    assert served == {family.name + "_total" * (family.type.value == "counter") for family in FAMILIES}
 
 
 @pytest.mark.real
@@ -277,7 +277,7 @@ def test_openmetrics_are_served_to_clients_that_accept_them(bench, scrape):
     text = scrape("application/openmetrics-text; version=1.0.0")
     assert text.endswith("# EOF\n")
     read = {metric.name: metric for metric in openmetrics.text_string_to_metric_families(text)}
-    assert {(one.name, one.kind.value, one.unit) for one in FAMILIES} == {
+    assert {(one.name, one.type.value, one.unit) for one in FAMILIES} == {
         (metric.name, metric.type, metric.unit) for metric in read.values()
     }
     (live,) = read["concwatch_function_tasks"].samples

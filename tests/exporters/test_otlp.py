@@ -11,6 +11,7 @@ from concwatch.exporters.otlp import UNITS, OtlpExporter
 from concwatch.protocol.agent_messages import AgentTick
 from concwatch.protocol.messages import Block, StackFrame
 from tests.command_line import refused
+from tests.prometheus import Prometheus, receives_otlp
 from tests.watch_driver import step_until
 
 
@@ -147,3 +148,24 @@ def test_an_event_says_when_pushing_begins_to_fail_and_when_it_succeeds_again(be
 def test_an_endpoint_that_is_no_url_is_refused():
     said = refused("watch", "--otlp", "localhost:4318", "--", "true")
     assert said.startswith("--otlp: localhost:4318: expected a URL such as http://127.0.0.1:4318")
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not receives_otlp(), reason="there is no Prometheus that receives OTLP")
+def test_prometheus_receives_the_same_metrics_by_otlp(bench, tmp_path):
+    with Prometheus(tmp_path, 1, "--web.enable-otlp-receiver") as prometheus:
+        exporter = OtlpExporter(f"{prometheus.address}/api/v1/otlp", 0.2)
+        exporter.observe(bench.watching)
+        try:
+            bench.first.report_groups(1.0, fetch=(3, 10))
+            bench.first.report(AgentTick(2.0, lag=3.0))
+            tasks = "concwatch_function_tasks"
+            step_until(bench, lambda: prometheus.values(tasks) == [3], "the metrics")
+            assert prometheus.values("concwatch_process_event_loop_lag_seconds_count") == [2]
+            assert prometheus.values("concwatch_process_resident_memory_bytes") == [40 << 20]
+            assert prometheus.values("concwatch_function_tasks_created_total") == [10]
+            ((labels, _),) = prometheus.rows(tasks)
+            assert (labels["job"], labels["function"]) == ("app.py", "fetch")
+            assert labels["instance"].endswith(":40")
+        finally:
+            exporter.close()

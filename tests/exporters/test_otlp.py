@@ -1,5 +1,7 @@
 """The metrics of a watched program, pushed to a receiver of OpenTelemetry's protocol."""
 
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -10,7 +12,9 @@ from concwatch.exporters.families import FAMILIES
 from concwatch.exporters.otlp import UNITS, OtlpExporter
 from concwatch.protocol.agent_messages import AgentTick
 from concwatch.protocol.messages import Block, StackFrame
+from concwatch.system.child import concwatch_command
 from tests.command_line import refused
+from tests.processes import PATIENCE
 from tests.prometheus import Prometheus, receives_otlp
 from tests.watch_driver import step_until
 
@@ -143,6 +147,17 @@ def test_an_event_says_when_pushing_begins_to_fail_and_when_it_succeeds_again(be
     assert first.startswith(f": --otlp {receiver.endpoint}: ")
     assert "400" in first
     assert last == f": --otlp {receiver.endpoint}: succeeds again"
+
+
+@pytest.mark.real
+def test_watch_pushes_the_figures_of_a_program_that_ends_before_the_first_push_is_due(receiver):
+    code = "import asyncio\nasync def work(): await asyncio.sleep(0.2)\nasyncio.run(work())"
+    command = concwatch_command("watch", "--otlp", receiver.endpoint, "--", sys.executable, "-c", code)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (scope,) = receiver.received[-1].resource_metrics[0].scope_metrics
+    created = next(one for one in scope.metrics if one.name == "concwatch.function.tasks_created")
+    assert "work" in [attributes_of(point)["function"] for point in created.sum.data_points]
 
 
 def test_an_endpoint_that_is_no_url_is_refused():

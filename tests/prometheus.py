@@ -12,7 +12,7 @@ import urllib.request
 from tests.processes import PATIENCE
 
 PROMETHEUS = os.environ.get("PROMETHEUS") or shutil.which("prometheus")
-"""The program; Debian's receives OTLP from version 3 on."""
+"""The program. Debian's receive no OTLP: name another one for the test of that."""
 
 SCRAPE = """
 global: {evaluation_interval: 500ms}

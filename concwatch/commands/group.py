@@ -27,6 +27,7 @@ NAMES = (
     "attach",
     "compare",
     "completion",
+    "dashboard",
     "demo",
     "doctor",
     "engines",

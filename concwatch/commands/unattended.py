@@ -94,6 +94,12 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "[HOST:]PORT",
         "help": "Serve OpenMetrics for Prometheus at /metrics; on 127.0.0.1 unless a HOST is given.",
     },
+    "--otlp": {
+        "metavar": "ENDPOINT",
+        "help": "Push the same metrics to an OpenTelemetry collector, every 60 s, by OTLP over HTTP, such as "
+        "to http://127.0.0.1:4318. OpenTelemetry's environment variables apply (OTEL_SERVICE_NAME, "
+        "OTEL_METRIC_EXPORT_INTERVAL, OTEL_EXPORTER_OTLP_HEADERS).",
+    },
     "--log": {
         "metavar": "FILE|-",
         "help": "Append each event to FILE as a JSON line when it happens, or with - print it.",
@@ -123,6 +129,7 @@ class Unattended(Struct, frozen=True):
 
     json: str | None
     metrics: tuple[str, int] | None
+    otlp: str | None
     log: str | None
     sample_log: float | None
     on_event: str | None
@@ -132,7 +139,8 @@ class Unattended(Struct, frozen=True):
     @property
     def asked(self) -> bool:
         """Whether no screen is shown."""
-        return any(value is not None for value in (self.json, self.metrics, self.log, self.on_event))
+        asking = (self.json, self.metrics, self.otlp, self.log, self.on_event)
+        return any(value is not None for value in asking)
 
     @property
     def output(self) -> int | None:
@@ -233,15 +241,19 @@ class Unattended(Struct, frozen=True):
             if self.log is not None:
                 found.append(_named("--log", EventFile, self.log, self.sample_log))
             if self.metrics is not None:
-                try:
-                    from concwatch.exporters.openmetrics import MetricsServer  # an extra
-                except ImportError:
-                    raise ValueError(
-                        "--metrics needs prometheus-client: pip install 'concwatch[metrics]'"
-                    ) from None
+                from concwatch.exporters.openmetrics import MetricsServer  # late: it loads http.server
+
                 server = _named("--metrics", MetricsServer, *self.metrics)
                 click.echo(f"concwatch: metrics at {server.address}", err=True)
                 found.append(server)
+            if self.otlp is not None:
+                try:
+                    from concwatch.exporters.otlp import OtlpExporter  # an extra
+                except ImportError:
+                    raise ValueError(
+                        "--otlp needs OpenTelemetry's SDK: pip install 'concwatch[otlp]'"
+                    ) from None
+                found.append(_named("--otlp", OtlpExporter, self.otlp))
             if self.on_event is not None:
                 found.append(EventCommand(self.on_event))
             for exporter in found:

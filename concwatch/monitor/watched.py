@@ -12,6 +12,7 @@ from concwatch.links.agent_link import AgentLink
 from concwatch.links.injection import NOT_PYTHON
 from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
+from concwatch.monitor.buckets import EMPTY
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
 from concwatch.monitor.group import Group
 from concwatch.monitor.group_moment import AgentTime, EndedGroup, GroupMoment
@@ -129,6 +130,8 @@ class WatchedProcess:
         self.waiting = False
         """Whether its agent is not connected yet, because it has had no tasks and no threads so far."""
         self.lags = Histogram()
+        self.lag_buckets = EMPTY
+        """The same readings, as Prometheus gets them."""
         self.blocks = BlockedPlaces()
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
@@ -350,6 +353,7 @@ class WatchedProcess:
             self._ended.add(tick.scan_time, tick.ended)
         if tick.lag is not None:
             self.lags.add((tick.lag,))
+            self.lag_buckets = self.lag_buckets.with_weighted(((tick.lag, 1),))
 
     def _update_groups(self, time: float) -> None:
         """Update all groups as of a scan at ``time``; those that were not reported have not changed."""
@@ -530,6 +534,9 @@ class WatchedProcess:
             lag_p99=self.lags.quantile(0.99),
             blocked=self.blocks.longest if self.ready and "blocks" in self.ready.flags else None,
             leaks=self._leaks + sum(one.leaks for one in self.resources.all()),
+            memory_leaks=int(self._memory.leaks),
+            memory_limit=self.reading.memory_limit if self.reading else None,
+            memory_used=self.reading.memory_used if self.reading else None,
             at_least=self._at_least(tick) if tick else (),
             **reported,
         )
@@ -606,9 +613,11 @@ class WatchedProcess:
                 self.process_name,
                 self.ready is not None,
                 self._tick_at if self.ready else None,
+                self.reading.started if self.reading else None,
             ),
             resources=self.resources.statuses(),
             blocks=self.blocks.ranked(),
+            lags=self.lag_buckets if self.ready else None,
             containers=self._memory.containers,
             lines=self.lines,
         )

@@ -196,7 +196,10 @@ behind.
 ``processes``: all processes of the program and all attached ones, five times a second.
     ``time``       seconds
     ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, or null), the
-                   figures of ``process``, and ``pss`` in bytes, if the system reports it
+                   figures of ``process``, and, each null if unknown, ``pss`` in bytes, ``memory_limit``
+                   and ``memory_used`` in bytes (the limit of its control groups that leaves the least, and
+                   what its group uses without the cache that is dropped first), and ``started`` in seconds
+                   since the epoch
 ``agent``: a line from an agent.
     ``connection``  number of its connection
     ``pid``        the agent's process id

@@ -155,6 +155,16 @@ def cpu_seconds(stat: str) -> Optional[float]:
     return (int(fields[11]) + int(fields[12])) / CLOCK if len(fields) > 12 else None
 
 
+def start_time(stat: str) -> Optional[float]:
+    """Return when a process started, in seconds since the epoch, from the text of ``/proc/PID/stat``.
+
+    None if the text is empty. The kernel tells the start of the machine in whole seconds.
+    """
+    fields = stat.rpartition(")")[2].split(None, 20)
+    booted = read_fields("/proc/stat").get("btime")
+    return int(booted) + int(fields[19]) / CLOCK if booted and len(fields) > 19 else None
+
+
 def available_memory(total: int, available: int) -> Tuple[int, int, Optional[str]]:
     """Return a machine's memory as limited by the control groups of this process.
 
@@ -168,21 +178,33 @@ def available_memory(total: int, available: int) -> Tuple[int, int, Optional[str
     """
     group = None
     for folder in cgroup_folders("memory"):
-        for limit_name, usage_name in _LIMIT_AND_USAGE:
-            limit = read_number(f"{folder}/{limit_name}")
-            usage = None if limit is None or limit >= _UNLIMITED else read_number(f"{folder}/{usage_name}")
-            if limit is None or usage is None:
-                continue
-            total = min(total, limit)
-            if limit - usage >= available:
-                continue  # not a limit, even without counting its cache; reading that takes longest
-            rows = read_fields(f"{folder}/memory.stat")
-            # The kernel drops this part of the usage before it refuses memory.
-            cache = int(rows.get("total_inactive_file", rows.get("inactive_file", "0")))
-            left = max(0, limit - max(0, usage - cache))
-            if left < available:
-                available, group = left, folder
+        found = limit_and_usage(folder)
+        if found is None:
+            continue
+        limit, usage = found
+        total = min(total, limit)
+        if limit - usage >= available:
+            continue  # not a limit, even without counting its cache; reading that takes longest
+        left = max(0, limit - max(0, usage - droppable_cache(folder)))
+        if left < available:
+            available, group = left, folder
     return total, available, group
+
+
+def limit_and_usage(folder: str) -> Optional[Tuple[int, int]]:
+    """Return the memory limit of a control group and the bytes that it uses; None if it has no limit."""
+    for limit_name, usage_name in _LIMIT_AND_USAGE:
+        limit = read_number(f"{folder}/{limit_name}")
+        usage = None if limit is None or limit >= _UNLIMITED else read_number(f"{folder}/{usage_name}")
+        if limit is not None and usage is not None:
+            return limit, usage
+    return None
+
+
+def droppable_cache(folder: str) -> int:
+    """Return the part of a control group's usage that the kernel drops before it refuses memory."""
+    rows = read_fields(f"{folder}/memory.stat")
+    return int(rows.get("total_inactive_file", rows.get("inactive_file", "0")))
 
 
 def machine_memory() -> Tuple[int, int]:

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from concwatch.system.cpu_quota import Throttling
 from concwatch.system.kernel_memory import KernelObjects
-from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures
+from concwatch.system.memory_limit import MemoryLimit
+from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures, start_time
 
 _TICK = 1 / CLOCK
 """The system's unit of CPU time, in seconds."""
@@ -45,6 +46,11 @@ class Reading(Struct, frozen=True):
     """The cores that the tightest of its control groups allows all processes in it; None for no quota."""
     throttled: float | None = None
     """Seconds for which that quota has throttled its group since the first reading; None if unknown."""
+    memory_limit: int | None = None
+    memory_used: int | None = None
+    """The memory limit of its control groups that leaves the least, and what its group uses; None without."""
+    started: float | None = None
+    """When the process started, in seconds since the epoch; None if unknown."""
 
     @property
     def kernel(self) -> int | None:
@@ -86,6 +92,7 @@ class Sampler:
         pss: reads its PSS, if that is wanted.
         objects: reads the kernel objects that it uses, if that is possible.
         throttling: reads for how long its CPU quota has throttled it, if that is possible.
+        limit: reads its memory limit, if that is possible.
 
     Raises:
         OSError: there is no such process, or access is denied.
@@ -97,9 +104,10 @@ class Sampler:
         pss: PssReader | None = None,
         objects: KernelObjects | None = None,
         throttling: Throttling | None = None,
+        limit: MemoryLimit | None = None,
     ) -> None:
         self._pid, self._pss, self._objects = pid or os.getpid(), pss, objects
-        self._throttling = throttling
+        self._throttling, self._limit = throttling, limit
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
         if LINUX:
@@ -108,6 +116,7 @@ class Sampler:
         if figures is None:
             raise ProcessLookupError(f"process {self._pid} has gone")
         self._share = CpuShare(now, figures["cpu_seconds"])
+        self._started = self._start_time()
 
     def read(self) -> Reading | None:
         """Return a reading; None if the process has ended or access is denied."""
@@ -121,13 +130,22 @@ class Sampler:
         pss = self._pss.at(now, figures["rss"]) if self._pss else None
         objects = self._objects.fields(figures) if self._objects else {}
         throttled = self._throttling.fields() if self._throttling else {}
+        limit = self._limit.fields() if self._limit else {}
         cpu = self._share.at(now, figures["cpu_seconds"])
-        return Reading(cpu=cpu, pss=pss, **figures, **objects, **throttled)
+        known = {**figures, **objects, **throttled, **limit, "started": self._started}
+        return Reading(cpu=cpu, pss=pss, **known)
 
     def close(self) -> None:
         """Release what the readings need: the process has ended and been reaped."""
         if self._objects:
             self._objects.close()
+
+    def _start_time(self) -> float | None:
+        if LINUX:
+            return start_time(self._stat.text())
+        from concwatch.system import psutil_fallback
+
+        return psutil_fallback.start_time(self._pid)
 
     def _figures(self, now: float) -> "dict[str, Any] | None":
         if LINUX:

@@ -38,6 +38,9 @@ REQUEST_SHARE = 0.1
 MAX_REQUESTS = 10
 """The most pending requests about groups."""
 
+FIRST_SLICE = 0.01
+"""Seconds until the first slice of a scan: the first report alone may keep an event loop waiting for a while."""
+
 URGENT_DELAY = 0.002
 """Seconds between two slices of a scan that keeps tasks alive."""
 
@@ -134,6 +137,7 @@ class AgentSession:
         self._groups = ChangedGroups()
         self._reported = {"name": name(), "flags": self._flags()}
         self._tick_due = monotonic()
+        self._slice_due = self._tick_due + FIRST_SLICE
         connection.send(
             "ready",
             **identity(),

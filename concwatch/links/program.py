@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import IO
 
-from concwatch.system.child import describe_exit, explain_start_error
+from concwatch.system.child import describe_exit, explain_start_error, shell_status
 from concwatch.system.proc import Process
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent
@@ -39,8 +39,7 @@ class StartedProgram(ABC):
     @property
     def exit_status(self) -> int:
         """Its exit status as a shell reports it: 128 plus the signal that killed it."""
-        status = self.status or 0
-        return 128 - status if status < 0 else status
+        return shell_status(self.status or 0)
 
     def describe_exit(self) -> str:
         """Return how it ended, in words."""

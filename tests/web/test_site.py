@@ -496,7 +496,7 @@ async def test_each_page_is_a_session_with_the_servers_options_until_the_server_
             await eventually(lambda: len(served.workers()) == 1, lambda: "one worker remains")
             served.process.send_signal(signal.SIGINT)
             await eventually(lambda: served.process.poll() is not None, lambda: "the server has ended")
-            assert served.process.returncode == 130
+            assert served.process.returncode == -signal.SIGINT
             assert_ended(processes)
         _, errors = served.process.communicate(timeout=PATIENCE)
         assert errors == ""

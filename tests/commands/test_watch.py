@@ -158,7 +158,7 @@ def test_a_program_that_is_ended_since_time_is_up_has_not_failed(how, status, ow
 
 
 def test_an_expectation_that_fails_is_status_1_also_if_time_is_up(app):
-    expected = ("--expect", "live <= -1")
+    expected = ("--expect", "tick.live_peak <= 1")
     done = watch("--json", "-", "--seconds", "1.5", *expected, "--", sys.executable, app(SERVICE))
     assert done.returncode == 1
 
@@ -218,7 +218,40 @@ def test_process_1_of_a_container_exits_with_128_plus_the_signal(app, tmp_path):
     assert subprocess.run(contained, timeout=LIMIT, check=False).returncode == 143
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a child with its parent")
+TERMINATED = """
+import os, signal, sys, time
+file = open(sys.argv[1], "a", buffering=1)
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: (asked.append(1), file.write("SIGTERM\\n")))
+print(os.getpid(), flush=True)
+while not asked: time.sleep(0.01)
+time.sleep(0.5)  # a second signal would be written
+file.write("cleaned up\\n")
+"""
+
+
+def test_killing_the_monitor_terminates_the_program_once(app, tmp_path):
+    command = (
+        "watch",
+        "--json",
+        str(tmp_path / "o"),
+        "--metrics",
+        "0",
+        "--",
+        sys.executable,
+        app(TERMINATED),
+    )
+    written = tmp_path / "written"
+    with subprocess.Popen(
+        concwatch_command(*command, str(written)), stdout=subprocess.PIPE, text=True
+    ) as monitor:
+        program = psutil.Process(int(monitor.stdout.readline()))
+        monitor.kill()
+        monitor.wait(LIMIT)
+    program.wait(LIMIT)
+    assert written.read_text() == "SIGTERM\ncleaned up\n"
+
+
 @pytest.mark.parametrize("keep", [(), ("--keep",)], ids=["ends", "kept"])
 def test_killing_the_monitor_ends_the_program_unless_keep_is_given(keep, app, tmp_path):
     command = ("watch", "--json", str(tmp_path / "o"), *keep, "--", sys.executable, "-u", app(SERVICE))

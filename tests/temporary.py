@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 
-VARIABLE = "CONCWATCH_TESTS_FOLDER"
+VARIABLE = "TEMPORARY_FOLDER_OF_TESTS"
 """The environment variable that holds its path; the workers of pytest-xdist inherit it."""
 
 REMOVE = 'read -r _; rm -rf "$0"'

@@ -303,8 +303,8 @@ FAIL = "import sys; print('concwatch: all <b>lost</b>', file=sys.stderr); "
     [
         (FAIL + "sys.exit(2)", "concwatch: all <b>lost</b>"),
         (FAIL + "sys.exit(0)", None),
-        ("raise SystemExit(3)", "its program ended with status 3"),
-        (START + "os._exit(3)", "its program ended with status 3"),
+        ("raise SystemExit(3)", "its program exited with status 3"),
+        (START + "os._exit(3)", "its program exited with status 3"),
         (START + "os.write(1, b'M\\0\\0\\0\\17{\"type\":\"exit\"}'); sys.exit('crashed')", "crashed"),
     ],
     ids=["failed", "succeeded", "failed at once", "failed later", "failed after exit message"],

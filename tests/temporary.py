@@ -29,5 +29,6 @@ def use_temporary_folder() -> None:
             start_new_session=True,
         )
         atexit.register(remover.communicate)
-    tempfile.tempdir = os.environ["TMPDIR"] = os.environ["XDG_RUNTIME_DIR"] = folder
+    tempfile.tempdir = folder
+    os.environ |= dict.fromkeys(("TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"), folder)
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-")

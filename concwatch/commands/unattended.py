@@ -111,7 +111,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "COMMAND",
         "help": "Run a shell command for each event, with the event as a line of JSON on its standard input.",
     },
-    "--seconds": {"type": SECONDS, "metavar": "S", "help": "End after S seconds."},
+    "--seconds": {
+        "type": SECONDS,
+        "metavar": "S",
+        "help": "End after S seconds, with status 0 if all expectations hold.",
+    },
     "--expect": {
         "type": Parsed("expectation", parse_watch_expectation),
         "multiple": True,

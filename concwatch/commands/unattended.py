@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from concwatch.recordings.recorder import Recorder
 
 Created = TypeVar("Created")
+
+ENDING = (signal.SIGTERM, signal.SIGKILL)
+"""The signals that a program gets when time is up."""
 
 WAITS_BEFORE_END = 0.5
 """Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait."""
@@ -113,7 +117,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "COMMAND",
         "help": "Run a shell command for each event, with the event as a line of JSON on its standard input.",
     },
-    "--seconds": {"type": SECONDS, "metavar": "S", "help": "End after S seconds."},
+    "--seconds": {
+        "type": SECONDS,
+        "metavar": "S",
+        "help": "End after S seconds, with status 0 if all expectations hold.",
+    },
     "--expect": {
         "type": Parsed("expectation", parse_watch_expectation),
         "multiple": True,
@@ -174,7 +182,10 @@ class Unattended(Struct, frozen=True):
         recorder: "Recorder | None",
         exporters: Sequence[Exporter],
     ) -> int:
-        """Follow a program until it ends, and write the report. Return the exit status.
+        """Follow a program until it ends, and write the report. Return the status for `exit_with`.
+
+        It is 1 if an expectation fails. Otherwise it is that of the program; but 0 if time was up while the
+        program ran, whatever status it then exits with.
 
         Args:
             watching: the program.
@@ -198,15 +209,16 @@ class Unattended(Struct, frozen=True):
             if self.json not in (None, "-"):
                 _write(self.json, report())
 
-        stopped = 0
+        time_is_up, stopped = False, 0
         for exporter in exporters:
             exporter.observe(watching)
         if isinstance(program, Program):
             with signals_passed_on(program.send_signal):
-                asyncio.run(self._step(watching, program, save))
+                time_is_up = asyncio.run(self._step(watching, program, save))
                 terminate(watching, program)
         else:
-            _, stopped = run_until_signal(self._step(watching, program, save))
+            ended, stopped = run_until_signal(self._step(watching, program, save))
+            time_is_up = bool(ended)
         if watching.host.problem and not watching.lanes:
             raise ValueError(watching.host.problem)
         if recorder is not None:
@@ -225,9 +237,13 @@ class Unattended(Struct, frozen=True):
             if not verdict.holds:
                 print_error(verdict.sentence())
         failed = int(not all(verdict.holds for verdict in verdicts))
-        if program is None:  # a signal is how following running processes usually ends
+        if failed or program is None:  # a signal is how following running processes usually ends
             return failed
-        return 128 + stopped if stopped else failed or program.exit_status
+        status = program.status or 0
+        # Another signal is not how it was ended, but Ctrl-C, or a crash while it cleaned up.
+        if time_is_up and not watching.host.problem and (status >= 0 or -status in ENDING):
+            return 0
+        return -stopped or status
 
     @contextmanager
     def exporters(self) -> Iterator[Sequence[Exporter]]:
@@ -262,8 +278,11 @@ class Unattended(Struct, frozen=True):
 
     async def _step(
         self, watching: Watching, program: StartedProgram | None, save: Callable[[], None]
-    ) -> None:
-        """Step until the program ends, or for ``seconds``; save the report every `SAVE_INTERVAL`."""
+    ) -> bool:
+        """Step until the program ends, or for ``seconds``; save the report every `SAVE_INTERVAL`.
+
+        Return whether time was up while it ran.
+        """
         save_due = watching.began + SAVE_INTERVAL
         ends = math.inf if self.seconds is None else watching.began + self.seconds
         requested = False
@@ -278,10 +297,12 @@ class Unattended(Struct, frozen=True):
                     save()
                 await asyncio.sleep(1 / HZ)
         finally:
+            time_is_up = watching.clock() >= ends and _goes_on(watching, program)
             if watching.clock() >= ends:
                 watching.end_time()
             await watching.host.finish()
             watching.step()
+        return time_is_up
 
 
 def _goes_on(watching: Watching, program: StartedProgram | None) -> bool:

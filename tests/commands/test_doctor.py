@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -307,7 +308,7 @@ def test_a_signal_during_the_test_ends_the_worker():
     try:
         workers = until(find_growing_worker, "a worker with 200 threads")
         doctor.terminate()
-        assert doctor.wait(PATIENCE) == 143
+        assert doctor.wait(PATIENCE) == -signal.SIGTERM
         assert_ended(workers)
     finally:
         doctor.kill()

@@ -121,7 +121,7 @@ def test_prometheus_scrapes_a_watched_program_and_may_be_killed(tmp_path):
             with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=PATIENCE) as answer:
                 assert b"concwatch_processes 1.0" in answer.read()
             watched.send_signal(signal.SIGINT)
-            assert watched.wait(PATIENCE) == 130
+            assert watched.wait(PATIENCE) == -signal.SIGINT
         finally:
             watched.kill()
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 Created = TypeVar("Created")
 
 WAITS_BEFORE_END = 0.5
-"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait."""
+"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait, and, for a report,
+what RSS is made of."""
 
 SAVE_INTERVAL = 10.0
 """Seconds between two reports that are written while the program runs."""
@@ -261,6 +262,8 @@ class Unattended(Struct, frozen=True):
                 if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
                     requested = True
                     watching.request_waits(WAITS_GROUPS)
+                    if self.json is not None:
+                        watching.request_memory()
                 if watching.clock() >= save_due:
                     save_due = watching.clock() + SAVE_INTERVAL
                     save()

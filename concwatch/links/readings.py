@@ -27,5 +27,8 @@ class ReportedReadings:
             objects_known=figures.objects_known,
             cpu_quota=figures.cpu_quota,
             throttled=figures.throttled,
+            anonymous=figures.anonymous,
+            shared=figures.shared,
+            shared_grown=figures.shared_grown,
             pss=figures.pss if isinstance(figures, ProcessRow) else None,
         )

@@ -241,6 +241,9 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     objects_known: str = ""
     cpu_quota: Seconds | None = None
     throttled: Seconds | None = None
+    anonymous: Count | None = None
+    shared: Count | None = None
+    shared_grown: Count | None = None
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
@@ -313,6 +316,9 @@ class ProcessRow(msgspec.Struct, frozen=True):
     objects_known: str = ""
     cpu_quota: Seconds | None = None
     throttled: Seconds | None = None
+    anonymous: Count | None = None
+    shared: Count | None = None
+    shared_grown: Count | None = None
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

@@ -82,15 +82,17 @@ def process_figures(pid: int) -> Optional[Dict[str, Any]]:
     return None if figures is None or used is None else {**figures, "cpu_seconds": used}
 
 
-def memory_figures(status: str) -> Optional[Dict[str, int]]:
+def memory_figures(status: str) -> Optional[Dict[str, Any]]:
     """Return the memory and the threads of a process; None for an empty text.
 
     ``rss``, ``virtual``, ``peak_rss``, ``page_tables`` and ``kernel_stack`` (that of all ``threads``) are in
-    bytes. ``status`` is the text of ``/proc/PID/status``.
+    bytes, and so are the ``anonymous`` and the ``shared`` part of ``rss``, which are None before Linux 4.5;
+    the rest of it are pages of files. ``status`` is the text of ``/proc/PID/status``.
     """
     if not status:
         return None
     rss, threads = _status_number(status, "VmRSS") * 1024, _status_number(status, "Threads")
+    is_split = "\nRssAnon:" in status
     return {
         "rss": rss,
         "virtual": _status_number(status, "VmSize") * 1024,
@@ -98,7 +100,46 @@ def memory_figures(status: str) -> Optional[Dict[str, int]]:
         "peak_rss": max(rss, _status_number(status, "VmHWM") * 1024),
         "page_tables": _status_number(status, "VmPTE") * 1024,
         "kernel_stack": threads * kernel_stack_size(),
+        "anonymous": _status_number(status, "RssAnon") * 1024 if is_split else None,
+        "shared": _status_number(status, "RssShmem") * 1024 if is_split else None,
     }
+
+
+def machine_shared_memory() -> int:
+    """Return the bytes of the machine's shared memory, that of tmpfs included. Takes 0.04 ms."""
+    return int(read_fields("/proc/meminfo").get("Shmem", "0").split()[0]) * 1024
+
+
+class SharedGrowth:
+    """Measures how much of a process's shared memory was allocated since the first reading.
+
+    A process has shared memory in its RSS once it has touched it, even if that existed before: a file in a
+    tmpfs, or the segment of another process. So a rise counts as far as the machine's shared memory rises.
+
+    Args:
+        read: returns the bytes of the machine's shared memory.
+    """
+
+    def __init__(self, read: Callable[[], int] = machine_shared_memory) -> None:
+        self._read = read
+        self._shared: Optional[int] = None
+        self._of_machine = self._grown = 0
+
+    def fields(self, figures: Dict[str, Any]) -> Dict[str, Any]:
+        """Return ``shared_grown`` in bytes as a field of a reading; empty if shared memory is unknown.
+
+        ``figures`` are those of `memory_figures`. The machine is only read if they have changed.
+        """
+        shared = figures.get("shared")
+        if shared is None:
+            return {}
+        if shared != self._shared:
+            of_machine = self._read()
+            rise = 0 if self._shared is None else shared - self._shared
+            allocated = min(rise, max(0, of_machine - self._of_machine))
+            self._grown = max(0, self._grown + allocated)
+            self._shared, self._of_machine = shared, of_machine
+        return {"shared_grown": self._grown}
 
 
 def proportional_memory(pid: int) -> Optional[int]:

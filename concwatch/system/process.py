@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from concwatch.system.cpu_quota import Throttling
 from concwatch.system.kernel_memory import KernelObjects
-from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures
+from concwatch.system.proc import (
+    CLOCK,
+    LINUX,
+    ProcFile,
+    PssReader,
+    SharedGrowth,
+    cpu_seconds,
+    memory_figures,
+)
 
 _TICK = 1 / CLOCK
 """The system's unit of CPU time, in seconds."""
@@ -45,6 +53,25 @@ class Reading(Struct, frozen=True):
     """The cores that the tightest of its control groups allows all processes in it; None for no quota."""
     throttled: float | None = None
     """Seconds for which that quota has throttled its group since the first reading; None if unknown."""
+    anonymous: int | None = None
+    shared: int | None = None
+    """The parts of RSS that are anonymous and shared memory, in bytes; None if the system does not tell."""
+    shared_grown: int | None = None
+    """Bytes of shared memory allocated since the first reading; None if unknown."""
+
+    @property
+    def file_pages(self) -> int | None:
+        """Bytes of RSS that are pages of mapped files, which the system may drop; None if unknown."""
+        if self.anonymous is None or self.shared is None:
+            return None
+        return max(0, self.rss - self.anonymous - self.shared)
+
+    @property
+    def held(self) -> int:
+        """Bytes by whose growth memory is judged: without pages of files; RSS if the system does not tell."""
+        if self.anonymous is None:
+            return self.rss
+        return self.anonymous + ((self.shared if self.shared_grown is None else self.shared_grown) or 0)
 
     @property
     def kernel(self) -> int | None:
@@ -100,6 +127,7 @@ class Sampler:
     ) -> None:
         self._pid, self._pss, self._objects = pid or os.getpid(), pss, objects
         self._throttling = throttling
+        self._shared = SharedGrowth()
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
         if LINUX:
@@ -122,7 +150,7 @@ class Sampler:
         objects = self._objects.fields(figures) if self._objects else {}
         throttled = self._throttling.fields() if self._throttling else {}
         cpu = self._share.at(now, figures["cpu_seconds"])
-        return Reading(cpu=cpu, pss=pss, **figures, **objects, **throttled)
+        return Reading(cpu=cpu, pss=pss, **figures, **objects, **throttled, **self._shared.fields(figures))
 
     def close(self) -> None:
         """Release what the readings need: the process has ended and been reaped."""

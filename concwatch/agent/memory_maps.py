@@ -31,6 +31,8 @@ class MemoryMaps:
         """Bytes of address space of `HEAP`."""
         self.arenas = 0
         """Bytes of `HEAP` that belong to arenas of threads."""
+        self.arena_heaps = 0
+        """The mappings of these, of at most 64 MiB; an arena has one or more."""
         self.files: Dict[int, str] = {}
         """Address looked up → the file that is mapped there."""
         self._looked_up = looked_up
@@ -89,6 +91,7 @@ class MemoryMaps:
         self.anonymous[HEAP] += moved
         self.arenas += moved
         self.heap_size += used
+        self.arena_heaps += -(-used // _ARENA)
 
 
 def read_memory_maps() -> Dict[str, int]:

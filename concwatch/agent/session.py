@@ -363,7 +363,9 @@ class AgentSession:
     def _request_memory(self, fields: Dict[str, Any]) -> bool:
         from .memory import find_memory  # few programs need it
 
-        self._add_request(find_memory(lambda report: self._connection.send("memory", **report)))
+        longest = fields.get("longest")
+        limit = (longest,) if isinstance(longest, (int, float)) else ()
+        self._add_request(find_memory(lambda report: self._connection.send("memory", **report), *limit))
         return True
 
     def _find_what_grows(self, growing: Iterator[float]) -> None:

@@ -80,6 +80,9 @@ SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 FILES_OF_ONE = 3
 """Open files per growing task or thread, such as both connections of a proxy, that are not reported too."""
 
+MAX_PAUSE = 0.02
+"""Seconds for which a program's malloc may be stopped by a question that nobody has asked for."""
+
 MAX_GROWING = 20
 """Groups per process whose growth or leaks are reported."""
 
@@ -143,7 +146,7 @@ class WatchedProcess:
             lambda: self.resources.growing(),
             lambda: self.send("objects"),
         )
-        self._malloc = MallocVerdict(self.request_memory)
+        self._malloc = MallocVerdict(partial(self.request_memory, longest=MAX_PAUSE))
         self.memory: RssParts | None = None
         """What RSS is made of, as its agent has answered last."""
         self._link: AgentLink | None = None
@@ -216,10 +219,13 @@ class WatchedProcess:
         self.lines = None
         self.send("lines")
 
-    def request_memory(self, now: float) -> None:
-        """Ask its agent what RSS is made of; ``memory`` is the answer, or what is known without an agent."""
+    def request_memory(self, now: float, longest: float | None = None) -> None:
+        """Ask its agent what RSS is made of; ``memory`` is the answer, or what is known without an agent.
+
+        ``longest`` are the seconds for which the program's malloc may be stopped; None for no limit.
+        """
         if self._link is not None and self.ready is not None and "memory" in self.ready.can:
-            self.send("memory")
+            self.send("memory", longest=longest)
         elif self.reading is not None and self.alive:
             self.memory = outside_parts(self.reading, now, self.reason or "it has no agent")
 

@@ -253,8 +253,10 @@ Commands, monitor to agent
 ``lines``     report the lines that hold traced memory. The process is stopped while a snapshot is taken.
 ``objects``   find what grows: which types of objects, and which containers. The process is stopped for up to
               20 ms at a time; refused with so many objects that it could take longer.
-``memory``    report what RSS is made of. Loads ``ctypes``. The maps of the process are read in slices; the C
-              library locks its arenas, one after the other, while it counts what is free in them.
+``memory``    ``longest``: report what RSS is made of, without ``malloc`` if asking it may take longer than
+              these seconds; null or absent for no limit. Loads ``ctypes``. The maps of the process are read
+              in slices; the C library locks its arenas, one after the other, while it counts what is free
+              in them.
 ``detach``    remove the hooks and close the connection.
 """
 

@@ -51,9 +51,8 @@ class MemoryMaps:
                 continue
             if line.startswith(b"VmFlags:"):
                 first = -(-begin // _ARENA) * _ARENA
-                if (
-                    kind == OTHER and usable and first < ended and b" nr" in line
-                ):  # not reserved, as arenas are
+                is_arena = usable and first < ended and b" nr" in line  # for which nothing is reserved
+                if is_arena and kind in (OTHER, STACKS):
                     self._add_arena(kind, size, ended - first)
                     kind = HEAP
                 continue
@@ -68,11 +67,12 @@ class MemoryMaps:
             path = fields[5].strip() if len(fields) > 5 else b""
             kind, usable = OTHER, not fields[1].startswith(b"---p")
             if not usable:
-                if ended - begin <= _LARGEST_GUARD:
-                    guarded = ended
-                elif below in (OTHER, STACKS) and before == begin and ended % _ARENA == 0:
+                used = begin - (ended - _ARENA)  # of an arena that ends here
+                if below in (OTHER, STACKS) and before == begin and used > 0 and ended % _ARENA == 0:
                     # The unused rest of an arena; mappings just below the arena are part of the same one.
-                    self._add_arena(below, size, begin - (ended - _ARENA))
+                    self._add_arena(below, size, used)
+                elif ended - begin <= _LARGEST_GUARD:
+                    guarded = ended
             elif path == b"[heap]":
                 kind = HEAP
                 self.heap_size += ended - begin

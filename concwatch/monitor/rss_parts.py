@@ -87,9 +87,8 @@ class RssParts(Struct, frozen=True):
         """How to have malloc keep less; empty if it keeps nothing, or that is unknown."""
         if not self.free:
             return ""
-        if self.in_arenas:
-            return f"malloc has {self.arenas} arenas: MALLOC_ARENA_MAX={FEW_ARENAS} bounds it"
-        return "malloc_trim(0) returns the pages of it that are free as a whole"
+        bounds = f"; MALLOC_ARENA_MAX={FEW_ARENAS} bounds the number of its arenas, {self.arenas}"
+        return f"malloc_trim(0) returns whole pages of it{bounds if self.in_arenas else ''}"
 
     def as_json(self, began: float) -> dict[str, Any]:
         """Return its object in JSON, given when the watching began."""

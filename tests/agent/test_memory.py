@@ -41,6 +41,15 @@ Anonymous:             4 kB
 7f0030000000-7f0038000000 rw-p 00000000 00:00 0
 Anonymous:         70000 kB
 VmFlags: rd wr mr mw me nr
+7f0038000000-7f003bffe000 rw-p 00000000 00:00 0
+Anonymous:          1000 kB
+VmFlags: rd wr mr mw me nr
+7f003bffe000-7f003c000000 ---p 00000000 00:00 0
+Anonymous:             0 kB
+VmFlags: mr mw me nr
+7f003c000000-7f0040000000 rw-p 00000000 00:00 0
+Anonymous:          2000 kB
+VmFlags: rd wr mr mw me nr
 7f0040000000-7f0050000000 ---p 00000000 00:00 0
 Anonymous:             0 kB
 VmFlags: mr mw me nr
@@ -53,9 +62,9 @@ def test_memory_maps_are_sorted_by_what_they_are_for():
     maps = MemoryMaps((0x7F0020000010, 0x7F0100000000))
     for _ in maps.add(line + b"\n" for line in MAPS.encode().splitlines()):
         pass
-    assert maps.anonymous == {HEAP: (612 + 70000) << 10, STACKS: 48 << 10, OTHER: 48 << 10, WRITTEN: 4 << 10}
-    assert maps.heap_size == 0x100000 + 0x21000 + 0x8000000  # and parts of three arenas
-    assert maps.arenas == (100 + 70000) << 10
+    assert maps.anonymous == {HEAP: (612 + 73000) << 10, STACKS: 48 << 10, OTHER: 48 << 10, WRITTEN: 4 << 10}
+    assert maps.heap_size == 0x100000 + 0x21000 + 0x8000000 + 0x3FFE000 + 0x4000000
+    assert (maps.arenas, maps.arena_heaps) == ((100 + 73000) << 10, 5)
     assert maps.files == {0x7F0020000010: "/usr/lib/libc.so.6"}
 
 
@@ -143,7 +152,7 @@ KEEPS = """
 import asyncio, sys, threading
 kept = []
 def fill():
-    blocks = [bytes(60_000) for _ in range(1_000)]
+    blocks = [b"%d" % number * 20_000 for number in range(100, 1_100)]
     kept.append(bytes(40_000))  # above them, so that malloc cannot give them back
     ready.set()
     done.wait()

@@ -31,7 +31,9 @@ def test_free_memory_is_what_the_blocks_in_use_cannot_take_of_the_heap():
     }  # fmt: skip
     assert [part.name for part in parts.parts][:2] == ["c_heap_free", "file_pages"]
     assert parts.parts[0].size == "≥ 171 MiB"
-    assert parts.advice == "malloc has 9 arenas: MALLOC_ARENA_MAX=2 bounds it"
+    assert parts.advice == (
+        "malloc_trim(0) returns whole pages of it; MALLOC_ARENA_MAX=2 bounds the number of its arenas, 9"
+    )
     record = parts.as_json(90.0)
     assert (record["as_of"], record["at_least"], record["unknown"]) == (10.0, ["c_heap_free"], None)
     assert record["kernel"] == {
@@ -69,7 +71,7 @@ def test_free_memory_in_few_arenas_is_not_bounded_by_their_number():
     few = structs.replace(FOUND, malloc=structs.replace(FOUND.malloc, arenas=2))
     first = structs.replace(FOUND, arenas=10 * MIB)
     for found in (few, first):
-        assert rss_parts(found, None, 0.0).advice.startswith("malloc_trim(0) returns")
+        assert rss_parts(found, None, 0.0).advice == "malloc_trim(0) returns whole pages of it"
 
 
 def test_without_an_agent_rss_has_the_parts_that_the_system_tells():

@@ -82,15 +82,16 @@ def parse(text: bytes) -> Dict[str, int]:
     totals = text.rpartition(b"</heap>")[2]  # of all arenas
     return {
         "taken": _size(totals, b'<system type="current"'),
-        "free": _size(totals, b'<total type="fast"') + _size(totals, b'<total type="rest"'),
+        # Glibc 2.43 has no fast bins.
+        "free": _size(totals, b'<total type="fast"', b"0") + _size(totals, b'<total type="rest"'),
         "mapped": _size(totals, b'<total type="mmap"'),
         "arenas": arenas,
     }
 
 
-def _size(text: bytes, tag: bytes) -> int:
-    """Return the size that a tag has."""
-    found = text.partition(tag)[2].partition(b'size="')[2].partition(b'"')[0]
+def _size(text: bytes, tag: bytes, default: bytes = b"") -> int:
+    """Return the size that a tag has; ``default`` if there is no such tag."""
+    found = text.partition(tag)[2].partition(b'size="')[2].partition(b'"')[0] if tag in text else default
     if not found.isdigit():
         raise ValueError("the answer of malloc_info is not understood")
     return int(found)

@@ -63,6 +63,8 @@ def find_memory(send: Callable[[Dict[str, Any]], None], longest: float = FOR_EVE
             **maps.anonymous,
             "heap_size": maps.heap_size,
             "arenas": maps.arenas,
+            "regions": maps.regions,
+            "regions_rss": maps.regions_rss,
             "blocks": blocks,
         }
     )

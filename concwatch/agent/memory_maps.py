@@ -33,6 +33,9 @@ class MemoryMaps:
         """Bytes of `HEAP` that belong to arenas of threads."""
         self.arena_heaps = 0
         """The mappings of these, of at most 64 MiB; an arena has one or more."""
+        self.regions = self.regions_rss = 0
+        """Address space in `OTHER` that whole arenas may take, which glibc 2.43 maps as anything else; and
+        the bytes of it that are in RSS, at least."""
         self.files: Dict[int, str] = {}
         """Address looked up → the file that is mapped there."""
         self._looked_up = looked_up
@@ -55,6 +58,14 @@ class MemoryMaps:
                 if is_arena and kind in (OTHER, STACKS):
                     self._add_arena(kind, size, ended - first)
                     kind = HEAP
+                elif kind == OTHER and b" gu" in line:  # guarded without a mapping of its own: glibc 2.43
+                    found[OTHER] -= size
+                    found[STACKS] += size
+                    kind = STACKS
+                elif kind == OTHER and usable:
+                    whole = max(0, ended // _ARENA * _ARENA - first)
+                    self.regions += whole
+                    self.regions_rss += max(0, size - (ended - begin - whole)) if whole else 0
                 continue
             if not (b"0" <= line[:1] <= b"9" or b"a" <= line[:1] <= b"f"):
                 continue

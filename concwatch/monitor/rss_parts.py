@@ -1,6 +1,6 @@
 """What RSS of a watched process is made of, as its agent has answered, and the kernel memory beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -88,7 +88,7 @@ class RssParts(Struct, frozen=True):
         if not self.free:
             return ""
         bounds = f"; MALLOC_ARENA_MAX={FEW_ARENAS} bounds the number of its arenas, {self.arenas}"
-        return f"malloc_trim(0) returns whole pages of it{bounds if self.in_arenas else ''}"
+        return f"malloc_trim(0) can return pages of it{bounds if self.in_arenas else ''}"
 
     def as_json(self, began: float) -> dict[str, Any]:
         """Return its object in JSON, given when the watching began."""
@@ -127,7 +127,7 @@ def rss_parts(found: MemoryParts, reading: Reading | None, time: float) -> RssPa
         _kernel_parts(reading),
         found.unknown,
         sizes["c_heap_free"],
-        malloc is not None and malloc.arenas > FEW_ARENAS and 2 * found.arenas >= found.heap,
+        malloc is not None and malloc.arenas > FEW_ARENAS and _is_mostly_in_arenas(found, sizes),
         malloc.arenas if malloc else None,
         found.blocks,
         malloc.pause if malloc else 0.0,
@@ -147,6 +147,12 @@ _KERNEL = ("kernel_stack", "page_tables", "kernel_objects")
 
 def _kernel_parts(reading: Reading | None) -> tuple[Part, ...]:
     return tuple(Part(name, getattr(reading, name, None)) for name in _KERNEL)
+
+
+def _is_mostly_in_arenas(found: MemoryParts, sizes: Mapping[str, int | None]) -> bool:
+    """Return whether no more than half of the C heap is in its first arena."""
+    whole = sum(sizes[name] or 0 for name in ("c_heap_used", "c_heap_free"))
+    return 2 * (found.heap - found.arenas) <= whole
 
 
 def _sizes(found: MemoryParts) -> Iterator[tuple[str, int | None]]:
@@ -171,9 +177,13 @@ def _sizes(found: MemoryParts) -> Iterator[tuple[str, int | None]]:
 def _malloc_sizes(found: MemoryParts, malloc: MallocFigures) -> tuple[int, int, int]:
     """Return what of the C heap in RSS is in use, what is free, at least, and its large blocks.
 
-    The heap may have mappings that only look like the C library's: they are of no more use than it has taken.
+    The heap may have mappings that only look like the C library's, and there may be others of it: together
+    they have the address space that it has taken.
     """
-    heap = max(0, found.heap - max(0, found.heap_size - malloc.taken))
+    missing = malloc.taken - found.heap_size
+    untouched = found.regions - found.regions_rss
+    hidden = min(found.regions_rss, max(0, missing - untouched))
+    heap = max(0, found.heap + min(0, missing) + hidden)
     in_use = max(0, malloc.taken - malloc.free)
     free = min(malloc.free, max(0, heap - in_use))
-    return min(heap - free, in_use), free, min(found.other, malloc.mapped)
+    return min(heap - free, in_use), free, min(found.other - hidden, malloc.mapped)

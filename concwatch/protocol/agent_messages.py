@@ -221,6 +221,8 @@ system does not say so.
                    rest, such as what Python allocates for objects, and large blocks of the C library
     ``heap_size``  the address space of ``heap``
     ``arenas``     the part of ``heap`` that belongs to arenas of threads
+    ``regions``, ``regions_rss``  the address space in ``other`` that whole arenas may take, where they cannot
+                   be told from other mappings; and the part of it in RSS, at least
     ``malloc``     object, what the C library says of itself (``malloc_info`` of glibc): ``taken``, ``free``,
                    ``mapped``: what it has taken from the system, what of this is free, and what it has mapped
                    for large blocks; ``arenas``, how many; ``pause``, the seconds that asking took, in which
@@ -590,6 +592,10 @@ class MemoryParts(Struct, tag="memory", frozen=True):
     """The address space of ``heap``."""
     arenas: Count = 0
     """The part of ``heap`` that belongs to arenas of threads."""
+    regions: Count = 0
+    """The address space in ``other`` that whole arenas may take."""
+    regions_rss: Count = 0
+    """The part of that in RSS, at least."""
     malloc: MallocFigures | None = None
     unknown: ShortText = ""
     """Why that, or everything, is unknown."""

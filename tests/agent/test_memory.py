@@ -53,6 +53,12 @@ VmFlags: rd wr mr mw me nr
 7f0040000000-7f0050000000 ---p 00000000 00:00 0
 Anonymous:             0 kB
 VmFlags: mr mw me nr
+7f0060000000-7f0060801000 rw-p 00000000 00:00 0
+Anonymous:            12 kB
+VmFlags: rd wr mr mw me gu ac nh
+7f006fff0000-7f0078010000 rw-p 00000000 00:00 0
+Anonymous:        131000 kB
+VmFlags: rd wr mr mw me ac
 7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]
 Anonymous:            40 kB
 """
@@ -62,9 +68,15 @@ def test_memory_maps_are_sorted_by_what_they_are_for():
     maps = MemoryMaps((0x7F0020000010, 0x7F0100000000))
     for _ in maps.add(line + b"\n" for line in MAPS.encode().splitlines()):
         pass
-    assert maps.anonymous == {HEAP: (612 + 73000) << 10, STACKS: 48 << 10, OTHER: 48 << 10, WRITTEN: 4 << 10}
+    assert maps.anonymous == {
+        HEAP: (612 + 73000) << 10,
+        STACKS: 60 << 10,
+        OTHER: (48 + 131000) << 10,
+        WRITTEN: 4 << 10,
+    }
     assert maps.heap_size == 0x100000 + 0x21000 + 0x8000000 + 0x3FFE000 + 0x4000000
     assert (maps.arenas, maps.arena_heaps) == ((100 + 73000) << 10, 5)
+    assert (maps.regions, maps.regions_rss) == (128 << 20, (131000 - 128) << 10)
     assert maps.files == {0x7F0020000010: "/usr/lib/libc.so.6"}
 
 
@@ -122,6 +134,8 @@ INFO = b"""<malloc version="1">
 
 def test_the_totals_of_malloc_are_read():
     assert malloc.parse(INFO) == {"taken": 1_500_000, "free": 100_010, "mapped": 700_000, "arenas": 2}
+    newer = b"\n".join(line for line in INFO.splitlines() if b"fast" not in line)
+    assert malloc.parse(newer)["free"] == 100_000
     with pytest.raises(ValueError, match="not understood"):
         malloc.parse(b"<malloc/>")
 

@@ -32,7 +32,7 @@ def test_free_memory_is_what_the_blocks_in_use_cannot_take_of_the_heap():
     assert [part.name for part in parts.parts][:2] == ["c_heap_free", "file_pages"]
     assert parts.parts[0].size == "≥ 171 MiB"
     assert parts.advice == (
-        "malloc_trim(0) returns whole pages of it; MALLOC_ARENA_MAX=2 bounds the number of its arenas, 9"
+        "malloc_trim(0) can return pages of it; MALLOC_ARENA_MAX=2 bounds the number of its arenas, 9"
     )
     record = parts.as_json(90.0)
     assert (record["as_of"], record["at_least"], record["unknown"]) == (10.0, ["c_heap_free"], None)
@@ -50,6 +50,29 @@ def test_free_memory_is_what_the_blocks_in_use_cannot_take_of_the_heap():
         ({"heap": 5 * MIB, "other": 178 * MIB}, {}, {"c_heap_free": 1, "c_heap_used": 4, "python": 176}),
         # Mappings that look like arenas, of a runtime in another language.
         ({"heap_size": 300 * MIB}, {}, {"c_heap_free": 51, "c_heap_used": 4, "python": 126}),
+        # Arenas that are mapped like anything else, beside a large block; the second time they are trimmed.
+        (
+            {
+                "heap": 47 * MIB,
+                "heap_size": 52 * MIB,
+                "other": 136 * MIB,
+                "regions": 192 * MIB,
+                "regions_rss": 192 * MIB,
+            },
+            {},
+            {"c_heap_free": 171, "c_heap_used": 4, "python": 6},
+        ),
+        (
+            {
+                "heap": 47 * MIB,
+                "heap_size": 52 * MIB,
+                "other": 136 * MIB,
+                "regions": 192 * MIB,
+                "regions_rss": 64 * MIB,
+            },
+            {},
+            {"c_heap_free": 43, "c_heap_used": 4, "python": 134},
+        ),
         # Blocks that have been allocated, and not been written to.
         ({}, {"taken": 900 * MIB, "free": 100 * MIB}, {"c_heap_free": 0, "c_heap_used": 175, "python": 6}),
         ({}, {"mapped": 500 * MIB}, {"large_blocks": 8, "python": 0}),
@@ -71,7 +94,7 @@ def test_free_memory_in_few_arenas_is_not_bounded_by_their_number():
     few = structs.replace(FOUND, malloc=structs.replace(FOUND.malloc, arenas=2))
     first = structs.replace(FOUND, arenas=10 * MIB)
     for found in (few, first):
-        assert rss_parts(found, None, 0.0).advice == "malloc_trim(0) returns whole pages of it"
+        assert rss_parts(found, None, 0.0).advice == "malloc_trim(0) can return pages of it"
 
 
 def test_without_an_agent_rss_has_the_parts_that_the_system_tells():

@@ -80,6 +80,8 @@ SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 FILES_OF_ONE = 3
 """Open files per growing task or thread, such as both connections of a proxy, that are not reported too."""
 
+UNCONNECTED = "its agent connects once it has a task or a thread"
+
 MAX_PAUSE = 0.02
 """Seconds for which a program's malloc may be stopped by a question that nobody has asked for."""
 
@@ -227,7 +229,8 @@ class WatchedProcess:
         if self._link is not None and self.ready is not None and "memory" in self.ready.can:
             self.send("memory", longest=longest)
         elif self.reading is not None and self.alive:
-            self.memory = outside_parts(self.reading, now, self.reason or "it has no agent")
+            reason = UNCONNECTED if self.waiting else self.reason or "it has no agent"
+            self.memory = outside_parts(self.reading, now, reason)
 
     def was_replaced_by(self, ready: AgentReady) -> bool:
         """Return whether ``ready`` comes from another program that this process has executed."""

@@ -19,24 +19,18 @@ SIZE, SHARE, BAR = 14, 8, 24
 
 SHORTEST_BAR = 8
 
-NARROWEST_NAME = 44
+NARROWEST_NAME = 46
 
-FREE, KERNEL, FILES = "$warning", "$error", "$primary"
+FREE, FILES = "$warning", "$primary"
 STYLES = {
     "c_heap_free": FREE,
     "file_pages": FILES,
     "changed_pages": FILES,
     "unexplained": "$dim",
-    "kernel_stack": KERNEL,
-    "page_tables": KERNEL,
-    "kernel_objects": KERNEL,
 }
-"""The colours of the bars of some parts; those of the others are the accent."""
+"""The colours of the bars of some parts; the others have another one."""
 
-NOTES = (
-    "file pages can be dropped by the system at any time; growth is judged by anonymous and shared memory",
-    "kernel memory is held beside RSS; control groups are charged for both",
-)
+NOTE = "growth is judged without pages of mapped files, which the system may drop"
 
 WAITING = "asking its agent …"
 NO_ANSWER = "it does not answer; it may be stopped"
@@ -81,7 +75,7 @@ class MemoryLines(TextLines):
         known = [size for size in kernel if size is not None]
         total = format_bytes(sum(known)) if len(known) == len(kernel) else "–"
         lines += [Content(), _cells("kernel memory, beside it", total, "", columns[0]).stylize("bold")]
-        lines += [_line(part, whole, *columns) for part in found.kernel]
+        lines += [_cells(f"  {part.label}", part.size, "", columns[0]) for part in found.kernel]
         lines.append(Content())
         if found.advice:
             free = format_bytes(found.free or 0)
@@ -90,9 +84,9 @@ class MemoryLines(TextLines):
         if found.unknown:
             lines += Content.styled(f"more is unknown: {found.unknown}", FREE).wrap(width)
         blocks = "" if found.blocks is None else f"Python has allocated {format_count(found.blocks)} blocks"
-        pause = f"malloc was asked for {format_seconds(found.pause)}" if found.pause else ""
+        pause = f"asking malloc took {format_seconds(found.pause)}" if found.pause else ""
         notes = " · ".join(filter(None, (blocks, pause, self._note)))
-        for text in (notes, *NOTES):
+        for text in (notes, NOTE):
             lines += Content.styled(text, "$dim").wrap(width)
         return lines
 
@@ -107,8 +101,9 @@ def _line(part: Part, whole: int, name: int, graph: int) -> Content:
     share = (part.bytes or 0) / whole
     percent = "" if part.bytes is None else format_percent(share).replace("-", "−")
     cells = _cells(f"  {part.label}", part.size, percent, name)
-    length = min(graph - 2, round(max(0.0, share) * (graph - 2))) if graph else 0
-    return Content.assemble(cells, (f"  {'█' * length}", STYLES.get(part.name, "$accent")))
+    length = min(graph - 2, round(max(0.0, share) * (graph - 2)))
+    bar = f"  {'█' * length}" if graph else ""
+    return Content.assemble(cells, (bar, STYLES.get(part.name, "$success")))
 
 
 class MemoryScreen(ReadDialog):

@@ -86,10 +86,6 @@ def _created(one: ResourceStatus) -> str:
 class ProcessSidebar(Sidebar):
     """The column that holds the processes."""
 
-    DEFAULT_CSS = """
-    ProcessSidebar:focus-within { border: round $accent; }
-    """
-
     TITLE = "processes"
     SCALED = False
 

@@ -171,8 +171,9 @@ behind.
     ``rss``        bytes of resident memory
     ``virtual``    bytes of address space
     ``peak_rss``   bytes, the peak of ``rss``
-    ``anonymous``, ``shared``  bytes of ``rss`` that are anonymous memory, and shared memory with tmpfs, null
-                   if unknown; the rest are pages of files
+    ``anonymous``  bytes of ``rss`` that are anonymous memory, null if unknown
+    ``shared``     bytes of ``rss`` that are shared memory, with tmpfs, null if unknown; the rest are pages of
+                   files
     ``shared_grown``  bytes of ``shared`` that were allocated since the bridge first measured it, null if
                    unknown
     ``threads``    number of threads

@@ -34,7 +34,7 @@ FEW_ARENAS = 2
 """The arenas of ``MALLOC_ARENA_MAX=2``."""
 
 
-class Part(Struct, frozen=True):
+class MemoryPart(Struct, frozen=True):
     """One part of the memory of a process."""
 
     name: str
@@ -61,9 +61,9 @@ class RssParts(Struct, frozen=True):
     time: float
     """When its agent answered, in seconds on the monitor's clock."""
     rss: int | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[MemoryPart, ...] = ()
     """They add up to RSS; the largest first, and what is not explained last."""
-    kernel: tuple[Part, ...] = ()
+    kernel: tuple[MemoryPart, ...] = ()
     """What the kernel holds for it beside RSS."""
     unknown: str = ""
     """Why some or all of it is unknown."""
@@ -117,8 +117,8 @@ def rss_parts(found: MemoryParts, reading: Reading | None, time: float) -> RssPa
             outside_parts(reading, time, found.unknown) if reading else RssParts(time, unknown=found.unknown)
         )
     sizes = dict(_sizes(found))
-    parts = sorted((Part(*each) for each in sizes.items()), key=lambda part: -(part.bytes or 0))
-    parts.append(Part("unexplained", found.rss - sum(size or 0 for size in sizes.values())))
+    parts = sorted((MemoryPart(*each) for each in sizes.items()), key=lambda part: -(part.bytes or 0))
+    parts.append(MemoryPart("unexplained", found.rss - sum(size or 0 for size in sizes.values())))
     malloc = found.malloc
     return RssParts(
         time,
@@ -137,16 +137,18 @@ def rss_parts(found: MemoryParts, reading: Reading | None, time: float) -> RssPa
 def outside_parts(reading: Reading, time: float, unknown: str) -> RssParts:
     """Return the parts of RSS as far as the system itself tells, and why that is all."""
     known = {name: getattr(reading, name) for name in ("anonymous", "file_pages", "shared")}
-    parts = [Part(name, size) for name, size in known.items() if size is not None]
+    parts = [MemoryPart(name, size) for name, size in known.items() if size is not None]
     rest = reading.rss - sum(size or 0 for size in known.values())
-    return RssParts(time, reading.rss, (*parts, Part("unexplained", rest)), _kernel_parts(reading), unknown)
+    return RssParts(
+        time, reading.rss, (*parts, MemoryPart("unexplained", rest)), _kernel_parts(reading), unknown
+    )
 
 
 _KERNEL = ("kernel_stack", "page_tables", "kernel_objects")
 
 
-def _kernel_parts(reading: Reading | None) -> tuple[Part, ...]:
-    return tuple(Part(name, getattr(reading, name, None)) for name in _KERNEL)
+def _kernel_parts(reading: Reading | None) -> tuple[MemoryPart, ...]:
+    return tuple(MemoryPart(name, getattr(reading, name, None)) for name in _KERNEL)
 
 
 def _is_mostly_in_arenas(found: MemoryParts, sizes: Mapping[str, int | None]) -> bool:

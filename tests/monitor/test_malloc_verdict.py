@@ -8,7 +8,7 @@ from concwatch.monitor.rss_parts import RssParts
 MIB = 1 << 20
 
 
-class Program:
+class AskedProcess:
     """A process with memory and free memory as functions of time, in MiB, and the events about it."""
 
     def __init__(self, seconds, memory, free, pause=0.001):
@@ -37,7 +37,7 @@ def burst(now):
 
 
 def test_free_memory_is_told_once_memory_has_stopped_growing_high_above_what_it_was():
-    program = Program(400, burst, lambda now: 171)
+    program = AskedProcess(400, burst, lambda now: 171)
     ((when, text, severity, kind),) = program.events
     assert 20 <= when <= 45
     assert (severity, kind) == ("info", "malloc")
@@ -61,19 +61,19 @@ def test_free_memory_is_told_once_memory_has_stopped_growing_high_above_what_it_
     ids=["steady", "growing", "held", "unknown", "little", "in turns"],
 )
 def test_other_programs_get_no_event(memory, free):
-    assert Program(400, memory, free).events == []
+    assert AskedProcess(400, memory, free).events == []
 
 
 def test_a_program_that_holds_its_memory_is_asked_seldom():
-    program = Program(3_600, burst, lambda now: 0)
+    program = AskedProcess(3_600, burst, lambda now: 0)
     assert 2 <= len(program.asked) <= 12
     assert min(after - before for before, after in zip(program.asked, program.asked[1:], strict=False)) >= 60
-    stopped = Program(3_600, burst, lambda now: 0, pause=0.5)
+    stopped = AskedProcess(3_600, burst, lambda now: 0, pause=0.5)
     assert len(stopped.asked) <= 5, "no more than 0.05 % of the time"
 
 
 def test_memory_that_is_freed_long_after_it_has_stopped_growing_is_told():
-    program = Program(1_500, burst, lambda now: 171 if now > 400 else 0)
+    program = AskedProcess(1_500, burst, lambda now: 171 if now > 400 else 0)
     assert program.kinds == ["malloc"]
 
 
@@ -89,6 +89,6 @@ def test_memory_that_is_freed_long_after_it_has_stopped_growing_is_told():
     ],
 )
 def test_the_event_is_taken_back_when_it_no_longer_holds(memory, free, reason):
-    program = Program(300, memory, free)
+    program = AskedProcess(300, memory, free)
     assert program.kinds == ["malloc", "malloc_withdrawn"]
     assert program.events[1][1] == f"malloc no longer keeps 171 MiB of free memory: {reason}"

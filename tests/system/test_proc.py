@@ -40,7 +40,7 @@ def test_pages_of_files_are_told_from_memory_that_is_held():
     assert (figures["anonymous"], figures["shared"]) == (20_000 << 10, 10_000 << 10)
     reading = Reading(cpu=0.0, shared_grown=4_000 << 10, **figures)
     assert (reading.file_pages, reading.held) == (300_000 << 10, 24_000 << 10)
-    old = memory_figures("".join(line for line in STATUS.splitlines(True) if not line.startswith("RssA")))
+    old = memory_figures("".join(line for line in STATUS.splitlines(True) if not line.startswith("Rss")))
     assert (old["anonymous"], old["shared"]) == (None, None)
     reading = Reading(cpu=0.0, **old)
     assert (reading.file_pages, reading.held) == (None, 330_000 << 10)

@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.rss_parts import Part, RssParts
+from concwatch.monitor.rss_parts import MemoryPart, RssParts
 from concwatch.protocol.units import format_bytes, format_count, format_percent, format_seconds
 from concwatch.ui.dialogs.help import ReadDialog
 from concwatch.ui.widgets.text_lines import TextLines
@@ -97,7 +97,7 @@ def _cells(label: str, size: str, share: str, name: int) -> Content:
     return Content(f"{label:{name}}{size:>{SIZE}}{share:>{SHARE}}")
 
 
-def _line(part: Part, whole: int, name: int, graph: int) -> Content:
+def _line(part: MemoryPart, whole: int, name: int, graph: int) -> Content:
     share = (part.bytes or 0) / whole
     percent = "" if part.bytes is None else format_percent(share).replace("-", "−")
     cells = _cells(f"  {part.label}", part.size, percent, name)

@@ -18,8 +18,8 @@ LEVEL_WINDOWS, LEVEL_SHARE = 4, 0.03
 LEAST_FREE, LEAST_SHARE = 24 << 20, 0.3
 """The least free memory that is reported: in bytes, and as a share of RSS."""
 
-CONFIRM = 5.0
-"""Seconds until a second answer, which must confirm the first: free memory may be in use a moment later."""
+ANSWERS, CONFIRM = 3, 4.0
+"""How many answers in a row must say so, and the seconds between them: what is free may be in use soon."""
 
 ASK_INTERVAL, MAX_INTERVAL, ASK_SHARE = 60.0, 600.0, 0.0005
 """Seconds until the next question, which are doubled up to a maximum while the program needs its memory; and
@@ -46,8 +46,9 @@ class MallocVerdict:
         self._interval = ASK_INTERVAL
         self._parts: RssParts | None = None
         """An answer that has not been judged yet."""
-        self._suspected: float | None = None
-        """When the first answer said that much is free."""
+        self._free: list[int] = []
+        """The free bytes of each of the last answers, if all say that it is much."""
+        self._answered = -math.inf
         self._said = 0
         """The free bytes of the event; 0 without one."""
         self._said_memory = 0
@@ -90,22 +91,24 @@ class MallocVerdict:
         if self._said:
             return self._withdraw("it is in use again") if free <= GIVEN_BACK * self._said else None
         if free < max(LEAST_FREE, LEAST_SHARE * rss) or not (self._is_high and self._is_level):
-            self._suspected, self._interval = None, min(MAX_INTERVAL, 2 * self._interval)
+            self._free, self._interval = [], min(MAX_INTERVAL, 2 * self._interval)
             self._due = now + max(self._interval, parts.pause / ASK_SHARE)
             return None
-        if self._suspected is None or now < self._suspected + CONFIRM:
-            self._suspected = self._suspected or now
-            self._due = self._suspected + CONFIRM
+        if now >= self._answered + CONFIRM:  # the user may have asked a moment after
+            self._answered = now
+            self._free.append(free)
+        if len(self._free) < ANSWERS:
+            self._due = self._answered + CONFIRM
             return None
         self._due, self._interval = now + max(ASK_INTERVAL, parts.pause / ASK_SHARE), ASK_INTERVAL
-        self._said, self._said_memory = free, self._memory
+        self._said, self._said_memory = min(self._free), self._memory
         text = (
-            f"{format_bytes(free)} of {format_bytes(rss)} RSS are free memory that malloc keeps (fordblks), "
-            f"not a leak; {parts.advice}"
+            f"{format_bytes(self._said)} of {format_bytes(rss)} RSS are free memory that malloc keeps "
+            f"(fordblks), not a leak; {parts.advice}"
         )
         return GrowthEvent(text, "info", "malloc")
 
     def _withdraw(self, reason: str) -> GrowthEvent:
-        said, self._said, self._suspected = self._said, 0, None
+        said, self._said, self._free = self._said, 0, []
         text = f"malloc no longer keeps {format_bytes(said)} of free memory: {reason}"
         return GrowthEvent(text, "info", "malloc_withdrawn")

@@ -56,7 +56,7 @@ def test_free_memory_is_told_once_memory_has_stopped_growing_high_above_what_it_
         (burst, lambda now: 20),  # the program holds its memory
         (burst, None),  # unknown
         (lambda now: 20 + min(now, 20), lambda now: 18),  # little
-        (burst, lambda now: 171 if int(now / 5) % 2 else 0),  # it is used again and again
+        (burst, lambda now: 171 if int(now / 4) % 2 else 0),  # it is used again and again
     ],
     ids=["steady", "growing", "held", "unknown", "little", "in turns"],
 )

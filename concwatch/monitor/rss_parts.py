@@ -161,7 +161,9 @@ def _sizes(found: MemoryParts) -> Iterator[tuple[str, int | None]]:
     """Yield the bytes of each part of RSS but what is not explained."""
     other = found.other
     if found.malloc is None:
-        yield "c_heap", found.heap
+        # What looks like an arena may be of another allocator.
+        other += found.arenas
+        yield "c_heap", found.heap - found.arenas
         yield "c_heap_free", None
     else:
         used, free, mapped = _malloc_sizes(found, found.malloc)

@@ -24,7 +24,8 @@ loop. An entry is added to ``gc.callbacks``, two instruments to trio, and a time
 each running loop of asyncio or uvloop: if the loop is busy, it waits until the agent's thread has done what
 is due, for at most 3.5 ms. A tool id of ``sys.monitoring`` that is not predefined (4 or 3) is used for
 functions whose tasks are created by ``asyncio.Task(coro)``. While its modules are loaded, no
-garbage is collected automatically. The agent never raises into the program.
+garbage is collected automatically. ``ctypes`` is loaded if a monitor asks what memory is made of. The
+agent never raises into the program.
 """
 
 TYPE_CHECKING = False

@@ -128,6 +128,7 @@ class AgentSession:
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
             "lines": self._send_lines,
             "objects": self._request_objects,
+            "memory": self._request_memory,
             "detach": self._detach,
         }
 
@@ -366,6 +367,14 @@ class AgentSession:
         if self._growing is None:
             self._growing = find_what_grows(lambda report: self._connection.send("objects", **report))
             self._growing_due = 0.0
+        return True
+
+    def _request_memory(self, fields: Dict[str, Any]) -> bool:
+        from .memory import find_memory  # few programs need it
+
+        longest = fields.get("longest")
+        limit = (longest,) if isinstance(longest, (int, float)) else ()
+        self._add_request(find_memory(lambda report: self._connection.send("memory", **report), *limit))
         return True
 
     def _find_what_grows(self, growing: Iterator[float]) -> None:

@@ -39,7 +39,8 @@ ENDING = (signal.SIGTERM, signal.SIGKILL)
 """The signals that a program gets when time is up."""
 
 WAITS_BEFORE_END = 0.5
-"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait."""
+"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait, and, for a report,
+what RSS is made of."""
 
 SAVE_INTERVAL = 10.0
 """Seconds between two reports that are written while the program runs."""
@@ -292,6 +293,8 @@ class Unattended(Struct, frozen=True):
                 if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
                     requested = True
                     watching.request_waits(WAITS_GROUPS)
+                    if self.json is not None:
+                        watching.request_memory()
                 if watching.clock() >= save_due:
                     save_due = watching.clock() + SAVE_INTERVAL
                     save()

@@ -24,7 +24,7 @@ from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.limits import read_text
 from concwatch.system.memory_limit import memory_limit_of
-from concwatch.system.proc import PssReader, process_figures, start_time
+from concwatch.system.proc import PssReader, SharedGrowth, process_figures, start_time
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import Terminator
 
@@ -89,6 +89,7 @@ class Watcher:
         self._throttling: dict[int, Throttling | None] = {}
         self._limits: dict[int, MemoryLimit | None] = {}
         self._started: dict[int, float | None] = {}
+        self._shared: dict[int, SharedGrowth] = {}
         self._agents: dict[int, socket.socket] = {}
         self._connections = 0
         self._lock = threading.Lock()
@@ -274,6 +275,7 @@ class Watcher:
         self._throttling = {pid: self._throttling.get(pid) or throttling_of(pid) for pid in reported}
         self._limits = {pid: self._limits.get(pid) or memory_limit_of(pid) for pid in reported}
         self._started = {pid: self._started.get(pid) or _start_time(pid) for pid in reported}
+        self._shared = {pid: self._shared.get(pid) or SharedGrowth() for pid in reported}
         for pid in reported:
             found, figures = find_process(pid), process_figures(pid)
             if found is not None and figures is not None:
@@ -283,9 +285,10 @@ class Watcher:
                 objects, throttling = self._objects[pid], self._throttling[pid]
                 kernel = objects.fields(figures) if objects else {}
                 throttled = throttling.fields() if throttling else {}
+                grown = self._shared[pid].fields(figures)
                 limits = self._limits[pid]
                 limit = limits.fields() if limits else {}
-                known = {**names, **figures, **kernel, **throttled, **limit}
+                known = {**names, **figures, **kernel, **throttled, **grown, **limit}
                 rows.append({"pid": pid, **known, "pss": pss, "started": self._started[pid]})
         with self._lock:  # in order
             self._out.send("processes", time=monotonic(), rows=rows)

@@ -31,4 +31,7 @@ class ReportedReadings:
             cpu_quota=figures.cpu_quota,
             throttled=figures.throttled,
             **{name: getattr(figures, name, None) for name in OF_ROWS},
+            anonymous=figures.anonymous,
+            shared=figures.shared,
+            shared_grown=figures.shared_grown,
         )

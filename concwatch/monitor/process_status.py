@@ -55,6 +55,18 @@ class ProcessStatus(Struct, frozen=True):
         "kernel memory at the end", BYTES, "What the kernel held for the process beside its RSS when it was last read: stacks of threads and page tables exactly, slab objects and socket buffers estimated from its threads and open files.",
         DERIVED, SUM, AS_OF, worse=UP, compared=True,
     )] = None
+    anonymous: Annotated[int | None, Metric(
+        "anonymous memory", BYTES, "The part of RSS, when it was last read, that belongs to no file: what the program has allocated, and stacks. Its growth, and that of shared memory, is what is called a leak; unknown if the system does not tell.",
+        DERIVED, SUM, AS_OF, worse=UP, openmetrics="anonymous_memory",
+    )] = None
+    file_pages: Annotated[int | None, Metric(
+        "file pages", BYTES, "The part of RSS, when it was last read, that are pages of mapped files, which the system may drop at any time.",
+        DERIVED, SUM, AS_OF, openmetrics="file_pages",
+    )] = None
+    shared: Annotated[int | None, Metric(
+        "shared memory", BYTES, "The part of RSS, when it was last read, that is shared memory, files in a tmpfs included.",
+        DERIVED, SUM, AS_OF, worse=UP, openmetrics="shared_memory",
+    )] = None
     cpu_seconds: Annotated[float, Metric(
         "CPU time", SECONDS, "CPU time that the process has used.", DERIVED, SUM, AT_END, worse=UP, decimals=3,
         compared=True, per_second=PerSecond("cpu", "CPU", SHARE),

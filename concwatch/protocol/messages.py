@@ -241,6 +241,9 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     objects_known: str = ""
     cpu_quota: Seconds | None = None
     throttled: Seconds | None = None
+    anonymous: Count | None = None
+    shared: Count | None = None
+    shared_grown: Count | None = None
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
@@ -319,6 +322,9 @@ class ProcessRow(msgspec.Struct, frozen=True):
     memory_limit: Int64 | None = None
     memory_used: Int64 | None = None
     started: Clock | None = None
+    anonymous: Count | None = None
+    shared: Count | None = None
+    shared_grown: Count | None = None
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

@@ -171,6 +171,11 @@ behind.
     ``rss``        bytes of resident memory
     ``virtual``    bytes of address space
     ``peak_rss``   bytes, the peak of ``rss``
+    ``anonymous``  bytes of ``rss`` that are anonymous memory, null if unknown
+    ``shared``     bytes of ``rss`` that are shared memory, with tmpfs, null if unknown; the rest are pages of
+                   files
+    ``shared_grown``  bytes of ``shared`` that were allocated since the bridge first measured it, null if
+                   unknown
     ``threads``    number of threads
     ``cpu_seconds``  CPU seconds used so far
     ``kernel_stack``    bytes of the kernel stacks of its threads, null if unknown

@@ -10,7 +10,16 @@ from msgspec import Struct
 from concwatch.system.cpu_quota import Throttling
 from concwatch.system.kernel_memory import KernelObjects
 from concwatch.system.memory_limit import MemoryLimit
-from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures, start_time
+from concwatch.system.proc import (
+    CLOCK,
+    LINUX,
+    ProcFile,
+    PssReader,
+    SharedGrowth,
+    cpu_seconds,
+    memory_figures,
+    start_time,
+)
 
 _TICK = 1 / CLOCK
 """The system's unit of CPU time, in seconds."""
@@ -51,6 +60,25 @@ class Reading(Struct, frozen=True):
     """The memory limit of its control groups that leaves the least, and what its group uses; None without."""
     started: float | None = None
     """When the process started, in seconds since the epoch; None if unknown."""
+    anonymous: int | None = None
+    shared: int | None = None
+    """The parts of RSS that are anonymous and shared memory, in bytes; None if the system does not tell."""
+    shared_grown: int | None = None
+    """Bytes of shared memory allocated since the first reading; None if unknown."""
+
+    @property
+    def file_pages(self) -> int | None:
+        """Bytes of RSS that are pages of mapped files, which the system may drop; None if unknown."""
+        if self.anonymous is None or self.shared is None:
+            return None
+        return max(0, self.rss - self.anonymous - self.shared)
+
+    @property
+    def held(self) -> int:
+        """Bytes by whose growth memory is judged: without pages of files; RSS if the system does not tell."""
+        if self.anonymous is None:
+            return self.rss
+        return self.anonymous + ((self.shared if self.shared_grown is None else self.shared_grown) or 0)
 
     @property
     def kernel(self) -> int | None:
@@ -108,6 +136,7 @@ class Sampler:
     ) -> None:
         self._pid, self._pss, self._objects = pid or os.getpid(), pss, objects
         self._throttling, self._limit = throttling, limit
+        self._shared = SharedGrowth()
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
         if LINUX:
@@ -132,8 +161,8 @@ class Sampler:
         throttled = self._throttling.fields() if self._throttling else {}
         limit = self._limit.fields() if self._limit else {}
         cpu = self._share.at(now, figures["cpu_seconds"])
-        known = {**figures, **objects, **throttled, **limit, "started": self._started}
-        return Reading(cpu=cpu, pss=pss, **known)
+        known = {**figures, **objects, **throttled, **limit, **self._shared.fields(figures)}
+        return Reading(cpu=cpu, pss=pss, started=self._started, **known)
 
     def close(self) -> None:
         """Release what the readings need: the process has ended and been reaped."""

@@ -12,6 +12,7 @@ from .counting import COUNTS
 from .cycles import CycleFinder
 from .figures import Figures
 from .hooks import HOOKS
+from .lasting import Lasting
 from .process import flags, identity, name
 from .report import ChangedGroups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
@@ -100,6 +101,7 @@ class AgentSession:
         self._scan = Scan()
         self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
         self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
+        self._lasting = Lasting(lambda report: self._connection.send("lasting", **report))
         self._look: Optional[Iterator[None]] = None
         """The current search for cycles."""
         self._looks_next = False
@@ -179,6 +181,8 @@ class AgentSession:
         if now >= self._slice_due or self._urgent:
             self._run_slice(now)
         self._send_blocks()
+        if not self._connection.behind:
+            self._look_for_what_lasts(now)
         if now >= self._tick_due:
             self._tick_due = now + self._interval
             if not self._connection.behind:
@@ -233,6 +237,14 @@ class AgentSession:
             if LINKED and self._scan.pause > MAX_PAUSE:
                 self._scan_due = now + LONG_SCAN_INTERVAL
                 self._report_pause()
+
+    def _look_for_what_lasts(self, now: float) -> None:
+        try:
+            self._lasting.step(now)
+        except Lost:
+            raise
+        except Exception:  # another version of Python
+            pass
 
     def _look_for_cycles(self, now: float) -> None:
         began = thread_time()
@@ -383,12 +395,20 @@ class AgentSession:
             for _ in slices or ():
                 if monotonic() > deadline:
                     break
+        self._finish_blocks()
         self._send_blocks()
+        self._lasting.finish()
         last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
         connection.send("tick", **last, **self._busy.read())
         self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes, last=True)
         connection.send("end")
         connection.flush()
+
+    def _finish_blocks(self) -> None:
+        try:
+            self._blocks.finish()
+        except Exception:  # an event loop of an unknown kind: report everything else
+            pass
 
     def close(self) -> None:
         """Remove all hooks and stop tracing."""

@@ -20,10 +20,12 @@ from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
+from concwatch.monitor.ongoing import OngoingStatus
 from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
 from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import Resource, Resources
 from concwatch.monitor.series import Series
+from concwatch.monitor.standstill import Standstills
 from concwatch.monitor.state import State
 from concwatch.monitor.throttling import ThrottledTime
 from concwatch.monitor.waits import cycle_text
@@ -38,6 +40,7 @@ from concwatch.protocol.agent_messages import (
     Finished,
     GroupReport,
     Groups,
+    Lasting,
     Objects,
     ThreadWaits,
     Waits,
@@ -129,7 +132,8 @@ class WatchedProcess:
         self.waiting = False
         """Whether its agent is not connected yet, because it has had no tasks and no threads so far."""
         self.lags = Histogram()
-        self.blocks = BlockedPlaces()
+        self.blocks = BlockedPlaces(self._log_event)
+        self.standstills = Standstills(self._log_event)
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
@@ -171,8 +175,8 @@ class WatchedProcess:
         """The name of the lane: that of the process, and its pid."""
         return f"{self.process_name} {self.pid}"
 
-    def _log_event(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
-        self._log(self.name, text, severity, kind)
+    def _log_event(self, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
+        return self._log(self.name, text, severity, kind, updates)
 
     @property
     def alive(self) -> bool:
@@ -228,6 +232,7 @@ class WatchedProcess:
         if self._last is not None:
             self.reading = self._last_reading
         self._restore_last()
+        self._lose_lasting("then the process ended")
         self.exited_normally |= self.waiting
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
         self._final = tuple(map(self._ended_group, self.groups.values()))
@@ -276,9 +281,10 @@ class WatchedProcess:
                 case ThreadWaits():
                     self.resources.add_waits(arrival)
                 case Block():
-                    text = self.blocks.add(arrival, partial(self._throttled_within, now))
-                    if text:
-                        self._log_event(text, "warning", "block")
+                    explains = partial(self.standstills.explains, now=now)
+                    self.blocks.add(arrival, partial(self._throttled_within, now), explains)
+                case Lasting():
+                    self.standstills.add(arrival)
                 case TracedLines():
                     self.lines = arrival
                     self._memory.add_lines(arrival)
@@ -306,6 +312,7 @@ class WatchedProcess:
                 self.end(REPLACED, now)
                 return
             self._last = None
+            self._lose_lasting("what came then is unknown, since its agent's connection has ended")
             with contextlib.suppress(LookupError):
                 _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)
@@ -317,6 +324,11 @@ class WatchedProcess:
         self._last, self._lost_at = (self.tick, self.groups, self.resources), now
         self._last_reading = self.reading
         self._set_figures(None, {}, Resources())
+
+    def _lose_lasting(self, why: str) -> None:
+        """End the events about what lasts, of which nothing more is known."""
+        self.blocks.lose(why)
+        self.standstills.lose(why)
 
     def _restore_last(self) -> None:
         """Restore the agent's last figures, because the process has ended or its agent has reconnected."""
@@ -386,6 +398,8 @@ class WatchedProcess:
             self.threads_peak = max(self.threads_peak, reading.threads)
             self._cpu.add(now, reading.cpu_seconds)
             self._add_throttled(now, reading)
+        heard = self._tick_at if self._link is not None and self.tick is not None else None
+        self.standstills.observe(now, reading, heard, bool(self.tick and self.tick.loops))
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING
@@ -495,7 +509,13 @@ class WatchedProcess:
             born=self.began,
             tracing=self.tick is not None and self.tick.traced is not None,
             cpu_quota=reading.cpu_quota if reading else None,
+            ongoing=self.ongoing if self.alive else (),
         )
+
+    @property
+    def ongoing(self) -> tuple[OngoingStatus, ...]:
+        """What lasts in the process."""
+        return (*self.standstills.ongoing, *self.blocks.ongoing)
 
     @property
     def process(self) -> ProcessStatus:
@@ -528,11 +548,21 @@ class WatchedProcess:
             queued_peak=self.queued_peak,
             live_peak=self.live_peak or (None if tick and tick.created else self.live_peak),
             lag_p99=self.lags.quantile(0.99),
-            blocked=self.blocks.longest if self.ready and "blocks" in self.ready.flags else None,
+            blocked=self.blocks.longest if self._detects_blocks else None,
+            blocked_for=self._blocked_for if self._detects_blocks and self.alive else None,
             leaks=self._leaks + sum(one.leaks for one in self.resources.all()),
             at_least=self._at_least(tick) if tick else (),
             **reported,
         )
+
+    @property
+    def _detects_blocks(self) -> bool:
+        return self.ready is not None and "blocks" in self.ready.flags
+
+    @property
+    def _blocked_for(self) -> float:
+        """The seconds for which an event loop has been blocked until now; 0 if none is."""
+        return max([one.seconds for one in self.ongoing if one.kind == "block"], default=0.0)
 
     def _sums(self, tick: AgentTick) -> dict[str, int | None]:
         """Return the sums over the groups, all as of one scan; before the first, the counts of a tick."""

@@ -190,6 +190,15 @@ second, under one number.
     ``own``        for code: the indexes in ``stack`` of the program's own code
     ``group``      for code: the name of the task's group, or null
 
+``lasting``: something else that lasts: reported each second under one number, and once it has ended.
+    ``number``     integer, its number in this process
+    ``kind``       ``"deadlock"``: threads, each of which waits for a lock that the next one holds, and the
+                   last one for a lock of the first. It is known who holds a lock if it was entered by
+                   ``with``, and of an ``RLock``; ``"shutdown"``: tasks that were cancelled when the main
+                   coroutine had returned, as by ``asyncio.run``, and have not ended
+    ``seconds``, ``ended``  as in ``block``
+    ``places``     list of places, at most 20, each with ``on``, as in ``waits``: where these wait
+
 ``lines``: the answer to the command: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
@@ -242,7 +251,7 @@ Commands, monitor to agent
 """
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -269,6 +278,9 @@ MAX_TYPES = 20
 
 MAX_CONTAINERS = 3
 """The most growing containers in one report."""
+
+MAX_WAITING = 20
+"""The most places in a report of what lasts."""
 
 MAX_HOLDERS = 3
 """The most holders of one object in a report."""
@@ -480,6 +492,17 @@ class Cycle(Struct, tag="cycle", frozen=True):
     tasks: tuple[WaitPlace, ...] = ()
 
 
+class Lasting(Struct, tag="lasting", frozen=True):
+    """Something that lasts in the process, other than the block of a loop."""
+
+    number: Count
+    kind: Literal["deadlock", "shutdown"]
+    seconds: Seconds
+    ended: bool = False
+    places: Annotated[tuple[WaitPlace, ...], Meta(max_length=MAX_WAITING)] = ()
+    """Where threads or tasks wait."""
+
+
 class Holder(Struct, frozen=True, rename={"in_": "in"}):
     """A variable, attribute or cache that holds something."""
 
@@ -558,6 +581,7 @@ AgentReport = (
     | Waits
     | ThreadWaits
     | Cycle
+    | Lasting
     | TracedLines
     | Objects
     | Finished

@@ -313,6 +313,7 @@ class ProcessRow(msgspec.Struct, frozen=True):
     objects_known: str = ""
     cpu_quota: Seconds | None = None
     throttled: Seconds | None = None
+    state: str = ""
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

@@ -82,16 +82,18 @@ def process_figures(pid: int) -> Optional[Dict[str, Any]]:
     return None if figures is None or used is None else {**figures, "cpu_seconds": used}
 
 
-def memory_figures(status: str) -> Optional[Dict[str, int]]:
-    """Return the memory and the threads of a process; None for an empty text.
+def memory_figures(status: str) -> Optional[Dict[str, Any]]:
+    """Return the state, the memory and the threads of a process; None for an empty text.
 
-    ``rss``, ``virtual``, ``peak_rss``, ``page_tables`` and ``kernel_stack`` (that of all ``threads``) are in
-    bytes. ``status`` is the text of ``/proc/PID/status``.
+    ``state`` is one letter, that of its first thread: ``T`` is stopped. ``rss``, ``virtual``, ``peak_rss``,
+    ``page_tables`` and ``kernel_stack`` (that of all ``threads``) are in bytes. ``status`` is the text of
+    ``/proc/PID/status``.
     """
     if not status:
         return None
     rss, threads = _status_number(status, "VmRSS") * 1024, _status_number(status, "Threads")
     return {
+        "state": status[status.find("\nState:") + 8 :][:1],
         "rss": rss,
         "virtual": _status_number(status, "VmSize") * 1024,
         "threads": threads,

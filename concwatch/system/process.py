@@ -45,6 +45,8 @@ class Reading(Struct, frozen=True):
     """The cores that the tightest of its control groups allows all processes in it; None for no quota."""
     throttled: float | None = None
     """Seconds for which that quota has throttled its group since the first reading; None if unknown."""
+    state: str = ""
+    """One letter, as in ``ps``: ``T`` is stopped; empty if unknown."""
 
     @property
     def kernel(self) -> int | None:

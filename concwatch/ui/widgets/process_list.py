@@ -108,7 +108,7 @@ class ProcessList(ClickableLines):
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the line of the total, and one for each process."""
+        """Return the line of the total, and one for each process, with what lasts in it below."""
         if self._shown is None:
             return ()
         view, colors, chosen = self._shown
@@ -136,6 +136,9 @@ class ProcessList(ClickableLines):
             memory = "" if lane.sample.rss is None else format_bytes(lane.sample.rss)
             name = (lane.name, f"bold {colors[number]}" if lane.on else "$dim")
             lines.append(line(number, colors[number], tasks, memory, (f"{state[0]} ", style), name))
+            lines += [
+                (Cell(width, assemble(("    ", ""), (one.brief, "$warning"))),) for one in lane.status.ongoing
+            ]
             if not low and (number == chosen or len(view.lanes) == 1):
                 lines += [
                     (Cell(width, assemble((f"    {label[:10]:11}", "$dim"), text)),)

@@ -14,6 +14,7 @@ from _thread import allocate_lock as allocate
 from bisect import bisect_right
 
 from .counted_group import FREE_THREADED
+from .frames import variables_of
 from .names import printable
 from .own_code import is_agent
 from .threads import place_of
@@ -269,9 +270,7 @@ def _lock(frame: FrameType, names: Names) -> Any:
 def _variable(frame: FrameType, name: str) -> Any:
     code = frame.f_code
     if name in code.co_varnames or name in code.co_freevars or name in code.co_cellvars:
-        from .holders import local_variable  # few programs need it
-
-        return local_variable(frame, name)
+        return variables_of(frame).get(name)
     return frame.f_globals.get(name)
 
 

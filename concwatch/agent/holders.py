@@ -266,20 +266,6 @@ def _variable(frame: Any, nodes: Dict[int, _Node]) -> Tuple[str, Optional[_Node]
     return found
 
 
-def local_variable(frame: Any, name: str) -> Any:
-    """Return a variable of a running function; None without one, or if reading it could change something."""
-    code = frame.f_code
-    is_used = SNAPSHOTS and (frame.f_trace is not None or USES_SNAPSHOT.intersection(code.co_names))
-    if is_used or not code.co_flags & _OPTIMIZED:
-        return None
-    variables = frame.f_locals
-    value = variables.get(name)
-    if SNAPSHOTS:  # the copies would keep the objects alive
-        for each in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
-            variables.pop(each, None)
-    return value
-
-
 def _find_running(nodes: List[_Node], held: HeldObject) -> None:
     """Add the variables of running functions of the program's own code that hold one of the objects."""
     by_number = {id(node.value): node for node in nodes}

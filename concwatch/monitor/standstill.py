@@ -18,7 +18,7 @@ BUSY, IDLE = 0.5, 0.05
 """The shares of a core above and below which a process that its agent does not report is not just waiting
 for a processor."""
 
-WAITING_STATES = "SDI"
+WAITING_STATES = ("S", "D")
 """The states of a process that waits for something else than a processor."""
 
 REPORT_TIME = 1.0
@@ -153,7 +153,8 @@ def _status(report: Lasting) -> OngoingStatus:
     first = places[0] if places else None
     where = {"function": first.in_, "where": first.where} if first is not None else {}
     if report.kind == "deadlock":
-        what = (counted(total, "thread"), "deadlocked", f", each waits for the next: {texts}")
+        why = "it waits for a lock that it holds" if total == 1 else "each waits for the next"
+        what = (counted(total, "thread"), "deadlocked", f", {why}: {texts}")
     else:
         what = ("shutdown", "waiting", f" for {counted(total, 'cancelled task')}: {texts}")
     return OngoingStatus(report.kind, report.seconds, *what, **where)

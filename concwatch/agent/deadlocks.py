@@ -1,13 +1,14 @@
 """Find threads that wait for each other: each for a lock of the next one, the last for a lock of the first.
 
 A lock of `threading` does not know which thread holds it. But a thread that is inside a ``with`` statement
-holds the lock of that statement, and one that has called ``acquire`` on a line above and not ``release``
-holds that lock, too. Which lock that is, is read from the names in the code. Only threads that have not moved
+holds the lock of that statement, and one between the calls of ``acquire`` and ``release`` of a function holds
+that lock, too. Which lock that is, is read from the names in the code. Only threads that have not moved
 between two looks are examined.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from _thread import RLock, get_ident
 from _thread import allocate_lock as allocate
@@ -16,8 +17,8 @@ from bisect import bisect_right
 from .counted_group import FREE_THREADED
 from .frames import variables_of
 from .names import printable
-from .own_code import is_agent
-from .threads import place_of
+from .own_code import is_agent, is_own
+from .threads import THREADING, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,14 +143,13 @@ class _Code:
 
     def held_at(self, offset: int) -> Iterator[Names]:
         """Yield what is held at an offset."""
+        acquired = {names: is_acquired for at, is_acquired, names in self.calls if at < offset}
         for start, end, names in self.held:
-            if start <= offset < end:
+            if start <= offset < end and acquired.get(names, True):
                 yield names
-        acquired: Dict[Names, bool] = {}
-        for at, is_acquired, names in self.calls:
-            if at < offset:
-                acquired[names] = is_acquired
-        yield from [names for names, is_acquired in acquired.items() if is_acquired]
+        # One that this function does not release later on may be a signal, which another thread releases.
+        released = {names for at, is_acquired, names in self.calls if at > offset and not is_acquired}
+        yield from [names for names in released if acquired.get(names)]
 
 
 class Deadlocks:
@@ -160,6 +160,8 @@ class Deadlocks:
         """By thread: its innermost frame and instruction at the last look, and since when it is there."""
         self._codes: Dict[Tuple[str, int, str], Optional[_Code]] = {}
         self._new = 0
+        self._others: Set[Tuple[str, int, int]] = set()
+        """Files, first lines of functions and instructions that are known not to wait for a lock."""
 
     def look(self, now: float) -> List[Tuple[Tuple[int, ...], float, List[Dict[str, Any]]]]:
         """Return the threads of each deadlock, since when they have waited, and where they wait."""
@@ -208,10 +210,20 @@ class Deadlocks:
 
     def _wait(self, frame: FrameType) -> Optional[Tuple[Any, str]]:
         """Return the lock for which a thread waits without a time limit, and its name; None without one."""
+        at = frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_lasti
+        if at in self._others:
+            return None
+        if not _may_wait(frame.f_code, frame.f_lasti):
+            if len(self._others) < MAX_CODES:
+                self._others.add(at)
+            return None
         code = self._code(frame.f_code)
         names = code.waits.get(code.at(frame.f_lasti), ()) if code is not None else ()
         lock = _lock(frame, names)
-        return None if lock is None or not _is_locked(lock) else (lock, printable(".".join(names)))
+        if lock is None or not _is_locked(lock):
+            return None
+        name = ".".join(names) if is_own(frame.f_code.co_filename) else type(lock).__name__
+        return lock, printable(name)
 
     def _held(self, frame: Optional[FrameType]) -> Iterator[Any]:
         """Yield the locks that a thread holds, as far as that is known."""
@@ -224,6 +236,20 @@ class Deadlocks:
                 if lock is not None and _is_locked(lock):
                     yield lock
             frame = frame.f_back
+
+
+def _may_wait(code: CodeType, offset: int) -> bool:
+    """Return whether an instruction may wait for a lock, which is found out with little effort."""
+    from opcode import opmap  # a small part of ``dis``
+
+    if os.path.basename(code.co_filename) == THREADING:  # others wait for a lock that is only a signal
+        return code.co_name in ACQUIRING
+    if not set(code.co_names).isdisjoint(ACQUIRING):
+        return True
+    instruction = code.co_code[offset]
+    if any(instruction == opmap.get(name) for name in ENTERING):
+        return True
+    return "LOAD_SPECIAL" in opmap and opmap["LOAD_SPECIAL"] in code.co_code[::2]
 
 
 def _cycles(waiting: Dict[int, Tuple[Any, str]], holders: Dict[int, int]) -> Iterator[List[int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import thread_time
+
 from .awaits import Pools, Wait
 from .deadlocks import Deadlocks
 from .left_over import shutdowns
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 INTERVAL = 1.0
 """Seconds between two looks."""
+
+SHARE = 0.002
+"""The share of the time that these may take."""
 
 MAX_PLACES = 20
 """The most places in a report."""
@@ -42,7 +47,7 @@ class Lasting:
         """Look for what lasts, if that is due; what has ended since is reported too."""
         if now < self._due:
             return
-        self._due = now + INTERVAL
+        began_look = thread_time()
         found: Dict[object, Tuple[str, float, Places]] = {}
         for threads, began, places in self._deadlocks.look(now):
             found[threads] = "deadlock", began, places
@@ -54,6 +59,7 @@ class Lasting:
         for key, (kind, began, places) in found.items():
             if now >= began + LEAST:
                 self._report(key, kind, now - began, places)
+        self._due = now + max(INTERVAL, (thread_time() - began_look) / SHARE)
 
     def _report(self, key: object, kind: str, seconds: float, places: Places) -> None:
         if key not in self._reports:

@@ -194,8 +194,9 @@ second, under one number.
     ``number``     integer, its number in this process
     ``kind``       ``"deadlock"``: threads, each of which waits for a lock that the next one holds, and the
                    last one for a lock of the first. It is known who holds a lock if it was entered by
-                   ``with``, and of an ``RLock``; ``"shutdown"``: tasks that were cancelled when the main
-                   coroutine had returned, as by ``asyncio.run``, and have not ended
+                   ``with``, if the function that acquired it releases it, too, and of an ``RLock``;
+                   ``"shutdown"``: tasks that were cancelled when the main coroutine had returned, as by
+                   ``asyncio.run``, and have not ended
     ``seconds``, ``ended``  as in ``block``
     ``places``     list of places, at most 20, each with ``on``, as in ``waits``: where these wait
 

@@ -398,8 +398,10 @@ class WatchedProcess:
             self.threads_peak = max(self.threads_peak, reading.threads)
             self._cpu.add(now, reading.cpu_seconds)
             self._add_throttled(now, reading)
-        heard = self._tick_at if self._link is not None and self.tick is not None else None
-        self.standstills.observe(now, reading, heard, bool(self.tick and self.tick.loops))
+        # What is heard of another host may only be late.
+        is_heard = self._link is not None and self.tick is not None and not self.host
+        has_loops = self.tick is not None and bool(self.tick.loops)
+        self.standstills.observe(now, reading, self._tick_at if is_heard else None, has_loops)
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING

@@ -154,7 +154,7 @@ def latest(events: Iterable[Event]) -> Sequence[Event]:
     """Return the events with one for each thing that lasts: at the time of the first, with the last text."""
     found: dict[int, Event] = {}
     for event in events:
-        first = found.get(event.updates)
+        first = found.get(event.updates) if event.updates else None
         if first is None:
             found[event.number] = event
         else:

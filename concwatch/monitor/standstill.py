@@ -104,12 +104,12 @@ class Standstills:
             self._heard = now if heard is None or reading.state in STOPPED else heard
             self._used, self._waits = reading.cpu_seconds, True
         self._waits = self._waits and reading.state in WAITING_STATES
+        if now >= self._explain_until:
+            self._silent.end()
+            self._explain_until = math.inf
         silent = now - self._heard
         if silent >= TOLD[0]:
             self._observe_silence(silent, reading.cpu_seconds - self._used, has_loops)
-        elif now >= self._explain_until:
-            self._silent.end()
-            self._explain_until = math.inf
 
     def _observe_stop(self, now: float, state: str) -> None:
         if state in STOPPED:
@@ -131,7 +131,6 @@ class Standstills:
             rest = f": it uses no CPU time, and its agent cannot report. It is frozen, or {HOLDS_LOCK} waits"
         else:
             return
-        self._explain_until = math.inf
         self._silent.update(OngoingStatus("block", seconds, "process", "blocked", rest))
 
     def lose(self, why: str) -> None:

@@ -126,7 +126,7 @@ def check_shutdown(monitor, program):
         "shutdown",
         False,
         "stubborn",
-        "Event",
+        "Event.wait",
         1,
     )
     assert place["where"].endswith("program.py:6")
@@ -240,9 +240,10 @@ def test_a_block_is_reported_each_second_while_it_lasts_and_ends_once(monitor, p
 
 
 def test_a_block_ends_with_the_process(monitor):
-    program = monitor.start(LASTING.replace("target=lambda: items.put(sys.stdin.readline())", "target=int"))
+    exits = "import signal; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\nasyncio.run"
+    program = monitor.start(LASTING.replace("asyncio.run", exits))
     process = monitor.process()
     process.wait("block", lambda block: block["seconds"] >= 1)
-    os.kill(program.pid, signal.SIGINT)
+    os.kill(program.pid, signal.SIGTERM)
     process.wait("block", lambda block: block["ended"])
-    program.wait()
+    finish(program)

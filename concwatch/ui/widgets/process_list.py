@@ -1,6 +1,7 @@
 """The list of watched processes, below their total."""
 
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
@@ -15,6 +16,9 @@ ALL = -1
 
 LIVE, RSS = 7, 10
 """The widths in cells of the columns of numbers."""
+
+INDENT = "    "
+"""Before what is known of a process, below its name."""
 
 MOST = 200
 """The maximum number of processes to list."""
@@ -137,7 +141,9 @@ class ProcessList(ClickableLines):
             name = (lane.name, f"bold {colors[number]}" if lane.on else "$dim")
             lines.append(line(number, colors[number], tasks, memory, (f"{state[0]} ", style), name))
             lines += [
-                (Cell(width, assemble(("    ", ""), (one.brief, "$warning"))),) for one in lane.status.ongoing
+                (Cell(width, assemble((f"{INDENT}{row}", "$warning"))),)
+                for one in lane.status.ongoing
+                for row in wrap(one.brief, max(LIVE, width - len(INDENT)))
             ]
             if not low and (number == chosen or len(view.lanes) == 1):
                 lines += [

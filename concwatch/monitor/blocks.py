@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, structs
 
 from concwatch.monitor.events import EventSink, ignored
-from concwatch.monitor.ongoing import TOLD, Ongoing, OngoingStatus
+from concwatch.monitor.ongoing import DECADES, Ongoing, OngoingStatus, told_after
 from concwatch.protocol.messages import Block, StackFrame
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_seconds
@@ -21,9 +21,6 @@ CAUSES = {
 
 SAID = 0.001
 """The least seconds of throttling that the text of a block mentions."""
-
-DECADES = (1, 10, 100, 1_000, 10_000)
-"""The counts at which the blocks of a place are logged."""
 
 
 class BlockedPlace(Struct, frozen=True, omit_defaults=True):
@@ -171,9 +168,9 @@ class BlockedPlaces:
             self._log(place.text(), "warning", "block")
 
     def _told(self, block: Block) -> float:
-        """Return the seconds after which a new block is told: one of those at a place at once, else later."""
+        """Return the seconds after which there is an event about a new block."""
         before = self._places.get(_key(block))
-        return TOLD[0] if before is None or before.count + 1 in DECADES else TOLD[1]
+        return told_after(1 if before is None else before.count + 1)
 
     def lose(self, why: str) -> None:
         """End the blocks that go on, since nothing more is known of them for the reason ``why``."""

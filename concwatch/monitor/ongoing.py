@@ -11,6 +11,15 @@ TOLD = (1.0, 10.0, 60.0, 600.0)
 """Seconds after which there is an event about something that lasts, and after which that is updated."""
 
 
+DECADES = (1, 10, 100, 1_000, 10_000)
+"""The counts at which there is an event about what happens again and again."""
+
+
+def told_after(count: int) -> float:
+    """Return the seconds after which there is an event about what happens for the ``count``-th time."""
+    return TOLD[0] if count in DECADES else TOLD[1]
+
+
 class OngoingStatus(Struct, frozen=True, omit_defaults=True):
     """Something that lasts, as of now."""
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from concwatch.monitor.events import EventSink
-from concwatch.monitor.ongoing import TOLD, Ongoing, OngoingStatus
+from concwatch.monitor.ongoing import TOLD, Ongoing, OngoingStatus, told_after
 from concwatch.protocol.agent_messages import Lasting
 from concwatch.protocol.messages import Block
 from concwatch.protocol.text import short_place
@@ -14,9 +14,12 @@ from concwatch.system.process import Reading
 STOPPED = {"T": "by a signal, such as SIGSTOP; SIGCONT continues it", "t": "by a debugger"}
 """The states of a process that does not run, and what has stopped it."""
 
-BUSY, IDLE = 0.5, 0.05
-"""The shares of a core above and below which a process that its agent does not report is not just waiting
-for a processor."""
+BUSY = 0.5
+"""CPU seconds that a process has used since its agent reported last, from which on something holds the
+interpreter's lock: else the agent would have got the lock by then, and a processor too."""
+
+IDLE = 0.05
+"""The share of a core below which a process that does not wait for a processor waits for something else."""
 
 WAITING_STATES = ("S", "D")
 """The states of a process that waits for something else than a processor."""
@@ -49,6 +52,8 @@ class Standstills:
         self._stopped_until = -math.inf
         self._heard = -math.inf
         """When the agent reported last."""
+        self._silences = 0
+        """How often nothing has run in the process but what held the interpreter's lock."""
         self._used = 0.0
         """The CPU seconds of the process then."""
         self._waits = True
@@ -124,13 +129,16 @@ class Standstills:
 
     def _observe_silence(self, seconds: float, used: float, has_loops: bool) -> None:
         """Say that nothing runs in the process, unless it may only wait for a processor."""
-        if used >= BUSY * seconds and (has_loops or seconds >= TOLD[1]):
+        if used >= BUSY and (has_loops or seconds >= TOLD[1]):
             why = f" by {HOLDS_LOCK} and uses {format_percent(used / seconds)} of a core"
             rest = f"{why}, such as a regular expression, an extension module or the garbage collector"
         elif seconds >= TOLD[1] and used <= IDLE * seconds and self._waits:
             rest = f": it uses no CPU time, and its agent cannot report. It is frozen, or {HOLDS_LOCK} waits"
         else:
             return
+        if self._silent.status is None:
+            self._silences += 1
+            self._silent = Ongoing(self._log, "block", told_after(self._silences))
         self._silent.update(OngoingStatus("block", seconds, "process", "blocked", rest))
 
     def lose(self, why: str) -> None:

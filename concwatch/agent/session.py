@@ -16,6 +16,7 @@ from .lasting import Lasting
 from .process import flags, identity, name
 from .report import ChangedGroups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
+from .stack_signal import StackSignal
 from .starts import STARTS
 from .threads import find_thread_waits
 from .traced import Tracing
@@ -101,6 +102,7 @@ class AgentSession:
         self._scan = Scan()
         self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
         self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
+        self._stack_signal = StackSignal()
         self._lasting = Lasting(lambda report: self._connection.send("lasting", **report))
         self._look: Optional[Iterator[None]] = None
         """The current search for cycles."""
@@ -143,6 +145,7 @@ class AgentSession:
             started=self._started,
             can=list(self._commands),
             workloads=[],
+            stack_signal=self._stack_signal.install(connection.descriptor) if self._blocks.looks else None,
         )
         connection.flush()
 
@@ -412,6 +415,7 @@ class AgentSession:
 
     def close(self) -> None:
         """Remove all hooks and stop tracing."""
+        self._stack_signal.remove()
         HOOKS.remove()
         self._growing = None
         self._busy.close()

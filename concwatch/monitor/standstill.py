@@ -1,11 +1,12 @@
 """What lasts in a whole process: its agent reports it, or no code of it runs, which is seen from outside."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from concwatch.monitor.events import EventSink
 from concwatch.monitor.ongoing import TOLD, Ongoing, OngoingStatus, told_after
-from concwatch.protocol.agent_messages import Lasting
+from concwatch.protocol.agent_messages import Lasting, RawFrame
 from concwatch.protocol.messages import Block
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_percent
@@ -33,6 +34,23 @@ RECENT = 5.0
 MAX_LASTING = 100
 """The most things that last in one process by the reports of its agent."""
 
+FIRST_STACK, STACK_TIME = 0.7, 0.3
+"""Seconds without a report after which the stack is first asked for, and before each event."""
+
+RUNS = 0.4
+"""Seconds for which the main thread must have run, or waited for a processor, to be what holds the lock."""
+
+MAX_FRAMES = 100
+
+RUNNING = "R"
+"""The state of a process that runs or waits for a processor."""
+
+LOOP = "asyncio/events.py"
+"""The file of the function that calls everything that an event loop of asyncio runs."""
+
+LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen ", "<string>")
+"""Parts of the paths of code that is not the program's own."""
+
 HOLDS_LOCK = "code that holds the interpreter's lock"
 
 
@@ -41,10 +59,11 @@ class Standstills:
 
     Args:
         log: adds an event.
+        request_stack: asks for the stack of the main thread, which is given to `add_frame`.
     """
 
-    def __init__(self, log: EventSink) -> None:
-        self._log = log
+    def __init__(self, log: EventSink, request_stack: Callable[[], object] = int) -> None:
+        self._log, self._request_stack = log, request_stack
         self._stopped, self._silent = Ongoing(log, "stopped"), Ongoing(log, "block")
         self._reported: dict[int, Ongoing] = {}
         """What its agent reports, by number."""
@@ -56,8 +75,12 @@ class Standstills:
         """How often nothing has run in the process but what held the interpreter's lock."""
         self._used = 0.0
         """The CPU seconds of the process then."""
-        self._waits = True
-        """Whether it has waited for something else than a processor in all readings since."""
+        self._state, self._state_since = "", -math.inf
+        """The state of its main thread in the last readings, all of which had it since then."""
+        self._ask_due = FIRST_STACK
+        """After how many seconds without a report the stack is asked for next."""
+        self._frames: list[RawFrame] = []
+        """The stack, innermost first; empty if unknown."""
 
     @property
     def ongoing(self) -> tuple[OngoingStatus, ...]:
@@ -107,14 +130,23 @@ class Standstills:
             if self._silent.status is not None and self._explain_until == math.inf:
                 self._explain_until = now + REPORT_TIME
             self._heard = now if heard is None or reading.state in STOPPED else heard
-            self._used, self._waits = reading.cpu_seconds, True
-        self._waits = self._waits and reading.state in WAITING_STATES
+            self._used = reading.cpu_seconds
+            self._ask_due, self._frames = FIRST_STACK, []
+        if reading.state != self._state:
+            self._state, self._state_since = reading.state, now
         if now >= self._explain_until:
             self._silent.end()
             self._explain_until = math.inf
-        silent = now - self._heard
+        silent, used = now - self._heard, reading.cpu_seconds - self._used
+        runs = reading.state == RUNNING and now >= self._state_since + RUNS
+        if silent >= self._ask_due and runs and used >= BUSY * FIRST_STACK:
+            after = silent + STACK_TIME
+            self._ask_due = next((seconds for seconds in TOLD if seconds > after), math.inf) - STACK_TIME
+            self._frames = []
+            self._request_stack()
         if silent >= TOLD[0]:
-            self._observe_silence(silent, reading.cpu_seconds - self._used, has_loops)
+            waits = reading.state in WAITING_STATES and now >= self._state_since + silent / 2
+            self._observe_silence(silent, used, waits, has_loops)
 
     def _observe_stop(self, now: float, state: str) -> None:
         if state in STOPPED:
@@ -127,19 +159,37 @@ class Standstills:
             self._stopped.end()
             self._stopped_since, self._stopped_until = math.inf, now
 
-    def _observe_silence(self, seconds: float, used: float, has_loops: bool) -> None:
+    def _observe_silence(self, seconds: float, used: float, waits: bool, has_loops: bool) -> None:
         """Say that nothing runs in the process, unless it may only wait for a processor."""
         if used >= BUSY and (has_loops or seconds >= TOLD[1]):
-            why = f" by {HOLDS_LOCK} and uses {format_percent(used / seconds)} of a core"
-            rest = f"{why}, such as a regular expression, an extension module or the garbage collector"
-        elif seconds >= TOLD[1] and used <= IDLE * seconds and self._waits:
+            place, where = self._place()
+            rest = f"{place} by {HOLDS_LOCK} and uses {format_percent(used / seconds)} of a core"
+            if not place:
+                rest += ", such as a regular expression, an extension module or the garbage collector"
+        elif seconds >= TOLD[1] and used <= IDLE * seconds and waits:
+            where = {}
             rest = f": it uses no CPU time, and its agent cannot report. It is frozen, or {HOLDS_LOCK} waits"
         else:
             return
         if self._silent.status is None:
             self._silences += 1
             self._silent = Ongoing(self._log, "block", told_after(self._silences))
-        self._silent.update(OngoingStatus("block", seconds, "process", "blocked", rest))
+        self._silent.update(OngoingStatus("block", seconds, "process", "blocked", rest, **where))
+
+    def _place(self) -> tuple[str, dict[str, str]]:
+        """Return where the main thread is, in words and as fields of a status; empty if that is unknown."""
+        frames = takewhile(lambda frame: not frame.where.partition(":")[0].endswith(LOOP), self._frames)
+        own = [frame for frame in frames if not any(part in frame.where for part in LIBRARIES)]
+        if not own:
+            return "", {}
+        places = [f"{frame.function} ({short_place(frame.where)})" for frame in own]
+        text = f" in {', called by '.join(places[:2])}"
+        return text, {"function": own[0].function, "where": own[0].where}
+
+    def add_frame(self, frame: RawFrame) -> None:
+        """Add the next frame of the stack that was asked for."""
+        if len(self._frames) < MAX_FRAMES:
+            self._frames.append(frame)
 
     def lose(self, why: str) -> None:
         """End all that lasts, since nothing more is known of it for the reason ``why``."""

@@ -42,6 +42,7 @@ from concwatch.protocol.agent_messages import (
     Groups,
     Lasting,
     Objects,
+    RawFrame,
     ThreadWaits,
     Waits,
 )
@@ -133,7 +134,7 @@ class WatchedProcess:
         """Whether its agent is not connected yet, because it has had no tasks and no threads so far."""
         self.lags = Histogram()
         self.blocks = BlockedPlaces(self._log_event)
-        self.standstills = Standstills(self._log_event)
+        self.standstills = Standstills(self._log_event, self._request_stack)
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
@@ -252,6 +253,11 @@ class WatchedProcess:
             self._link.close()
             self._link = None
 
+    def _request_stack(self) -> None:
+        """Ask for the stack of the main thread, which the agent itself cannot read now."""
+        if self.ready is not None and self.ready.stack_signal:
+            self._host.request_stack(self.pid, self.ready.stack_signal)
+
     def send(self, type_: str, **fields: object) -> None:
         """Send a command to the agent."""
         if self._link is not None:
@@ -283,6 +289,8 @@ class WatchedProcess:
                 case Block():
                     explains = partial(self.standstills.explains, now=now)
                     self.blocks.add(arrival, partial(self._throttled_within, now), explains)
+                case RawFrame():
+                    self.standstills.add_frame(arrival)
                 case Lasting():
                     self.standstills.add(arrival)
                 case TracedLines():

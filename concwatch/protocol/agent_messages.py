@@ -45,6 +45,9 @@ Reports, agent to monitor
     ``can``        list of strings: the commands below that it supports; never ``"target"``
     ``workloads``  an empty list
     ``started``    when the agent started, on its clock; differs once the process executes another program
+    ``stack_signal``  a signal that makes the process write the stack of its main thread to the connection, as
+                   text of ``faulthandler``, even while code holds the interpreter's lock; null without one.
+                   It may only be sent while the process has a handler for it (``SigCgt``)
 
 ``tick``: the whole process, 10 times a second unless ``rate`` changes it. Figures that are not available are
 absent.
@@ -251,6 +254,7 @@ Commands, monitor to agent
 ``detach``    remove the hooks and close the connection.
 """
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Literal
 
@@ -269,6 +273,7 @@ from concwatch.protocol.messages import (
     TracedLines,
     line_decoder,
 )
+from concwatch.protocol.text import flat, plain
 
 MAX_GROUPS = 200
 """The most groups in one report."""
@@ -298,6 +303,7 @@ class AgentReady(Struct, tag="ready", frozen=True):
     flags: TextList = ()
     can: TextList = ()
     started: Clock | None = None
+    stack_signal: Count | None = None
 
 
 class LoopLag(Struct, frozen=True):
@@ -591,5 +597,27 @@ AgentReport = (
     | AgentEnd
 )
 
-decode_report: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")
-"""Decode one line from an agent; see `line_decoder`."""
+_decode_json: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")
+
+_FRAME = re.compile(rb'  File "(.{1,400})", line (\d{1,9}) in (.{1,200})')
+_OTHERS = (b"Current thread ", b"Thread ", b"Stack (most recent call first)", b"  ")
+"""The beginnings of lines of `faulthandler`."""
+
+
+class RawFrame(Struct, frozen=True):
+    """A line of a stack that was written because of ``stack_signal``; the innermost comes first."""
+
+    function: str
+    where: str
+    """File and line."""
+
+
+def decode_report(line: bytes) -> AgentReport | RawFrame | None:
+    """Decode one line from an agent; see `line_decoder`."""
+    if not line.startswith(_OTHERS):
+        return _decode_json(line)
+    found = _FRAME.fullmatch(line.rstrip(b"\r\n"))
+    if found is None:
+        return None
+    file, number, function = (flat(plain(part.decode(errors="replace"))) for part in found.groups())
+    return RawFrame(function, f"{file}:{number}")

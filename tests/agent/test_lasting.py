@@ -247,3 +247,47 @@ def test_a_block_ends_with_the_process(monitor):
     os.kill(program.pid, signal.SIGTERM)
     process.wait("block", lambda block: block["ended"])
     finish(program)
+
+
+HOLDS = """
+import asyncio, re, sys
+def validate(text): return re.match(r"(a+)+$", text)
+async def main():
+    print("ready", flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    validate("a" * 20 + "b")
+asyncio.run(main())
+"""
+
+
+@oldest_and_newest
+def test_a_signal_makes_a_process_write_its_stack_and_changes_nothing_else(monitor, python):
+    program = monitor.start(HOLDS, python=python)
+    process = monitor.process()
+    number = process.ready["stack_signal"]
+    assert program.stdout.readline() == "ready\n"
+
+    def stack():
+        os.kill(program.pid, number)  # again: a thread that is just starting may get the first one
+        return " in <module>" in process.text
+
+    eventually(stack, "stack")
+    process.tick()
+    program.stdin.write("\n")
+    finish(program)
+
+
+def test_the_handler_of_that_signal_is_removed_with_the_agent(monitor):
+    program = monitor.start("import asyncio, sys, concwatch.agent\nsys.stdin.read()")
+    process = monitor.process()
+    bit = 1 << (process.ready["stack_signal"] - 1)
+
+    def is_caught():
+        with open(f"/proc/{program.pid}/status") as status:
+            (line,) = [line for line in status if line.startswith("SigCgt:")]
+        return bool(int(line.split()[1], 16) & bit)
+
+    assert is_caught()
+    process.send("detach")
+    eventually(lambda: not is_caught(), "end of the handler")
+    finish(program)

@@ -4,11 +4,12 @@ import json
 import re
 
 import pytest
+from msgspec import structs
 
 from concwatch.exporters.event_lines import JsonEvents
 from concwatch.measure.watch_report import watch_report
 from concwatch.monitor.events import latest
-from concwatch.protocol.agent_messages import AgentTick, Lasting, LoopLag, WaitPlace
+from concwatch.protocol.agent_messages import AgentTick, Lasting, LoopLag, WaitPlace, decode_report
 from concwatch.protocol.messages import Block, StackFrame
 from tests.watch_driver import WatchBench
 
@@ -204,6 +205,37 @@ def test_code_that_holds_the_lock_is_told_and_named_once_the_agent_can_run_again
     assert len(reported(bench)) == 3
 
 
+def test_the_line_of_code_that_holds_the_lock_is_asked_for_outside_the_agent(bench):
+    bench.host.request_stack = lambda *asked: requests.append(asked)
+    requests = []
+    agent = bench.agent(40)
+    lane = bench.watching.lanes[0]
+    lane.ready = structs.replace(lane.ready, stack_signal=58)
+    lane._reader = BusyReader(bench, 1.0)
+    agent.report(TICK)
+    bench.advance(0.9)
+    assert requests == [(40, 58)]
+    for line in (
+        "Current thread 0x00007f (most recent call first):",
+        '  File "/opt/lib/python3.11/re/__init__.py", line 166 in match',
+        '  File "/srv/app.py", line 7 in validate',
+        '  File "/srv/app.py", line 12 in login',
+        '  File "/opt/lib/python3.11/asyncio/events.py", line 80 in _run',
+        '  File "/srv/app.py", line 99 in <module>',
+    ):
+        report = decode_report(line.encode())
+        agent.report(*([report] if report else []))
+    bench.advance(0.5)
+    ((_, text, _),) = reported(bench)
+    assert re.fullmatch(
+        r"process blocked for 1(.1)? s so far in validate \(srv/app.py:7\), called by login "
+        r"\(srv/app.py:12\) by code that holds the interpreter's lock and uses 100 % of a core",
+        text,
+    )
+    bench.advance(9)
+    assert len(requests) == 2
+
+
 def test_code_that_holds_the_lock_and_waits_is_told_after_ten_seconds(bench, agent):
     bench.watching.lanes[0]._reader = BusyReader(bench, 0.0)
     agent.report(TICK)
@@ -218,7 +250,7 @@ def test_code_that_holds_the_lock_and_waits_is_told_after_ten_seconds(bench, age
 
 
 def test_a_process_that_only_waits_for_a_processor_is_not_called_blocked(bench, agent):
-    bench.watching.lanes[0]._reader = BusyReader(bench, 0.2)
+    bench.watching.lanes[0]._reader = BusyReader(bench, 0.01)
     agent.report(TICK)
     bench.advance(30)
     assert reported(bench) == []

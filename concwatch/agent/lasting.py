@@ -7,6 +7,7 @@ from time import thread_time
 from .awaits import Pools, Wait
 from .deadlocks import Deadlocks
 from .left_over import shutdowns
+from .stack_signal import StackSignal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Lasting:
     """
 
     def __init__(self, send: Callable[[Dict[str, Any]], None]) -> None:
+        self.signal = StackSignal()
+        """What makes the process write its stack while this cannot run."""
         self._send = send
         self._due = 0.0
         self._deadlocks = Deadlocks()

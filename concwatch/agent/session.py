@@ -12,11 +12,9 @@ from .counting import COUNTS
 from .cycles import CycleFinder
 from .figures import Figures
 from .hooks import HOOKS
-from .lasting import Lasting
 from .process import flags, identity, name
 from .report import ChangedGroups, tick
 from .scan import LINKED, Scan, Tasks, add_running_loops
-from .stack_signal import StackSignal
 from .starts import STARTS
 from .threads import find_thread_waits
 from .traced import Tracing
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from .connection import Connection
     from .counted_group import CountedGroup
+    from .lasting import Lasting
 
 MIN_HZ, MAX_HZ = 0.1, 10.0
 
@@ -55,6 +54,9 @@ JITTER = 0.3
 
 CYCLES_INTERVAL, CYCLES_SHARE = 5.0, 0.002
 """Seconds between two searches for cycles, and the share of the time that they take."""
+
+LASTING_AFTER = 1.0
+"""Seconds after its start after which an agent looks for what lasts."""
 
 COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
@@ -102,8 +104,9 @@ class AgentSession:
         self._scan = Scan()
         self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
         self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
-        self._stack_signal = StackSignal()
-        self._lasting = Lasting(lambda report: self._connection.send("lasting", **report))
+        self._lasting: Optional[Lasting] = None
+        """Looks for what lasts, once the process has."""
+        self._lasting_due = monotonic() + LASTING_AFTER
         self._look: Optional[Iterator[None]] = None
         """The current search for cycles."""
         self._looks_next = False
@@ -137,6 +140,8 @@ class AgentSession:
         self._connection = connection
         self._groups = ChangedGroups()
         self._reported = {"name": name(), "flags": self._flags()}
+        if self._lasting is not None:
+            self._lasting.signal.install(connection.descriptor)
         self._tick_due = monotonic()
         connection.send(
             "ready",
@@ -145,7 +150,6 @@ class AgentSession:
             started=self._started,
             can=list(self._commands),
             workloads=[],
-            stack_signal=self._stack_signal.install(connection.descriptor) if self._blocks.looks else None,
         )
         connection.flush()
 
@@ -242,7 +246,14 @@ class AgentSession:
                 self._report_pause()
 
     def _look_for_what_lasts(self, now: float) -> None:
+        if now < self._lasting_due:
+            return
         try:
+            if self._lasting is None:
+                from .lasting import Lasting  # short programs do not need it
+
+                self._lasting = Lasting(lambda report: self._connection.send("lasting", **report))
+                self._lasting.signal.install(self._connection.descriptor)
             self._lasting.step(now)
         except Lost:
             raise
@@ -278,8 +289,10 @@ class AgentSession:
         if COUNTS.timing:
             self._busy.step(now)
         fields.update(self._busy.read())
-        current = {"name": name(), "flags": self._flags()}
-        fields.update({key: value for key, value in current.items() if self._reported[key] != value})
+        current: Dict[str, Any] = {"name": name(), "flags": self._flags()}
+        if self._lasting is not None:
+            current["stack_signal"] = self._lasting.signal.number
+        fields.update({key: value for key, value in current.items() if self._reported.get(key) != value})
         self._reported = current
         self._connection.send("tick", **fields)
         self._tick_cost = 0.8 * self._tick_cost + 0.2 * (thread_time() - began)
@@ -400,7 +413,8 @@ class AgentSession:
                     break
         self._finish_blocks()
         self._send_blocks()
-        self._lasting.finish()
+        if self._lasting is not None:
+            self._lasting.finish()
         last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
         connection.send("tick", **last, **self._busy.read())
         self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes, last=True)
@@ -415,7 +429,8 @@ class AgentSession:
 
     def close(self) -> None:
         """Remove all hooks and stop tracing."""
-        self._stack_signal.remove()
+        if self._lasting is not None:
+            self._lasting.signal.remove()
         HOOKS.remove()
         self._growing = None
         self._busy.close()

@@ -19,27 +19,27 @@ class StackSignal:
     """The signal of this process."""
 
     def __init__(self) -> None:
-        self._number: Optional[int] = None
+        self.number: Optional[int] = None
+        """The signal; None before there is a handler, or if that is not possible."""
 
-    def install(self, descriptor: int) -> Optional[int]:
-        """Have stacks written to ``descriptor``; return the signal, or None if that is not possible."""
+    def install(self, descriptor: int) -> None:
+        """Have stacks written to ``descriptor``, if that is possible."""
         import _signal  # type: ignore[import-not-found]  # ``signal`` would import enum
 
         try:
             import faulthandler
 
             number: int = _signal.SIGRTMAX - BELOW_LAST
-            if self._number is None and _signal.getsignal(number) != _signal.SIG_DFL:
-                return None  # the program handles or ignores it
+            if self.number is None and _signal.getsignal(number) != _signal.SIG_DFL:
+                return  # the program handles or ignores it
             faulthandler.register(number, descriptor, all_threads=False)
-            self._number = number
+            self.number = number
         except (ImportError, AttributeError, OSError, ValueError, RuntimeError):  # another system
             self.remove()
-        return self._number
 
     def remove(self) -> None:
         """Remove the handler."""
-        number, self._number = self._number, None
+        number, self.number = self.number, None
         if number is not None:
             import faulthandler
 

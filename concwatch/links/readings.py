@@ -28,5 +28,5 @@ class ReportedReadings:
             cpu_quota=figures.cpu_quota,
             throttled=figures.throttled,
             pss=figures.pss if isinstance(figures, ProcessRow) else None,
-            state=figures.state if isinstance(figures, ProcessRow) else "",
+            state=figures.state,
         )

@@ -138,6 +138,8 @@ class WatchedProcess:
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
+        self._stack_signal = 0
+        """The signal that makes the process write its stack; 0 if unknown."""
         self._agent_log = WorkerLog(self._log_event, now)
         self._memory = MemoryLeakDetector(
             self._log_event,
@@ -255,8 +257,8 @@ class WatchedProcess:
 
     def _request_stack(self) -> None:
         """Ask for the stack of the main thread, which the agent itself cannot read now."""
-        if self.ready is not None and self.ready.stack_signal:
-            self._host.request_stack(self.pid, self.ready.stack_signal)
+        if self._stack_signal:
+            self._host.request_stack(self.pid, self._stack_signal)
 
     def send(self, type_: str, **fields: object) -> None:
         """Send a command to the agent."""
@@ -363,6 +365,7 @@ class WatchedProcess:
         if tick.live is not None:
             self.live_peak = max(self.live_peak or 0, tick.live, tick.live_peak or 0)
         self.process_name = tick.name or self.process_name
+        self._stack_signal = tick.stack_signal or self._stack_signal
         if self.ready is not None and tick.flags:
             self.ready = structs.replace(self.ready, flags=tick.flags)
         self._created.add(tick.time, tick.created)

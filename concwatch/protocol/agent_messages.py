@@ -45,9 +45,6 @@ Reports, agent to monitor
     ``can``        list of strings: the commands below that it supports; never ``"target"``
     ``workloads``  an empty list
     ``started``    when the agent started, on its clock; differs once the process executes another program
-    ``stack_signal``  a signal that makes the process write the stack of its main thread to the connection, as
-                   text of ``faulthandler``, even while code holds the interpreter's lock; null without one.
-                   It may only be sent while the process has a handler for it (``SigCgt``)
 
 ``tick``: the whole process, 10 times a second unless ``rate`` changes it. Figures that are not available are
 absent.
@@ -98,6 +95,10 @@ absent.
     ``agent_cpu``  seconds of CPU time of the agent's own thread
     ``traced``, ``tracer``  bytes; as in `concwatch.protocol.wire`, while ``tracemalloc`` traces
     ``flags``, ``name``  as in ``ready``, when they have changed
+    ``stack_signal``  when it has changed: a signal that makes the process write the stack of its main thread
+                   to the connection, as text of ``faulthandler``, even while code holds the interpreter's
+                   lock; null without one. It may only be sent while the process has a handler for it
+                   (``SigCgt`` in ``/proc/PID/status``)
 
 ``groups``: the groups that have changed since they were last sent. Sent after a scan, at most twice a second,
 or once a second if there are 200 or more. A group is the tasks of one coroutine function; there are at most
@@ -303,7 +304,6 @@ class AgentReady(Struct, tag="ready", frozen=True):
     flags: TextList = ()
     can: TextList = ()
     started: Clock | None = None
-    stack_signal: Count | None = None
 
 
 class LoopLag(Struct, frozen=True):
@@ -383,6 +383,8 @@ class AgentTick(Struct, tag="tick", frozen=True):
     flags: TextList = ()
     name: ShortText = ""
     """The process's new name; empty if it has not changed."""
+    stack_signal: Count | None = None
+    """The signal that makes it write its stack; None if it has not changed."""
 
 
 class LineCount(Struct, frozen=True):

@@ -241,6 +241,7 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     objects_known: str = ""
     cpu_quota: Seconds | None = None
     throttled: Seconds | None = None
+    state: str = ""
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):

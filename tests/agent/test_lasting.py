@@ -264,7 +264,7 @@ asyncio.run(main())
 def test_a_signal_makes_a_process_write_its_stack_and_changes_nothing_else(monitor, python):
     program = monitor.start(HOLDS, python=python)
     process = monitor.process()
-    number = process.ready["stack_signal"]
+    number = process.tick(lambda tick: tick.get("stack_signal"))["stack_signal"]
     assert program.stdout.readline() == "ready\n"
 
     def stack():
@@ -280,7 +280,7 @@ def test_a_signal_makes_a_process_write_its_stack_and_changes_nothing_else(monit
 def test_the_handler_of_that_signal_is_removed_with_the_agent(monitor):
     program = monitor.start("import asyncio, sys, concwatch.agent\nsys.stdin.read()")
     process = monitor.process()
-    bit = 1 << (process.ready["stack_signal"] - 1)
+    bit = 1 << (process.tick(lambda tick: tick.get("stack_signal"))["stack_signal"] - 1)
 
     def is_caught():
         with open(f"/proc/{program.pid}/status") as status:

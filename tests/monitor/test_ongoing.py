@@ -209,10 +209,8 @@ def test_the_line_of_code_that_holds_the_lock_is_asked_for_outside_the_agent(ben
     bench.host.request_stack = lambda *asked: requests.append(asked)
     requests = []
     agent = bench.agent(40)
-    lane = bench.watching.lanes[0]
-    lane.ready = structs.replace(lane.ready, stack_signal=58)
-    lane._reader = BusyReader(bench, 1.0)
-    agent.report(TICK)
+    bench.watching.lanes[0]._reader = BusyReader(bench, 1.0)
+    agent.report(structs.replace(TICK, stack_signal=58))
     bench.advance(0.9)
     assert requests == [(40, 58)]
     for line in (

@@ -29,7 +29,7 @@ LEAST = 1.0
 """The least seconds of what is reported."""
 
 
-class Lasting:
+class LastingSearch:
     """Looks for what lasts, and reports it.
 
     Args:

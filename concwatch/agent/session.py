@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .connection import Connection
     from .counted_group import CountedGroup
-    from .lasting import Lasting
+    from .lasting import LastingSearch
 
 MIN_HZ, MAX_HZ = 0.1, 10.0
 
@@ -104,7 +104,7 @@ class AgentSession:
         self._scan = Scan()
         self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
         self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
-        self._lasting: Optional[Lasting] = None
+        self._lasting: Optional[LastingSearch] = None
         """Looks for what lasts, once the process has."""
         self._lasting_due = monotonic() + LASTING_AFTER
         self._look: Optional[Iterator[None]] = None
@@ -250,9 +250,9 @@ class AgentSession:
             return
         try:
             if self._lasting is None:
-                from .lasting import Lasting  # short programs do not need it
+                from .lasting import LastingSearch  # short programs do not need it
 
-                self._lasting = Lasting(lambda report: self._connection.send("lasting", **report))
+                self._lasting = LastingSearch(lambda report: self._connection.send("lasting", **report))
                 self._lasting.signal.install(self._connection.descriptor)
             self._lasting.step(now)
         except Lost:

@@ -105,7 +105,8 @@ class Standstills:
     def explains(self, block: Block, text: str, now: float) -> bool:
         """Return whether a block of a loop is what there have been events about; its ``text`` ends them."""
         if block.cause == "stopped":
-            return self._stopped.status is not None or now < self._stopped_until + RECENT
+            is_stopped = self._stopped.status is not None or now < self._stopped_until + RECENT
+            return is_stopped or self._silent.is_told
         silent = self._silent.status
         if (
             not self._silent.is_told
@@ -168,7 +169,7 @@ class Standstills:
                 rest += ", such as a regular expression, an extension module or the garbage collector"
         elif seconds >= TOLD[1] and used <= IDLE * seconds and waits:
             where = {}
-            rest = f": it uses no CPU time, and its agent cannot report. It is frozen, or {HOLDS_LOCK} waits"
+            rest = f" without using CPU time: it is frozen, or {HOLDS_LOCK} waits"
         else:
             return
         if self._silent.status is None:

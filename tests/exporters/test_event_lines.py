@@ -19,7 +19,10 @@ def test_each_event_is_a_json_line_when_it_happens(bench, tmp_path):
     assert line.pop("time").endswith("+00:00")
     number = {"number": bench.watching.events.count, "updates": None}
     assert line == {
-        **{"process": "app.py 40", "kind": "leak", "severity": "warning", "text": "it leaks"},
+        "process": "app.py 40",
+        "kind": "leak",
+        "severity": "warning",
+        "text": "it leaks",
         **number,
     }
     bench.watching.log("", "the last one")

@@ -121,6 +121,8 @@ class AgentProcess:
         self._sock = sock
         self.messages = []
         self.groups = {}
+        self.text = ""
+        """What was received besides reports: the stack that ``stack_signal`` writes."""
         self.closed = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -130,6 +132,9 @@ class AgentProcess:
             try:
                 for line in lines:
                     assert len(line) <= 1 << 20
+                    if not line.startswith(b"{"):
+                        self.text += line.decode()
+                        continue
                     message = json.loads(line)
                     for group in message.get("groups", ()) if message["type"] == "groups" else ():
                         self.groups[group["group"]] = group

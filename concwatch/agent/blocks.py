@@ -7,7 +7,7 @@ from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
-from .heartbeat import OVERDUE, TRIO, TimerHeartbeat
+from .heartbeat import OVERDUE, TIMERS, TRIO, TimerHeartbeat
 from .stacks import longest_run, loop_depth
 
 TYPE_CHECKING = False
@@ -99,7 +99,7 @@ class Blocks:
             if key in TRIO:
                 beat.after = after
             else:  # the next search adds a new one
-                self._beats.pop(key).stop()
+                self._remove(key)
         self._loops_due = 0.0
 
     def loops(self) -> List[Dict[str, Any]]:
@@ -151,15 +151,16 @@ class Blocks:
         self._used = used
 
     def _find_loops(self, now: float) -> None:
-        running = {id(loop) for loop in COUNTS.open_loops() if loop.is_running()}
-        for key in set(self._beats) - running - set(TRIO):
-            self._beats.pop(key).stop()
-        for key in running - set(self._beats):
+        running = {id(loop): loop for loop in COUNTS.open_loops() if loop.is_running()}
+        for key in set(self._beats) - set(TRIO):
+            if key not in running or not TIMERS[key].measures(running[key]):
+                self._remove(key)
+        for key in set(running) - set(self._beats):
             interval = min(MAX_INTERVAL, BEATS * self.after)
             timer = TimerHeartbeat(
                 self._next_name(), COUNTS.loops[key], interval, self._collecting, self.after
             )
-            self._beats[key] = timer
+            self._beats[key] = TIMERS[key] = timer
             timer.start()
         for key, beat in list(TRIO.items()):
             if key not in self._beats:
@@ -170,24 +171,49 @@ class Blocks:
         self._found += 1
         return f"loop {self._found}"
 
+    def _remove(self, key: int) -> None:
+        """Stop the heartbeat of a loop that does not run any more, and report what it has measured."""
+        beat = self._beats.pop(key)
+        TIMERS.pop(key, None)
+        beat.stop()
+        self._report(beat, monotonic())
+
+    def finish(self) -> None:
+        """Report what blocks the loops, because the process exits."""
+        now = monotonic()
+        for beat in self._beats.values():
+            if beat.overdue(now) > 0:
+                beat.delays.append(beat.delay(now))
+                beat.stop()
+            self._report(beat, now)
+
     def stop(self) -> None:
         """Stop all heartbeats."""
         for beat in self._beats.values():
             beat.stop()
+        TIMERS.clear()
 
     def _report(self, beat: Heartbeat, now: float) -> None:
         """Report the blocks of a loop that have ended, and one that has not."""
         began = beat.began  # read first: the loop's thread changes it after it has added a delay
         while beat.delays:
-            self._judge(beat, beat.delays.pop(0), True)
-            beat.number = None
+            report = self._judge(beat, beat.delays.pop(0), True)
+            self._send_report(beat, report or (beat.report and {**beat.report, "ended": True}))
         beat.samples = [sample for sample in beat.samples if sample.time >= began]
-        if beat.overdue(now) > 0 and now - max(began, beat.reported) >= PROGRESS_INTERVAL:
-            beat.reported = now
-            self._judge(beat, beat.delay(now), False)
+        if beat.overdue(now) > 0:
+            if now - max(began, beat.reported) >= PROGRESS_INTERVAL:
+                beat.reported = now
+                self._send_report(beat, self._judge(beat, beat.delay(now), False))
+        elif beat.report is not None and not beat.delays:  # nothing has measured its end
+            self._send_report(beat, {**beat.report, "ended": True})
 
-    def _judge(self, beat: Heartbeat, delay: Delay, ended: bool) -> None:
-        """Report the delay of a loop, if it is a block.
+    def _send_report(self, beat: Heartbeat, report: Optional[Dict[str, Any]]) -> None:
+        if report is not None:
+            self._send(report)
+            beat.report = None if report["ended"] else report
+
+    def _judge(self, beat: Heartbeat, delay: Delay, ended: bool) -> Optional[Dict[str, Any]]:
+        """Return the report of a loop's delay; None if it is not a block.
 
         Args:
             beat: the loop's heartbeat.
@@ -196,7 +222,7 @@ class Blocks:
         """
         began, end = delay.began, delay.ended
         if end - began < self.after:
-            return
+            return None
         usage = beat.usage()
         samples = [sample for sample in beat.samples if began <= sample.time <= end]
         run = longest_run(samples, began, end, usage)
@@ -205,17 +231,16 @@ class Blocks:
         sample = None
         if cause == "code":
             if run is None or run.seconds < self.after:
-                return  # many short callbacks, or the loop's own code
+                return None  # many short callbacks, or the loop's own code
             began, seconds, sample = run.began, run.seconds, run.typical()
             exact = sample.late <= seconds / 2
             holds = ended and delay.used > HOLDER_CPU * delay.process and bool(sample.own)
             if self._waited_for_lock(run) if exact else not holds:
-                return
-        if beat.number is None:
+                return None
+        if beat.report is None:
             self._blocks += 1
-            beat.number = self._blocks
         report: Dict[str, Any] = {
-            "block": beat.number,
+            "block": self._blocks if beat.report is None else beat.report["block"],
             "loop": beat.name,
             "time": began,
             "seconds": round(seconds, 4),
@@ -229,7 +254,7 @@ class Blocks:
                 own=sample.own,
                 group=sample.group or None,
             )
-        self._send(report)
+        return report
 
     def _cause(self, run: Optional[Run], delay: Delay) -> str:
         """Return ``"stopped"`` if the process or the loop's thread did not run, else ``"code"``."""

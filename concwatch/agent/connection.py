@@ -42,6 +42,11 @@ class Connection:
         self.behind = False
         """Whether the monitor reads too slowly: reports that can be skipped should be."""
 
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the socket."""
+        return int(self._sock.fileno())
+
     def _read_identity(self) -> Tuple[int, int]:
         try:
             status = os.fstat(self._sock.fileno())

@@ -13,7 +13,7 @@ from .counting import COUNTS
 from .handover import HANDOVER
 from .names import printable
 from .primitives import get_native_id
-from .stacks import depth, take_sample, usage_of
+from .stacks import depth, loop_depth, take_sample, usage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ class Heartbeat:
         self.thread = 0
         """The thread of the loop; 0 until known."""
         self.depth = 0
-        """The number of the loop's own frames."""
+        """The number of the loop's own frames, if they cannot be told from others."""
         self.step_began = 0.0
         """When the current step of a task began; 0 if unknown."""
-        self.number: Optional[int] = None
-        """The number of a block that was reported before its end; None without one."""
+        self.report: Optional[Dict[str, Any]] = None
+        """The last report of a block that has not ended; None without one."""
         self.reported = 0.0
-        """When that block was last reported."""
+        """When that was sent."""
         self._collected = collecting()
         self._used = self._process = self._worst = 0.0
         self._native_id = 0
@@ -144,7 +144,8 @@ class Heartbeat:
     def sample(self, frame: FrameType, now: float, late: float) -> None:
         """Add a sample of the loop's thread."""
         if len(self.samples) < MAX_SAMPLES:
-            sample = take_sample(frame, self.depth, *self.task(), now, late)
+            outer = loop_depth(frame) or self.depth
+            sample = take_sample(frame, outer, *self.task(), now, late)
             sample.began = self.step_began
             self.samples.append(sample)
 
@@ -161,6 +162,12 @@ class Heartbeat:
         """Stop the heartbeat; the loop counts as never late from now on."""
         self.stopped = self.waiting = True
 
+    def pause(self) -> None:
+        """End what the loop is running, because the loop itself ends; called in its thread."""
+        if not self.waiting:
+            self._end(monotonic())
+            self.waiting = True
+
 
 class TrioHeartbeat(Heartbeat):
     """An instrument of a run of trio, whose loop continues whenever it waits for I/O."""
@@ -175,7 +182,11 @@ class TrioHeartbeat(Heartbeat):
         TRIO[id(self)] = self
 
     def after_run(self) -> None:
-        """Unregister the run."""
+        """Unregister the run. Never raises."""
+        try:
+            self.pause()
+        except Exception:  # the agent never raises into the program
+            pass
         TRIO.pop(id(self), None)
 
     def after_io_wait(self, timeout: float) -> None:
@@ -190,8 +201,8 @@ class TrioHeartbeat(Heartbeat):
         try:
             if self.stopped:
                 sys.modules["trio"].lowlevel.remove_instrument(self)
-            elif not self.waiting:
-                self._end(monotonic())
+            else:
+                self.pause()
         except Exception:  # the agent never raises into the program
             pass
         self.waiting = True
@@ -208,6 +219,9 @@ class TrioHeartbeat(Heartbeat):
 
 TRIO: Dict[int, TrioHeartbeat] = {}
 """The runs of trio, by ``id`` of the heartbeat."""
+
+TIMERS: Dict[int, TimerHeartbeat] = {}
+"""The heartbeats of loops of asyncio and uvloop, by ``id`` of the loop."""
 
 
 class TimerHeartbeat(Heartbeat):
@@ -246,7 +260,8 @@ class TimerHeartbeat(Heartbeat):
         if self.stopped:
             return
         now = monotonic()
-        self._end(now)
+        if not self.waiting:
+            self._end(now)
         try:
             loop = self._loop()
             if not self.thread and abs(loop.time() - now) > OTHER_CLOCK:
@@ -262,6 +277,16 @@ class TimerHeartbeat(Heartbeat):
         if busy:  # not above: what a signal raises meanwhile is the program's
             HANDOVER.promise(self.due + OVERDUE)
             HANDOVER.give(now)
+
+    def measures(self, loop: Any) -> bool:
+        """Return whether ``loop`` is the loop of this heartbeat, and not another one with its ``id``."""
+        return self._loop() is loop
+
+    def resume(self) -> None:
+        """Begin to measure again, because the loop begins to run; called in its thread, by a hook of it."""
+        if self.thread and not self.stopped:
+            now = monotonic()
+            self._begin(now, now + self._interval, sys._getframe(3))
 
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the id and the group of the task that the loop runs."""

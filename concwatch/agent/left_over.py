@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import sys
 from _weakref import ref
+from time import monotonic
 
 from .counting import COUNTS
+from .heartbeat import TIMERS
 from .replacements import named_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional
+    from typing import Any, Callable, Dict, List, Optional, Tuple
+
+MAX_CANCELLED = 1_000
+"""The most cancelled tasks of a loop that are watched until they have ended."""
 
 DESTROYED = "Task was destroyed but it is pending!"
 """The message with which asyncio reports a pending task that was destroyed."""
@@ -49,6 +54,10 @@ class _Loop:
         """Weak references to the tasks that were counted, by ``id``."""
         self.witness: Optional[Callable[[], Any]] = None
         """A weak reference to a pending task that was not cancelled when the loop was last run."""
+        self.shutdown = 0.0
+        """When the loop was run so that cancelled tasks end; 0 before."""
+        self.cancelled: List[Any] = []
+        """Weak references to these tasks."""
 
 
 _loops: Dict[int, _Loop] = {}
@@ -111,8 +120,16 @@ def _main_exited() -> bool:
     return False
 
 
+def _pause_heartbeat(loop: Any) -> None:
+    """End what a loop has been running, because it stops."""
+    beat = TIMERS.get(id(loop))
+    if beat is not None and beat.measures(loop):
+        beat.pause()
+
+
 def _before_run(loop: Any) -> None:
     """Count the left-over tasks if the loop is about to run only for their cancellation."""
+    _pause_heartbeat(loop)  # its last run may have ended with an exception
     known = _known(loop)
     if known.main_done or _main_exited():
         witness = known.witness() if known.witness is not None else None
@@ -122,10 +139,27 @@ def _before_run(loop: Any) -> None:
             known.witness = None if witness is None else ref(witness)
             if witness is None:
                 _count(loop, tasks)
+                known.shutdown, known.cancelled = monotonic(), [ref(task) for task in tasks[:MAX_CANCELLED]]
     known.run, known.entered, known.main_done = COMPLETE, False, False
 
 
+def shutdowns() -> List[Tuple[float, List[Any]]]:
+    """Return since when loops have waited for cancelled tasks, and those tasks, which have not ended."""
+    found = []
+    for known in list(_loops.values()):
+        tasks = [task for task in [reference() for reference in known.cancelled] if task is not None]
+        tasks = [task for task in tasks if not task.done()]
+        if tasks:
+            found.append((known.shutdown, tasks))
+        else:
+            known.cancelled = []
+    return found
+
+
 def _before_forever(loop: Any) -> None:
+    beat = TIMERS.get(id(loop))
+    if beat is not None and beat.measures(loop):
+        beat.resume()
     known = _known(loop)
     if known.run == COMPLETE and not known.entered:
         known.entered = True
@@ -158,6 +192,7 @@ def _stop(original: Any) -> Any:
             # A loop that runs until its main coroutine is complete is stopped by the end of that coroutine.
             run = _known(self).run or sys._getframe(1).f_code.co_name
             _known(self).main_done = run in (COMPLETE, CALLBACK)
+            _pause_heartbeat(self)
         except Exception:  # the agent never raises into the program
             pass
         return original(self)
@@ -169,6 +204,7 @@ def _close(original: Any) -> Any:
     def close(self: Any) -> Any:
         try:
             if not self.is_running() and not self.is_closed():
+                _pause_heartbeat(self)
                 _count(self, _pending(self))
         except Exception:  # the agent never raises into the program
             pass

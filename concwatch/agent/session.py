@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .connection import Connection
     from .counted_group import CountedGroup
+    from .lasting import LastingSearch
 
 MIN_HZ, MAX_HZ = 0.1, 10.0
 
@@ -56,6 +57,9 @@ JITTER = 0.3
 
 CYCLES_INTERVAL, CYCLES_SHARE = 5.0, 0.002
 """Seconds between two searches for cycles, and the share of the time that they take."""
+
+LASTING_AFTER = 1.0
+"""Seconds after its start after which an agent looks for what lasts."""
 
 COMMAND_INTERVAL = 0.1
 """Maximum seconds between two reads of commands."""
@@ -103,6 +107,9 @@ class AgentSession:
         self._scan = Scan()
         self._slices: Optional[Iterator[None]] = self._reporting(self._scan.count_existing(existing))
         self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
+        self._lasting: Optional[LastingSearch] = None
+        """Looks for what lasts, once the process has."""
+        self._lasting_due = monotonic() + LASTING_AFTER
         self._look: Optional[Iterator[None]] = None
         """The current search for cycles."""
         self._looks_next = False
@@ -137,6 +144,8 @@ class AgentSession:
         self._connection = connection
         self._groups = ChangedGroups()
         self._reported = {"name": name(), "flags": self._flags()}
+        if self._lasting is not None:
+            self._lasting.signal.install(connection.descriptor)
         self._tick_due = monotonic()
         self._slice_due = self._tick_due + FIRST_SLICE
         connection.send(
@@ -184,6 +193,8 @@ class AgentSession:
         if now >= self._slice_due or self._urgent:
             self._run_slice(now)
         self._send_blocks()
+        if not self._connection.behind:
+            self._look_for_what_lasts(now)
         if now >= self._tick_due:
             self._tick_due = now + self._interval
             if not self._connection.behind:
@@ -244,6 +255,21 @@ class AgentSession:
             yield
             yield from self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes)
 
+    def _look_for_what_lasts(self, now: float) -> None:
+        if now < self._lasting_due:
+            return
+        try:
+            if self._lasting is None:
+                from .lasting import LastingSearch  # short programs do not need it
+
+                self._lasting = LastingSearch(lambda report: self._connection.send("lasting", **report))
+                self._lasting.signal.install(self._connection.descriptor)
+            self._lasting.step(now)
+        except Lost:
+            raise
+        except Exception:  # another version of Python
+            pass
+
     def _look_for_cycles(self, now: float) -> None:
         began = thread_time()
         self._look = self._look or self._cycles.look()
@@ -273,8 +299,10 @@ class AgentSession:
         if COUNTS.timing:
             self._busy.step(now)
         fields.update(self._busy.read())
-        current = {"name": name(), "flags": self._flags()}
-        fields.update({key: value for key, value in current.items() if self._reported[key] != value})
+        current: Dict[str, Any] = {"name": name(), "flags": self._flags()}
+        if self._lasting is not None:
+            current["stack_signal"] = self._lasting.signal.number
+        fields.update({key: value for key, value in current.items() if self._reported.get(key) != value})
         self._reported = current
         self._connection.send("tick", **fields)
         self._tick_cost = 0.8 * self._tick_cost + 0.2 * (thread_time() - began)
@@ -401,7 +429,10 @@ class AgentSession:
             for _ in slices or ():
                 if monotonic() > deadline:
                     break
+        self._finish_blocks()
         self._send_blocks()
+        if self._lasting is not None:
+            self._lasting.finish()
         last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
         connection.send("tick", **last, **self._busy.read())
         for _ in self._groups.send(connection, monotonic(), self._scan, HOOKS.outcomes, last=True):
@@ -409,8 +440,16 @@ class AgentSession:
         connection.send("end")
         connection.flush()
 
+    def _finish_blocks(self) -> None:
+        try:
+            self._blocks.finish()
+        except Exception:  # an event loop of an unknown kind: report everything else
+            pass
+
     def close(self) -> None:
         """Remove all hooks and stop tracing."""
+        if self._lasting is not None:
+            self._lasting.signal.remove()
         HOOKS.remove()
         self._growing = None
         self._busy.close()

@@ -12,7 +12,7 @@ from .own_code import is_agent, is_own, name_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any, Dict, List, Optional, Tuple
+    from typing import Dict, List, Optional, Tuple
 
     from .counted_group import CountedGroup
 
@@ -173,13 +173,15 @@ class Run:
         return last[0] - first[0], last[1] - first[1], last[2] - first[2]
 
     def typical(self) -> StackSample:
-        """Return the last sample of the most frequent place."""
-        counts: Dict[Any, int] = {}
+        """Return the last sample of the place that ran longest, each up to its sample from the one before."""
+        seconds: Dict[Place, float] = {}
+        before = self.began
         for sample in self.samples:
             place = sample.stack[sample.place]
-            counts[place] = counts.get(place, 0) + 1
-        most = max(counts.values())
-        return next(one for one in reversed(self.samples) if counts[one.stack[one.place]] == most)
+            seconds[place] = seconds.get(place, 0.0) + sample.time - before
+            before = sample.time
+        longest = max(seconds, key=lambda place: seconds[place])
+        return next(one for one in reversed(self.samples) if one.stack[one.place] == longest)
 
 
 def longest_run(

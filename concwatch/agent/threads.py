@@ -128,7 +128,7 @@ def find_thread_waits(name: str, of_pool: bool = False) -> Dict[str, Any]:
     locks: Dict[Tuple[int, bool], int] = {}
     for ident, frame in sys._current_frames().items():  # the only way to the stacks of other threads
         if ident in wanted:
-            where = _where(frame)
+            where = place_of(frame)
             places[where] = places.get(where, 0) + 1
             looked += 1
             lock = _lock(frame)
@@ -167,7 +167,7 @@ def _lock(frame: Optional[FrameType]) -> Optional[Tuple[int, bool]]:
     return None if values.get("timeout") is not None else (id(lock), is_event)
 
 
-def _where(frame: Optional[FrameType]) -> Tuple[str, str]:
+def place_of(frame: Optional[FrameType]) -> Tuple[str, str]:
     """Return the innermost line in the program's own code, or in any code, and its function."""
     innermost = frame
     for _ in range(MAX_DEPTH):

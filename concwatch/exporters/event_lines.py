@@ -20,7 +20,8 @@ from concwatch.protocol.text import flat
 class JsonEvents:
     """What happens in a watched program, as JSON objects of one line each.
 
-    An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity`` and ``text``; a sample has
+    An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity``, ``text``, ``number``, and
+    ``updates``: the number of the event about the same thing that it updates or ends, or null. A sample has
     ``time``, ``process``, ``pid``, its ``state`` and the metrics of `PROCESS_EXPORTED`, by name, in bytes and
     seconds.
     """
@@ -40,7 +41,14 @@ class JsonEvents:
     def _event(self, event: Event) -> str:
         return self._line(
             event.time,
-            {"process": event.lane, "kind": event.kind, "severity": event.severity, "text": event.text},
+            {
+                "process": event.lane,
+                "kind": event.kind,
+                "severity": event.severity,
+                "text": event.text,
+                "number": event.number,
+                "updates": event.updates or None,
+            },
         )
 
     def samples(self, snapshot: Snapshot) -> Sequence[str]:

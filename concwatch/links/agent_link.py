@@ -12,7 +12,7 @@ from concwatch.agent.json_lines import encode
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.pipe_bytes import MAX_LINES, PipeLines, decode_lines
 from concwatch.links.private_folder import remove_socket_folder, socket_folder
-from concwatch.protocol.agent_messages import AgentReport, decode_report
+from concwatch.protocol.agent_messages import AgentReport, RawFrame, decode_report
 
 SOCKET = "agent.sock"
 BACKLOG = 1024
@@ -76,9 +76,11 @@ class AgentLink:
         """The process at the other end; 0 if unknown."""
         self._end_returned = False
 
-    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
+    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | RawFrame | Garbage | Ended]:
         """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
-        found: list[AgentReport | Garbage | Ended] = decode_lines(self._transport.lines(most), decode_report)
+        found: list[AgentReport | RawFrame | Garbage | Ended] = decode_lines(
+            self._transport.lines(most), decode_report
+        )
         over = not self._transport.open and not self._transport.waiting
         if over and not self._end_returned and len(found) < most:
             self._end_returned = True

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
-from typing import Protocol
+from typing import Any, Protocol
 
 from concwatch.links.link import Arrival, Ended, Link
 from concwatch.protocol.messages import (
@@ -224,7 +224,8 @@ class FakeLink:
         rss = int(self.costs.idle + size * live + self.costs.task * retained)
         self._peak_rss = max(self._peak_rss, rss)
         cpu = self._counts.created / self.costs.create_rate
-        kernel = dict(zip(KERNEL_PARTS, (each * threads for each in KERNEL_OF_A_THREAD), strict=True))
+        held = (each * threads for each in KERNEL_OF_A_THREAD)
+        kernel: dict[str, Any] = dict(zip(KERNEL_PARTS, held, strict=True))
         return Reading(
             rss,
             0.02,

@@ -34,4 +34,5 @@ class ReportedReadings:
             anonymous=figures.anonymous,
             shared=figures.shared,
             shared_grown=figures.shared_grown,
+            state=figures.state,
         )

@@ -41,6 +41,8 @@ def watch_report(snapshot: Snapshot, command: Sequence[str], exit_status: int | 
                 "kind": event.kind,
                 "severity": event.severity,
                 "text": event.text,
+                "number": event.number,
+                "updates": event.updates or None,
             }
             for event in snapshot.events.since(0)
         ],
@@ -85,6 +87,7 @@ def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
         "at_least": list(process.at_least),
         "memory": lane.memory.as_json(began) if lane.memory else None,
         "blocks": [place.as_json() for place in lane.blocks],
+        "ongoing": [one.as_json() for one in lane.status.ongoing],
         "containers": [one.as_json() for one in lane.containers],
         "thread_targets": threads,
         "executors": executors,

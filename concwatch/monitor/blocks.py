@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct, structs
 
+from concwatch.monitor.events import EventSink, ignored
+from concwatch.monitor.ongoing import DECADES, Ongoing, OngoingStatus, told_after
 from concwatch.protocol.messages import Block, StackFrame
 from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_seconds
@@ -19,9 +21,6 @@ CAUSES = {
 
 SAID = 0.001
 """The least seconds of throttling that the text of a block mentions."""
-
-DECADES = (1, 10, 100, 1_000, 10_000)
-"""The counts at which the blocks of a place are logged."""
 
 
 class BlockedPlace(Struct, frozen=True, omit_defaults=True):
@@ -55,17 +54,19 @@ class BlockedPlace(Struct, frozen=True, omit_defaults=True):
 
     def text(self) -> str:
         """Return one sentence for a person."""
-        place = self.place
-        if self.caller is not None:
-            place += f", called by {self.caller.in_} ({short_place(self.caller.where)})"
         times = (
             f"; {counted(self.count, 'time')}, {format_seconds(self.seconds)} in all"
             if self.count > 1
             else ""
         )
-        throttled = format_seconds(self.throttled)
-        quota = f", of which throttled by the CPU quota: {throttled}" if self.throttled >= SAID else ""
-        return f"{self.loop} blocked for {format_seconds(self.longest)} {place}{times}{quota}"
+        blocked = f"{self.loop} blocked for {format_seconds(self.longest)} {self.place}{self.called_by}"
+        return f"{blocked}{times}{quota_text(self.throttled)}"
+
+    @property
+    def called_by(self) -> str:
+        """What has called it, with a comma before it; empty if that is not known."""
+        caller = self.caller
+        return "" if caller is None else f", called by {caller.in_} ({short_place(caller.where)})"
 
     def as_json(self) -> dict[str, object]:
         """Return its entry in the report, in seconds."""
@@ -92,71 +93,169 @@ class NewBlock(Struct, frozen=True):
     """How long it lasted, and where."""
 
 
-class BlockedPlaces:
-    """The blocks of one process."""
+class _Going(Struct):
+    """A block that goes on."""
 
-    def __init__(self) -> None:
+    events: Ongoing
+    block: Block
+    """Its last report."""
+    seconds: float = 0.0
+    """How long it had lasted then."""
+    throttled: float = 0.0
+    """Seconds of it in which a CPU quota throttled the process."""
+
+
+Key = tuple[str, str, str]
+"""A cause, a function and its line."""
+
+
+class BlockedPlaces:
+    """The blocks of one process.
+
+    Args:
+        log: adds an event.
+    """
+
+    def __init__(self, log: EventSink = ignored) -> None:
         self.ended: list[NewBlock] = []
         """The blocks that have ended; whoever reads them empties the list."""
-        self._places: dict[tuple[str, str, str], BlockedPlace] = {}
-        self._going: dict[int, tuple[tuple[str, str, str], float, float]] = {}
-        """By number, of the blocks that go on: the key, the seconds that are counted already, and those of
-        them that were throttled."""
-        self._ranked: tuple[BlockedPlace, ...] | None = ()
         self.longest = 0.0
         """The longest block in seconds that the program's own doing caused; 0 without one."""
+        self._log = log
+        self._places: dict[Key, BlockedPlace] = {}
+        """Without the blocks that go on."""
+        self._going: dict[int, _Going] = {}
+        """By number of the block."""
+        self._ranked: tuple[BlockedPlace, ...] | None = ()
 
-    def add(self, block: Block, throttled_within: Callable[[float], float] = lambda seconds: 0.0) -> str:
-        """Add a report; return the text of an event, or an empty string.
+    def add(
+        self,
+        block: Block,
+        throttled_within: Callable[[float], float] = lambda seconds: 0.0,
+        explains: Callable[[Block, str], bool] = lambda block, text: False,
+    ) -> None:
+        """Add a report, and the events about it.
 
-        ``throttled_within`` returns for how many of the last seconds a CPU quota throttled the process. It
-        may be more, since the time of several cores is added up.
+        Args:
+            block: the report.
+            throttled_within: returns for how many of the last seconds a CPU quota throttled the process. It
+                may be more, since the time of several cores is added up.
+            explains: returns whether there have been other events about it, which its text has ended.
         """
         going = self._going.pop(block.block, None)
-        key, before, throttled = going or (self._key(block), 0.0, 0.0)
-        if key is None:
-            return ""
-        place = self._places[key]
-        longest, seconds = block.seconds >= place.longest, max(0.0, block.seconds - before)
-        fresh = min(seconds, throttled_within(seconds))
-        throttled += fresh
+        if going is None:
+            if len(self._going) >= MAX_PLACES:
+                return
+            going = _Going(Ongoing(self._log, "block", self._told(block)), block)
+        fresh = max(0.0, block.seconds - going.seconds)
+        going.block, going.seconds = block, block.seconds
+        going.throttled += min(fresh, throttled_within(fresh))
+        place = _with_block(self._places.get(_key(block)) or _place(block), going)
         if place.cause != "stopped":
-            self.longest = max(self.longest, block.seconds - throttled)
-        self._places[key] = place = structs.replace(
-            place,
-            count=place.count + (going is None),
-            seconds=place.seconds + block.seconds - before,
-            throttled=place.throttled + fresh,
-            longest=block.seconds if longest else place.longest,
-            stack=block.stack if longest else place.stack,
-        )
+            self.longest = max(self.longest, block.seconds - going.throttled)
         self._ranked = None
         if not block.ended:
-            self._going[block.block] = key, block.seconds, throttled
-            return ""
+            self._going[block.block] = going
+            if going.events.is_told or not explains(block, ""):
+                going.events.update(_status(block, going.throttled))
+            return
         if len(self.ended) < MAX_PLACES:
             self.ended.append(NewBlock(block.seconds, f"{format_seconds(block.seconds)} {place.place}"))
-        return place.text() if place.count in DECADES else ""
+        if _key(block) in self._places or len(self._places) < MAX_PLACES:
+            self._places[_key(block)] = place
+        text = _status(block, going.throttled).ended
+        if not (going.events.end(text) or explains(block, text)) and place.count in DECADES:
+            self._log(place.text(), "warning", "block")
 
-    def _key(self, block: Block) -> tuple[str, str, str] | None:
-        """Return the key of the place of a block, which is added if it is new; None beyond `MAX_PLACES`."""
-        at = block.own[0] if block.own else 0
-        inner = block.stack[at] if at < len(block.stack) else StackFrame("", "")
-        key = block.cause, inner.in_, inner.where
-        if key not in self._places:
-            if len(self._places) >= MAX_PLACES:
-                return None
-            caller = next((block.stack[index] for index in block.own[1:2] if index < len(block.stack)), None)
-            self._places[key] = BlockedPlace(
-                block.cause, block.loop, inner.in_, inner.where, caller, block.group or "", block.exact
-            )
-        return key
+    def _told(self, block: Block) -> float:
+        """Return the seconds after which there is an event about a new block."""
+        before = self._places.get(_key(block))
+        return told_after(1 if before is None else before.count + 1)
+
+    def lose(self, why: str) -> None:
+        """End the blocks that go on, since nothing more is known of them for the reason ``why``."""
+        for going in [*self._going.values()]:
+            block = structs.replace(going.block, ended=True)
+            self._places[_key(block)] = _with_block(self._places.get(_key(block)) or _place(block), going)
+            going.events.end(f"{_status(block, going.throttled).ended}; {why}")
+        self._going.clear()
+        self._ranked = None
+
+    @property
+    def ongoing(self) -> tuple[OngoingStatus, ...]:
+        """The blocks that go on, the longest first."""
+        found = [going.events.status for going in self._going.values() if going.events.status is not None]
+        return tuple(sorted(found, key=lambda one: -one.seconds))
 
     def ranked(self) -> tuple[BlockedPlace, ...]:
         """Return the places, the most blocked first."""
         if self._ranked is None:
-            self._ranked = tuple(sorted(self._places.values(), key=lambda place: -place.seconds))
+            places = self._places.copy()
+            for going in self._going.values():
+                key = _key(going.block)
+                places[key] = _with_block(places.get(key) or _place(going.block), going)
+            ranked = sorted(places.values(), key=lambda place: -place.seconds)
+            self._ranked = tuple(ranked[:MAX_PLACES])
         return self._ranked
+
+
+def _key(block: Block) -> Key:
+    inner = _frame(block, 0)
+    return block.cause, inner.in_, inner.where
+
+
+def _frame(block: Block, number: int) -> StackFrame:
+    """Return the innermost frame in the program's own code (0), the next one (1); or the innermost of all."""
+    found = [block.stack[at] for at in block.own or (0,) if at < len(block.stack)]
+    return found[number] if number < len(found) else StackFrame("", "")
+
+
+def _place(block: Block) -> BlockedPlace:
+    """Return the place of a block, without any block."""
+    inner, caller = _frame(block, 0), _frame(block, 1)
+    return BlockedPlace(
+        block.cause,
+        block.loop,
+        inner.in_,
+        inner.where,
+        caller if caller.in_ else None,
+        block.group or "",
+        block.exact,
+    )
+
+
+def _with_block(place: BlockedPlace, going: _Going) -> BlockedPlace:
+    """Return a place with one more block."""
+    block = going.block
+    longest = block.seconds >= place.longest
+    return structs.replace(
+        place,
+        count=place.count + 1,
+        seconds=place.seconds + block.seconds,
+        throttled=place.throttled + going.throttled,
+        longest=block.seconds if longest else place.longest,
+        stack=block.stack if longest else place.stack,
+    )
+
+
+def _status(block: Block, throttled: float) -> OngoingStatus:
+    """Return what a block is as of its last report."""
+    place = _place(block)
+    return OngoingStatus(
+        "block",
+        block.seconds,
+        block.loop,
+        "blocked",
+        f" {place.place}{place.called_by}{quota_text(throttled)}",
+        place.function,
+        place.where,
+    )
+
+
+def quota_text(throttled: float) -> str:
+    """Return how much of a block was throttled; empty if that is too little to be said."""
+    seconds = format_seconds(throttled)
+    return f", of which throttled by the CPU quota: {seconds}" if throttled >= SAID else ""
 
 
 def merge_places(places: Iterable[BlockedPlace]) -> list[BlockedPlace]:

@@ -1,11 +1,11 @@
 """The event log, and the marks of the user."""
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Generic, Literal, Protocol, TypeVar, get_args
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch.protocol.text import plain
 
@@ -24,6 +24,13 @@ Kind = Literal[
     "leak_withdrawn",
     "left_over",
     "block",
+    "block_ended",
+    "stopped",
+    "stopped_ended",
+    "deadlock",
+    "deadlock_ended",
+    "shutdown",
+    "shutdown_ended",
     "cycle",
     "memory",
     "memory_withdrawn",
@@ -38,6 +45,14 @@ Kind = Literal[
 WITHDRAWN = "_withdrawn"
 """The suffix of the kind of an event that withdraws an earlier one."""
 
+ENDED: dict[Kind, Kind] = {
+    "block": "block_ended",
+    "stopped": "stopped_ended",
+    "deadlock": "deadlock_ended",
+    "shutdown": "shutdown_ended",
+}
+"""The kinds of events about what lasts, which are updated, and of those that say that it has ended."""
+
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind)
 """All kinds but the empty one; reports count their events."""
 
@@ -45,15 +60,25 @@ KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind)
 class EventSink(Protocol):
     """Adds an event of a lane to the event log."""
 
-    def __call__(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
-        """Add an event: what happened, how serious it is, and what it is about."""
+    def __call__(self, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
+        """Add an event: what happened, how serious it is, and what it is about; return its number.
+
+        ``updates`` is the number of the event that it updates or ends; 0 if it is about something else.
+        """
         ...
+
+
+def ignored(text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
+    """Add nothing: an `EventSink` where there is no log."""
+    return 0
 
 
 class LaneEventSink(Protocol):
     """Adds an event of any lane to the event log."""
 
-    def __call__(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
+    def __call__(
+        self, lane: str, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0
+    ) -> int:
         """Add an event; ``lane`` is empty for an event of no lane."""
         ...
 
@@ -76,6 +101,8 @@ class Event(Struct, frozen=True):
     text: str
     severity: Severity = "info"
     kind: Kind = ""
+    updates: int = 0
+    """The number of the event that it updates or ends, which is about the same; 0 for none."""
 
 
 class Log(Generic[Entry]):
@@ -107,12 +134,34 @@ class EventLog(Log[Event]):
     def __init__(self) -> None:
         super().__init__()
         self.kinds: Counter[Kind] = Counter()
-        """How many events of each kind were added, including those that were dropped."""
+        """How many events of each kind were added, including those that were dropped; without updates."""
 
-    def add(self, time: float, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
-        """Add an event at ``time`` (seconds since the lab was created)."""
-        self.kinds[kind] += 1
-        self.append(Event(self.count + 1, time, lane, plain(text), severity, kind))
+    def add(
+        self,
+        time: float,
+        lane: str,
+        text: str,
+        severity: Severity = "info",
+        kind: Kind = "",
+        updates: int = 0,
+    ) -> int:
+        """Add an event at ``time`` (seconds since the lab was created); see `EventSink`."""
+        if not updates or kind not in ENDED:
+            self.kinds[kind] += 1
+        self.append(Event(self.count + 1, time, lane, plain(text), severity, kind, updates))
+        return self.count
+
+
+def latest(events: Iterable[Event]) -> Sequence[Event]:
+    """Return the events with one for each thing that lasts: at the time of the first, with the last text."""
+    found: dict[int, Event] = {}
+    for event in events:
+        first = found.get(event.updates) if event.updates else None
+        if first is None:
+            found[event.number] = event
+        else:
+            found[event.updates] = structs.replace(event, number=first.number, time=first.time)
+    return [*found.values()]
 
 
 class Mark(Struct, frozen=True):

@@ -38,6 +38,9 @@ BOUNDED = 0.9
 FOR_EVER = 600.0
 """Seconds from which a timer is too long to bound a task's lifetime."""
 
+SAME_TASK = 2.0
+"""Seconds by which the creation of a task may seem to differ, as scans take some time."""
+
 LIFETIMES = 4.0
 """How many times the longest timer, or the mean lifetime if known, the growth of such tasks must last."""
 
@@ -109,6 +112,10 @@ class Group(GrowthVerdict):
         self._timer: float | None = None
         self._wakeable = self._is_waiting_known = False
         self._highest = 0
+        self._oldest: float | None = None
+        """When its oldest known task was created, on the agent's clock; None without one."""
+        self._longest_life = 0.0
+        """The longest time for which a task that has ended is known to have lived, in seconds."""
         self.finished = FinishedTasks(self.label)
         self._memory = GroupMemory()
         self._recent: deque[Counted] = deque()  # within `RATE_SECONDS`, and one before that
@@ -127,6 +134,7 @@ class Group(GrowthVerdict):
             rss: RSS of the process in bytes.
         """
         if report is not self.report or not self._recent:
+            self._note_oldest(report.oldest, time)
             self._reported = time
             if report.durations:
                 self._seldom = self._seldom.with_durations(report.durations)
@@ -163,6 +171,13 @@ class Group(GrowthVerdict):
             self._seldom,
         )
 
+    def _note_oldest(self, age: float | None, time: float) -> None:
+        """Record how long the task that was the oldest one has lived, if it has ended since."""
+        oldest = None if age is None else time - age
+        if self._oldest is not None and (oldest is None or oldest > self._oldest + SAME_TASK):
+            self._longest_life = max(self._longest_life, self._reported - self._oldest)
+        self._oldest = oldest
+
     @property
     def grows(self) -> bool:
         """Whether growth of its live or finished tasks was reported, and not withdrawn."""
@@ -189,7 +204,14 @@ class Group(GrowthVerdict):
         self._wakeable = bool(bounded and wakeable)
 
     def grace_period(self, sockets: int) -> GracePeriod:
-        """Return how long its growth must last to be called a leak, and what may end its tasks until then."""
+        """Return how long its growth must last to be called a leak, and what may end its tasks until then.
+
+        If something may end them, that is at least as long as the longest life of a task that has ended.
+        """
+        grace = self._grace_period(sockets)
+        return grace._replace(seconds=max(grace.seconds, self._longest_life)) if grace.seconds else grace
+
+    def _grace_period(self, sockets: int) -> GracePeriod:
         timer = self._timer
         if not self._is_waiting_known:
             return UNKNOWN

@@ -96,7 +96,7 @@ class Lane:
         """Why it failed."""
         self.settings = WorkerSettings(settings, self.engine.churn)
         self.target = target_of(tasks)
-        self.stats = WorkerStats(now, self._hz)
+        self.stats = WorkerStats(now, self._hz, self._log)
         """The statistics of the running worker, or of the last one."""
         self.sample = blank_sample(self.number, -math.inf)
         """The newest sample of the worker."""
@@ -381,10 +381,8 @@ class Lane:
                 case messages.Error():
                     self._handle_error(arrival)
                 case messages.Block():
-                    text = self.stats.blocks.add(arrival, self._throttled_within)
+                    self.stats.blocks.add(arrival, self._throttled_within)
                     self.stats.blocks.ended.clear()
-                    if text:
-                        self._log(text, "warning", "block")
                 case messages.TracedLines() if self._leak_detector is not None:
                     self._leak_detector.add_lines(arrival)
                 case messages.Anatomy():
@@ -527,5 +525,5 @@ class Lane:
         if self._respawn:
             self.switch_on(self.settings.current, self._now)
 
-    def _log(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
-        self._log_event(self.engine.name, text, severity, kind)
+    def _log(self, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
+        return self._log_event(self.engine.name, text, severity, kind, updates)

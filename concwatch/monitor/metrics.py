@@ -44,6 +44,7 @@ from concwatch.monitor.metric import (
     fields_from,
     rows_of,
 )
+from concwatch.monitor.ongoing import OngoingStatus
 from concwatch.monitor.settings import slider_end
 from concwatch.monitor.state import State
 from concwatch.monitor.survival import SURVIVAL
@@ -451,6 +452,8 @@ class LaneStatus(
     """The result of the last burst."""
     duration_p99_so_far: Annotated[bool, ANY] = False
     """The same for ``duration_p99``."""
+    ongoing: tuple[OngoingStatus, ...] = ()
+    """What lasts in a watched process, such as a block of its event loop."""
 
 
 DERIVED_METRICS = (

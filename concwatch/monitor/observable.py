@@ -33,9 +33,11 @@ class Observable:
         self.viewers: list[Viewer] = []
         """Notified of a step if they are due, to read a snapshot: one that nobody needs is not made."""
 
-    def log(self, lane: str, text: str, severity: Severity = "info", kind: Kind = "") -> None:
-        """Add an event to the event log; ``lane`` is empty for an event of no lane."""
-        self.events.add(self.clock() - self.began, lane, text, severity, kind)
+    def log(
+        self, lane: str, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0
+    ) -> int:
+        """Add an event to the event log, and return its number; see `LaneEventSink`."""
+        return self.events.add(self.clock() - self.began, lane, text, severity, kind, updates)
 
     def mark(self, kind: str, text: str, lane: str = "") -> None:
         """Mark this moment with a command of the user."""

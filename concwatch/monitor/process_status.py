@@ -106,6 +106,9 @@ class ProcessStatus(Struct, frozen=True):
     blocked: Annotated[float | None, Metric(
         "blocked", SECONDS, "The longest time that an event loop was blocked, without that in which a CPU quota throttled it; unknown if blocks are not detected.", DERIVED, MAX, worse=UP, decimals=3,
     )] = None
+    blocked_for: Annotated[float | None, Metric(
+        "blocked for", SECONDS, "The time for which an event loop has been blocked until now; 0 if none is, unknown if blocks are not detected.", DERIVED, MAX, AS_OF, decimals=3,
+    )] = None
     gc_seconds: Annotated[float | None, Metric("in GC", SECONDS, "Time spent in garbage collection.", DERIVED, SUM, AT_END, worse=UP)] = None
     throttled: Annotated[float | None, Metric(
         "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled that group since the process was found; added up over the cores.", DERIVED, MAX, AT_END, worse=UP, decimals=3,

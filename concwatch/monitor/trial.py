@@ -83,7 +83,7 @@ class Trial:
         self._tasks, self._build, self._look = tasks, build, look
         self._began, self._held_since, self._found_at = now, math.inf, math.inf
         self._given_up = False
-        self._lane = Lane(engine, open_link, lambda *event: None, 10.0, load, _NUMBER)
+        self._lane = Lane(engine, open_link, lambda *event: 0, 10.0, load, _NUMBER)
         self._lane.switch_on(structs.replace(settings, trace=False, refill=True), now)
         self._lane.set_target(tasks)
 

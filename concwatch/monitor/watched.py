@@ -22,11 +22,13 @@ from concwatch.monitor.malloc_verdict import MallocVerdict
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
+from concwatch.monitor.ongoing import OngoingStatus
 from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
 from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import Resource, Resources
 from concwatch.monitor.rss_parts import RssParts, outside_parts, rss_parts
 from concwatch.monitor.series import Series
+from concwatch.monitor.standstill import Standstills
 from concwatch.monitor.state import State
 from concwatch.monitor.throttling import ThrottledTime
 from concwatch.monitor.waits import cycle_text
@@ -41,8 +43,10 @@ from concwatch.protocol.agent_messages import (
     Finished,
     GroupReport,
     Groups,
+    Lasting,
     MemoryParts,
     Objects,
+    RawFrame,
     ThreadWaits,
     Waits,
 )
@@ -140,10 +144,13 @@ class WatchedProcess:
         self.lags = Histogram()
         self.lag_buckets = EMPTY
         """The same readings, as Prometheus gets them."""
-        self.blocks = BlockedPlaces()
+        self.blocks = BlockedPlaces(self._log_event)
+        self.standstills = Standstills(self._log_event, self._request_stack)
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
+        self._stack_signal = 0
+        """The signal that makes the process write its stack; 0 if unknown."""
         self._agent_log = WorkerLog(self._log_event, now)
         self._memory = MemoryLeakDetector(
             self._log_event,
@@ -185,8 +192,8 @@ class WatchedProcess:
         """The name of the lane: that of the process, and its pid."""
         return f"{self.process_name} {self.pid}"
 
-    def _log_event(self, text: str, severity: Severity = "info", kind: Kind = "") -> None:
-        self._log(self.name, text, severity, kind)
+    def _log_event(self, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
+        return self._log(self.name, text, severity, kind, updates)
 
     @property
     def alive(self) -> bool:
@@ -253,6 +260,7 @@ class WatchedProcess:
         if self._last is not None:
             self.reading = self._last_reading
         self._restore_last()
+        self._lose_lasting("then the process ended")
         self.exited_normally |= self.waiting
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
         self._final = tuple(map(self._ended_group, self.groups.values()))
@@ -271,6 +279,11 @@ class WatchedProcess:
         if self._link is not None:
             self._link.close()
             self._link = None
+
+    def _request_stack(self) -> None:
+        """Ask for the stack of the main thread, which the agent itself cannot read now."""
+        if self._stack_signal:
+            self._host.request_stack(self.pid, self._stack_signal)
 
     def send(self, type_: str, **fields: object) -> None:
         """Send a command to the agent."""
@@ -301,9 +314,12 @@ class WatchedProcess:
                 case ThreadWaits():
                     self.resources.add_waits(arrival)
                 case Block():
-                    text = self.blocks.add(arrival, partial(self._throttled_within, now))
-                    if text:
-                        self._log_event(text, "warning", "block")
+                    explains = partial(self.standstills.explains, now=now)
+                    self.blocks.add(arrival, partial(self._throttled_within, now), explains)
+                case RawFrame():
+                    self.standstills.add_frame(arrival)
+                case Lasting():
+                    self.standstills.add(arrival)
                 case TracedLines():
                     self.lines = arrival
                     self._memory.add_lines(arrival)
@@ -335,6 +351,7 @@ class WatchedProcess:
                 self.end(REPLACED, now)
                 return
             self._last = None
+            self._lose_lasting("what came then is unknown, since its agent's connection has ended")
             with contextlib.suppress(LookupError):
                 _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)
@@ -350,6 +367,11 @@ class WatchedProcess:
         self._last, self._lost_at = (self.tick, self.groups, self.resources), now
         self._last_reading = self.reading
         self._set_figures(None, {}, Resources())
+
+    def _lose_lasting(self, why: str) -> None:
+        """End the events about what lasts, of which nothing more is known."""
+        self.blocks.lose(why)
+        self.standstills.lose(why)
 
     def _restore_last(self) -> None:
         """Restore the agent's last figures, because the process has ended or its agent has reconnected."""
@@ -376,6 +398,7 @@ class WatchedProcess:
         if tick.live is not None:
             self.live_peak = max(self.live_peak or 0, tick.live, tick.live_peak or 0)
         self.process_name = tick.name or self.process_name
+        self._stack_signal = tick.stack_signal or self._stack_signal
         if self.ready is not None and tick.flags:
             self.ready = structs.replace(self.ready, flags=tick.flags)
         self._created.add(tick.time, tick.created)
@@ -422,6 +445,10 @@ class WatchedProcess:
             self._add_throttled(now, reading)
             if reading.anonymous is not None:
                 self._malloc.add(now, reading.anonymous)
+        # What is heard of another host may only be late.
+        is_heard = self._link is not None and self.tick is not None and not self.host
+        has_loops = self.tick is not None and bool(self.tick.loops)
+        self.standstills.observe(now, reading, self._tick_at if is_heard else None, has_loops)
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING
@@ -541,7 +568,13 @@ class WatchedProcess:
             born=self.began,
             tracing=self.tick is not None and self.tick.traced is not None,
             cpu_quota=reading.cpu_quota if reading else None,
+            ongoing=self.ongoing if self.alive else (),
         )
+
+    @property
+    def ongoing(self) -> tuple[OngoingStatus, ...]:
+        """What lasts in the process."""
+        return (*self.standstills.ongoing, *self.blocks.ongoing)
 
     @property
     def process(self) -> ProcessStatus:
@@ -577,7 +610,8 @@ class WatchedProcess:
             queued_peak=self.queued_peak,
             live_peak=self.live_peak or (None if tick and tick.created else self.live_peak),
             lag_p99=self.lags.quantile(0.99),
-            blocked=self.blocks.longest if self.ready and "blocks" in self.ready.flags else None,
+            blocked=self.blocks.longest if self._detects_blocks else None,
+            blocked_for=self._blocked_for if self._detects_blocks and self.alive else None,
             leaks=self._leaks + sum(one.leaks for one in self.resources.all()),
             memory_leaks=int(self._memory.leaks),
             memory_limit=self.reading.memory_limit if self.reading else None,
@@ -585,6 +619,15 @@ class WatchedProcess:
             at_least=self._at_least(tick) if tick else (),
             **reported,
         )
+
+    @property
+    def _detects_blocks(self) -> bool:
+        return self.ready is not None and "blocks" in self.ready.flags
+
+    @property
+    def _blocked_for(self) -> float:
+        """The seconds for which an event loop has been blocked until now; 0 if none is."""
+        return max([one.seconds for one in self.ongoing if one.kind == "block"], default=0.0)
 
     def _sums(self, tick: AgentTick) -> dict[str, int | None]:
         """Return the sums over the groups, all as of one scan; before the first, the counts of a tick."""

@@ -1,5 +1,6 @@
 """The host that a watched program runs on: how its processes are found and their agents reached."""
 
+import contextlib
 import os
 import socket
 from collections.abc import Collection, Sequence
@@ -14,6 +15,7 @@ from concwatch.monitor.snapshot import HostStatus
 from concwatch.system.child import ROOT
 from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
+from concwatch.system.limits import read_fields
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
 from concwatch.system.memory_limit import memory_limit_of
@@ -79,6 +81,10 @@ class WatchedHost(Protocol):
             LookupError: there is no such process.
         """
         ...
+
+    def request_stack(self, pid: int, signal: int) -> None:
+        """Send a process the ``stack_signal`` of its agent, if it still has a handler for it."""
+        return
 
     def exists(self, pid: int) -> bool:
         """Return whether a process exists."""
@@ -165,6 +171,16 @@ class LocalHost(WatchedHost):
             return Sampler(pid, PssReader(pid), _objects.of(pid), throttling_of(pid), memory_limit_of(pid))
         except OSError:  # it has ended meanwhile
             raise LookupError(pid) from None
+
+    def request_stack(self, pid: int, signal: int) -> None:
+        """Send a process the ``stack_signal`` of its agent, if it still has a handler for it."""
+        status = read_fields(f"/proc/{pid}/status")
+        caught, blocked = (
+            int(status.get(name, "0"), 16) >> (signal - 1) & 1 for name in ("SigCgt", "SigBlk")
+        )
+        if caught and not blocked:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal)
 
     def exists(self, pid: int) -> bool:
         """Return whether a process is running; one that waits to be reaped has ended."""

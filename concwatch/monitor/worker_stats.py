@@ -6,6 +6,7 @@ from msgspec import structs
 
 from concwatch.monitor.blocks import BlockedPlaces
 from concwatch.monitor.cost import KERNEL_PARTS, Cost, CostMeter, CpuMeter
+from concwatch.monitor.events import EventSink, ignored
 from concwatch.monitor.histogram import Histogram
 from concwatch.monitor.metric import MetricSource
 from concwatch.monitor.metrics import Sample, blank_sample, copied
@@ -30,10 +31,17 @@ MISSED = 3
 
 
 class WorkerStats:
-    """Accumulates the reports of one worker; time is passed in, in seconds."""
+    """Accumulates the reports of one worker; time is passed in, in seconds.
 
-    def __init__(self, now: float, hz: float) -> None:
+    Args:
+        now: when it was started.
+        hz: samples per second.
+        log: adds an event.
+    """
+
+    def __init__(self, now: float, hz: float, log: EventSink = ignored) -> None:
         self.born = now
+        self._log = log
         self.ready: Ready | None = None
         self.flags: tuple[str, ...] = ()
         """Settings of its runtime that affect the figures, as the worker reports them."""
@@ -70,7 +78,7 @@ class WorkerStats:
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.throttled = ThrottledTime()
         self.lags, self.delays, self.timed = Histogram(), Histogram(), TimedTasks()
-        self.blocks = BlockedPlaces()
+        self.blocks = BlockedPlaces(self._log)
         """What has blocked its event loop while its tasks ran a function of the user."""
         self._ended_before = 0  # tasks of earlier workloads that have ended
         self._duration: float | None = None  # the median in the last tick that reported any
@@ -146,7 +154,7 @@ class WorkerStats:
         """Discard what is known about tasks, since the workload has changed."""
         self.meter.reset(not self.untouched)
         self._cpu.reset()
-        self.blocks = BlockedPlaces()
+        self.blocks = BlockedPlaces(self._log)
         self.delays, self._duration = Histogram(), None
         self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
         self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0

@@ -95,6 +95,10 @@ absent.
     ``agent_cpu``  seconds of CPU time of the agent's own thread
     ``traced``, ``tracer``  bytes; as in `concwatch.protocol.wire`, while ``tracemalloc`` traces
     ``flags``, ``name``  as in ``ready``, when they have changed
+    ``stack_signal``  when it has changed: a signal that makes the process write the stack of its main thread
+                   to the connection, as text of ``faulthandler``, even while code holds the interpreter's
+                   lock; null without one. It may only be sent while the process has a handler for it
+                   (``SigCgt`` in ``/proc/PID/status``)
 
 ``groups``: the groups that have changed since they were last sent. Sent after a scan, at most twice a second,
 or once a second if there are 200 or more. A group is the tasks of one coroutine function; there are at most
@@ -190,6 +194,16 @@ second, under one number.
     ``own``        for code: the indexes in ``stack`` of the program's own code
     ``group``      for code: the name of the task's group, or null
 
+``lasting``: something else that lasts: reported each second under one number, and once it has ended.
+    ``number``     integer, its number in this process
+    ``kind``       ``"deadlock"``: threads, each of which waits for a lock that the next one holds, and the
+                   last one for a lock of the first. It is known who holds a lock if it was entered by
+                   ``with``, if the function that acquired it releases it, too, and of an ``RLock``;
+                   ``"shutdown"``: tasks that were cancelled when the main coroutine had returned, as by
+                   ``asyncio.run``, and have not ended
+    ``seconds``, ``ended``  as in ``block``
+    ``places``     list of places, at most 20, each with ``on``, as in ``waits``: where these wait
+
 ``lines``: the answer to the command: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
@@ -262,8 +276,9 @@ Commands, monitor to agent
 ``detach``    remove the hooks and close the connection.
 """
 
+import re
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -280,6 +295,7 @@ from concwatch.protocol.messages import (
     TracedLines,
     line_decoder,
 )
+from concwatch.protocol.text import flat, plain
 
 MAX_GROUPS = 200
 """The most groups in one report."""
@@ -290,6 +306,9 @@ MAX_TYPES = 20
 
 MAX_CONTAINERS = 3
 """The most growing containers in one report."""
+
+MAX_WAITING = 20
+"""The most places in a report of what lasts."""
 
 MAX_HOLDERS = 3
 """The most holders of one object in a report."""
@@ -385,6 +404,8 @@ class AgentTick(Struct, tag="tick", frozen=True):
     flags: TextList = ()
     name: ShortText = ""
     """The process's new name; empty if it has not changed."""
+    stack_signal: Count | None = None
+    """The signal that makes it write its stack; None if it has not changed."""
 
 
 class LineCount(Struct, frozen=True):
@@ -499,6 +520,17 @@ class Cycle(Struct, tag="cycle", frozen=True):
     """Tasks that wait each for the next, and the last for the first."""
 
     tasks: tuple[WaitPlace, ...] = ()
+
+
+class Lasting(Struct, tag="lasting", frozen=True):
+    """Something that lasts in the process, other than the block of a loop."""
+
+    number: Count
+    kind: Literal["deadlock", "shutdown"]
+    seconds: Seconds
+    ended: bool = False
+    places: Annotated[tuple[WaitPlace, ...], Meta(max_length=MAX_WAITING)] = ()
+    """Where threads or tasks wait."""
 
 
 class Holder(Struct, frozen=True, rename={"in_": "in"}):
@@ -620,6 +652,7 @@ AgentReport = (
     | Waits
     | ThreadWaits
     | Cycle
+    | Lasting
     | TracedLines
     | Objects
     | MemoryParts
@@ -629,5 +662,27 @@ AgentReport = (
     | AgentEnd
 )
 
-decode_report: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")
-"""Decode one line from an agent; see `line_decoder`."""
+_decode_json: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")
+
+_FRAME = re.compile(rb'  File "(.{1,400})", line (\d{1,9}) in (.{1,200})')
+_OTHERS = (b"Current thread ", b"Thread ", b"Stack (most recent call first)", b"  ")
+"""The beginnings of lines of `faulthandler`."""
+
+
+class RawFrame(Struct, frozen=True):
+    """A line of a stack that was written because of ``stack_signal``; the innermost comes first."""
+
+    function: str
+    where: str
+    """File and line."""
+
+
+def decode_report(line: bytes) -> AgentReport | RawFrame | None:
+    """Decode one line from an agent; see `line_decoder`."""
+    if not line.startswith(_OTHERS):
+        return _decode_json(line)
+    found = _FRAME.fullmatch(line.rstrip(b"\r\n"))
+    if found is None:
+        return None
+    file, number, function = (flat(plain(part.decode(errors="replace"))) for part in found.groups())
+    return RawFrame(function, f"{file}:{number}")

@@ -244,6 +244,7 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     anonymous: Count | None = None
     shared: Count | None = None
     shared_grown: Count | None = None
+    state: str = ""
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
@@ -325,6 +326,7 @@ class ProcessRow(msgspec.Struct, frozen=True):
     anonymous: Count | None = None
     shared: Count | None = None
     shared_grown: Count | None = None
+    state: str = ""
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

@@ -168,6 +168,7 @@ behind.
                    ``a_thread``, what one more thread uses of it
 ``process``: figures of the worker's process from the system, as often as it ticks, more often while it grows.
     ``time``       seconds
+    ``state``      one letter, as in ``ps``: ``T`` is stopped
     ``rss``        bytes of resident memory
     ``virtual``    bytes of address space
     ``peak_rss``   bytes, the peak of ``rss``

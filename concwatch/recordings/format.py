@@ -117,9 +117,12 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``text``
     ``weight``          ``info``, ``warning``, ``error``
     ``kind``            what it is about: ``agent``, ``ended``, ``growth``, ``growth_withdrawn``, ``leak``,
-                        ``leak_withdrawn``, ``left_over``, ``block``, ``cycle``, ``memory``,
-                        ``memory_withdrawn``, ``malloc``, ``malloc_withdrawn``, ``throttled``,
+                        ``leak_withdrawn``, ``left_over``, ``block``, ``block_ended``, ``stopped``,
+                        ``stopped_ended``, ``deadlock``, ``deadlock_ended``, ``shutdown``,
+                        ``shutdown_ended``, ``cycle``, ``memory``, ``memory_withdrawn``, ``malloc``,
+                        ``malloc_withdrawn``, ``throttled``,
                         ``throttled_ended``, ``export``, or an empty string
+    ``updates``         which event of the recording, counted from 1, it updates or ends; 0 for none
 
 ``mark``: a request of the user, a note, or a block of an event loop.
     ``time``, ``lane``  as in an event
@@ -221,6 +224,7 @@ class EventLine(Struct, tag="event", frozen=True, rename={"severity": "weight"})
     text: str
     severity: Severity = "info"
     kind: Kind = ""
+    updates: Count = 0
 
 
 class MarkLine(Struct, tag="mark", frozen=True):

@@ -73,6 +73,8 @@ class Recorder:
         self._last: dict[object, object] = {}
         """The value last written of each part of a snapshot."""
         self._events = self._marks = self._blocks = 0
+        self._event_lines = self._events_before = 0
+        """The events written so far, and those of the lab that came before the recording of it."""
         self._check_due = self._groups_due = 0.0
 
     @property
@@ -89,6 +91,7 @@ class Recorder:
         began = now if self._began is None else self._began
         self._lab, self._last = lab, {}
         self._events, self._marks = lab.events.count, lab.marks.count
+        self._events_before = self._events - self._event_lines
         lab.observers.append(self._record)
         snapshot = lab.snapshot(now)
         self._blocks = snapshot.blocks.count
@@ -165,7 +168,9 @@ class Recorder:
         since = snapshot.time - snapshot.elapsed - began  # the start of the lab, in the recording
         for event in snapshot.events.since(self._events):
             moment = truncate_time(max(0.0, event.time + since))
-            yield lines.EventLine(moment, event.lane, event.text, event.severity, event.kind)
+            self._event_lines += 1
+            updates = max(0, event.updates - self._events_before) if event.updates else 0
+            yield lines.EventLine(moment, event.lane, event.text, event.severity, event.kind, updates)
         for mark in snapshot.marks.since(self._marks):
             moment = truncate_time(mark.time + since)
             if moment >= 0:  # a note may be on a moment before the recording

@@ -83,11 +83,12 @@ def process_figures(pid: int) -> Optional[Dict[str, Any]]:
 
 
 def memory_figures(status: str) -> Optional[Dict[str, Any]]:
-    """Return the memory and the threads of a process; None for an empty text.
+    """Return the state, the memory and the threads of a process; None for an empty text.
 
-    ``rss``, ``virtual``, ``peak_rss``, ``page_tables`` and ``kernel_stack`` (that of all ``threads``) are in
-    bytes, and so are the ``anonymous`` and the ``shared`` part of ``rss``, which are None before Linux 4.5;
-    the rest of it are pages of files. ``status`` is the text of ``/proc/PID/status``.
+    ``state`` is one letter, that of its first thread: ``T`` is stopped. ``rss``, ``virtual``, ``peak_rss``,
+    ``page_tables`` and ``kernel_stack`` (that of all ``threads``) are in bytes, and so are the
+    ``anonymous`` and the ``shared`` part of ``rss``, which are None before Linux 4.5; the rest of it are pages of files.
+    ``status`` is the text of ``/proc/PID/status``.
     """
     if not status:
         return None
@@ -103,6 +104,7 @@ def memory_figures(status: str) -> Optional[Dict[str, Any]]:
     virtual, peak, rss, anonymous, shared, page_tables, threads = found
     rss, threads = (rss or 0) * 1024, threads or 0
     return {
+        "state": status[status.find("\nState:") + 8 :][:1],
         "rss": rss,
         "virtual": (virtual or 0) * 1024,
         "threads": threads,

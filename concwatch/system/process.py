@@ -80,6 +80,9 @@ class Reading(Struct, frozen=True):
             return self.rss
         return self.anonymous + ((self.shared if self.shared_grown is None else self.shared_grown) or 0)
 
+    state: str = ""
+    """One letter, as in ``ps``: ``T`` is stopped; empty if unknown."""
+
     @property
     def kernel(self) -> int | None:
         """Bytes that the kernel holds for it; None if a part of them is unknown."""

@@ -1,6 +1,7 @@
 """Processes, memory and CPU time of systems without ``/proc``, by psutil."""
 
 import os
+from typing import Any
 
 import psutil
 
@@ -57,13 +58,14 @@ def variable_of(pid: int, name: str) -> str | None:
         raise ProcessLookupError(str(error)) from None
 
 
-def process_figures(pid: int) -> dict[str, float] | None:
+def process_figures(pid: int) -> dict[str, Any] | None:
     """Return the same figures as `concwatch.system.proc.process_figures`."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
             memory, times = process.memory_info(), process.cpu_times()
             return {
+                "state": "T" if process.status() == psutil.STATUS_STOPPED else "",
                 "rss": memory.rss,
                 "virtual": memory.vms,
                 "threads": process.num_threads(),

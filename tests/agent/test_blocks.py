@@ -1,10 +1,12 @@
 """What blocks a loop: the longest run of samples, and the blocks of a process by place."""
 
 import sys
+from functools import partial
 
 from concwatch.agent.names import FILE
 from concwatch.agent.stacks import StackSample, longest_run, take_sample
 from concwatch.monitor.blocks import BlockedPlaces, merge_places
+from concwatch.monitor.events import EventLog
 from concwatch.protocol.messages import Block, StackFrame
 
 STACK = (
@@ -21,6 +23,10 @@ def sample(time, key, line=1):
 def block(number=1, seconds=0.3, **fields):
     fields = {"stack": STACK, "own": (1, 2), "group": "login", **fields}
     return Block(number, "loop 1", seconds, **fields)
+
+
+def texts(events):
+    return [event.text for event in events.since(0)]
 
 
 def test_the_longest_run_is_that_of_one_task():
@@ -54,12 +60,17 @@ def test_a_run_begins_no_earlier_than_the_step_that_was_sampled():
 
 
 def test_a_place_is_reported_once_and_then_counted():
-    places = BlockedPlaces()
-    assert places.add(block()) == (
+    events = EventLog()
+    places = BlockedPlaces(partial(events.add, 0.0, "app.py 40"))
+    places.add(block())
+    assert texts(events) == [
         "loop 1 blocked for 300 ms in hash_password (app/auth.py:34), called by login (app/v.py:12)"
-    )
-    assert [places.add(block(number)) for number in range(2, 10)] == [""] * 8
-    assert places.add(block(10, 0.5)).endswith("; 10 times, 3.2 s in all")
+    ]
+    for number in range(2, 10):
+        places.add(block(number))
+    assert events.count == 1
+    places.add(block(10, 0.5))
+    assert texts(events)[1].endswith("; 10 times, 3.2 s in all")
     (row,) = places.ranked()
     assert row.as_json() | {"stack": None} == {
         "cause": "code",
@@ -92,17 +103,30 @@ def test_the_places_of_several_processes_are_one_list():
 
 def test_a_block_that_goes_on_is_counted_once():
     places = BlockedPlaces()
-    assert not places.add(block(1, 1.0, ended=False))
-    assert not places.add(block(1, 2.0, ended=False))
+    places.add(block(1, 1.0, ended=False))
+    places.add(block(1, 2.0, ended=False))
     assert places.ranked()[0].seconds == 2.0
-    assert places.add(block(1, 2.5))
+    places.add(block(1, 2.5))
     assert (places.ranked()[0].count, places.longest) == (1, 2.5)
 
 
-def test_a_process_that_did_not_run_is_not_blocked_by_its_code():
+def test_a_block_that_goes_on_at_another_line_is_counted_there():
     places = BlockedPlaces()
-    text = places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None))
-    assert text == "loop 1 blocked for 4 s while its process was stopped, or waited for a processor"
+    places.add(block(1, 1.0, ended=False))
+    places.add(block(1, 9.0, ended=False, own=(2,)))
+    (place,) = places.ranked()
+    assert (place.function, place.count, place.seconds) == ("login", 1, 9.0)
+    (status,) = places.ongoing
+    assert status.brief == "blocked for 9 s in login (app/v.py:12)"
+
+
+def test_a_process_that_did_not_run_is_not_blocked_by_its_code():
+    events = EventLog()
+    places = BlockedPlaces(partial(events.add, 0.0, ""))
+    places.add(block(1, 4.0, cause="stopped", stack=(), own=(), group=None))
+    assert texts(events) == [
+        "loop 1 blocked for 4 s while its process was stopped, or waited for a processor"
+    ]
     assert places.longest == 0
 
 

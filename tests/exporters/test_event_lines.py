@@ -17,7 +17,14 @@ def test_each_event_is_a_json_line_when_it_happens(bench, tmp_path):
     bench.advance()
     (line,) = lines_of(tmp_path / "events")
     assert line.pop("time").endswith("+00:00")
-    assert line == {"process": "app.py 40", "kind": "leak", "severity": "warning", "text": "it leaks"}
+    number = {"number": bench.watching.events.count, "updates": None}
+    assert line == {
+        "process": "app.py 40",
+        "kind": "leak",
+        "severity": "warning",
+        "text": "it leaks",
+        **number,
+    }
     bench.watching.log("", "the last one")
     log.close()
     assert [line["text"] for line in lines_of(tmp_path / "events")] == ["it leaks", "the last one"]

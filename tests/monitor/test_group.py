@@ -118,14 +118,15 @@ def verdicts(program, seconds=600):
         task_seconds += SCAN * len(ends)
         reader.rss = BASE + PER_TASK * (len(ends) + program.kept(ended))
         reader.threads = 1 + (program.kind == "threads") * len(ends)
-        _report(agent, program, now, created, ended, len(ends), task_seconds)
+        oldest = now - min([start for _, start in ends], default=now)
+        _report(agent, program, now, created, ended, len(ends), task_seconds, oldest)
         bench.advance(SCAN)
         _answer(agent, program, len(ends))
     events = bench.watching.events.since(0)
     return [(event.kind, round(event.time - began)) for event in events if event.kind not in ("", "agent")]
 
 
-def _report(agent, program, now, created, ended, live, task_seconds):
+def _report(agent, program, now, created, ended, live, task_seconds, oldest):
     sockets = program.sockets * live
     if program.kind == "threads":
         count = ThreadCount("__main__.handle", live, "/srv/app.py", 1)
@@ -136,7 +137,8 @@ def _report(agent, program, now, created, ended, live, task_seconds):
         return
     counts = {"created": created, "live": live, "ended": ended, "retained": program.kept(ended)}
     files = {"files": 10 + sockets, "sockets": sockets}
-    report = GroupReport(1, "handle", "/srv/app.py", 1, task_seconds=task_seconds, **counts)
+    age = oldest if live else None
+    report = GroupReport(1, "handle", "/srv/app.py", 1, task_seconds=task_seconds, oldest=age, **counts)
     agent.report(AgentTick(now, scan_time=now, **counts, **files), Groups(now, (report,)))
 
 
@@ -201,6 +203,11 @@ NO_LEAKS = {
         ),
         110,
         230,
+    ),
+    "sessions of four minutes, after others as long": (
+        Scenario(lambda: together(even(10, 240.0, end=1), even(1, 240.0, begin=270)), woken=True),
+        300,
+        590,
     ),
     "websockets of an hour at most": (
         Scenario(lambda: even(1, FOR_EVER, end=200), timer=3600.0, sockets=1),

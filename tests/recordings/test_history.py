@@ -63,6 +63,34 @@ def test_lanes_groups_and_waits_appear_at_the_time_they_were_reported(recorded):
     assert recorded.groups(0, 8.0)[0].waits[0].where == "/srv/app.py:12"
 
 
+def test_what_lasts_is_recorded_with_the_event_that_is_updated(tmp_path):
+    path, bench = tmp_path / "lasting.cwr", WatchBench()
+    bench.watching.log("", "before the recording")
+    first = bench.agent(40)
+    recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
+    recorder.observe(bench.watching)
+    for second in (1, 10, 11):
+        first.report(
+            Block(1, "loop 1", float(second), ended=False, stack=(StackFrame("get", "/srv/app.py:3"),))
+        )
+        bench.advance(1.0)
+    first.report(Block(1, "loop 1", 11.5, stack=(StackFrame("get", "/srv/app.py:3"),)))
+    bench.advance(1.0)
+    recorder.stop("done")
+    recorded = load(path)
+    assert [one.brief for one in recorded.snapshot(2.5).lanes[0].status.ongoing] == [
+        "blocked for 11 s in get (srv/app.py:3)"
+    ]
+    assert recorded.snapshot(4.0).lanes[0].status.ongoing == ()
+    assert [
+        (event.number, event.kind, event.updates) for event in recorded.snapshot(4.0).events.since(0)
+    ] == [
+        (1, "block", 0),
+        (2, "block", 1),
+        (3, "block_ended", 1),
+    ]
+
+
 def test_blocks_appear_at_the_time_they_were_reported(recorded):
     assert recorded.snapshot(5.0).lanes[0].blocks == ()
     (place,) = recorded.snapshot(7.0).lanes[0].blocks

@@ -37,6 +37,7 @@ def test_figures_are_those_of_proc():
     assert there is not None
     assert here.keys() - there.keys() == {"kernel_stack", "page_tables", "anonymous", "shared"}
     assert there.keys() <= here.keys()
+    assert (here["state"], there["state"]) == ("R", "")
     assert there["rss"] == pytest.approx(here["rss"], rel=0.2)
     assert there["cpu_seconds"] == pytest.approx(here["cpu_seconds"], abs=2)
     assert psutil_fallback.machine_memory()[0] == proc.machine_memory()[0]

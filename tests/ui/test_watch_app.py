@@ -74,6 +74,21 @@ async def test_processes_are_listed_below_their_total_and_a_selected_one_fills_t
             await s.sees("app.py 40", "RSS")
 
 
+async def test_what_lasts_is_below_its_process_and_one_line_of_the_events(tmp_path):
+    frames = (StackFrame("get", "/lib/queue.py:1"), StackFrame("sync_queue", "/srv/app.py:68"))
+    async with stage(tmp_path) as s:
+        for second in range(1, 13):
+            s.first.report(Block(1, "loop 1", float(second), ended=False, stack=frames, own=(1,)))
+            await s.advance(1)
+        assert s.processes()[2:4] == ["    blocked for 12 s in sync_queue", "    (srv/app.py:68)"]
+        text = s.app.screen.query_one(EventView).query_one("EventLines").render().plain
+        assert text.count("loop 1 blocked for 10 s so far in sync_queue (srv/app.py:68)") == 1
+        assert "1 s so far" not in text
+        s.first.report(Block(1, "loop 1", 12.5, stack=frames, own=(1,)))
+        await s.advance(0.2)
+        assert "blocked" not in "\n".join(s.processes())
+
+
 @pytest.mark.parametrize("size", [(60, 14), (80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
 async def test_new_processes_move_nothing(tmp_path, size):
     async with stage(tmp_path, size) as s:

@@ -24,7 +24,7 @@ class ChartPanel(Panel):
     def __init__(
         self,
         side: SidePanel,
-        log_event: Callable[[str], None] = log_nothing,
+        log_event: Callable[[str], object] = log_nothing,
         specs: Sequence[ChartSpec] = ON_SCREEN,
         hint: str = "",
     ) -> None:

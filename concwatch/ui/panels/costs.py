@@ -17,7 +17,7 @@ class CostPanel(Panel):
     def __init__(
         self,
         lanes: LanePanel,
-        log_event: Callable[[str], None] = log_nothing,
+        log_event: Callable[[str], object] = log_nothing,
         table: type[CostTable] = CostTable,
     ) -> None:
         """Create the panel.

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.style import Style
 
-from concwatch.monitor.events import Event, Severity
+from concwatch.monitor.events import Event, Severity, latest
 from concwatch.protocol.units import format_clock
 from concwatch.ui.widgets.kept_lines import KeptLines
 from concwatch.ui.widgets.text_lines import TextLines
@@ -172,11 +172,14 @@ class EventView(VerticalScroll, KeptLines):
         self._lines.refresh()
 
     def show(self, events: Iterable[Event], colors: Mapping[str, str]) -> None:
-        """Show the last of ``events``; ``colors`` has the colour of each lane, ``#rrggbb``."""
+        """Show the last of ``events``; ``colors`` has the colour of each lane, ``#rrggbb``.
+
+        What lasts is one line, which is updated.
+        """
         lane_width = max([LANE_WIDTH, *(len(lane) + 1 for lane in colors)])
         lines = [
             line
-            for event in list(events)[-SHOWN:]
+            for event in latest(events)[-SHOWN:]
             for line in _lines_of(event, colors.get(event.lane, "$dim"), lane_width)
         ]
         self._lines.set_lines(*(lines or NO_EVENTS))

@@ -1,6 +1,7 @@
 """The list of watched processes, below their total."""
 
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 
 from textual.binding import Binding
 
@@ -20,6 +21,9 @@ LIVE, RSS = 7, 10
 
 LEAST_SHARED = 1 << 20
 """The bytes of shared memory from which on they are shown: a lock of ``multiprocessing`` takes a page."""
+
+INDENT = "    "
+"""Before what is known of a process, below its name."""
 
 MOST = 200
 """The maximum number of processes to list."""
@@ -121,7 +125,7 @@ class ProcessList(ClickableLines, can_focus=True):
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the line of the total, and one for each process."""
+        """Return the line of the total, and one for each process, with what lasts in it below."""
         if self._shown is None:
             return ()
         view, colors, chosen = self._shown
@@ -149,6 +153,11 @@ class ProcessList(ClickableLines, can_focus=True):
             memory = "" if lane.sample.rss is None else format_bytes(lane.sample.rss)
             name = (lane.name, f"bold {colors[number]}" if lane.on else "$dim")
             lines.append(line(number, colors[number], tasks, memory, (f"{state[0]} ", style), name))
+            lines += [
+                (Cell(width, assemble((f"{INDENT}{row}", "$warning"))),)
+                for one in lane.status.ongoing
+                for row in wrap(one.brief, max(LIVE, width - len(INDENT)))
+            ]
             if not low and (number == chosen or len(view.lanes) == 1):
                 lines += [
                     (Cell(width, assemble((f"    {label[:10]:11}", "$dim"), text)),)

@@ -87,8 +87,8 @@ def memory_figures(status: str) -> Optional[Dict[str, Any]]:
 
     ``state`` is one letter, that of its first thread: ``T`` is stopped. ``rss``, ``virtual``, ``peak_rss``,
     ``page_tables`` and ``kernel_stack`` (that of all ``threads``) are in bytes, and so are the
-    ``anonymous`` and the ``shared`` part of ``rss``, which are None before Linux 4.5; the rest of it are pages of files.
-    ``status`` is the text of ``/proc/PID/status``.
+    ``anonymous`` and the ``shared`` part of ``rss``, which are None before Linux 4.5; the rest of it are
+    pages of files. ``status`` is the text of ``/proc/PID/status``.
     """
     if not status:
         return None

@@ -285,7 +285,7 @@ class WatchedProcess:
                 case Objects():
                     self._memory.add_objects(arrival)
                 case Error(command="objects"):
-                    self._memory.stop_counting()
+                    self._memory.stop_counting(arrival.message)
                 case Error(command="finished"):  # refused, because there are too many objects
                     pass
                 case Error():

@@ -31,7 +31,7 @@ _SlotType: Any = type(_Slots.__dict__["slot"])
 
 def class_variables(kind: type) -> Iterator[Mapping[str, Any]]:
     """Yield the variables of a class and of each of its base classes."""
-    for one in _MRO(kind):
+    for one in _MRO(kind) or ():  # a type of an extension may not be complete
         yield _VARIABLES(one)
 
 

@@ -21,7 +21,7 @@ WHOLE, ENDS = 500, 50
 SAMPLED = 20
 """The most items of a container from which the size of an item is estimated."""
 
-LAYERS, NEAR = 4, 200
+LAYERS, NEAR = 6, 200
 """The most references that are followed from an item, and the most objects that are counted for it."""
 
 _FunctionType: Any = type(class_variable)
@@ -137,6 +137,8 @@ def _near(item: Any, readers: Dict[int, Optional[Callable[[Any], int]]]) -> Dict
         new: List[Any] = []
         for one in layer:
             kind = type(one)
+            if kind is _FunctionType:
+                new += one.__closure__ or ()
             if id(one) in sizes or len(sizes) >= NEAR or issubclass(kind, _SHARED):
                 continue
             if id(kind) not in readers:

@@ -192,11 +192,12 @@ def _name_one(
     held = holder_along(path)
     if held.is_of_agent:
         return
+    size = 1.0 if kind.in_bytes else mean_size(items) or UNKNOWN_SIZE
     key = held.key
     if key not in found:
         function = None if held.is_own else function_within(items)
         found[key] = _Growth(held, kind.in_bytes, function.report() if function else None)
-    found[key].add(alike, share, portion, 1.0 if kind.in_bytes else mean_size(items) or UNKNOWN_SIZE)
+    found[key].add(alike, share, portion, size)
 
 
 def _largest(found: Any, seconds: float) -> List[Dict[str, Any]]:

@@ -176,8 +176,7 @@ def holder_along(path: List[Any]) -> HeldObject:
         elif found is not None and found.is_instance and attribute is None:
             attribute = _attribute_holder(type(referrer), _attribute(referrer, node))
         node = found if isinstance(found, _Node) else _Node(referrer, node)
-    if held.holder is None and attribute is not None:
-        held.set(attribute, node)
+    held.holder = held.holder or attribute
     return held
 
 

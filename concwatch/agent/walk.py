@@ -16,7 +16,8 @@ import sys
 from _weakref import ref
 from collections import deque
 from functools import partial
-from itertools import islice
+from itertools import compress
+from operator import not_
 from time import perf_counter
 
 from .class_attributes import (
@@ -27,7 +28,7 @@ from .class_attributes import (
     namespace,
     qualified_name,
 )
-from .containers import ENDS, PARTS, SAMPLED, WHOLE, newest, part_of, size_in_bytes
+from .containers import PARTS, SAMPLED, WHOLE, newest, part_of, size_in_bytes
 from .counting import COUNTS
 from .frames import FrameType, outermost_first, variables_of
 from .own_code import is_agent, is_own
@@ -50,8 +51,11 @@ LEAST_ITEMS, LEAST_BYTES = 5, 4_096
 MAX_OWN, MAX_STARTS, MAX_KNOWN = 12_000, 20_000, 40_000
 """The most starts that are found from the program's own modules, the most in all, and the most containers."""
 
-MAX_EXAMINED, DEPTH = 10_000, 12
-"""The most objects within a start that are examined, and the most references that are followed within it."""
+MAX_EXAMINED, FEW = 50_000, 10
+"""The most objects within a start that are examined, and the most items of each container after that."""
+
+MAX_ENTERED, DEPTH = 5_000, 12
+"""The most objects within a start that are entered, and the most references that are followed within it."""
 
 MAX_TASKS, MAX_LISTED = 1_000, 50_000
 """The most tasks that are starts, and the most live tasks that are listed for it since Python 3.14."""
@@ -130,13 +134,16 @@ def _of_cache(cache: Any) -> List[Any]:
 
 
 def _newest_of_cache(cache: Any) -> List[Any]:
-    if _cached(cache) > MAX_REFERENTS:
+    maximum = type(cache).cache_info(cache)[2]
+    if _cached(cache) > MAX_REFERENTS and maximum is not None:
         return []
-    variables = namespace(cache)
     found = gc.get_referents(cache)
-    results = next((one for one in found if type(one) is dict and one is not variables), {})
-    links = [one for one in found[-2 * SAMPLED :] if qualified_name(type(one)).endswith("lru_list_elem")]
-    return list(islice(reversed(dict.values(results)), SAMPLED)) or links
+    if maximum is None:
+        variables = namespace(cache)
+        return newest(next((one for one in found if type(one) is dict and one is not variables), {}))
+    links = [one for one in found if qualified_name(type(one)).endswith("lru_list_elem")]
+    # Up to Python 3.9, it refers to the arguments and the result of each call in turn.
+    return (links or list(zip(found[::2], found[1::2]))[:-3])[-SAMPLED:]
 
 
 def _cached(cache: Any) -> int:
@@ -333,6 +340,7 @@ class Walk:
         self.is_complete = True
         """Whether everything that could be reached was visited, apart from items of large containers."""
         self._kinds: Dict[int, Optional[Kind]] = {}
+        self._leaves: Set[int] = set()
         self._seen: Set[int] = set()
         self._starts: List[Callable[[], Any]] = []
         self._parents: List[int] = []
@@ -366,7 +374,7 @@ class Walk:
     def _visit_starts(self) -> Iterator[None]:
         slice_ends = perf_counter() + TIME_SLICE
         while self._visited < len(self._starts):
-            if self._is_wanted is not None and len(self.wanted) >= self._enough:
+            if self._is_done:
                 return
             if len(self.starts_of) >= MAX_KNOWN:
                 self.is_complete = False
@@ -379,6 +387,16 @@ class Walk:
             if perf_counter() >= slice_ends:
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether all that is looked for has been found."""
+        return self._is_wanted is not None and len(self.wanted) >= self._enough
+
+    def _want(self, value: Any, start: int) -> None:
+        if self._is_wanted is not None and id(value) not in self.starts_of and self._is_wanted(value):
+            self.starts_of[id(value)] = start
+            self.wanted.append(id(value))
 
     def _add_module(self, name: str) -> None:
         variables = _variables(name)
@@ -426,9 +444,8 @@ class Walk:
         for one, kind, weight, parent in self._within(start, value):
             if kind.is_start:
                 self._add(one, start, weight)
-                if self._is_wanted is not None and self._is_wanted(one) and id(one) not in self.starts_of:
-                    self.starts_of[id(one)] = start
-                    self.wanted.append(id(one))
+                if not self._is_done:
+                    self._want(one, start)
             elif kind.size is not None and not (holds_names and parent is value):
                 size = kind.size(one)
                 if size >= kind.least:
@@ -444,20 +461,24 @@ class Walk:
         first = self.kind(value)
         if first is _COROUTINE and is_agent(getattr(code_of(value), "co_filename", "")):
             return
-        kinds, starts_of = self._kinds, self.starts_of
+        kinds, leaves, starts_of = self._kinds, self._leaves, self.starts_of
         met = {id(value)}
         layer: List[Tuple[Any, Kind, float]] = [(value, first, self._weights[start])]
-        left = MAX_EXAMINED
+        examined = entered = 0
         for _ in range(DEPTH):
             inner: List[Tuple[Any, Kind, float]] = []
             for parent, kind, weight in layer:
                 children = kind.children(parent)
-                left -= 1 if kind is _INNER else len(children)
-                if left < 0:
+                if examined > MAX_EXAMINED and len(children) > FEW:
+                    children = children[-FEW:]
                     self.is_complete = False
-                    return
-                if kind.size is not None and len(children) >= ENDS:
+                examined += len(children)
+                if kind.size is not None and len(children) >= FEW:
                     weight *= max(1.0, kind.size(parent) / len(children))
+                if len(children) > FEW:  # most objects are strings and numbers
+                    children = list(
+                        compress(children, map(not_, map(leaves.__contains__, map(id, map(type, children)))))
+                    )
                 for one in children:
                     number = id(type(one))
                     found = kinds[number] if number in kinds else self._kind(type(one))
@@ -467,10 +488,11 @@ class Walk:
                     if starts_of.get(id(one), start) != start:
                         continue
                     yield one, found, weight, parent
-                    if not found.is_start:
+                    if not found.is_start and entered < MAX_ENTERED:
+                        entered += 1
                         inner.append((one, found, weight))
             layer = inner
-        self.is_complete = self.is_complete and not layer
+        self.is_complete = self.is_complete and not layer and entered < MAX_ENTERED
 
     def kind(self, value: Any) -> Kind:
         """Return how an object is visited."""
@@ -480,6 +502,8 @@ class Walk:
         number = id(of)
         if number not in self._kinds:
             self._kinds[number] = kind_of_type(of)
+            if self._kinds[number] is None:
+                self._leaves.add(number)
         return self._kinds[number]
 
     def look(self, sizes: Dict[int, int], wanted: Iterable[int]) -> Iterator[None]:

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.agent_driver import EVERY
+from tests.agent_driver import EVERY, NEWEST
 
 pytestmark = pytest.mark.real
 
@@ -193,7 +193,7 @@ def main():
     found = {}
     for kind, grow in KINDS.items():
         if grow is not None:
-            for number in range(200): grow(number)
+            for number in range(300): grow(number)
         loop.run_until_complete(asyncio.sleep(0))
         found[kind] = runs(loop) if grow is None else find(grow, loop)
     atexit.unregister(exits)
@@ -240,6 +240,7 @@ EXPECTED = {
     "timers": ("asyncio.unix_events._UnixSelectorEventLoop", "", "loop"),
     "finalizers": ("dict", "", "finalize._registry"),
     "loggers": ("logging.Manager", "logging.Logger", "log"),
+    "at exit": ("atexit", "", ""),
     "weak": None,
     "full": None,
     "flushed": None,
@@ -259,13 +260,17 @@ FUNCTIONS = {
 """The functions that hold it; else the module does."""
 
 
-@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
-def test_what_grows_is_found_with_what_holds_it_and_nothing_else(python, tmp_path):
+@pytest.mark.parametrize(
+    ("python", "heap"),
+    [*((python, 1_000) for python in EVERY.values()), (NEWEST, 1_000_000)],
+    ids=[*EVERY, "a large heap"],
+)
+def test_what_grows_is_found_with_what_holds_it_and_nothing_else(python, heap, tmp_path):
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     environment = {"PYTHONPATH": ".", "PATH": ""}
     ended = subprocess.run(
-        [python, str(script)], env=environment, capture_output=True, text=True, timeout=600
+        [python, str(script), str(heap)], env=environment, capture_output=True, text=True, timeout=600
     )
     assert ended.stderr == ""
     found = json.loads(ended.stdout)
@@ -286,7 +291,9 @@ def test_what_grows_is_found_with_what_holds_it_and_nothing_else(python, tmp_pat
         assert (container["kind"], container["within"], holder["name"]) == expected
         assert container["items"] > container["grown"] > 100
         functions = FUNCTIONS.get(kind)
-        if functions is None:
+        if kind == "finalizers":
+            assert (holder["in"], container["function"]["in"]) == ("weakref", "is_dropped")
+        elif functions is None:
             assert (holder["in"], holder["where"]) == ("__main__", str(script))
         else:
             assert {one["in"] for one in container["holders"]} <= functions

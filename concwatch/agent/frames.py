@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from .own_code import is_agent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List
@@ -38,8 +40,13 @@ def variables_of(frame: Any) -> Dict[str, Any]:
 
 
 def outermost_first(frame: Any) -> List[Any]:
-    """Return the frames of a stack up to this one, at most `MAX_DEPTH`."""
+    """Return the frames of a stack up to this one, at most `MAX_DEPTH`.
+
+    Without those of the agent that are running: a list of them in one of their variables would be a cycle.
+    """
     frames: List[Any] = []
+    while frame is not None and is_agent(frame.f_code.co_filename):
+        frame = frame.f_back
     while frame is not None and len(frames) < MAX_DEPTH:
         frames.append(frame)
         frame = frame.f_back

@@ -6,6 +6,7 @@ read again several times. Only their ``id`` and sizes are kept in between.
 
 from __future__ import annotations
 
+import os
 from heapq import nlargest
 from time import monotonic
 
@@ -37,6 +38,12 @@ MAX_ALIKE, NAMED = 12, 5
 
 UNKNOWN_SIZE = 100
 """Bytes that an item is supposed to have if none can be read."""
+
+LEAST_EXPLAINED = 0.2
+"""The least share of the growth of memory that containers must explain for no others to be looked for."""
+
+PAGE = getattr(os, "sysconf", lambda name: 4_096)("SC_PAGE_SIZE")
+"""Bytes of a page of memory."""
 
 MAX_CONTAINERS = 3
 """The most containers that are reported."""
@@ -84,8 +91,10 @@ class _Alike:
 class _Growth:
     """The growth of the containers that one variable or attribute holds."""
 
-    def __init__(self, held: HeldObject, in_bytes: bool, function: Optional[Dict[str, str]]) -> None:
-        self.held, self.in_bytes, self.function = held, in_bytes, function
+    def __init__(
+        self, held: HeldObject, in_bytes: bool, seconds: float, function: Optional[Dict[str, str]]
+    ) -> None:
+        self.held, self.in_bytes, self.seconds, self.function = held, in_bytes, max(seconds, 1e-6), function
         self.count = self.items = self.grown = self.bytes = 0.0
 
     def add(self, alike: _Alike, share: float, portion: float, size: float) -> None:
@@ -102,7 +111,7 @@ class _Growth:
         self.grown += alike.weight * alike.grown * share
         self.bytes += alike.weight * alike.grown * share * size
 
-    def report(self, seconds: float) -> Dict[str, Any]:
+    def report(self) -> Dict[str, Any]:
         """Return the fields of a report."""
         return {
             **self.held.report(),
@@ -112,18 +121,42 @@ class _Growth:
             "bytes": round(self.bytes),
             "in_bytes": self.in_bytes,
             "function": self.function,
-            "seconds": round(seconds, 3),
+            "seconds": round(self.seconds, 3),
         }
 
 
 def find_growing(walk: Walk, reports: List[Dict[str, Any]]) -> Iterator[float]:
     """Add a report of each of the containers that grow most, in time slices.
 
+    Those that only libraries hold are looked for if the others do not account for the growth of memory.
+
     Yields:
         The seconds until the next step.
     """
+    found: Dict[Any, _Growth] = {}
+    began, before = monotonic(), _resident()
+    for run in (walk.run_from_own, walk.run_from_others):
+        for delay in _find_growing(walk, run(), found):
+            yield delay
+        rate = max(0, _resident() - before) / (monotonic() - began)
+        if rate and sum(one.bytes / one.seconds for one in found.values()) >= LEAST_EXPLAINED * rate:
+            break
+    largest = nlargest(MAX_CONTAINERS, found.values(), key=lambda one: one.bytes)
+    reports += [one.report() for one in largest if one.bytes >= LEAST_SHARE * largest[0].bytes]
+
+
+def _resident() -> int:
+    """Return the resident memory of the process in bytes; 0 if it is unknown."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * PAGE
+    except OSError:
+        return 0
+
+
+def _find_growing(walk: Walk, run: Iterator[None], found: Dict[Any, _Growth]) -> Iterator[float]:
     began = monotonic()
-    for _ in walk.run():
+    for _ in run:
         yield 0.0
     yield LOOK_DELAY
     last: Dict[int, int] = {}
@@ -132,12 +165,13 @@ def find_growing(walk: Walk, reports: List[Dict[str, Any]]) -> Iterator[float]:
     risen = {one: items - walk.sizes[one] for one, items in last.items() if items > walk.sizes[one]}
     walk.sizes.clear()
     chosen = nlargest(MAX_GROWING, risen, key=lambda one: risen[one])
-    rate = max(risen.values(), default=0) / (monotonic() - began)
-    delay = min(MAX_DELAY, max(LOOK_DELAY, 3 / rate)) if chosen else 0.0
+    if not chosen:
+        return
+    rate = risen[chosen[0]] / (monotonic() - began)
     last = {one: last[one] for one in chosen}
     first: Dict[int, int] = {}
     middle: Dict[int, int] = {}
-    for number in range(LOOKS if chosen else 0):
+    for number in range(LOOKS):
         sizes: Dict[int, int] = {}
         for _ in walk.look(sizes, last):
             yield 0.0
@@ -147,39 +181,42 @@ def find_growing(walk: Walk, reports: List[Dict[str, Any]]) -> Iterator[float]:
         if number == LOOKS // 2:
             middle = last
         if number < LOOKS - 1:
-            yield delay
+            yield min(MAX_DELAY, max(LOOK_DELAY, 3 / rate))
     seconds = monotonic() - began
     groups: Dict[Any, _Alike] = {}
 
-    def add(found: Found) -> None:
-        number = id(found.value)
-        group = groups.setdefault(found.alike, _Alike())
-        group.add(number, found.weight, first[number], middle[number], last[number])
+    def add(one: Found) -> None:
+        number = id(one.value)
+        group = groups.setdefault(one.alike, _Alike())
+        group.add(number, one.weight, first[number], middle[number], last[number])
 
     for _ in walk.revisit(last, add):
         yield 0.0
-    found: Dict[Any, _Growth] = {}
     steady = [alike for alike in groups.values() if alike.is_steady]
     for alike in nlargest(MAX_ALIKE, steady, key=lambda alike: alike.weight * alike.grown):
-        for _ in _name(walk, alike, found):
+        for _ in _name(walk, alike, seconds, found):
             yield 0.0
-    reports += _largest(found.values(), seconds)
 
 
-def _name(walk: Walk, alike: _Alike, found: Dict[Any, _Growth]) -> Iterator[None]:
+def _name(walk: Walk, alike: _Alike, seconds: float, found: Dict[Any, _Growth]) -> Iterator[None]:
     """Add the growth of some containers to that of what holds them. One of them a time slice."""
     members = [(grown, number) for grown, number in nlargest(NAMED, alike.members) if grown > 0]
     total = sum(grown for grown, _ in members)
     for grown, number in members:
         try:
-            _name_one(walk, alike, number, grown / total, 1 / len(members), found)
+            _name_one(walk, alike, number, (grown / total, 1 / len(members)), seconds, found)
         except Exception:  # the program has changed it meanwhile, as the collector called its code
             pass
         yield
 
 
 def _name_one(
-    walk: Walk, alike: _Alike, number: int, share: float, portion: float, found: Dict[Any, _Growth]
+    walk: Walk,
+    alike: _Alike,
+    number: int,
+    shares: Tuple[float, float],
+    seconds: float,
+    found: Dict[Any, _Growth],
 ) -> None:
     path = walk.path(number)
     if not path:
@@ -196,10 +233,5 @@ def _name_one(
     key = held.key
     if key not in found:
         function = None if held.is_own else function_within(items)
-        found[key] = _Growth(held, kind.in_bytes, function.report() if function else None)
-    found[key].add(alike, share, portion, size)
-
-
-def _largest(found: Any, seconds: float) -> List[Dict[str, Any]]:
-    largest = nlargest(MAX_CONTAINERS, found, key=lambda one: one.bytes)
-    return [one.report(seconds) for one in largest if one.bytes >= LEAST_SHARE * largest[0].bytes]
+        found[key] = _Growth(held, kind.in_bytes, seconds, function.report() if function else None)
+    found[key].add(alike, *shares, size)

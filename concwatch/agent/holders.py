@@ -177,6 +177,8 @@ def holder_along(path: List[Any]) -> HeldObject:
             attribute = _attribute_holder(type(referrer), _attribute(referrer, node))
         node = found if isinstance(found, _Node) else _Node(referrer, node)
     held.holder = held.holder or attribute
+    if held.holder is None and len(path) > 1:  # an object of an extension that does not name its attributes
+        held.holder = HoldingVariable("", _label(type(path[-1])), "", False)
     return held
 
 

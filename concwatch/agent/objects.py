@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List
 
-MAX_BLOCKS = 300_000
+MAX_BLOCKS = 200_000
 """Memory blocks above which the objects are not listed, which could stop the program for 20 ms."""
 
 MAX_TYPES = 20

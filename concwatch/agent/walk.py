@@ -51,11 +51,12 @@ LEAST_ITEMS, LEAST_BYTES = 5, 4_096
 MAX_OWN, MAX_STARTS, MAX_KNOWN = 12_000, 20_000, 40_000
 """The most starts that are found from the program's own modules, the most in all, and the most containers."""
 
-MAX_EXAMINED, FEW = 50_000, 10
-"""The most objects within a start that are examined, and the most items of each container after that."""
+SPREAD, FEW = 2_000, 10
+"""How many objects within a start are spread over its containers, and the least number for each of them."""
 
-MAX_ENTERED, DEPTH = 5_000, 12
-"""The most objects within a start that are entered, and the most references that are followed within it."""
+MAX_FOUND, MAX_ENTERED, DEPTH = 4_000, 2_000, 12
+"""The most objects within a start that are found, which takes 10 ms, the most of these that are entered, and
+the most references that are followed within it."""
 
 MAX_TASKS, MAX_LISTED = 1_000, 50_000
 """The most tasks that are starts, and the most live tasks that are listed for it since Python 3.14."""
@@ -266,6 +267,10 @@ def kind_of_type(kind: type) -> Optional[Kind]:
     return _START if _WEAK_OFFSET(kind) else _SLOTTED
 
 
+def _size(kind: Kind, value: Any) -> int:
+    return 0 if kind.size is None else kind.size(value)
+
+
 class _Frame:
     """Finds the frame of a running function again: by its thread, and its number from the outermost one."""
 
@@ -301,7 +306,7 @@ class Found:
     @property
     def size(self) -> int:
         """How many items it has."""
-        return 0 if self.kind.size is None else self.kind.size(self.value)
+        return _size(self.kind, self.value)
 
     @property
     def alike(self) -> Tuple[int, ...]:
@@ -355,21 +360,29 @@ class Walk:
 
     def run(self) -> Iterator[None]:
         """Find the containers, in time slices."""
+        yield from self.run_from_own()
+        yield from self.run_from_others()
+
+    def run_from_own(self) -> Iterator[None]:
+        """Find what is reached from the program's own modules, its loops, tasks and running functions."""
         names = list(sys.modules)
         for name in names:  # other modules refer to them, and their functions to their variables
             self.starts_of[id(_variables(name))] = -1
             self._seen.add(id(sys.modules.get(name)))
-        files = {name: module_file(name) for name in names}
-        own = [name for name in names if name == "__main__" or (files[name] and is_own(files[name]))]
-        others = [name for name in names if not is_agent(files[name])]  # those that are known are left out
-        for names, is_last in ((own, False), (others, True)):
-            for name in names:
+        for name in names:
+            file = module_file(name)
+            if name == "__main__" or (file and is_own(file)):
                 self._add_module(name)
-            if not is_last:
-                self._add_running()
-            else:
-                self._most = MAX_STARTS
-            yield from self._visit_starts()
+        self._add_running()
+        return self._visit_starts()
+
+    def run_from_others(self) -> Iterator[None]:
+        """Find what else is reached from the modules of libraries, in time slices."""
+        self._most = MAX_STARTS
+        for name in list(sys.modules):
+            if not is_agent(module_file(name)):
+                self._add_module(name)
+        return self._visit_starts()
 
     def _visit_starts(self) -> Iterator[None]:
         slice_ends = perf_counter() + TIME_SLICE
@@ -407,11 +420,13 @@ class Walk:
     def _add_running(self) -> None:
         """Add the frames of the program's running functions, its loops and some of its tasks."""
         left = MAX_FRAMES
+        frame: Any
         for thread, frame in sys._current_frames().items():
             for depth, one in enumerate(outermost_first(frame)):
                 if is_own(one.f_code.co_filename) and left:
                     left -= 1
                     self._append(_Frame(thread, depth, one), -1, 1.0)
+            frame = one = None  # it may be the frame of this function
         for loop in COUNTS.open_loops():
             self._add(loop, -1, 1.0)
         tasks, count = some_tasks(MAX_TASKS, MAX_LISTED)
@@ -461,24 +476,18 @@ class Walk:
         first = self.kind(value)
         if first is _COROUTINE and is_agent(getattr(code_of(value), "co_filename", "")):
             return
-        kinds, leaves, starts_of = self._kinds, self._leaves, self.starts_of
+        kinds, starts_of = self._kinds, self.starts_of
         met = {id(value)}
         layer: List[Tuple[Any, Kind, float]] = [(value, first, self._weights[start])]
-        examined = entered = 0
+        count = entered = 0
         for _ in range(DEPTH):
             inner: List[Tuple[Any, Kind, float]] = []
+            large = sum(
+                1 for one, kind, _ in layer if kind.grows and kind.size is not None and kind.size(one) > FEW
+            )
+            allowed = max(FEW, (SPREAD - count) // max(1, large))
             for parent, kind, weight in layer:
-                children = kind.children(parent)
-                if examined > MAX_EXAMINED and len(children) > FEW:
-                    children = children[-FEW:]
-                    self.is_complete = False
-                examined += len(children)
-                if kind.size is not None and len(children) >= FEW:
-                    weight *= max(1.0, kind.size(parent) / len(children))
-                if len(children) > FEW:  # most objects are strings and numbers
-                    children = list(
-                        compress(children, map(not_, map(leaves.__contains__, map(id, map(type, children)))))
-                    )
+                children, weight = self._children(parent, kind, weight, allowed)
                 for one in children:
                     number = id(type(one))
                     found = kinds[number] if number in kinds else self._kind(type(one))
@@ -488,11 +497,38 @@ class Walk:
                     if starts_of.get(id(one), start) != start:
                         continue
                     yield one, found, weight, parent
+                    count += 1
                     if not found.is_start and entered < MAX_ENTERED:
                         entered += 1
                         inner.append((one, found, weight))
+                if count >= MAX_FOUND:
+                    self.is_complete = False
+                    return
             layer = inner
         self.is_complete = self.is_complete and not layer and entered < MAX_ENTERED
+
+    def _children(self, parent: Any, kind: Kind, weight: float, allowed: int) -> Tuple[List[Any], float]:
+        """Return what an object refers to, and how many similar ones each of these stands for.
+
+        Args:
+            parent: the object.
+            kind: how it is visited.
+            weight: how many similar ones it stands for.
+            allowed: how many of its items are visited, or up to twice as many.
+        """
+        children = kind.children(parent)
+        if len(children) <= FEW:
+            return children, weight
+        if kind.size is not None:
+            weight *= max(1.0, kind.size(parent) / len(children))
+        # Most objects are strings and numbers.
+        types = map(id, map(type, children))
+        children = list(compress(children, map(not_, map(self._leaves.__contains__, types))))
+        if kind.grows and len(children) > 2 * allowed:
+            # A step that does not change with each item, so that the same items are visited the next time.
+            step = 1 << (len(children) // (2 * allowed)).bit_length()
+            return children[::-step], weight * step
+        return children, weight
 
     def kind(self, value: Any) -> Kind:
         """Return how an object is visited."""

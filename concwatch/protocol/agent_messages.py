@@ -203,7 +203,7 @@ items of a container, or 100 of a larger one.
     ``complete``   whether it has visited all that it could reach, apart from items of large containers;
                    otherwise there were too many
     ``counted``    how many objects the garbage collector tracks: those that refer to others; null with more
-                   than 300,000 blocks of memory, for which ``types`` is empty
+                   than 200,000 blocks of memory, for which ``types`` is empty
     ``since``      seconds within which the types have grown
     ``types``      list of objects ``name`` (``"app.views.Session"``, ``"dict"``), ``count``, ``grown`` (how
                    many more, may be negative): the first 20 by growth

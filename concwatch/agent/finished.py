@@ -5,7 +5,7 @@ from __future__ import annotations
 from .awaits import is_task
 from .counting import COUNTS
 from .holders import HeldObject, holder_along
-from .walk import Walk
+from .walk import HeapWalk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
         except Exception:  # its group cannot be found just now
             return False
 
-    walk = Walk(is_finished, SAMPLED)
+    walk = HeapWalk(is_finished, SAMPLED)
     yield from walk.run()
     found = [holder_along(path) for path in map(walk.path, walk.wanted) if path]
     keys = [held.key for held in found]

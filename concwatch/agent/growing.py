@@ -1,6 +1,6 @@
 """Find the containers that grow, and what holds them.
 
-The sizes of all containers that a `Walk` finds are read twice. Those of the ones that have grown are then
+The sizes of all containers that a `HeapWalk` finds are read twice. Those of the ones that have grown are then
 read again several times. Only their ``id`` and sizes are kept in between.
 """
 
@@ -12,13 +12,13 @@ from time import monotonic
 
 from .containers import are_weak, mean_size
 from .holders import HeldObject, function_within, holder_along
-from .walk import Walk
+from .walk import HeapWalk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-    from .walk import Found
+    from .walk import VisitedContainer
 
 LOOKS, LOOK_DELAY, MAX_DELAY = 6, 0.5, 2.0
 """How many times the sizes of growing containers are read, and the seconds between two of these looks: more
@@ -125,7 +125,7 @@ class _Growth:
         }
 
 
-def find_growing(walk: Walk, reports: List[Dict[str, Any]]) -> Iterator[float]:
+def find_growing(walk: HeapWalk, reports: List[Dict[str, Any]]) -> Iterator[float]:
     """Add a report of each of the containers that grow most, in time slices.
 
     Those that only libraries hold are looked for if the others do not account for the growth of memory.
@@ -154,7 +154,7 @@ def _resident() -> int:
         return 0
 
 
-def _find_growing(walk: Walk, run: Iterator[None], found: Dict[Any, _Growth]) -> Iterator[float]:
+def _find_growing(walk: HeapWalk, run: Iterator[None], found: Dict[Any, _Growth]) -> Iterator[float]:
     began = monotonic()
     for _ in run:
         yield 0.0
@@ -185,7 +185,7 @@ def _find_growing(walk: Walk, run: Iterator[None], found: Dict[Any, _Growth]) ->
     seconds = monotonic() - began
     groups: Dict[Any, _Alike] = {}
 
-    def add(one: Found) -> None:
+    def add(one: VisitedContainer) -> None:
         number = id(one.value)
         group = groups.setdefault(one.alike, _Alike())
         group.add(number, one.weight, first[number], middle[number], last[number])
@@ -198,7 +198,7 @@ def _find_growing(walk: Walk, run: Iterator[None], found: Dict[Any, _Growth]) ->
             yield 0.0
 
 
-def _name(walk: Walk, alike: _Alike, seconds: float, found: Dict[Any, _Growth]) -> Iterator[None]:
+def _name(walk: HeapWalk, alike: _Alike, seconds: float, found: Dict[Any, _Growth]) -> Iterator[None]:
     """Add the growth of some containers to that of what holds them. One of them a time slice."""
     members = [(grown, number) for grown, number in nlargest(NAMED, alike.members) if grown > 0]
     total = sum(grown for grown, _ in members)
@@ -211,7 +211,7 @@ def _name(walk: Walk, alike: _Alike, seconds: float, found: Dict[Any, _Growth]) 
 
 
 def _name_one(
-    walk: Walk,
+    walk: HeapWalk,
     alike: _Alike,
     number: int,
     shares: Tuple[float, float],

@@ -12,7 +12,7 @@ from .class_attributes import module_file, module_of, module_variables, type_nam
 from .counted_group import FREE_THREADED
 from .growing import find_growing
 from .own_code import is_agent
-from .walk import Walk
+from .walk import HeapWalk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _find_what_grows(send: Callable[[Dict[str, Any]], None]) -> Iterator[float]:
     before: Dict[str, int] = {}
     now: Dict[str, int] = {}
     containers: List[Dict[str, Any]] = []
-    walk = Walk()
+    walk = HeapWalk()
     began, exits = monotonic(), _exit_functions()
     for _ in _count(before):
         yield 0.0

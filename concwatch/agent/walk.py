@@ -89,7 +89,7 @@ _LEAVES = frozenset(
 """The ``id`` of types whose instances hold no container."""
 
 
-class Kind:
+class ObjectKind:
     """How the objects of some types are visited.
 
     Args:
@@ -207,10 +207,10 @@ def _of_buffer(size: Callable[[Any], int], buffer: Any) -> List[Any]:
     return gc.get_referents(buffer) if size(buffer) < MAX_BYTES else []
 
 
-def _buffer(size: Callable[[Any], int]) -> Kind:
+def _buffer(size: Callable[[Any], int]) -> ObjectKind:
     """Return how a buffer is visited whose size in bytes is known."""
     read = partial(_bytes_of, size)
-    return Kind(partial(_of_buffer, read), read, in_bytes=True, newest=lambda buffer: [])
+    return ObjectKind(partial(_of_buffer, read), read, in_bytes=True, newest=lambda buffer: [])
 
 
 def _bytes_of_array(array: Any) -> int:
@@ -221,25 +221,25 @@ def _position(stream: Any) -> int:
     return int(type(stream).tell(stream))
 
 
-_START, _COROUTINE = Kind(is_start=True), Kind(is_start=True)
-_INNER, _FRAME = Kind(), Kind(_of_frame)
-_SLOTTED = Kind(size=lambda one: LEAST_ITEMS, grows=False)
+_START, _COROUTINE = ObjectKind(is_start=True), ObjectKind(is_start=True)
+_INNER, _FRAME = ObjectKind(), ObjectKind(_of_frame)
+_SLOTTED = ObjectKind(size=lambda one: LEAST_ITEMS, grows=False)
 """Objects that cannot be referenced weakly, to which several starts may refer."""
 
-_SPECIAL: Dict[Tuple[str, str], Kind] = {
-    ("functools", "_lru_cache_wrapper"): Kind(_of_cache, _cached, newest=_newest_of_cache),
+_SPECIAL: Dict[Tuple[str, str], ObjectKind] = {
+    ("functools", "_lru_cache_wrapper"): ObjectKind(_of_cache, _cached, newest=_newest_of_cache),
     # Their size in memory rises only now and then: at each step by an eighth, say.
     ("array", "array"): _buffer(_bytes_of_array),
     ("_io", "BytesIO"): _buffer(_position),
     ("_io", "StringIO"): _buffer(_position),
-    ("itertools", "_tee"): Kind(lambda tee: [], _teed, newest=_newest_of_tee),
+    ("itertools", "_tee"): ObjectKind(lambda tee: [], _teed, newest=_newest_of_tee),
 }
 if not SIMPLE_QUEUE_REFERS:
-    _SPECIAL["_queue", "SimpleQueue"] = Kind(_of_simple_queue, _queued, newest=_newest_of_simple_queue)
+    _SPECIAL["_queue", "SimpleQueue"] = ObjectKind(_of_simple_queue, _queued, newest=_newest_of_simple_queue)
 
-_BUILT_IN: Tuple[Tuple[Any, Kind], ...] = (
-    *((base, Kind(PARTS[base], base.__len__)) for base in (dict, list, set, deque)),
-    *((base, Kind(PARTS[base], base.__len__, False)) for base in (tuple, frozenset)),
+_BUILT_IN: Tuple[Tuple[Any, ObjectKind], ...] = (
+    *((base, ObjectKind(PARTS[base], base.__len__)) for base in (dict, list, set, deque)),
+    *((base, ObjectKind(PARTS[base], base.__len__, False)) for base in (tuple, frozenset)),
     (bytearray, _buffer(bytearray.__len__)),
     *((one, _COROUTINE) for one in COROUTINES),
     (type, _START),
@@ -249,7 +249,7 @@ _BUILT_IN: Tuple[Tuple[Any, Kind], ...] = (
 )
 
 
-def kind_of_type(kind: type) -> Optional[Kind]:
+def kind_of_type(kind: type) -> Optional[ObjectKind]:
     """Return how instances of a type are visited; None if they are not."""
     if id(kind) in _LEAVES or issubclass(kind, (ref, str, bytes, int, float)):
         return None
@@ -267,7 +267,7 @@ def kind_of_type(kind: type) -> Optional[Kind]:
     return _START if _WEAK_OFFSET(kind) else _SLOTTED
 
 
-def _size(kind: Kind, value: Any) -> int:
+def _size(kind: ObjectKind, value: Any) -> int:
     return 0 if kind.size is None else kind.size(value)
 
 
@@ -286,7 +286,7 @@ class _Frame:
         return None
 
 
-class Found:
+class VisitedContainer:
     """A container that was found again.
 
     Args:
@@ -299,7 +299,7 @@ class Found:
 
     __slots__ = ("kind", "parent", "start", "value", "weight")
 
-    def __init__(self, value: Any, kind: Kind, weight: float, parent: Any, start: Any) -> None:
+    def __init__(self, value: Any, kind: ObjectKind, weight: float, parent: Any, start: Any) -> None:
         self.value, self.kind, self.weight = value, kind, weight
         self.parent, self.start = parent, start
 
@@ -326,7 +326,7 @@ def _variables(name: str) -> Optional[Dict[str, Any]]:
     return _VARIABLES(module) if issubclass(type(module), type(sys)) else None
 
 
-class Walk:
+class HeapWalk:
     """A walk through the objects of the program, and what it has found.
 
     Args:
@@ -344,7 +344,7 @@ class Walk:
         """The number of the start within which a container was found."""
         self.is_complete = True
         """Whether everything that could be reached was visited, apart from items of large containers."""
-        self._kinds: Dict[int, Optional[Kind]] = {}
+        self._kinds: Dict[int, Optional[ObjectKind]] = {}
         self._leaves: Set[int] = set()
         self._seen: Set[int] = set()
         self._starts: List[Callable[[], Any]] = []
@@ -468,7 +468,7 @@ class Walk:
                     if kind.grows:
                         self.sizes.setdefault(id(one), size)
 
-    def _within(self, start: int, value: Any) -> Iterator[Tuple[Any, Kind, float, Any]]:
+    def _within(self, start: int, value: Any) -> Iterator[Tuple[Any, ObjectKind, float, Any]]:
         """Yield what can be reached from a start up to the next ones.
 
         With each object, how it is visited, how many similar ones it stands for, and what refers to it.
@@ -478,10 +478,10 @@ class Walk:
             return
         kinds, starts_of = self._kinds, self.starts_of
         met = {id(value)}
-        layer: List[Tuple[Any, Kind, float]] = [(value, first, self._weights[start])]
+        layer: List[Tuple[Any, ObjectKind, float]] = [(value, first, self._weights[start])]
         count = entered = 0
         for _ in range(DEPTH):
-            inner: List[Tuple[Any, Kind, float]] = []
+            inner: List[Tuple[Any, ObjectKind, float]] = []
             large = sum(
                 1 for one, kind, _ in layer if kind.grows and kind.size is not None and kind.size(one) > FEW
             )
@@ -507,7 +507,9 @@ class Walk:
             layer = inner
         self.is_complete = self.is_complete and not layer and entered < MAX_ENTERED
 
-    def _children(self, parent: Any, kind: Kind, weight: float, allowed: int) -> Tuple[List[Any], float]:
+    def _children(
+        self, parent: Any, kind: ObjectKind, weight: float, allowed: int
+    ) -> Tuple[List[Any], float]:
         """Return what an object refers to, and how many similar ones each of these stands for.
 
         Args:
@@ -530,11 +532,11 @@ class Walk:
             return children[::-step], weight * step
         return children, weight
 
-    def kind(self, value: Any) -> Kind:
+    def kind(self, value: Any) -> ObjectKind:
         """Return how an object is visited."""
         return self._kind(type(value)) or _INNER
 
-    def _kind(self, of: type) -> Optional[Kind]:
+    def _kind(self, of: type) -> Optional[ObjectKind]:
         number = id(of)
         if number not in self._kinds:
             self._kinds[number] = kind_of_type(of)
@@ -545,12 +547,12 @@ class Walk:
     def look(self, sizes: Dict[int, int], wanted: Iterable[int]) -> Iterator[None]:
         """Add the present sizes of the ``wanted`` containers, in time slices."""
 
-        def add(found: Found) -> None:
+        def add(found: VisitedContainer) -> None:
             sizes[id(found.value)] = found.size
 
         return self.revisit(wanted, add)
 
-    def revisit(self, wanted: Iterable[int], visit: Callable[[Found], object]) -> Iterator[None]:
+    def revisit(self, wanted: Iterable[int], visit: Callable[[VisitedContainer], object]) -> Iterator[None]:
         """Call ``visit`` with those of the containers that are still there, in time slices."""
         numbers = frozenset(wanted)
         slice_ends = perf_counter() + TIME_SLICE
@@ -563,12 +565,14 @@ class Walk:
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
 
-    def _revisit(self, start: int, numbers: FrozenSet[int], visit: Callable[[Found], object]) -> None:
+    def _revisit(
+        self, start: int, numbers: FrozenSet[int], visit: Callable[[VisitedContainer], object]
+    ) -> None:
         value = self._starts[start]()
         if value is not None:
             for one, kind, weight, parent in self._within(start, value):
                 if id(one) in numbers:
-                    visit(Found(one, kind, weight, parent, value))
+                    visit(VisitedContainer(one, kind, weight, parent, value))
 
     def path(self, number: int) -> List[Any]:
         """Return a container and what it is reached through, innermost first; empty if it is gone."""

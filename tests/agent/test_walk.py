@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from concwatch.agent.growing import find_growing
-from concwatch.agent.walk import MAX_KNOWN, MAX_STARTS, Walk
+from concwatch.agent.walk import MAX_KNOWN, MAX_STARTS, HeapWalk
 
 
 def refuses(*_, **__):
@@ -64,7 +64,7 @@ class Local(threading.local):
 def grown(grow=lambda: None, names=("its_program",)):
     """Return what is found to grow in these modules, while ``grow`` is called between the steps."""
     reports = []
-    for _ in find_growing(Walk(), reports):
+    for _ in find_growing(HeapWalk(), reports):
         grow()
     return [one for one in reports if one["holders"] and one["holders"][0]["in"] in names]
 
@@ -117,7 +117,7 @@ def test_nothing_is_kept_alive_between_two_steps_and_no_reference_cycle_is_left(
 
 def test_the_walk_is_bounded_whatever_the_size_of_the_heap(program):
     program.tree = [[Leaf() for _ in range(100)] for _ in range(400)]
-    walk = Walk()
+    walk = HeapWalk()
     for _ in walk.run():
         pass
     assert not walk.is_complete

@@ -73,6 +73,7 @@ MAX_LINKS = 8_000
 SIMPLE_QUEUE_REFERS = sys.version_info < (3, 13)
 """Whether a `queue.SimpleQueue` has its items in a list."""
 
+_GetSetType: Any = type(type.__dict__["__module__"])
 _FunctionType: Any = type(class_variable)
 _SIZE: Any = object.__dict__["__sizeof__"]
 _VARIABLES: Callable[[Any], Dict[str, Any]] = vars(type(sys))["__dict__"].__get__
@@ -196,6 +197,12 @@ def _of_frame(frame: Any) -> List[Any]:
     return [*found, frame.f_globals]
 
 
+def _of_greenlet(greenlet: Any) -> List[Any]:
+    """Return what a greenlet refers to, and the frames of its functions while they do not run."""
+    read: Any = class_variable(type(greenlet), "gr_frame")
+    return [*gc.get_referents(greenlet), *outermost_first(read.__get__(greenlet))]
+
+
 def _bytes_of(size: Any, buffer: Any) -> int:
     try:
         return int(size(buffer))
@@ -222,6 +229,7 @@ def _position(stream: Any) -> int:
 
 
 _START, _COROUTINE = ObjectKind(is_start=True), ObjectKind(is_start=True)
+_GREENLET = ObjectKind(_of_greenlet, is_start=True)
 _INNER, _FRAME = ObjectKind(), ObjectKind(_of_frame)
 _SLOTTED = ObjectKind(size=lambda one: LEAST_ITEMS, grows=False)
 """Objects that cannot be referenced weakly, to which several starts may refer."""
@@ -261,6 +269,8 @@ def kind_of_type(kind: type) -> Optional[ObjectKind]:
     module, name = module_of(kind), qualified_name(kind)
     if (module, name) in _SPECIAL and module_variables(module).get(name) is kind:
         return _SPECIAL[module, name]
+    if type(class_variable(kind, "gr_frame")) is _GetSetType:
+        return _GREENLET
     size = size_in_bytes(kind)
     if size is not None and size is not _SIZE:
         return _buffer(size)

@@ -135,3 +135,17 @@ def test_containers_of_alike_objects_that_grow_are_told_as_one(program):
 
     (found,) = grown(grow, names=(__name__,))
     assert (found["kind"], found["holders"][0]["name"], found["count"]) == ("list", "Thing.parts", 50)
+
+
+def test_the_variables_of_a_greenlet_that_does_not_run_are_found(program):
+    greenlet = pytest.importorskip("greenlet")
+
+    def hoards():
+        mine = list(range(10))
+        while True:
+            mine.append(bytes(1_000))
+            greenlet.getcurrent().parent.switch()
+
+    program.job = greenlet.greenlet(hoards)
+    (found,) = grown(program.job.switch, names=(hoards.__qualname__, "hoards"))
+    assert (found["kind"], found["holders"][0]["name"]) == ("list", "mine")

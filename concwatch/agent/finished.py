@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .awaits import is_task
+from .class_attributes import class_variable
 from .counting import COUNTS
 from .holders import HeldObject, holder_along
 from .walk import HeapWalk
@@ -25,7 +25,7 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
 
     def is_finished(value: Any) -> bool:
         try:
-            return is_task(value) and value.done() and COUNTS.group_of_task(value) is group
+            return _is_task(type(value)) and value.done() and COUNTS.group_of_task(value) is group
         except Exception:  # its group cannot be found just now
             return False
 
@@ -35,3 +35,8 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
     keys = [held.key for held in found]
     most = max(found, key=lambda held: keys.count(held.key), default=HeldObject("asyncio.Task"))
     send({"group": group.number, "looked": len(found), **most.report()})
+
+
+def _is_task(kind: type) -> bool:
+    """Return whether a class is one of tasks of asyncio, which is not asked itself."""
+    return all(class_variable(kind, name) is not None for name in ("get_coro", "_asyncio_future_blocking"))

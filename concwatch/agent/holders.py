@@ -193,7 +193,7 @@ def _holder(referrer: Any, node: _Node, modules: Dict[int, str]) -> Any:
         return _Node(referrer, node, _label(kind))
     if kind is tuple or kind is CellType:
         return _Node(referrer, node)
-    if kind is FrameType or kind_of(referrer) is not None:
+    if kind is FrameType or any(kind is one for one in COROUTINES):
         return _variable_holder(referrer, node)
     if kind is _FunctionType:
         return _function_holder(referrer, node)
@@ -208,7 +208,7 @@ def _holder(referrer: Any, node: _Node, modules: Dict[int, str]) -> Any:
         code = getattr(function, "__code__", None) if type(function) is _FunctionType else None
         node.label = "functools.lru_cache"
         return None if code is None else _in_function("", code)
-    if kind.__name__.startswith("hamt_") and kind.__module__ == "builtins":
+    if qualified_name(kind).startswith("hamt_") and module_of(kind) == "builtins":
         return _variable_of_context(referrer, node)
     return _instance_holder(referrer, node)
 
@@ -268,7 +268,7 @@ def _variable_of_context(referrer: Any, node: _Node) -> _Node:
     """Return the context variable that has the object as its value."""
     referents = gc.get_referents(referrer)  # from the last to the first
     for index, key in enumerate(referents[1:]):
-        if referents[index] is node.value and type(key).__name__ == "ContextVar":
+        if referents[index] is node.value and qualified_name(type(key)) == "ContextVar":
             return _Node(key, node, CONTEXT_VARIABLE)
     return _Node(referrer, node)
 
@@ -342,5 +342,5 @@ def _instance_holder(referrer: Any, node: _Node) -> Any:
     file = module_file(module_of(kind))
     if name and (is_own_class(kind) or is_agent(file)):
         return _attribute_holder(kind, name)
-    is_known = bool(name) or kind.__name__ == "SimpleQueue" or issubclass(kind, LOCAL)
+    is_known = bool(name) or qualified_name(kind) == "SimpleQueue" or issubclass(kind, LOCAL)
     return _Node(referrer, node, _label(kind) if is_known else "", is_known)

@@ -47,7 +47,7 @@ def hostile_objects():
         Hostile("Its" + base.__name__, (base,), {**HOSTILE, "held": property(refuses)})()
         for base in (object, list, dict, set, tuple, bytearray)
     ]
-    slotted = Hostile("Slotted", (), {**HOSTILE, "__slots__": ("kept",)})()
+    slotted = Hostile("Slotted", (), {**HOSTILE, "__slots__": ("kept", "__weakref__")})()
     object.__setattr__(slotted, "kept", found)
     return [slotted, Hostile("Kind", (), {"__dict__": property(refuses)})]
 
@@ -71,16 +71,20 @@ def grown(grow=lambda: None, names=("its_program",)):
 
 def test_no_code_of_the_program_is_called_to_find_what_grows_and_what_holds_it(program):
     program.kept, program.local = [*hostile_objects()], Local()
-    program.local.grows = [*hostile_objects()]
+    program.slotted = hostile_objects()[0]
     found = []
 
+    def grow():
+        program.kept.extend(hostile_objects())
+        program.slotted.kept.extend(range(5))
+
     def search():
-        found.extend(grown(lambda: program.__dict__["kept"].extend(hostile_objects())))
+        found.extend(grown(grow, names=("its_program", __name__)))
 
     thread = threading.Thread(target=search, name="agent")
     thread.start()
     thread.join()
-    assert [one["holders"][0]["name"] for one in found] == ["kept"]
+    assert {one["holders"][0]["name"] for one in found} == {"kept", "Slotted.kept"}
 
 
 class Leaf:

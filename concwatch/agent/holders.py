@@ -343,4 +343,5 @@ def _instance_holder(referrer: Any, node: _Node) -> Any:
     if name and (is_own_class(kind) or is_agent(file)):
         return _attribute_holder(kind, name)
     is_known = bool(name) or qualified_name(kind) == "SimpleQueue" or issubclass(kind, LOCAL)
-    return _Node(referrer, node, _label(kind) if is_known else "", is_known)
+    # The class of an extension may not name its attributes.
+    return _Node(referrer, node, _label(kind) if is_known or node.inner is None else "", is_known)

@@ -13,7 +13,7 @@ IS_ESTIMATED = sys.version_info >= (3, 14)
 """Whether asyncio forgets tasks that are done, so that those that something keeps cannot be counted."""
 
 MAX_SAMPLES = 100
-"""The most tasks of a group that are remembered; with more of them, each stands for twice as many."""
+"""The most tasks of a group that are remembered: of more, every second one stands for two of them."""
 
 
 class KeptTasks:
@@ -35,11 +35,18 @@ class KeptTasks:
             self._samples.append((reference, max(1, created - before)))
         self._newest = (ref(task), created)
         if len(self._samples) > MAX_SAMPLES:
-            self._samples = [(reference, 2 * tasks) for reference, tasks in self._samples[::2]]
+            self._forget()
+            last = self._samples[len(self._samples) // 2 * 2 :]
+            pairs = zip(self._samples[::2], self._samples[1::2])
+            self._samples = [(reference, tasks + more) for (reference, tasks), (_, more) in pairs] + last
+
+    def _forget(self) -> None:
+        """Forget the tasks that nothing references."""
+        self._samples = [sample for sample in self._samples if sample[0]() is not None]
 
     def count(self, created: int) -> int:
         """Return about how many there are, of ``created`` tasks."""
-        self._samples = [sample for sample in self._samples if sample[0]() is not None]
+        self._forget()
         if self._newest is None:
             return 0
         reference, before = self._newest

@@ -73,12 +73,14 @@ def _find_what_grows(send: Callable[[Dict[str, Any]], None]) -> Iterator[float]:
     before: Dict[str, int] = {}
     now: Dict[str, int] = {}
     containers: List[Dict[str, Any]] = []
-    walk = HeapWalk()
     began, exits = monotonic(), _exit_functions()
     for _ in _count(before):
         yield 0.0
+    walk = HeapWalk()
     for delay in find_growing(walk, containers):
         yield delay
+    searched = {"searched": walk.visited, "complete": walk.is_complete}
+    del walk  # its weak references would be counted
     since = monotonic() - began
     for _ in _count(now) if before else ():
         yield 0.0
@@ -95,8 +97,7 @@ def _find_what_grows(send: Callable[[Dict[str, Any]], None]) -> Iterator[float]:
             "since": since,
             "types": types,
             "containers": containers,
-            "searched": walk.visited,
-            "complete": walk.is_complete,
+            **searched,
         }
     )
 

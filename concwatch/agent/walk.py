@@ -6,7 +6,7 @@ and goes into some of the items of a large container: how much it visits does no
 heap. On its way it knows by which path it has come, so that no search for holders is needed.
 
 A *start* is an object that can be referenced weakly. What is within it, up to the next start, is visited in
-one go, which mostly takes less than the interpreter's switch interval: no other thread runs meanwhile. Nothing
+one go, mostly within the switch interval of the interpreter, so that no other thread runs meanwhile. Nothing
 is kept alive between two slices.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _thread import _local
 
 from .names import printable
 from .own_code import is_own
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 _MODULE, _NAME, _VARIABLES, _MRO = (
     type.__dict__[name].__get__ for name in ("__module__", "__qualname__", "__dict__", "__mro__")
 )
+
+LOCAL: Any = _local
+"""The type of ``threading.local``."""
 
 _GetSetType: Any = type(type.__dict__["__module__"])
 
@@ -27,7 +31,7 @@ _SlotType: Any = type(_Slots.__dict__["slot"])
 
 def class_variables(kind: type) -> Iterator[Mapping[str, Any]]:
     """Yield the variables of a class and of each of its base classes."""
-    for one in _MRO(kind):
+    for one in _MRO(kind) or ():  # a type of an extension may not be complete
         yield _VARIABLES(one)
 
 
@@ -84,7 +88,12 @@ def is_own_class(kind: type) -> bool:
 
 
 def namespace(instance: Any) -> Optional[Dict[str, Any]]:
-    """Return the dictionary of the attributes of an instance or function; None without one."""
+    """Return the dictionary of the attributes of an instance or function; None without one.
+
+    That of a ``threading.local`` is created when it is read, by the program's code.
+    """
+    if issubclass(type(instance), LOCAL):
+        return None
     descriptor = class_variable(type(instance), "__dict__")
     if type(descriptor) is not _GetSetType:
         return None

@@ -8,6 +8,7 @@ from itertools import count, islice, repeat
 from time import monotonic
 
 from .durations import Durations
+from .kept import IS_ESTIMATED, KeptTasks
 from .names import printable
 from .own_code import is_own, name_of
 
@@ -70,6 +71,7 @@ class CountedGroup:
         """Tasks whose creating line is still to be read before the next report."""
         self.samples: List[Tuple[Any, float, str]] = []
         """A weak reference, the time of creation and the creating line of some tasks, oldest first."""
+        self.kept = KeptTasks()
         self.clock_ahead = 0.0
         """Seconds by which the clock of trio was ahead of `monotonic` when a task was last sampled."""
         self.starts: Dict[str, int] = {}
@@ -158,6 +160,8 @@ class CountedGroup:
         if len(samples) >= MAX_SAMPLES:
             self.samples = samples = samples[:1] + samples[2::2]  # keep the oldest one
         samples.append((ref(task), monotonic(), start))
+        if IS_ESTIMATED and self.kind == "asyncio":
+            self.kept.add(task, self.counted() - 1)
 
     def oldest(self) -> Optional[Tuple[Any, float, str]]:
         """Return the oldest live sampled task, its time of creation and its creating line.

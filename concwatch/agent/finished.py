@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from _weakref import ref
-
+from .class_attributes import class_variable
 from .counting import COUNTS
-from .holders import HeldObject, find_holders
-from .scan import Tasks, visit_tasks
+from .holders import HeldObject, holder_along
+from .walk import HeapWalk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List
+    from typing import Any, Callable, Dict, Iterator
 
     from .counted_group import CountedGroup
 
@@ -23,19 +22,21 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
 
     A generator: one time slice per step.
     """
-    references: List[Any] = []
 
-    def visit(task: Any) -> None:
-        if COUNTS.group_of_task(task) is group:
-            references.append(ref(task))
+    def is_finished(value: Any) -> bool:
+        try:
+            return _is_task(type(value)) and value.done() and COUNTS.group_of_task(value) is group
+        except Exception:  # its group cannot be found just now
+            return False
 
-    yield from visit_tasks(Tasks(), visit, lambda: len(references) >= SAMPLED, done=True)
-    found: List[HeldObject] = []
-    for reference in references[:SAMPLED]:
-        task = reference()
-        if task is not None:
-            found.append(HeldObject())
-            yield from find_holders(task, found[-1])
-    keys = [held.key for held in found if held.holders]
-    most = max(found, key=lambda held: keys.count(held.key), default=HeldObject())
+    walk = HeapWalk(is_finished, SAMPLED)
+    yield from walk.run()
+    found = [holder_along(path) for path in map(walk.path, walk.wanted) if path]
+    keys = [held.key for held in found]
+    most = max(found, key=lambda held: keys.count(held.key), default=HeldObject("asyncio.Task"))
     send({"group": group.number, "looked": len(found), **most.report()})
+
+
+def _is_task(kind: type) -> bool:
+    """Return whether a class is one of tasks of asyncio, which is not asked itself."""
+    return all(class_variable(kind, name) is not None for name in ("get_coro", "_asyncio_future_blocking"))

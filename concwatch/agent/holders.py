@@ -1,6 +1,6 @@
-"""Find what holds an object: the variables and attributes by which the program's own code reaches it.
+"""Name what holds an object: the variable or attribute by which the program's own code reaches it.
 
-Referrers are followed outwards. Only names leave this module, and neither keys nor items of containers.
+Only names leave this module, and neither keys nor items of containers.
 """
 
 from __future__ import annotations
@@ -9,51 +9,42 @@ import gc
 import sys
 
 from .class_attributes import (
+    LOCAL,
     attribute_of,
     is_own_class,
     module_file,
     module_of,
+    module_variables,
     name_in,
     namespace,
     public_name,
     qualified_name,
 )
-from .containers import is_container
+from .containers import is_container, part_of
+from .frames import FrameType, variables_of
 from .names import printable
 from .own_code import is_agent, is_own, name_of
-from .wrappers import CellType, kind_of
+from .wrappers import COROUTINES, CellType, code_of, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+    from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-LEVELS = 10
-"""The most references that are followed outwards; an attribute takes two if it is in a ``__dict__``."""
-
-WIDTH = 12
-"""The most objects per level whose holders are searched for."""
-
-MAX_REFERRERS = 300
-"""The most holders per level that are examined."""
-
-MAX_HOLDERS = 3
-"""The most holders that are reported."""
-
-MAX_FRAMES = 500
-"""The most frames of running functions whose variables are read."""
-
-SNAPSHOTS = sys.version_info < (3, 13)
-"""Whether ``f_locals`` of a function is a dictionary in its frame, with copies of its variables."""
-
-USES_SNAPSHOT = frozenset(("locals", "vars", "dir", "eval", "exec"))
-"""The functions that may use this dictionary."""
-
-_OPTIMIZED = 1
-"""The flag of code whose variables are not in a dictionary."""
+FUNCTION_LEVELS, MAX_NEAR = 6, 200
+"""The most references that are followed from an object to a function, and the most objects on the way."""
 
 _FunctionType: Any = type(is_own)
-_FrameType: Any = type(sys._getframe())
+
+
+CONTEXT_VARIABLE = "contextvars.ContextVar"
+
+_LABELS = {
+    "functools._lru_cache_wrapper": "functools.lru_cache",
+    "itertools._tee": "itertools.tee",
+    "_thread._local": "threading.local",
+}
+"""How the types of some objects are known."""
 
 
 class HoldingVariable:
@@ -76,16 +67,7 @@ class HoldingVariable:
         return {"name": self.name, "in": printable(self.inside), "where": printable(self.where)}
 
 
-class Reference:
-    """A reference of the agent to an object, which is not one of its holders."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class _Node(Reference):
+class _Node:
     """An object on the path outwards.
 
     Args:
@@ -95,13 +77,12 @@ class _Node(Reference):
         is_instance: whether it is an instance of a class of a library.
     """
 
-    __slots__ = ("inner", "is_instance", "label")
+    __slots__ = ("inner", "is_instance", "label", "value")
 
     def __init__(
         self, value: Any, inner: Optional[_Node] = None, label: str = "", is_instance: bool = False
     ) -> None:
-        super().__init__(value)
-        self.inner, self.label, self.is_instance = inner, label, is_instance
+        self.value, self.inner, self.label, self.is_instance = value, inner, label, is_instance
 
     def path(self) -> Iterator[_Node]:
         """Yield the object and those within it."""
@@ -112,85 +93,93 @@ class _Node(Reference):
 
 
 class HeldObject:
-    """What holds an object, as far as it is known."""
+    """What holds an object, as far as it is known.
 
-    def __init__(self, kind: str = "") -> None:
+    Args:
+        kind: its type.
+    """
+
+    def __init__(self, kind: str) -> None:
         self.kind = kind
         """Its type, or the library's class whose attribute it is: ``"asyncio.Queue"`` for its deque."""
         self.within = ""
-        """The type of what contains it, and is held by the holders; empty if they hold it itself."""
-        self.holders: List[HoldingVariable] = []
-        self.is_of_agent = False
-        """Whether it belongs to the agent."""
+        """The type of what contains it, and is held by the holder; empty if that holds it itself."""
+        self.holder: Optional[HoldingVariable] = None
 
     @property
-    def key(self) -> Tuple[str, str, str]:
+    def key(self) -> Tuple[str, ...]:
         """A key that is the same for all objects held by one variable."""
-        first = self.holders[0] if self.holders else HoldingVariable("", "", "", False)
-        return self.within, first.name, first.inside
+        holder = self.holder or HoldingVariable("", "", "", False)
+        return self.kind, self.within, holder.name, holder.inside
+
+    @property
+    def is_of_agent(self) -> bool:
+        """Whether it belongs to the agent."""
+        where = self.holder.where if self.holder is not None else ""
+        return is_agent(where) or is_agent(where.rpartition(":")[0])
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the program's own code holds it."""
+        return self.holder is not None and self.holder.own
 
     def report(self) -> Dict[str, Any]:
         """Return the fields of a report."""
-        holders = [holder.report() for holder in self.holders]
+        holders = [] if self.holder is None else [self.holder.report()]
         return {"kind": self.kind, "within": self.within, "holders": holders}
 
-    def add(self, holder: HoldingVariable, node: _Node) -> None:
-        """Add a holder of the object, or of an object that contains it."""
-        known = any((one.name, one.inside) == (holder.name, holder.inside) for one in self.holders)
-        if known or len(self.holders) >= MAX_HOLDERS:
-            return
-        if not self.holders:
-            labelled = [one for one in node.path() if one.label]
+    def set(self, holder: HoldingVariable, node: _Node) -> None:
+        """Set the holder of the object, or of an object that contains it."""
+        labelled = [one for one in node.path() if one.label]
+        innermost = labelled.pop()
+        if labelled and labelled[-1].is_instance:
             innermost = labelled.pop()
-            if labelled and labelled[-1].is_instance:
-                innermost = labelled.pop()
-            self.kind, self.within = innermost.label, labelled[0].label if labelled else ""
-        self.holders.append(holder)
+        self.kind, self.within = innermost.label, labelled[0].label if labelled else ""
+        self.holder = holder
 
 
-def find_holders(value: Any, held: HeldObject) -> Iterator[None]:
-    """Find what holds an object, in time slices, and add it to ``held``.
+def _modules() -> Dict[int, str]:
+    """Return the names of the imported modules by the ``id`` of their variables."""
+    return {id(vars(one)): name for name, one in list(sys.modules.items()) if type(one) is type(sys)}
 
-    The object and those around it are kept alive meanwhile.
+
+def _is_cache(value: Any) -> bool:
+    return module_of(type(value)) == "functools" and qualified_name(type(value)) == "_lru_cache_wrapper"
+
+
+def _label(kind: type) -> str:
+    """Return the name under which a type is known."""
+    name = public_name(kind)
+    return _LABELS.get(name, name)
+
+
+def holder_along(path: List[Any]) -> HeldObject:
+    """Return what holds an object: the nearest variable or attribute of the program's own code, or of any.
+
+    Args:
+        path: the object, and what leads to it, innermost first.
     """
-    level = [_Node(value, None, public_name(type(value)))]
-    held.kind = level[0].label
-    others = HeldObject(held.kind)
+    node = _Node(path[0], None, _label(type(path[0])))
+    held = HeldObject(node.label)
     modules = {id(vars(one)): name for name, one in list(sys.modules.items()) if type(one) is type(sys)}
-    nodes = list(level)
-    seen = {id(value)}
-    for _ in range(LEVELS):
-        level = _outwards(level, modules, seen, held, others)
-        nodes += level
-        yield
-        if held.holders or held.is_of_agent or not level:
-            break
-    if not held.holders and not held.is_of_agent:
-        _find_running(nodes, held)
-    if not held.holders:  # a library may hold it alone
-        held.kind, held.within, held.holders = others.kind, others.within, others.holders
-
-
-def _outwards(
-    level: List[_Node], modules: Dict[int, str], seen: Set[int], held: HeldObject, others: HeldObject
-) -> List[_Node]:
-    """Add the holders of the objects of one level; return the next level."""
-    nodes = {id(node.value): node for node in level}
-    outer: List[_Node] = []
-    for referrer in gc.get_referrers(*[node.value for node in level])[:MAX_REFERRERS]:
-        if issubclass(type(referrer), Reference) or id(referrer) in seen:
-            continue
-        for number in nodes.keys() & set(map(id, gc.get_referents(referrer))):
-            found = _holder(referrer, nodes[number], modules)
-            if isinstance(found, HoldingVariable):
-                file = found.where.rpartition(":")[0] or found.where
-                held.is_of_agent |= is_agent(found.where) or is_agent(file)
-                (held if found.own else others).add(found, nodes[number])
-            elif found is not None and len(outer) < WIDTH:
-                seen.add(id(referrer))
-                outer.append(found)
-                break
-    return outer
+    attribute: Optional[HoldingVariable] = None
+    # The cache of a function is held by the function, whatever else refers to it.
+    for referrer in path if _is_cache(path[0]) else path[1:]:
+        found = _holder(referrer, node, modules)
+        if isinstance(found, _Node) and found.label == CONTEXT_VARIABLE:
+            node, found = found, _definition(found.value, modules) or found
+        if isinstance(found, HoldingVariable):
+            if found.own or held.holder is None:
+                held.set(found, node)
+            if found.own or type(referrer) is not _FunctionType:  # a decorator's function is held in turn
+                return held
+        elif found is not None and found.is_instance and attribute is None:
+            attribute = _attribute_holder(type(referrer), _attribute(referrer, node))
+        node = found if isinstance(found, _Node) else _Node(referrer, node)
+    held.holder = held.holder or attribute
+    if held.holder is None and len(path) > 1:  # an object of an extension that does not name its attributes
+        held.holder = HoldingVariable("", _label(type(path[-1])), "", False)
+    return held
 
 
 def _holder(referrer: Any, node: _Node, modules: Dict[int, str]) -> Any:
@@ -201,10 +190,10 @@ def _holder(referrer: Any, node: _Node, modules: Dict[int, str]) -> Any:
         file = module_file(modules[id(referrer)])
         return HoldingVariable(name, modules[id(referrer)], file, is_own(file)) if name else None
     if is_container(kind):
-        return _Node(referrer, node, public_name(kind))
+        return _Node(referrer, node, _label(kind))
     if kind is tuple or kind is CellType:
         return _Node(referrer, node)
-    if kind is _FrameType or kind_of(referrer) is not None:
+    if kind is FrameType or any(kind is one for one in COROUTINES):
         return _variable_holder(referrer, node)
     if kind is _FunctionType:
         return _function_holder(referrer, node)
@@ -214,12 +203,12 @@ def _holder(referrer: Any, node: _Node, modules: Dict[int, str]) -> Any:
         name = name_in(node.value, inner.value) if inner is not None and type(node.value) is dict else ""
         node.label = ""
         return _attribute_holder(referrer, name) if name else None
-    if kind.__name__ == "_lru_cache_wrapper":
+    if _is_cache(referrer):
         function = (namespace(referrer) or {}).get("__wrapped__")
         code = getattr(function, "__code__", None) if type(function) is _FunctionType else None
         node.label = "functools.lru_cache"
         return None if code is None else _in_function("", code)
-    if kind.__name__.startswith("hamt_") and kind.__module__ == "builtins":
+    if qualified_name(kind).startswith("hamt_") and module_of(kind) == "builtins":
         return _variable_of_context(referrer, node)
     return _instance_holder(referrer, node)
 
@@ -249,36 +238,10 @@ def _in_frame(frame: Any, name: str) -> HoldingVariable:
 
 def _variable(frame: Any, nodes: Dict[int, _Node]) -> Tuple[str, Optional[_Node]]:
     """Return the name of a function's variable that refers to one of the objects, and that object."""
-    code = frame.f_code
-    is_used = SNAPSHOTS and (frame.f_trace is not None or USES_SNAPSHOT.intersection(code.co_names))
-    if is_used or not code.co_flags & _OPTIMIZED:
-        return "", None
-    variables = frame.f_locals
-    found: Tuple[str, Optional[_Node]] = ("", None)
-    for name in list(variables):
-        number = id(variables[name])
-        if number in nodes and name.isidentifier():
-            found = printable(name), nodes[number]
-            break
-    if SNAPSHOTS:  # the copies would keep the objects alive
-        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
-            variables.pop(name, None)
-    return found
-
-
-def _find_running(nodes: List[_Node], held: HeldObject) -> None:
-    """Add the variables of running functions of the program's own code that hold one of the objects."""
-    by_number = {id(node.value): node for node in nodes}
-    left = MAX_FRAMES
-    for frame in sys._current_frames().values():
-        at: Any = frame
-        while at is not None and left:
-            left -= 1
-            if is_own(at.f_code.co_filename):
-                name, node = _variable(at, by_number)
-                if node is not None:
-                    held.add(_in_frame(at, name), node)
-            at = at.f_back
+    for name, value in variables_of(frame).items():
+        if id(value) in nodes and name.isidentifier():
+            return printable(name), nodes[id(value)]
+    return "", None
 
 
 def _function_holder(function: Any, node: _Node) -> Optional[HoldingVariable]:
@@ -305,9 +268,58 @@ def _variable_of_context(referrer: Any, node: _Node) -> _Node:
     """Return the context variable that has the object as its value."""
     referents = gc.get_referents(referrer)  # from the last to the first
     for index, key in enumerate(referents[1:]):
-        if referents[index] is node.value and type(key).__name__ == "ContextVar":
-            return _Node(key, node, "contextvars.ContextVar")
+        if referents[index] is node.value and qualified_name(type(key)) == "ContextVar":
+            return _Node(key, node, CONTEXT_VARIABLE)
     return _Node(referrer, node)
+
+
+def _definition(variable: Any, modules: Dict[int, str]) -> Optional[HoldingVariable]:
+    """Return the module's variable that is a context variable; None without one."""
+    for module in modules.values():
+        name = name_in(module_variables(module), variable)
+        if name:
+            file = module_file(module)
+            return HoldingVariable(name, module, file, is_own(file))
+    return None
+
+
+def function_within(items: List[Any]) -> Optional[HoldingVariable]:
+    """Return the program's own function to which most of some objects refer, directly or nearly so."""
+    found: Dict[Tuple[str, str], HoldingVariable] = {}
+    times: Dict[Tuple[str, str], int] = {}
+    for item in items:
+        function = _nearest_function(item)
+        if function is not None:
+            key = function.inside, function.where
+            found[key] = function
+            times[key] = times.get(key, 0) + 1
+    return found[max(times, key=lambda key: times[key])] if times else None
+
+
+def _nearest_function(item: Any) -> Optional[HoldingVariable]:
+    layer, seen = [item], {id(item)}
+    for _ in range(FUNCTION_LEVELS):
+        inner: List[Any] = []
+        for one in layer:
+            code = (
+                one.__code__
+                if type(one) is _FunctionType
+                else code_of(one)
+                if any(type(one) is kind for kind in COROUTINES)
+                else None
+            )
+            if code is not None and is_own(code.co_filename):
+                return _in_function("", code)
+            if code is not None:
+                referents = list(one.__closure__ or ()) if type(one) is _FunctionType else []
+            else:
+                referents = part_of(one) if len(seen) < MAX_NEAR else []
+            for referent in referents:
+                if id(referent) not in seen and not issubclass(type(referent), (type, type(sys), str)):
+                    seen.add(id(referent))
+                    inner.append(referent)
+        layer = inner
+    return None
 
 
 def _attribute_holder(kind: type, name: str) -> HoldingVariable:
@@ -316,16 +328,20 @@ def _attribute_holder(kind: type, name: str) -> HoldingVariable:
     return HoldingVariable(f"{qualified_name(kind)}.{name}", module, module_file(module), is_own_class(kind))
 
 
+def _attribute(referrer: Any, node: _Node) -> str:
+    """Return the name of the attribute of an instance that leads to an object; empty without one."""
+    if node.inner is not None and type(node.value) is dict and namespace(referrer) is node.value:
+        node.label = ""
+        return name_in(node.value, node.inner.value)
+    return attribute_of(referrer, node.value)
+
+
 def _instance_holder(referrer: Any, node: _Node) -> Any:
     """Return the attribute of an instance of the program's own class, or else the instance itself."""
-    kind, inner = type(referrer), node.inner
-    if inner is not None and type(node.value) is dict and namespace(referrer) is node.value:
-        node.label = ""
-        name = name_in(node.value, inner.value)
-    else:
-        name = attribute_of(referrer, node.value)
+    kind, name = type(referrer), _attribute(referrer, node)
     file = module_file(module_of(kind))
     if name and (is_own_class(kind) or is_agent(file)):
         return _attribute_holder(kind, name)
-    is_known = bool(name) or kind.__name__ == "SimpleQueue"
-    return _Node(referrer, node, public_name(kind) if is_known else "", is_known)
+    is_known = bool(name) or qualified_name(kind) == "SimpleQueue" or issubclass(kind, LOCAL)
+    # The class of an extension may not name its attributes.
+    return _Node(referrer, node, _label(kind) if is_known or node.inner is None else "", is_known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic, perf_counter
 
 from .counting import COUNTS
+from .kept import IS_ESTIMATED
 from .scan import task_objects
 
 TYPE_CHECKING = False
@@ -93,6 +94,8 @@ class ChangedGroups:
                 slice_ends = perf_counter() + TIME_SLICE
             figures: Dict[str, float] = {name: getattr(group, name) for name in names}
             figures["busy"] = round(group.busy, 4)
+            if IS_ESTIMATED:
+                figures["kept"] = group.kept.count(group.counted())
             if not group.reported and not any(figures.values()):  # a wrapper's, or counted but not found
                 continue
             if group.reported is None and not (figures["live"] or figures["ended"] or last):

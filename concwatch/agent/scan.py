@@ -8,6 +8,7 @@ returns all tasks at once: 190 ms at 1,000,000.
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from time import monotonic, perf_counter, thread_time
 
 from .counting import COUNTS, Unresolved
@@ -16,7 +17,7 @@ from .starts import STARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Set
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
     from .counted_group import CountedGroup
 
@@ -56,6 +57,27 @@ def task_objects() -> Optional[int]:
     """Return the number of task objects, including done ones; None if unknown."""
     references = None if LINKED else _weak_set()
     return None if references is None else len(references)
+
+
+def some_tasks(most: int, most_listed: int) -> Tuple[List[Any], int]:
+    """Return up to ``most`` tasks that are not done, and how many tasks exist.
+
+    Args:
+        most: how many are returned.
+        most_listed: live tasks above which none are returned where they cannot be listed in part.
+    """
+    references = None if LINKED else _weak_set()
+    if references is not None:
+        tasks = [reference() for reference in islice(references, most)]
+        return [task for task in tasks if task is not None and not task.done()], len(references)
+    if sum(group.live for group in list(COUNTS.groups.values())) > most_listed:
+        return [], 0
+    listed = Tasks()
+    count = len(listed)
+    tasks = []
+    while len(listed) and len(tasks) < most:
+        tasks += listed.pop_chunk()
+    return tasks, count
 
 
 def add_running_loops() -> None:
@@ -115,9 +137,8 @@ def visit_tasks(
     tasks: Tasks,
     visit: Callable[[Any], object],
     enough: Callable[[], bool] = lambda: False,
-    done: bool = False,
 ) -> Iterator[None]:
-    """Call ``visit`` with each task, until ``enough``. A generator: one time slice per step.
+    """Call ``visit`` with each task that is not done, until ``enough``. A generator: one time slice per step.
 
     What ``visit`` raises is ignored: the task has just ended.
 
@@ -125,13 +146,12 @@ def visit_tasks(
         tasks: the tasks, which are removed.
         visit: is called with a task.
         enough: whether no more tasks should be visited.
-        done: whether to visit the tasks that are done, instead of those that are not.
     """
     slice_ends = perf_counter() + TIME_SLICE
     while tasks and not enough():
         for task in tasks.pop_chunk():
             try:
-                if task.done() is done:
+                if not task.done():
                     visit(task)
             except Exception:
                 continue

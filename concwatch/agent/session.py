@@ -366,9 +366,9 @@ class AgentSession:
 
     def _request_finished(self, fields: Dict[str, Any]) -> bool:
         from .finished import find_finished  # few programs need it
-        from .objects import check_blocks
+        from .objects import check_search
 
-        check_blocks()
+        check_search()
         group = _group(fields)
         self._add_request(find_finished(group, lambda report: self._connection.send("finished", **report)))
         return True
@@ -389,9 +389,9 @@ class AgentSession:
         return True
 
     def _request_objects(self, fields: Dict[str, Any]) -> bool:
-        from .objects import check_blocks, find_what_grows  # few programs need them
+        from .objects import check_search, find_what_grows  # few programs need them
 
-        check_blocks()
+        check_search()
         if self._growing is None:
             self._growing = find_what_grows(lambda report: self._connection.send("objects", **report))
             self._growing_due = 0.0

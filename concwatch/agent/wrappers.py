@@ -40,6 +40,14 @@ CoroutineType = type(_example)
 _example.close()
 CellType = type((lambda cell: lambda: cell)(0).__closure__[0])  # type: ignore[index]
 
+
+async def _asynchronous_generator() -> Any:
+    yield
+
+
+COROUTINES: Tuple[type, ...] = (CoroutineType, type(_ for _ in ()), type(_asynchronous_generator()))
+"""The types of coroutines, generators and asynchronous generators."""
+
 _GET_AWAITABLE = opname.index("GET_AWAITABLE")
 
 

@@ -153,8 +153,9 @@ class Group(GrowthVerdict):
         self.meter.add(time, live, report.created)
         if rss is not None and time >= self._memory.due:
             self._memory.add(time, live, rss)
-        if report.retained or (report.retained is not None and self.finished.meter.is_measuring):
-            self.finished.add(time, report.retained, live)
+        finished = report.kept if report.retained is None else report.retained
+        if finished or (finished is not None and self.finished.meter.is_measuring):
+            self.finished.add(time, finished, live)
         self.moment = GroupMoment(
             report,
             self.function,

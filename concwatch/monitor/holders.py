@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from concwatch.protocol.text import plain, short_place
-from concwatch.protocol.units import format_count
+from concwatch.protocol.units import format_bytes, format_count
 
 if TYPE_CHECKING:
     from concwatch.protocol.agent_messages import Container, HeldValue, Holder
+
+
+REGISTRIES = {"atexit": "the number of functions registered with `atexit`"}
+"""What the interpreter holds itself, by the name in reports."""
 
 
 def held_text(held: "HeldValue", count: int = 1) -> str:
@@ -18,6 +22,8 @@ def held_text(held: "HeldValue", count: int = 1) -> str:
         held: the object.
         count: how many of its kind there are.
     """
+    if held.kind in REGISTRIES:
+        return REGISTRIES[held.kind]
     kind = plain(held.kind)
     plural = f"{kind}s" if kind.isidentifier() else f"of type {kind}"
     what = f"the {kind}" if count == 1 else f"{format_count(count)} {plural}"
@@ -60,13 +66,21 @@ class GrowingContainer(Struct, frozen=True):
         """How many items it has more each minute."""
         return 60 * self.found.grown / max(self.seconds, 1e-3)
 
+    @property
+    def bytes_per_minute(self) -> float | None:
+        """About how many bytes these take; None if that is unknown."""
+        return None if self.found.bytes is None else 60 * self.found.bytes / max(self.seconds, 1e-3)
+
     def text(self) -> str:
         """Return what it is, and how fast it grows."""
         found = self.found
         verb = "grows" if found.count == 1 else "grow"
+        size = format_bytes if found.in_bytes else format_count
+        unit = "" if found.in_bytes else " items"
+        function = f" (the newest refer to {_place(found.function, True)})" if found.function else ""
         return (
-            f"{held_text(found, found.count)} {verb} by {format_count(self.per_minute)} items a minute, "
-            f"to {format_count(found.items)}"
+            f"{held_text(found, found.count)} {verb} by {size(self.per_minute)}{unit} a minute, "
+            f"to {size(found.items)}{function}"
         )
 
     def as_json(self) -> dict[str, object]:
@@ -78,6 +92,7 @@ class GrowingContainer(Struct, frozen=True):
             "within": found.within or None,
             "count": found.count,
             "items": found.items,
+            "unit": "bytes" if found.in_bytes else "items",
             "per_minute": round(self.per_minute, 1),
             "holders": holders,
         }

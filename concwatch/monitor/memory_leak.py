@@ -34,25 +34,26 @@ LEAST_OF_FIRST = 0.05
 LINES_INTERVAL = 10.0
 """Seconds between the two readings of the lines of source code."""
 
-COUNT_TIMEOUT = 8.0
-"""Seconds to wait for an answer, which takes 3 s, or 5 s if there are many objects."""
+COUNT_TIMEOUT = 40.0
+"""Seconds to wait for an answer, which takes 5 s, or up to 30 s if there are many objects."""
 
 COUNT_VALID = 120.0
 """Seconds until the objects are counted again."""
 
-UNKNOWN_CAUSE = "something keeps references to what the tasks created"
+HINT = "`--trace` names the lines that allocate it"
 
-WITHOUT_TASKS = "something keeps what it allocates"
-"""The same in a program that has had no task."""
+UNKNOWN_CAUSE = f"what keeps it is not known: {HINT}"
+
+NOT_FOUND = f"in nothing that was found from modules, classes, closures, tasks and threads: {HINT}"
+"""Where memory grows if no container grows, and no type of object has become more numerous."""
+
+NOT_SEARCHED = f"in nothing that was found, but there are too many objects to search all: {HINT}"
 
 MOSTLY = 0.95
 """Share of the growth that is shared memory from which on all of it is called so."""
 
 LEAST_EXPLAINED = 0.05
 """Share of the growth of memory that a container must explain to be named as a cause."""
-
-NOT_TRACKED = "not in containers, but in bytes, strings, numbers or an extension module"
-"""Where memory grows if no type of object that the garbage collector tracks has become more numerous."""
 
 LEAST_OBJECTS, LEAST_DEVIATIONS = 20, 3.0
 """The least growth of a type: in objects, and in square roots of their number; the larger one applies."""
@@ -96,6 +97,7 @@ class MemoryLeakDetector(GrowthVerdict):
         self._rises = False  # kept until the growth is reported, which waits for the objects
         self._asked = -math.inf
         self._objects: Objects | None = None
+        self._refused = ""  # why objects cannot be searched
         self.restart()
 
     def restart(self) -> None:
@@ -181,9 +183,9 @@ class MemoryLeakDetector(GrowthVerdict):
         """Record which objects grow."""
         self._objects = found
 
-    def stop_counting(self) -> None:
-        """Stop asking for objects, because they cannot be counted."""
-        self._request_objects = None
+    def stop_counting(self, why: str = "") -> None:
+        """Stop asking for objects, because they cannot be searched."""
+        self._request_objects, self._refused = None, why
 
     def text(self) -> str:
         """Return how fast memory grows, and which leaks, containers and types of objects grow with it."""
@@ -197,7 +199,7 @@ class MemoryLeakDetector(GrowthVerdict):
         # What grows in shared memory is not in objects, but these may be its segments.
         causes += self._types_text(bool(containers) or shared >= MOSTLY)
         if not causes and shared < MOSTLY:
-            causes = [UNKNOWN_CAUSE if self._has_tasks else WITHOUT_TASKS]
+            causes = [self._unknown]
         what = "shared memory" if shared >= MOSTLY else "memory"
         part = f", {format_percent(shared)} of it shared memory" if LEAST_EXPLAINED <= shared < MOSTLY else ""
         tasks = ", while live tasks do not" if self._has_tasks else ""
@@ -211,6 +213,13 @@ class MemoryLeakDetector(GrowthVerdict):
         return min(1.0, max(0.0, shared.per_minute / growth.per_minute))
 
     @property
+    def _unknown(self) -> str:
+        """Why it is not known what keeps the memory."""
+        if self._traced:
+            return "the lines that have allocated most follow"
+        return f"{self._refused}: {HINT}" if self._refused else UNKNOWN_CAUSE
+
+    @property
     def containers(self) -> tuple[GrowingContainer, ...]:
         """The containers that account for the growth; empty while none is reported."""
         return self._containers() if self.grows else ()
@@ -220,8 +229,9 @@ class MemoryLeakDetector(GrowthVerdict):
         found, growth = self._objects, self.meter.growth
         if found is None or growth is None:
             return ()
-        least = LEAST_EXPLAINED * growth.low * UNIT * found.since / 60
-        return tuple(GrowingContainer(one, found.since) for one in found.containers if one.bytes >= least)
+        least = LEAST_EXPLAINED * growth.low * UNIT
+        growing = [GrowingContainer(one, one.seconds or found.since) for one in found.containers]
+        return tuple(one for one in growing if one.bytes_per_minute is None or one.bytes_per_minute >= least)
 
     def _types_text(self, is_explained: bool) -> list[str]:
         """Return a text on the types of objects that have become more numerous; empty if unknown."""
@@ -234,7 +244,7 @@ class MemoryLeakDetector(GrowthVerdict):
             if one.grown >= max(LEAST_OBJECTS, LEAST_DEVIATIONS * math.sqrt(one.count))
         ]
         if not grown:
-            return [] if is_explained else [NOT_TRACKED]
+            return [] if is_explained else [NOT_FOUND if found.complete else NOT_SEARCHED]
         kinds = [
             f"+{format_count(one.grown)} {one.name}"
             for one in grown[:LINES]

@@ -330,7 +330,7 @@ class WatchedProcess:
                 case Error(command="memory"):
                     self._add_memory(MemoryParts(unknown=arrival.message), now)
                 case Error(command="objects"):
-                    self._memory.stop_counting()
+                    self._memory.stop_counting(arrival.message)
                 case Error(command="finished"):  # refused, because there are too many objects
                     pass
                 case Error():

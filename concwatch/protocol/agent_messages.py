@@ -113,6 +113,8 @@ or once a second if there are 200 or more. A group is the tasks of one coroutine
         ``own``        whether it is the program's own code, neither the standard library's nor an installed
                        package's
         ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, at that scan
+        ``kept``       about how many done tasks something still references, estimated from one task for each
+                       report: since Python 3.14, in place of ``retained``
         ``live_peak``  the highest ``live`` of all scans
         ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean lifetime. Scans
                        are jittered, so that they are not in step with the program. Absent until three scans
@@ -208,24 +210,34 @@ second, under one number.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
 
-``objects``: the answer to the command: what has grown within about 2.5 s, or up to 5 s with many objects. The
-garbage collector tracks objects that refer to others: numbers, text and bytes are not among them.
-    ``counted``    how many objects it tracks
-    ``since``      seconds within which they have grown
+``objects``: the answer to the command: what has grown. The agent walks from modules, event loops, tasks and
+the variables of running functions through attributes, closures and containers, and goes into at most 500
+items of a container, or 100 of a larger one.
+    ``searched``   how many objects it has visited
+    ``complete``   whether it has visited all that it could reach, apart from items of large containers;
+                   otherwise there were too many
+    ``counted``    how many objects the garbage collector tracks: those that refer to others; null with more
+                   than 200,000 blocks of memory, for which ``types`` is empty
+    ``since``      seconds within which the types have grown
     ``types``      list of objects ``name`` (``"app.views.Session"``, ``"dict"``), ``count``, ``grown`` (how
                    many more, may be negative): the first 20 by growth
-    ``containers``  list of objects, at most 3, those that have grown by most bytes first: lists,
-                   dictionaries, sets, deques and what is derived from them, which have grown steadily in four
-                   looks. Those of weak references, and with fewer than 5 items, are not among them
+    ``containers``  list of objects, at most 4, those that have grown by most bytes first: lists,
+                   dictionaries, sets, deques and what is derived from them, caches, buffers, iterators of
+                   ``itertools.tee``, and functions registered with ``atexit``, which have grown steadily.
+                   Those of weak references, and with fewer than 5 items, are not among them
         ``kind``       its type, or the class of a library whose attribute it is: ``"asyncio.Queue"``
         ``within``     the type of what contains it and is held by the holders: ``"dict"``; or else empty
-        ``count``      1, or how many containers within another one grow together
+        ``count``      1, or how many alike containers grow together
         ``items``, ``grown``  how many items it has, and how many more than at the beginning
-        ``bytes``      about how many bytes these take, from the sizes of some
+        ``seconds``    within which it has grown
+        ``bytes``      about how many bytes these take, from the sizes of some; null if that is unknown
+        ``in_bytes``   whether its items are bytes: of a ``bytearray``, an array
         ``holders``    list of objects, at most 3: what holds it in the program's own code, or else in a
                        library. ``name`` of a variable or attribute (``"q"``, ``"Hub.connections"``), empty
                        for the cache of a function; ``in``, its function or module; ``where``, the line of
                        the function (where it is, if it runs or waits), or the file of the module
+        ``function``   the program's own function to which its newest items refer, if only a library holds
+                       it: an object like those of ``holders``, or null
 
 ``memory``: the answer to the command: what RSS is made of, in bytes. All but ``unknown`` are absent where the
 system does not say so.
@@ -257,8 +269,7 @@ Commands, monitor to agent
 ``rate``      ``hz``: send this many ticks per second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
               process's time allows.
 ``waits``     ``group``: the number of a group. Answered by ``waits``.
-``finished``  ``group``: the number of a group. Answered by ``finished``. Stops the process as ``objects``
-              does, and is refused for the same reason.
+``finished``  ``group``: the number of a group. Answered by ``finished``, after a walk as for ``objects``.
 ``thread_waits``  ``name``: a name of ``threads``; of ``executors`` if ``pool`` is true. Answered by
                   ``thread_waits``.
 ``outcomes``  ``on``: count the outcomes of tasks created from now on (0.3 to 1.7 µs more per task).
@@ -267,8 +278,8 @@ Commands, monitor to agent
 ``blocked_after``  ``seconds``: report what blocks a loop for longer than that; null for never.
 ``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
 ``lines``     report the lines that hold traced memory. The process is stopped while a snapshot is taken.
-``objects``   find what grows: which types of objects, and which containers. The process is stopped for up to
-              20 ms at a time; refused with so many objects that it could take longer.
+``objects``   find what grows: which types of objects, and which containers. This takes up to 2 % of a core,
+              and stops the process for up to 20 ms at a time; refused on free-threaded Python.
 ``memory``    ``longest``: report what RSS is made of, without ``malloc`` if asking it may take longer than
               these seconds; null or absent for no limit. Loads ``ctypes``. The maps of the process are read
               in slices; the C library locks its arenas, one after the other, while it counts what is free
@@ -304,7 +315,7 @@ MAX_GROUPS = 200
 MAX_TYPES = 20
 """The most types of objects in one report."""
 
-MAX_CONTAINERS = 3
+MAX_CONTAINERS = 4
 """The most growing containers in one report."""
 
 MAX_WAITING = 20
@@ -429,6 +440,8 @@ class GroupReport(Struct, frozen=True):
     ended: Count = 0
     since: Count = 0
     retained: Count | None = None
+    kept: Count | None = None
+    """The same, estimated from some tasks."""
     completed: Count | None = None
     failed: Count | None = None
     cancelled: Count | None = None
@@ -561,8 +574,14 @@ class Container(HeldValue, frozen=True):
     items: Count = 0
     grown: Count = 0
     """Items more than at the beginning."""
-    bytes: Count = 0
-    """About how many bytes these take."""
+    bytes: Count | None = 0
+    """About how many bytes these take; None if that is unknown."""
+    seconds: Seconds | None = None
+    """Within how many seconds it has grown."""
+    in_bytes: bool = False
+    """Whether its items are bytes."""
+    function: Holder | None = None
+    """The program's own function to which its newest items refer, if only a library holds it."""
 
 
 class Finished(HeldValue, tag="finished", frozen=True):
@@ -585,13 +604,18 @@ class ObjectCount(Struct, frozen=True):
 class Objects(Struct, tag="objects", frozen=True):
     """What has grown within a few seconds."""
 
-    counted: Count
+    counted: Count | None
+    """How many objects the garbage collector tracks; None if there are too many to count."""
     since: Seconds
     """How many seconds that took."""
     types: Annotated[tuple[ObjectCount, ...], Meta(max_length=MAX_TYPES)] = ()
     """The objects that the garbage collector tracks, by type, those that have grown most first."""
     containers: Annotated[tuple[Container, ...], Meta(max_length=MAX_CONTAINERS)] = ()
     """Those that have grown most, by bytes."""
+    searched: Count = 0
+    """How many objects were visited."""
+    complete: bool = True
+    """Whether all that can be reached were visited, apart from items of large containers."""
 
 
 class MallocFigures(Struct, frozen=True):

@@ -337,8 +337,13 @@ def test_objects_are_counted_by_type_without_running_code_of_the_program(monitor
     assert container["holders"][0]["name"] == "kept"
     keep(400_000)
     process.send("objects")
-    error = process.wait("error", lambda error: error["command"] == "objects")
-    assert error["message"].startswith("too many objects to count in 20 ms")
+    while len(process.all("objects")) < 2:
+        keep(50)
+        process.tick()
+    answer = process.all("objects")[1]
+    assert (answer["counted"], answer["types"]) == (None, [])  # too many to list
+    assert answer["containers"][0]["holders"][0]["name"] == "kept"
+    assert answer["searched"] < 50_000
     finish(program)
 
 

@@ -5,12 +5,13 @@ import subprocess
 
 import pytest
 
-from tests.agent_driver import EVERY
+from tests.agent_driver import EVERY, NEWEST
 
 pytestmark = pytest.mark.real
 
 PROGRAM = """
-import asyncio, collections, contextvars, functools, json, logging.handlers, queue, sys, threading, weakref
+import array, asyncio, atexit, collections, contextlib, contextvars, functools, itertools, json
+import logging.handlers, queue, sys, threading, weakref
 from concwatch.agent.objects import find_what_grows
 
 class Session:
@@ -18,7 +19,7 @@ class Session:
 
 class Hub:
     seen = []
-    def __init__(self): self.connections = {}
+    def __init__(self): self.connections, self.stack = {}, contextlib.ExitStack()
 
 class Slotted:
     __slots__ = ("items",)
@@ -89,6 +90,25 @@ def of_user(number):
 def counts(number):
     total[number] += 1
 
+local = threading.local()
+local.mine = []
+
+buffer, numbers_of, words = bytearray(), array.array("d"), collections.Counter()
+scores = {f"name {number}": number for number in range(1000)}
+source = itertools.count()
+slow, fast = itertools.tee(source)
+
+class Job:
+    def cleanup(self, number): pass
+
+def expires(number): pass
+
+def is_dropped(job): pass
+
+job = Job()
+
+def exits(number): pass
+
 def holds_weakly(number):
     alive.append(Session(number))
     by_number[number] = alive[-1]
@@ -100,7 +120,7 @@ def is_full(number):
 
 def is_flushed(number):
     recent.append(number)
-    if len(recent) > 1500: recent.clear()
+    if len(recent) > 300: recent.clear()
 
 KINDS = {
     "a global": lambda number: responses.update({str(number): blob(number)}),
@@ -126,6 +146,17 @@ KINDS = {
     "a queue": lambda number: numbers.put_nowait(number),
     "a handler": lambda number: log.critical("request %d %s", number, "x" * 500),
     "a context": lambda number: context.run(lambda: current.get().append(Session(number))),
+    "of numbers": lambda number: scores.update({f"name {number}": number}),
+    "of words": lambda number: words.update([f"word {number}"]),
+    "a thread local": lambda number: local.mine.append(Session(number)),
+    "bytes": lambda number: buffer.extend(blob(number)),
+    "an array": lambda number: numbers_of.extend(range(number, number + 100)),
+    "an exit stack": lambda number: hub.stack.callback(expires, number),
+    "an iterator": lambda number: next(fast),
+    "timers": lambda number: loop.call_later(10_000, expires, Session(number)),
+    "finalizers": lambda number: weakref.finalize(job, is_dropped, Session(number)),
+    "loggers": lambda number: logging.getLogger(f"logger {number}"),
+    "at exit": lambda number: atexit.register(exits, number),
     "weak": holds_weakly,
     "full": is_full,
     "flushed": is_flushed,
@@ -147,7 +178,10 @@ def runs(loop):
         for number in range(100): mine.append(Session(number))
     return reports[0]["containers"]
 
+heap = [{"number": number, "values": [1.5]} for number in range(int(sys.argv[1]) // 2)]
+
 def main():
+    global loop
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     async def start():
@@ -159,9 +193,14 @@ def main():
     found = {}
     for kind, grow in KINDS.items():
         if grow is not None:
-            for number in range(200): grow(number)
+            for number in range(300): grow(number)
         loop.run_until_complete(asyncio.sleep(0))
         found[kind] = runs(loop) if grow is None else find(grow, loop)
+    atexit.unregister(exits)
+    loop._scheduled.clear()
+    for task in tasks: task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.close()
     print(json.dumps(found))
 
 main()
@@ -191,6 +230,17 @@ EXPECTED = {
     "a queue": ("asyncio.Queue", "", "q"),
     "a handler": ("logging.handlers.MemoryHandler", "logging.Logger", "log"),
     "a context": ("list", "contextvars.ContextVar", "current"),
+    "of numbers": ("dict", "", "scores"),
+    "of words": ("collections.Counter", "", "words"),
+    "a thread local": ("list", "threading.local", "local"),
+    "bytes": ("bytearray", "", "buffer"),
+    "an array": ("array.array", "", "numbers_of"),
+    "an exit stack": ("contextlib.ExitStack", "", "Hub.stack"),
+    "an iterator": ("itertools.tee", "", "slow"),
+    "timers": ("asyncio.unix_events._UnixSelectorEventLoop", "", "loop"),
+    "finalizers": ("dict", "", "finalize._registry"),
+    "loggers": ("logging.Manager", "logging.Logger", "log"),
+    "at exit": ("atexit", "", ""),
     "weak": None,
     "full": None,
     "flushed": None,
@@ -210,13 +260,17 @@ FUNCTIONS = {
 """The functions that hold it; else the module does."""
 
 
-@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
-def test_what_grows_is_found_with_what_holds_it_and_nothing_else(python, tmp_path):
+@pytest.mark.parametrize(
+    ("python", "heap"),
+    [*((python, 1_000) for python in EVERY.values()), (NEWEST, 1_000_000)],
+    ids=[*EVERY, "a large heap"],
+)
+def test_what_grows_is_found_with_what_holds_it_and_nothing_else(python, heap, tmp_path):
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     environment = {"PYTHONPATH": ".", "PATH": ""}
     ended = subprocess.run(
-        [python, str(script)], env=environment, capture_output=True, text=True, timeout=600
+        [python, str(script), str(heap)], env=environment, capture_output=True, text=True, timeout=600
     )
     assert ended.stderr == ""
     found = json.loads(ended.stdout)
@@ -230,11 +284,16 @@ def test_what_grows_is_found_with_what_holds_it_and_nothing_else(python, tmp_pat
             continue
         assert (kind, len(containers)) == (kind, 1), containers
         (container,) = containers
+        if kind == "at exit":
+            assert (container["kind"], container["bytes"]) == ("atexit", None)
+            continue
         holder = container["holders"][0]
         assert (container["kind"], container["within"], holder["name"]) == expected
         assert container["items"] > container["grown"] > 100
         functions = FUNCTIONS.get(kind)
-        if functions is None:
+        if kind == "finalizers":
+            assert (holder["in"], container["function"]["in"]) == ("weakref", "is_dropped")
+        elif functions is None:
             assert (holder["in"], holder["where"]) == ("__main__", str(script))
         else:
             assert {one["in"] for one in container["holders"]} <= functions

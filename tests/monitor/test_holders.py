@@ -45,6 +45,14 @@ def test_growth_is_told_per_minute_of_one_container_or_of_several():
     )
 
 
+def test_growth_of_a_buffer_is_told_in_bytes_and_that_of_a_library_with_the_programs_function():
+    buffer = Container("bytearray", "", HISTORY, items=3 << 20, grown=1 << 20, in_bytes=True)
+    assert GrowingContainer(buffer, 2.0).text() == f"{held_text(buffer)} grows by 30 MiB a minute, to 3 MiB"
+    assert GrowingContainer(buffer, 2.0).as_json()["unit"] == "bytes"
+    timers = Container("list", items=900, grown=50, function=Holder("", "expire", "/srv/app.py:3"))
+    assert GrowingContainer(timers, 2.0).text().endswith("to 900 (the newest refer to expire (srv/app.py:3))")
+
+
 @pytest.mark.parametrize(
     ("held", "text"),
     [

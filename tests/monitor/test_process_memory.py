@@ -60,7 +60,7 @@ def test_pages_of_files_are_shown_and_never_called_a_leak():
 
 
 def test_a_leak_beside_pages_of_files_is_told_by_its_own_rate():
-    bench = run(30, anonymous=lambda t: 20 + t, files=lambda t: 10 + 5 * t)
+    bench = run(75, anonymous=lambda t: 20 + t, files=lambda t: 10 + 5 * t)
     (event,) = [event for event in bench.watching.events.since(0) if event.kind == "growth"]
     assert re.match(r"memory grows by (59|60)[\d.]* MiB a minute", event.text)
     assert "tasks" not in event.text
@@ -68,7 +68,7 @@ def test_a_leak_beside_pages_of_files_is_told_by_its_own_rate():
 
 def test_shared_memory_that_is_only_read_is_no_growth():
     assert run(60, anonymous=lambda t: 20, shared=lambda t: 5 * t).kinds() == []
-    bench = run(30, anonymous=lambda t: 20, shared=lambda t: 5 * t, shared_grown=lambda t: 5 * t)
+    bench = run(75, anonymous=lambda t: 20, shared=lambda t: 5 * t, shared_grown=lambda t: 5 * t)
     (event,) = [event for event in bench.watching.events.since(0) if event.kind == "growth"]
     assert re.match(r"shared memory grows by (299|30\d) MiB a minute", event.text)
 

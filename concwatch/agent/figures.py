@@ -9,6 +9,7 @@ from _collections import deque  # type: ignore[import-not-found]
 from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic, perf_counter, process_time
 
+from .executors import EXECUTORS
 from .threads import ThreadCounts, pool_name
 
 TYPE_CHECKING = False
@@ -114,7 +115,7 @@ class Figures:
         threads = threading.enumerate()
         self._threads_due = now + max(THREADS_INTERVAL, PER_THREAD * len(threads))
         self._pools = _find_pools()
-        return {"threads": self._thread_counts.read(threads)}
+        return {"threads": self._thread_counts.read(threads), "executor_lines": EXECUTORS.read()}
 
     def _files(self) -> Dict[str, Any]:
         now = monotonic()
@@ -126,7 +127,7 @@ class Figures:
         return {"files": len(found) - 2, "sockets": sum(map(_is_socket, map(int, found))) - 1}
 
     def _executors(self) -> Dict[str, Any]:
-        pools = [pool.read() for pool in self._pools]
+        pools = _by_name([pool.read() for pool in self._pools])
         pools.sort(key=lambda pool: -pool["queued"])
         queued = sum([pool["queued"] for pool in pools])
         return {"queued": queued, "executors": pools[:MAX_ENTRIES]} if pools else {}
@@ -154,6 +155,17 @@ class _Pool:
         alive = sum([thread is not None and thread.is_alive() for thread in threads])
         # If all threads have ended, what is left in the queue is the request to end.
         return {"name": self.name, "threads": alive, "queued": self._queue.qsize() if alive else 0}
+
+
+def _by_name(pools: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Return the entries of pools, with those of the same name added up."""
+    found: Dict[str, Dict[str, Any]] = {}
+    for pool in pools:
+        same = found.setdefault(pool["name"], pool)
+        if same is not pool:
+            same["threads"] += pool["threads"]
+            same["queued"] += pool["queued"]
+    return list(found.values())
 
 
 def _find_pools() -> List[_Pool]:

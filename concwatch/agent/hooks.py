@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .executors import EXECUTORS_OF, counting_executors
 from .exits import EXIT_FUNCTIONS
 from .imports import ImportHook
 from .left_over import LOOP_METHODS
@@ -22,6 +23,7 @@ POINTS: Dict[str, Tuple[Optional[str], Tuple[str, ...]]] = {
     "trio._core._run": (None, ("setup_runner",)),
     "os": (None, ("_exit", "kill")),
     "signal": (None, ("raise_signal",)),
+    **{module: (name, ("__init__",)) for module, name in EXECUTORS_OF.items()},
 }
 """By module: the class, or None for the module itself, and the attributes to replace."""
 
@@ -106,6 +108,8 @@ class Hooks:
             return known
         if attribute == "setup_runner":
             return counting_trio
+        if attribute == "__init__":
+            return counting_executors
         return counting_outcomes if self.outcomes else counting
 
     def set_outcomes(self, on: bool) -> None:

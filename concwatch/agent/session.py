@@ -10,6 +10,7 @@ from .busy import Busy
 from .connection import Lost
 from .counting import COUNTS
 from .cycles import CycleFinder
+from .executors import EXECUTORS
 from .figures import Figures
 from .hooks import HOOKS
 from .process import flags, identity, name
@@ -80,6 +81,7 @@ class AgentSession:
 
     def __init__(self, options: Collection[str] = ()) -> None:
         COUNTS.clear()
+        EXECUTORS.clear()
         self._started = monotonic()
         add_running_loops()
         existing = Tasks()

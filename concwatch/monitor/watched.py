@@ -22,7 +22,7 @@ from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
 from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
 from concwatch.monitor.rates import Trailing, finite
-from concwatch.monitor.resources import Resource, Resources
+from concwatch.monitor.resources import POOL_WORKER, Resource, Resources
 from concwatch.monitor.series import Series
 from concwatch.monitor.state import State
 from concwatch.monitor.throttling import ThrottledTime
@@ -458,12 +458,15 @@ class WatchedProcess:
                 self._moments = None
                 self._log_event(*event)
         self._leaks = sum(group.leaks for group in self.groups.values())
+        executors = any(one.rises for one in self.resources.all() if one.report.kind == "executors")
         for one in self.resources.all():
             kind = one.report.kind
             if kind == "files" and one.rises and self._are_connections(one):
                 continue
+            if executors and one.report.name == POOL_WORKER:  # the threads of these executors
+                continue
             ask = partial(self.send, "thread_waits", name=one.report.name, pool=kind == "jobs")
-            resource_event = one.judge(now, sockets, None if kind == "files" else ask)
+            resource_event = one.judge(now, sockets, ask if kind in ("threads", "jobs") else None)
             if resource_event is not None:
                 self._log_event(*resource_event)
 

@@ -83,7 +83,12 @@ absent.
     ``files``, ``sockets``  the number of open files including sockets, and of sockets, where ``/proc`` is
                    available; read about every three seconds
     ``executors``  list of objects ``name`` (its ``thread_name_prefix``), ``threads``, ``queued``, at most 20:
-                   each thread pool
+                   each thread pool; those of the same name are added up
+    ``executor_lines``  list of objects ``name`` (the class), ``line`` (``"/app/views.py:41"``), ``in`` (its
+                   function), ``count``, ``workers``, ``created``, at most 20: how many executors and pools of
+                   ``concurrent.futures`` and ``multiprocessing`` exist that have not been shut down, by the
+                   line that created them; their threads or processes; and how many were created since the
+                   agent started. Read together with ``threads``
     ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
                    together
     ``gc``         seconds spent in garbage collection since the agent started
@@ -314,6 +319,21 @@ class Executor(Struct, frozen=True):
     queued: Count = 0
 
 
+class ExecutorLine(Struct, frozen=True, rename={"in_": "in"}):
+    """The executors that a line has created and that have not been shut down."""
+
+    name: ShortText
+    """Their class."""
+    line: ShortText = ""
+    in_: ShortText = ""
+    """The function of the line."""
+    count: Count = 0
+    workers: Count = 0
+    """Their threads or processes."""
+    created: Count = 0
+    """How many it has created since the agent started."""
+
+
 class Limiter(Struct, frozen=True):
     """The sums of AnyIO's thread limiters."""
 
@@ -349,6 +369,7 @@ class AgentTick(Struct, tag="tick", frozen=True):
     files: Count | None = None
     sockets: Count | None = None
     executors: tuple[Executor, ...] = ()
+    executor_lines: tuple[ExecutorLine, ...] | None = None
     limiter: Limiter | None = None
     gc: Seconds | None = None
     cpu: Seconds | None = None

@@ -12,6 +12,7 @@ import sys
 from .counting import COUNTS
 from .names import printable
 from .own_code import is_of, is_own, name_of
+from .threads import is_alive
 from .wrappers import INLINE_FRAMES, CellType, kind_of, stands_for
 
 TYPE_CHECKING = False
@@ -293,7 +294,7 @@ class Pools:
         queues = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", None)
         found: Dict[int, Tuple[str, Any]] = {}
         for thread, queue in list(queues.items()) if queues is not None else ():
-            if thread.is_alive():
+            if is_alive(thread):
                 found[id(queue)] = printable(thread.name.rpartition("_")[0]), queue
         for name, queue in found.values():
             self._names.append(name)

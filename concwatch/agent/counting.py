@@ -321,29 +321,40 @@ class Counts:
             if group.key in self.fast:  # the task is timed, or in a wrapper: only the first is sampled
                 return
             line = creating_line(3)
-            if group.lines_due == LINES_PER_GROUP:
-                group.add_sample(task, line)
+            if self.sample(group, task, line):
                 self.compare_number(task)
-            group.lines_due -= 1
-            self._lines_due -= 1
             if (
                 self.creation_observer is None
                 and group.name != OTHERS
                 and min(group.lines_due, self._lines_due) <= 0
             ):
                 self.fast[group.key] = group.count_fast() if self.timing else group.counter
-            self._add_line(group, task, line)
             if self.creation_observer is not None:
                 self.creation_observer(task, line)
             self.add_loop(task.get_loop())
         except Exception:  # a task type without weak references, or without a loop
             pass
 
+    def sample(self, group: CountedGroup, task: Any, line: str) -> bool:
+        """Record the line that created a task, and the task too if it is the first since the last report.
+
+        Returns:
+            Whether it is.
+        """
+        is_first = group.lines_due == LINES_PER_GROUP
+        if is_first:
+            group.add_sample(task, line)
+        self._lines_due -= 1
+        group.lines_due = group.lines_due - 1 if self._lines_due > 0 else 0
+        self._add_line(group, task, line)
+        return is_first
+
     def compare_number(self, task: Any) -> None:
         """Compare the number in a task's default name, which counts all tasks, with our count."""
         name = task.get_name()
         if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
-            counted = sum([group.counted() for group in list(self.groups.values()) if group.kind != "trio"])
+            groups = [group for group in list(self.groups.values()) if group.kind == "asyncio"]
+            counted = sum([group.counted() for group in groups])
             ahead = int(name[len(DEFAULT_NAME) :]) - counted
             if self._unseen_before is None:
                 self._unseen_before = ahead

@@ -76,16 +76,16 @@ class Executors:
         self._known[found.number] = found
         self._created[source] = self._created.get(source, 0) + 1
 
-    def _forget(self, gone: Any) -> None:
-        if self._known.get(gone.number) is gone:
-            del self._known[gone.number]
+    def _forget(self, known: _Executor) -> None:
+        if self._known.get(known.number) == known:
+            self._known.pop(known.number, None)
 
     def read(self) -> List[Dict[str, Any]]:
         """Return the ``executor_lines`` of a tick, those with the most executors first."""
         found: Dict[Tuple[str, str], Dict[str, Any]] = {}
         for known in list(self._known.values()):
             executor = known()
-            if executor is None or any([getattr(executor, name, None) in SHUT_DOWN for name in STATES]):
+            if executor is None or _is_shut_down(executor):
                 self._forget(known)
                 continue
             entry = found.get(known.source)
@@ -101,6 +101,10 @@ class Executors:
 
 EXECUTORS = Executors()
 """The executors of this process."""
+
+
+def _is_shut_down(executor: Any) -> bool:
+    return any(getattr(executor, name, None) in SHUT_DOWN for name in STATES)
 
 
 def counting_executors(original: Callable[..., Any]) -> Callable[..., Any]:

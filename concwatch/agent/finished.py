@@ -5,8 +5,9 @@ from __future__ import annotations
 from _weakref import ref
 
 from .counting import COUNTS
+from .greenlets import KIND
 from .holders import HeldObject, find_holders
-from .scan import Tasks, visit_tasks
+from .scan import Tasks, visit_greenlets, visit_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,16 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
         if COUNTS.group_of_task(task) is group:
             references.append(ref(task))
 
-    yield from visit_tasks(Tasks(), visit, lambda: len(references) >= SAMPLED, done=True)
+    def visit_greenlet(greenlet: Any) -> None:
+        references.append(ref(greenlet))
+
+    def enough() -> bool:
+        return len(references) >= SAMPLED
+
+    if group.kind == KIND:
+        yield from visit_greenlets(group, visit_greenlet, enough, done=True)
+    else:
+        yield from visit_tasks(Tasks(), visit, enough, done=True)
     found: List[HeldObject] = []
     for reference in references[:SAMPLED]:
         task = reference()

@@ -6,13 +6,12 @@ Neither wakes the agent's thread, which would have to take the interpreter's loc
 from __future__ import annotations
 
 import sys
-from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
 from .handover import HANDOVER
 from .names import printable
-from .primitives import get_native_id
+from .primitives import get_ident, get_native_id
 from .stacks import depth, take_sample, usage_of
 
 TYPE_CHECKING = False
@@ -162,6 +161,10 @@ class Heartbeat:
         self.stopped = self.waiting = True
 
 
+REGISTERED: Dict[int, Heartbeat] = {}
+"""Those of runs of trio and of hubs of gevent, which register themselves, by ``id`` of the heartbeat."""
+
+
 class TrioHeartbeat(Heartbeat):
     """An instrument of a run of trio, whose loop continues whenever it waits for I/O."""
 
@@ -172,11 +175,11 @@ class TrioHeartbeat(Heartbeat):
 
     def before_run(self) -> None:
         """Register the run."""
-        TRIO[id(self)] = self
+        REGISTERED[id(self)] = self
 
     def after_run(self) -> None:
         """Unregister the run."""
-        TRIO.pop(id(self), None)
+        REGISTERED.pop(id(self), None)
 
     def after_io_wait(self, timeout: float) -> None:
         """Handle the beginning of a batch of tasks. Never raises."""
@@ -204,10 +207,6 @@ class TrioHeartbeat(Heartbeat):
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the number of the current step."""
         return self._steps, None
-
-
-TRIO: Dict[int, TrioHeartbeat] = {}
-"""The runs of trio, by ``id`` of the heartbeat."""
 
 
 class TimerHeartbeat(Heartbeat):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, ContextManager, Dict, Optional
 
-FRAMEWORKS = ("asyncio", "trio", "gevent")
+FRAMEWORKS = ("asyncio", "trio", "gevent", "greenlet")
 """Modules whose import starts the agent."""
 
 START_FUNCTIONS = ("_start_joinable_thread", "_start_new_thread")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from .counting import COUNTS
+from .greenlets import why_uncounted
 from .scan import task_objects
 
 TYPE_CHECKING = False
@@ -52,6 +53,9 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
         names = FOUND if objects is not None else FOUND[:3]
         fields.update({name: getattr(scan, name) for name in (*names, "scan_created", "live_peak")})
         fields["scan_time"] = scan.began
+    uncounted = why_uncounted()
+    if uncounted:
+        fields["uncounted"] = uncounted
     missed = COUNTS.missed()
     if missed:
         fields["missed"] = missed

@@ -10,7 +10,9 @@ from __future__ import annotations
 import sys
 from time import monotonic, perf_counter, thread_time
 
+from .counted_group import is_ended
 from .counting import COUNTS, Unresolved
+from .greenlets import all_members
 from .regrouping import Regrouping
 from .starts import STARTS
 
@@ -53,9 +55,12 @@ def _weak_set() -> Optional[Set[Any]]:
 
 
 def task_objects() -> Optional[int]:
-    """Return the number of task objects, including done ones; None if unknown."""
+    """Return the number of task objects and greenlets, including done ones; None if unknown."""
     references = None if LINKED else _weak_set()
-    return None if references is None else len(references)
+    if references is None and (LINKED or "gevent" not in sys.modules):
+        return None
+    greenlets = sum([len(group.members) for group in list(COUNTS.groups.values())])
+    return len(references or ()) + greenlets
 
 
 def add_running_loops() -> None:
@@ -74,6 +79,21 @@ def add_running_loops() -> None:
             frame = frame.f_back  # type: ignore[assignment]
 
 
+class Slices:
+    """Time slices, each of which begins when it is asked to."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a time slice."""
+        self._ends = perf_counter() + TIME_SLICE
+
+    def is_over(self) -> bool:
+        """Return whether the current time slice is over."""
+        return perf_counter() >= self._ends
+
+
 class Tasks:
     """A copy of all existing tasks, to be removed in chunks."""
 
@@ -82,6 +102,8 @@ class Tasks:
         references = _weak_set()
         self._references = list(references or ())
         self._tasks: List[Any] = []
+        self.greenlets = all_members()
+        """Copies of the references to the greenlets of each group."""
         if references is None or LINKED:
             all_tasks: Any = getattr(sys.modules.get("asyncio.tasks"), "all_tasks", None)
             for loop in COUNTS.open_loops() if all_tasks is not None else ():
@@ -139,6 +161,31 @@ def visit_tasks(
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
         task = None
+
+
+def visit_greenlets(
+    group: CountedGroup,
+    visit: Callable[[Any], object],
+    enough: Callable[[], bool] = lambda: False,
+    done: bool = False,
+) -> Iterator[None]:
+    """Call ``visit`` with each greenlet of a group, as `visit_tasks` does."""
+    slices = Slices()
+    for counted_in, references in all_members():
+        for reference in references:
+            if enough():
+                return
+            greenlet = reference()
+            try:
+                moved = greenlet is not None and COUNTS.moved_to(greenlet)
+                if greenlet is not None and (moved or counted_in) is group and is_ended(greenlet) is done:
+                    visit(greenlet)
+            except Exception:  # it has just ended
+                pass
+            greenlet = None
+            if slices.is_over():
+                yield
+                slices.begin()
 
 
 class Scan:
@@ -206,6 +253,8 @@ class Scan:
                 self.urgent = tasks.holds
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
+        for group, references in tasks.greenlets:
+            yield from self._count_greenlets(group, references, regroup(group.key), live, retained)
         self.urgent = False
         # A task that is not found would count as ended for ever: repeat such a scan.
         self._dropped = self._dropped + 1 if unresolved and counted is not None else 0
@@ -253,12 +302,39 @@ class Scan:
                 confirmed = min(excess, group.uncounted)
                 group.add_direct(confirmed)
                 group.uncounted = excess - confirmed
-                if confirmed:  # else it may be about to be counted, and those that wait for their start are
+                # Otherwise it may be about to be counted, and those that wait for their start are.
+                if confirmed and group.kind == "asyncio":
                     STARTS.observe(group, COUNTS.code_of(group))
             group.live = max(0, found - group.uncounted)
             group.retained = retained.get(key, 0)
             known = (counted or {}).get(key, 0) + group.direct + group.moved + group.since
             group.ended = max(group.ended, known - found)
+
+    def _count_greenlets(
+        self,
+        group: CountedGroup,
+        references: List[Any],
+        may_move: bool,
+        live: Dict[int, int],
+        retained: Dict[int, int],
+    ) -> Iterator[None]:
+        """Count the greenlets that were counted in a group. A generator: one time slice per step."""
+        slices = Slices()
+        for reference in references:
+            greenlet = reference()
+            if greenlet is None:
+                continue
+            try:
+                done = is_ended(greenlet)
+                found = self._regrouping.group_of(greenlet, group, done, False) if may_move else group
+                counts = retained if done else live
+                counts[found.key] = counts.get(found.key, 0) + 1
+            except Exception:  # a class that overrides these methods
+                pass
+            greenlet = None
+            if slices.is_over():
+                yield
+                slices.begin()
 
     def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
         """Count a task whose group has to be determined, or is new to this scan.

@@ -12,6 +12,7 @@ from .counting import COUNTS
 from .cycles import CycleFinder
 from .executors import EXECUTORS
 from .figures import Figures
+from .greenlets import GREENLETS
 from .hooks import HOOKS
 from .process import flags, identity, name
 from .report import ChangedGroups, tick
@@ -84,8 +85,9 @@ class AgentSession:
         EXECUTORS.clear()
         self._started = monotonic()
         add_running_loops()
+        GREENLETS.find_existing()
         existing = Tasks()
-        HOOKS.outcomes = "outcomes" in options
+        HOOKS.outcomes = GREENLETS.outcomes = "outcomes" in options
         COUNTS.timing, COUNTS.by_name = "timing" in options, "by_name" in options
         HOOKS.install()
         self._unsent: Deque[Dict[str, Any]] = deque(maxlen=MAX_UNSENT)

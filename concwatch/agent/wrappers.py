@@ -114,13 +114,18 @@ def function_code(coro: Any) -> Optional[CodeType]:
                 function: Any = one.cell_contents
             except ValueError:  # it is empty
                 continue
-            function = getattr(function, "func", function)  # of a partial
-            for _ in range(MAX_DEPTH):  # decorators
-                function = getattr(function, "__wrapped__", function)
-            found = getattr(getattr(function, "__func__", function), "__code__", None)
+            found = code_of_function(function)
             if found is not None:
-                return found  # type: ignore[no-any-return]
+                return found
     return None
+
+
+def code_of_function(function: Any) -> Optional[CodeType]:
+    """Return the code of a function or method, or of what a partial or decorator wraps; None without one."""
+    function = getattr(function, "func", function)  # of a partial
+    for _ in range(MAX_DEPTH):  # decorators
+        function = getattr(function, "__wrapped__", function)
+    return getattr(getattr(function, "__func__", function), "__code__", None)
 
 
 def _awaits_parameter(code: CodeType) -> bool:

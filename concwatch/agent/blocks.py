@@ -6,7 +6,7 @@ import sys
 from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
-from .heartbeat import OVERDUE, REGISTERED, TimerHeartbeat
+from .heartbeat import OVERDUE, TRIO, TimerHeartbeat
 from .primitives import get_ident
 from .stacks import longest_run, loop_depth
 
@@ -96,7 +96,7 @@ class Blocks:
         """Change the seconds after which a loop counts as blocked."""
         self.looks, self.after = after < FOR_EVER, after
         for key, beat in list(self._beats.items()):
-            if key in REGISTERED:
+            if key in TRIO:
                 beat.after = after
             else:  # the next search adds a new one
                 self._beats.pop(key).stop()
@@ -152,7 +152,7 @@ class Blocks:
 
     def _find_loops(self, now: float) -> None:
         running = {id(loop) for loop in COUNTS.open_loops() if loop.is_running()}
-        for key in set(self._beats) - running - set(REGISTERED):
+        for key in set(self._beats) - running - set(TRIO):
             self._beats.pop(key).stop()
         for key in running - set(self._beats):
             interval = min(MAX_INTERVAL, BEATS * self.after)
@@ -161,7 +161,7 @@ class Blocks:
             )
             self._beats[key] = timer
             timer.start()
-        for key, beat in list(REGISTERED.items()):
+        for key, beat in list(TRIO.items()):
             if key not in self._beats:
                 beat.name, beat.collecting, beat.after = self._next_name(), self._collecting, self.after
                 self._beats[key] = beat

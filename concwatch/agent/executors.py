@@ -30,7 +30,7 @@ SHUT_DOWN = (True, "CLOSE", "TERMINATE")
 """The values of these attributes if it has."""
 
 WORKERS = ("_threads", "_processes", "_pool")
-"""The attributes that hold the threads or processes of an executor."""
+"""The attributes that hold the threads or processes of an executor; one of a `Pool` is their number."""
 
 MAX_LINES = 1_000
 """The most lines whose executors are counted."""
@@ -95,7 +95,8 @@ class Executors:
                 entry.update(count=0, workers=0, created=self._created[known.source])
                 found[known.source] = entry
             entry["count"] += 1
-            entry["workers"] += sum([len(getattr(executor, name, None) or ()) for name in WORKERS])
+            workers = [getattr(executor, name, None) for name in WORKERS]
+            entry["workers"] += sum([len(each) for each in workers if hasattr(each, "__len__")])
         return sorted(found.values(), key=lambda entry: -entry["count"])[:MAX_ENTRIES]
 
 

@@ -178,6 +178,9 @@ class GreenletWait(Wait):
             self.frames.append((frame.f_code, frame, ""))
             frame = frame.f_back
         self.frames.reverse()
+        if self.end is None:  # it is running, or has not started
+            code = _key_of(greenlet)
+            self.frames = [(code, None, "")] if hasattr(code, "co_firstlineno") else []
         own = [at for at, (code, _, _) in enumerate(self.frames) if is_own(code.co_filename)]
         self.at = own[-1] if own else max(0, len(self.frames) - 1)
 
@@ -186,7 +189,8 @@ class GreenletWait(Wait):
         if not self.frames:
             return "", ""
         code, frame, _ = self.frames[self.at if at is None else at]
-        return printable(f"{code.co_filename}:{frame.f_lineno}"), name_of(code)
+        line = code.co_firstlineno if frame is None else frame.f_lineno
+        return printable(f"{code.co_filename}:{line}"), name_of(code)
 
     def on(self, pools: Pools) -> Tuple[str, Any]:
         """Return the name of the function that the program's own line has called, if that is not compiled."""

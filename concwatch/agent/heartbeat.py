@@ -161,10 +161,6 @@ class Heartbeat:
         self.stopped = self.waiting = True
 
 
-REGISTERED: Dict[int, Heartbeat] = {}
-"""Those of runs of trio and of hubs of gevent, which register themselves, by ``id`` of the heartbeat."""
-
-
 class TrioHeartbeat(Heartbeat):
     """An instrument of a run of trio, whose loop continues whenever it waits for I/O."""
 
@@ -175,11 +171,11 @@ class TrioHeartbeat(Heartbeat):
 
     def before_run(self) -> None:
         """Register the run."""
-        REGISTERED[id(self)] = self
+        TRIO[id(self)] = self
 
     def after_run(self) -> None:
         """Unregister the run."""
-        REGISTERED.pop(id(self), None)
+        TRIO.pop(id(self), None)
 
     def after_io_wait(self, timeout: float) -> None:
         """Handle the beginning of a batch of tasks. Never raises."""
@@ -207,6 +203,10 @@ class TrioHeartbeat(Heartbeat):
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the number of the current step."""
         return self._steps, None
+
+
+TRIO: Dict[int, Heartbeat] = {}
+"""The heartbeats of runs of trio, and of hubs of gevent, which register themselves, by their ``id``."""
 
 
 class TimerHeartbeat(Heartbeat):

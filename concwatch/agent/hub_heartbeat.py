@@ -11,7 +11,7 @@ from time import monotonic, thread_time
 
 from .counting import COUNTS
 from .handover import HANDOVER
-from .heartbeat import BUSY, OVERDUE, REGISTERED, Heartbeat
+from .heartbeat import BUSY, OVERDUE, TRIO, Heartbeat
 from .primitives import get_ident, get_native_id
 
 TYPE_CHECKING = False
@@ -125,7 +125,7 @@ class HubHeartbeat(Heartbeat):
     def stop(self) -> None:
         """Stop the heartbeat; its timer closes itself in the hub."""
         super().stop()
-        REGISTERED.pop(id(self), None)
+        TRIO.pop(id(self), None)
 
     def _close(self) -> None:
         self.stop()
@@ -146,10 +146,10 @@ class Hubs:
 
     def add(self, hub: Any) -> None:
         """Add a heartbeat to a hub, in its thread, unless it has one."""
-        beats = [beat for beat in list(REGISTERED.values()) if isinstance(beat, HubHeartbeat)]
+        beats = [beat for beat in list(TRIO.values()) if isinstance(beat, HubHeartbeat)]
         if hub is not None and not any(beat.is_of(hub) for beat in beats):
             beat = HubHeartbeat(hub)
-            REGISTERED[id(beat)] = beat
+            TRIO[id(beat)] = beat
 
     def add_later(self, hub: Any) -> None:
         """Make a hub add a heartbeat, from any thread."""

@@ -467,7 +467,9 @@ class WatchedProcess:
                 self._moments = None
                 self._log_event(*event)
         self._leaks = sum(group.leaks for group in self.groups.values())
-        executors = any(one.rises for one in self.resources.all() if one.report.kind == "executors")
+        executors = any(
+            one.rises or one.grows for one in self.resources.all() if one.report.kind == "executors"
+        )
         for one in self.resources.all():
             kind = one.report.kind
             if kind == "files" and one.rises and self._are_connections(one):

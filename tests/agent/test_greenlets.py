@@ -46,7 +46,7 @@ def test_greenlets_are_counted_by_function_with_the_lines_at_which_they_wait(mon
     )
     process = monitor.process()
     job = process.group("job", created=400, live=0, ended=400, retained=0)
-    assert (job["kind"], job["own"], job["starts"]) == ("gevent", True, [job["starts"][0]])
+    assert (job["kind"], job["own"], job["starts"]) == ("gevent", True, [])  # a greenlet of gevent created it
     stays = process.group("stays", created=8, live=8, ended=0)
     assert stays["starts"][0].endswith(":13")
     process.group("kept", created=5, live=0, ended=5, retained=5)
@@ -56,7 +56,7 @@ def test_greenlets_are_counted_by_function_with_the_lines_at_which_they_wait(mon
     report = process.wait("waits", lambda message: message["group"] == stays["group"])
     assert (report["looked"], report["sampled"], report["wakeable"]) == (8, 8, 8)
     lines = {(int(place["where"].rpartition(":")[2]), place["tasks"]) for place in report["waits"]}
-    assert lines == {(LINE["stays"], 7), (LINE["stays"], 1)} or lines == {(LINE["stays"], 8)}
+    assert lines == {(LINE["stays"], 8)}  # one has not started, and so is at the beginning of its function
     process.send("waits", group=sleeps["group"])
     report = process.wait("waits", lambda message: message["group"] == sleeps["group"])
     assert where(report) == (LINE["sleeps"], "sleeps", "sleep", 3)
@@ -111,34 +111,33 @@ def test_greenlets_of_a_framework_belong_to_the_function_of_the_program(monitor,
 
 
 def test_what_blocks_a_hub_is_named(monitor):
-    program = monitor.start(
+    monitor.start(
         HEAD + "def crunch(seconds):\n"
         "    ends = time.monotonic() + seconds\n"
         "    while time.monotonic() < ends: pass\n"
         "def short(): crunch(0.002)\n"
         "def handle(): gevent.sleep(0.3); crunch(0.5)\n"
         "def main():\n"
-        "    gevent.spawn(sleeps)\n"
-        "    gevent.sleep(0.2)\n"
         "    gevent.joinall([gevent.spawn(short) for _ in range(200)])\n"  # many greenlets are no block
         "    gevent.spawn(handle).join()\n"
-        "    gevent.sleep(0.2)\n"
-        "    crunch(0.4)\n"
-        "    until_input()\n"
-        "main()\n"
+        "    gevent.sleep(0.3)\n"
+        "    crunch(0.5)\n"
+        "gevent.spawn(sleeps)\n"
+        "while True: main(); gevent.sleep(0.2)\n"
     )
     process = monitor.process()
-    blocks = eventually(lambda: (found := process.all("block"))[1:] and found, "two blocks")
-    assert {(block["stack"][block["own"][0]]["in"], block["cause"]) for block in blocks} == {
-        ("crunch", "code")
-    }
-    callers = [block["stack"][block["own"][1]]["in"] for block in blocks]
-    assert callers == ["handle", "main"]
-    assert blocks[0]["group"] == "handle"
-    assert all(block["loop"] == "loop 1" for block in blocks)
+
+    def callers():
+        """Return the callers of crunch in the blocks whose process was not stopped."""
+        blocks = [block for block in process.all("block") if block["cause"] == "code" and block["own"]]
+        assert {block["stack"][block["own"][0]]["in"] for block in blocks} <= {"crunch"}
+        return {block["stack"][block["own"][1]]["in"]: block for block in blocks}
+
+    found = eventually(lambda: len(found := callers()) >= 2 and found, "blocks of two functions")
+    assert set(found) == {"handle", "main"}
+    assert found["handle"]["group"] == "handle"
     (loop,) = process.tick(lambda tick: "loops" in tick)["loops"]
-    assert loop["kind"] == "gevent.Hub"
-    finish(program)
+    assert (loop["name"], loop["kind"]) == (found["handle"]["loop"], "gevent.Hub")
 
 
 def test_a_hub_that_has_nothing_to_do_is_not_blocked(monitor):
@@ -161,7 +160,7 @@ def test_greenlets_that_exist_when_the_agent_starts_are_found(monitor):
         "before = [gevent.spawn(stays, event) for _ in range(5)]\n"
         "gevent.sleep(0.01)\n"
         f"exec({script(monitor.address)!r})\n"
-        "while not sys.modules.get('concwatch.agent.session'): gevent.sleep(0.01)\n"
+        "while not any(name.endswith('.session') for name in sys.modules): gevent.sleep(0.01)\n"
         "gevent.sleep(0.5)\n"
         "after = [gevent.spawn(stays, event) for _ in range(2)]\n"
         "until_input()\n" + HUBS,

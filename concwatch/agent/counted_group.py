@@ -13,7 +13,7 @@ from .own_code import is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
     Counter = Union[count[int], repeat[None]]
 
@@ -48,8 +48,8 @@ class CountedGroup:
         self.counter = counter()
         self.endings = counter()
         """Counts the tasks that have ended, for trio."""
-        self.members: Set[Any] = set()
-        """Weak references to its greenlets, for gevent."""
+        self.members: List[Any] = []
+        """Weak references to its greenlets, for gevent; scans remove those of greenlets that are gone."""
         self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
         self.moved = 0
         """Tasks that were moved here from the groups in which they were counted, less those moved away."""

@@ -24,7 +24,7 @@ from .wrappers import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+    from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 EAGER_CRASHES = (3, 12) <= sys.version_info < (3, 12, 5)
 """Whether ``get_coro`` of an eager task that has ended crashes the process (python/cpython#122332)."""
@@ -88,8 +88,9 @@ class Counts:
     def __init__(self) -> None:
         self.groups: Dict[int, CountedGroup] = {}
         """By `CountedGroup.key`."""
-        self.fast: Dict[int, Iterator[object]] = {}
-        """By ``id`` of a code: an iterator that counts one task as it is advanced.
+        self.fast: Dict[int, Iterable[object]] = {}
+        """By ``id`` of a code: an iterator that counts one task as it is advanced; for greenlets what
+        `concwatch.agent.greenlets` calls.
 
         A task whose code is missing is counted and sampled.
         """

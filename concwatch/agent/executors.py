@@ -95,8 +95,9 @@ class Executors:
                 entry.update(count=0, workers=0, created=self._created[known.source])
                 found[known.source] = entry
             entry["count"] += 1
-            workers = [getattr(executor, name, None) for name in WORKERS]
-            entry["workers"] += sum([len(each) for each in workers if hasattr(each, "__len__")])
+            for name in WORKERS:
+                workers: Any = getattr(executor, name, None)
+                entry["workers"] += len(workers) if hasattr(workers, "__len__") else 0
         return sorted(found.values(), key=lambda entry: -entry["count"])[:MAX_ENTRIES]
 
 

@@ -1,8 +1,9 @@
 """Greenlets of gevent, counted as they are spawned; scans find them through weak references.
 
 gevent calls a spawn callback for each `Greenlet` that is started, now or later. It has no list of them, so
-each group has weak references to its own. Their ends are found by scans, as those of asyncio's tasks: a
-callback at the end of each (``rawlink``) would keep it alive for another turn of the hub.
+each group has weak references to its own. These have no callbacks, which would double the cost. Their ends
+are found by scans, as those of asyncio's tasks: a callback at the end of each (``rawlink``) would keep it
+alive for another turn of the hub.
 """
 
 from __future__ import annotations
@@ -53,14 +54,20 @@ class Greenlets:
         self.outcomes = False
         """Whether it is counted how they end."""
         self._active = False
+        """Whether greenlets may be counted."""
         self._class: Any = None
         """``gevent.Greenlet`` once its spawn callback has been added."""
 
     # Counting.
 
-    def install(self) -> None:
-        """Count greenlets from now on, if gevent has been imported."""
+    def begin(self) -> None:
+        """Allow greenlets to be counted, because scans follow, which remove the references to those gone."""
         self._active = True
+
+    def install(self) -> None:
+        """Count greenlets from now on, if that is allowed and gevent has been imported."""
+        if not self._active:
+            return
         found = getattr(sys.modules.get("gevent"), "Greenlet", None)
         if found is not None and found is not self._class:
             self._class = found
@@ -85,12 +92,14 @@ class Greenlets:
             return
         try:
             group = COUNTS.group_by(_key_of(greenlet), KIND)
-            group.members.add(ref(greenlet, group.members.discard))
+            group.members.append(ref(greenlet))
             group.count()
             if self.outcomes:
                 greenlet.rawlink(partial(COUNTS.count_outcome, group))
             if group.lines_due > 0 and COUNTS.sample(group, greenlet, creating_line(3)):
                 HUBS.add(greenlet.parent)
+            if group.lines_due <= 0 and not self.outcomes:
+                COUNTS.fast[group.key] = (group.members.append, group.counter)
         except Exception:  # the agent never raises into the program
             pass
 
@@ -107,7 +116,7 @@ class Greenlets:
             try:
                 if greenlet and not is_ended(greenlet):
                     group = COUNTS.group_by(_key_of(greenlet), KIND)
-                    group.members.add(ref(greenlet, group.members.discard))
+                    group.members.append(ref(greenlet))
                     HUBS.add_later(greenlet.parent)
             except Exception:  # it has just ended
                 continue
@@ -120,18 +129,14 @@ GREENLETS = Greenlets()
 HUBS.closed = GREENLETS.remove_callback
 
 
-def _spawned(greenlet: Any, groups: Any = COUNTS.groups) -> None:
+def _spawned(greenlet: Any, fast: Any = COUNTS.fast, ref: Any = ref) -> None:
     """Count a greenlet; gevent calls this in the program. Never raises."""
     try:
-        group = groups[id(greenlet._run.__code__)]
-        if group.lines_due <= 0 and not GREENLETS.outcomes:
-            members = group.members
-            members.add(ref(greenlet, members.discard))
-            next(group.counter)
-            return
-    except Exception:  # the function is new, or not a plain one
-        pass
-    GREENLETS.spawned(greenlet)
+        append, counter = fast[id(greenlet._run.__code__)]
+        append(ref(greenlet))
+        next(counter)
+    except Exception:  # the function is new, to be sampled, or not a plain one
+        GREENLETS.spawned(greenlet)
 
 
 def _derived(kind: Any) -> Set[Any]:

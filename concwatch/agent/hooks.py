@@ -89,8 +89,7 @@ class Hooks:
     def replace(self, name: str, module: Optional[ModuleType]) -> None:
         """Replace the functions of a module, unless it is only partly imported."""
         if name == KIND:  # it has hooks of its own
-            if self._active:
-                GREENLETS.install()
+            GREENLETS.install()
             return
         owner_name, attributes = POINTS[name]
         if not self._active or all((name, attribute) in self._replaced for attribute in attributes):

@@ -84,6 +84,8 @@ class LazyStart:
         start(self._address)
 
     def _imported(self, name: str, module: "Optional[ModuleType]") -> None:
+        if name == "greenlet" and "gevent" in sys.modules:  # the end of that import starts the agent
+            return
         found = [one for one in START_FUNCTIONS if hasattr(module, one)]
         if name != "threading" or not found:
             self.start()

@@ -59,8 +59,8 @@ def task_objects() -> Optional[int]:
     references = None if LINKED else _weak_set()
     if references is None and (LINKED or "gevent" not in sys.modules):
         return None
-    greenlets = sum([len(group.members) for group in list(COUNTS.groups.values())])
-    return len(references or ()) + greenlets
+    groups = [group for group in list(COUNTS.groups.values()) if group.members]  # as of the last scan
+    return len(references or ()) + sum([group.live + group.retained for group in groups])
 
 
 def add_running_loops() -> None:
@@ -320,10 +320,12 @@ class Scan:
     ) -> Iterator[None]:
         """Count the greenlets that were counted in a group. A generator: one time slice per step."""
         slices = Slices()
+        existing = []
         for reference in references:
             greenlet = reference()
             if greenlet is None:
                 continue
+            existing.append(reference)
             try:
                 done = is_ended(greenlet)
                 found = self._regrouping.group_of(greenlet, group, done, False) if may_move else group
@@ -335,6 +337,7 @@ class Scan:
             if slices.is_over():
                 yield
                 slices.begin()
+        group.members[: len(references)] = existing  # another thread may have added some
 
     def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
         """Count a task whose group has to be determined, or is new to this scan.

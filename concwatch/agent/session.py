@@ -85,6 +85,7 @@ class AgentSession:
         EXECUTORS.clear()
         self._started = monotonic()
         add_running_loops()
+        GREENLETS.begin()
         GREENLETS.find_existing()
         existing = Tasks()
         HOOKS.outcomes = GREENLETS.outcomes = "outcomes" in options

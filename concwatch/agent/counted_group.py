@@ -23,6 +23,9 @@ MAX_SAMPLES = 8
 LINES_PER_GROUP = 100
 """The most tasks per group whose creating line is read between two reports; each takes 2 to 3 µs."""
 
+GEVENT = "gevent"
+"""The kind of the groups of greenlets."""
+
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -186,13 +189,13 @@ def is_ended(greenlet: Any) -> bool:
 ENDED: Dict[str, Callable[[Any], bool]] = {
     "asyncio": lambda task: task.done(),
     "trio": lambda task: getattr(task.coro, "cr_frame", task) is None,
-    "gevent": is_ended,
+    GEVENT: is_ended,
 }
 """By kind of group: whether a task has ended."""
 
 CANCELLED: Dict[str, Callable[[Any], bool]] = {
     "asyncio": lambda task: task.cancelled(),
-    "gevent": lambda greenlet: type(greenlet.value).__name__ == "GreenletExit",
+    GEVENT: lambda greenlet: type(greenlet.value).__name__ == "GreenletExit",
 }
 """By kind of group: whether a task that has ended was cancelled, or killed."""
 

@@ -103,6 +103,8 @@ class Counts:
         """Called with each new task and its creating line, if set; then `fast` is not used."""
         self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
         """Called with each left-over task and its group."""
+        self.scanned = self.outcomes = False
+        """Whether a session scans the tasks, and whether it is counted how they end."""
         self.by_name = False
         """Whether tasks that the program has named are grouped by name."""
         self.regrouped: Dict[int, Regrouped] = {}
@@ -133,7 +135,8 @@ class Counts:
         for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
             known.clear()
         self.lines.clear()
-        self.by_name, self.regrouped = False, {}
+        self.scanned = self.by_name = False
+        self.regrouped = {}
         Durations.all_live = 0
         self.wrappers.clear()
         self._wrapped.clear()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from _weakref import ref
 
+from .counted_group import GEVENT
 from .counting import COUNTS
-from .greenlets import KIND
 from .holders import HeldObject, find_holders
 from .scan import Tasks, visit_greenlets, visit_tasks
 
@@ -36,7 +36,7 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
     def enough() -> bool:
         return len(references) >= SAMPLED
 
-    if group.kind == KIND:
+    if group.kind == GEVENT:
         yield from visit_greenlets(group, visit_greenlet, enough, done=True)
     else:
         yield from visit_tasks(Tasks(), visit, enough, done=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from .counted_group import GEVENT
+from .counting import COUNTS
 from .executors import EXECUTORS_OF, counting_executors
 from .exits import EXIT_FUNCTIONS
-from .greenlets import GREENLETS, KIND
 from .imports import ImportHook
 from .left_over import LOOP_METHODS
 from .replacements import counting, counting_outcomes, counting_trio
@@ -70,7 +71,7 @@ class Hooks:
         """Whether the outcomes of tasks are counted."""
         self._replaced: Dict[Tuple[str, str], Replacement] = {}
         """By module and attribute."""
-        self._import_hook = ImportHook((*POINTS, KIND), self.replace)
+        self._import_hook = ImportHook((*POINTS, GEVENT), self.replace)
         self._active = False
 
     def install(self) -> None:
@@ -81,15 +82,18 @@ class Hooks:
 
     def replace_imported(self) -> None:
         """Replace the functions of modules that were imported without the finder."""
-        for name in (*POINTS, KIND):
+        for name in (*POINTS, GEVENT):
             module = sys.modules.get(name)
             if module is not None:
                 self.replace(name, module)
 
     def replace(self, name: str, module: Optional[ModuleType]) -> None:
         """Replace the functions of a module, unless it is only partly imported."""
-        if name == KIND:  # it has hooks of its own
-            GREENLETS.install()
+        if name == GEVENT:  # it has hooks of its own
+            from .greenlets import GREENLETS  # few programs need it
+
+            if self._active:
+                GREENLETS.install()
             return
         owner_name, attributes = POINTS[name]
         if not self._active or all((name, attribute) in self._replaced for attribute in attributes):
@@ -118,7 +122,8 @@ class Hooks:
 
     def set_outcomes(self, on: bool) -> None:
         """Start or stop counting how tasks end."""
-        self.outcomes = GREENLETS.outcomes = on
+        self.outcomes = COUNTS.outcomes = on
+        COUNTS.fast.clear()
         for (_, attribute), replacement in self._replaced.items():
             if attribute == "create_task":
                 replacement.install(self._wrap(attribute))
@@ -129,7 +134,6 @@ class Hooks:
         if self.outcomes:
             self.set_outcomes(False)
         self._import_hook.remove()
-        GREENLETS.remove()
         self._replaced = {point: one for point, one in self._replaced.items() if not one.remove()}
 
 

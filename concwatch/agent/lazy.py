@@ -81,6 +81,9 @@ class LazyStart:
             callbacks.remove(self._collected)
         with self._compiled:
             from .reporter import start
+
+            if "gevent" in sys.modules:
+                from . import greenlets  # noqa: F401
         start(self._address)
 
     def _imported(self, name: str, module: "Optional[ModuleType]") -> None:

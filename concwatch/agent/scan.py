@@ -12,15 +12,17 @@ from time import monotonic, perf_counter, thread_time
 
 from .counted_group import is_ended
 from .counting import COUNTS, Unresolved
-from .greenlets import all_members
 from .regrouping import Regrouping
 from .starts import STARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Set
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
     from .counted_group import CountedGroup
+
+    Members = Tuple[CountedGroup, List[Any]]
+    """A group, and weak references to its greenlets."""
 
 TIME_SLICE = 0.002
 """Seconds of a time slice: less than the interpreter's switch interval, so that nothing changes meanwhile."""
@@ -77,6 +79,11 @@ def add_running_loops() -> None:
                     if isinstance(value, kind):
                         COUNTS.add_loop(value)
             frame = frame.f_back  # type: ignore[assignment]
+
+
+def all_members() -> List[Members]:
+    """Return the groups of greenlets, with copies of the references to these."""
+    return [(group, list(group.members)) for group in list(COUNTS.groups.values()) if group.members]
 
 
 class Slices:

@@ -6,9 +6,9 @@ import sys
 from _weakref import ref
 from time import monotonic
 
-from .awaits import Pools, Wait, function_of, is_task, referents
+from .awaits import GreenletWait, Pools, Wait, function_of, is_task, referents, wait_of
+from .counted_group import GEVENT
 from .counting import COUNTS
-from .greenlets import KIND, GreenletWait
 from .own_code import LINE_FUNCTIONS, is_own
 from .scan import Tasks, visit_greenlets, visit_tasks
 from .wakers import Wakers
@@ -292,7 +292,7 @@ def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> I
         for task in trio_tasks():
             found.add(task.coro, monotonic() + group.clock_ahead, task)
         task = None
-    elif group.kind == KIND:
+    elif group.kind == GEVENT:
         yield from visit_greenlets(group, found.add_greenlet, lambda: found.examined >= MAX_TASKS)
     else:
         yield from visit_tasks(
@@ -321,8 +321,7 @@ def _oldest(group: CountedGroup) -> Any:
         return None
     task, created, start = oldest
     try:
-        wait = GreenletWait(task) if group.kind == KIND else Wait(_coro_of(task))
-        where = wait.place()[0]
+        where = wait_of(task, group.kind).place()[0]
     except Exception:  # it has just ended
         where = ""
     return {"age": round(monotonic() - created, 3), "where": where, "start": start or None}

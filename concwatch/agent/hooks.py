@@ -99,6 +99,8 @@ class Hooks:
         if not self._active or all((name, attribute) in self._replaced for attribute in attributes):
             return
         owner = getattr(module, owner_name, None) if owner_name else module
+        if owner is None:  # it does not exist yet; but None has some of the methods, too
+            return
         for attribute in attributes:
             if (name, attribute) in self._replaced or not hasattr(owner, attribute):
                 continue

@@ -180,6 +180,9 @@ def visit_greenlets(
     slices = Slices()
     for counted_in, references in all_members():
         for reference in references:
+            if slices.is_over():
+                yield
+                slices.begin()
             if enough():
                 return
             greenlet = reference()
@@ -190,9 +193,6 @@ def visit_greenlets(
             except Exception:  # it has just ended
                 pass
             greenlet = None
-            if slices.is_over():
-                yield
-                slices.begin()
 
 
 class Scan:
@@ -328,22 +328,22 @@ class Scan:
         """Count the greenlets that were counted in a group. A generator: one time slice per step."""
         slices = Slices()
         existing = []
-        for reference in references:
+        for at, reference in enumerate(references):
+            if not at % CHUNK and slices.is_over():
+                yield
+                slices.begin()
             greenlet = reference()
             if greenlet is None:
                 continue
             existing.append(reference)
             try:
-                done = is_ended(greenlet)
+                done = not greenlet and is_ended(greenlet)  # it is also false just before it starts
                 found = self._regrouping.group_of(greenlet, group, done, False) if may_move else group
                 counts = retained if done else live
                 counts[found.key] = counts.get(found.key, 0) + 1
             except Exception:  # a class that overrides these methods
                 pass
             greenlet = None
-            if slices.is_over():
-                yield
-                slices.begin()
         group.members[: len(references)] = existing  # another thread may have added some
 
     def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:

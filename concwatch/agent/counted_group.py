@@ -52,7 +52,9 @@ class CountedGroup:
         self.endings = counter()
         """Counts the tasks that have ended, for trio."""
         self.members: List[Any] = []
-        """Weak references to its greenlets, for gevent; scans remove those of greenlets that are gone."""
+        """Weak references to its greenlets, for gevent; also to some that are gone."""
+        self.members_due = 0
+        """The number of references at which those of greenlets that are gone are removed."""
         self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
         self.moved = 0
         """Tasks that were moved here from the groups in which they were counted, less those moved away."""

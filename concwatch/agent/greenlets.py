@@ -1,9 +1,9 @@
 """Greenlets of gevent, counted as they are spawned; scans find them through weak references.
 
 gevent calls a spawn callback for each `Greenlet` that is started, now or later. It has no list of them, so
-each group has weak references to its own. These have no callbacks, which would double the cost. Their ends
-are found by scans, as those of asyncio's tasks: a callback at the end of each (``rawlink``) would keep it
-alive for another turn of the hub.
+each group has weak references to its own. These have no callbacks, which would cost more; those of greenlets
+that are gone are removed when there are many. Their ends are found by scans, as those of asyncio's tasks: a
+callback at the end of each (``rawlink``) would keep it alive for another turn of the hub.
 """
 
 from __future__ import annotations
@@ -12,16 +12,23 @@ import gc
 import sys
 from _functools import partial  # type: ignore[import-not-found]
 from _weakref import ref
+from itertools import islice
 
 from .counted_group import FREE_THREADED, GEVENT, is_ended
 from .counting import COUNTS
 from .hub_heartbeat import HUBS
 from .own_code import creating_line
+from .primitives import allocate_lock
 from .wrappers import key_of_greenlet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Set
+
+    from .counted_group import CountedGroup
+
+LEAST_DUE = 1_000
+"""References that are added to a group, at least, before those of greenlets that are gone are removed."""
 
 MAX_BLOCKS = 600_000
 """Memory blocks above which existing greenlets are not searched for, which would take over 20 ms."""
@@ -33,6 +40,7 @@ class Greenlets:
     def __init__(self) -> None:
         self._class: Any = None
         """``gevent.Greenlet`` once its spawn callback has been added."""
+        self._removing = allocate_lock()
 
     def install(self) -> None:
         """Make gevent call the agent for each greenlet, if it has been imported."""
@@ -63,12 +71,32 @@ class Greenlets:
             if group.lines_due > 0 and COUNTS.sample(group, greenlet, creating_line(3)):
                 HUBS.add(greenlet.parent)
             if group.lines_due <= 0 and not COUNTS.outcomes:
-                COUNTS.fast[group.key] = (group.members.append, group.counter)
+                left = self._remove_gone(group)
+                counter = group.counter if FREE_THREADED else islice(group.counter, left)
+                COUNTS.fast[group.key] = (group.members.append, counter)
         except Exception:  # the agent never raises into the program
             pass
 
+    def _remove_gone(self, group: CountedGroup) -> int:
+        """Remove the references to greenlets that are gone, if there may be many.
+
+        Returns:
+            How many references may be added before the next time.
+        """
+        members = group.members
+        known = len(members)
+        may_be_gone = known - 2 * (group.live + group.retained) >= LEAST_DUE
+        if (known >= group.members_due or may_be_gone) and self._removing.acquire(False):
+            try:  # other threads may add some meanwhile
+                members[:known] = [one for one in members[:known] if one() is not None]
+                group.members_due = LEAST_DUE + 2 * len(members)
+            finally:
+                self._removing.release()
+        return max(LEAST_DUE // 2, group.members_due - len(members))
+
     def find_existing(self) -> None:
         """Add the greenlets that exist to their groups, without counting them."""
+        self._removing = allocate_lock()  # in a forked child, the previous one may be held
         hub = getattr(sys.modules.get("gevent.hub"), "Hub", None)
         kind = getattr(sys.modules.get("gevent"), "Greenlet", None)
         if kind is None or FREE_THREADED or not getattr(hub, "_hub_counter", 1):
@@ -97,8 +125,8 @@ def _spawned(greenlet: Any, fast: Any = COUNTS.fast, ref: Any = ref) -> None:
     """Count a greenlet; gevent calls this in the program. Never raises."""
     try:
         append, counter = fast[id(greenlet._run.__code__)]
+        next(counter)  # it ends when references are to be removed
         append(ref(greenlet))
-        next(counter)
     except Exception:  # the function is new, to be sampled, or not a plain one
         GREENLETS.spawned(greenlet)
 

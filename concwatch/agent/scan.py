@@ -327,7 +327,6 @@ class Scan:
     ) -> Iterator[None]:
         """Count the greenlets that were counted in a group. A generator: one time slice per step."""
         slices = Slices()
-        existing = []
         for at, reference in enumerate(references):
             if not at % CHUNK and slices.is_over():
                 yield
@@ -335,7 +334,6 @@ class Scan:
             greenlet = reference()
             if greenlet is None:
                 continue
-            existing.append(reference)
             try:
                 done = not greenlet and is_ended(greenlet)  # it is also false just before it starts
                 found = self._regrouping.group_of(greenlet, group, done, False) if may_move else group
@@ -344,7 +342,6 @@ class Scan:
             except Exception:  # a class that overrides these methods
                 pass
             greenlet = None
-        group.members[: len(references)] = existing  # another thread may have added some
 
     def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
         """Count a task whose group has to be determined, or is new to this scan.

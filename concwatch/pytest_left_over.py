@@ -73,10 +73,10 @@ class Tracker:
 
     def close(self) -> None:
         """Restore everything that was replaced."""
+        for replacement in self._replaced:  # first, because they may have replaced those of `HOOKS`
+            replacement.remove()
         HOOKS.remove()
         COUNTS.creation_observer = COUNTS.left_observer = None
-        for replacement in self._replaced:
-            replacement.remove()
 
     def _replace(self, owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
         replacement = Replacement(owner, name)

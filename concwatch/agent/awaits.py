@@ -9,10 +9,12 @@ import gc
 import os
 import sys
 
+from .counted_group import GEVENT
 from .counting import COUNTS
 from .names import printable
 from .own_code import is_of, is_own, name_of
-from .wrappers import INLINE_FRAMES, CellType, kind_of, stands_for
+from .threads import is_alive
+from .wrappers import INLINE_FRAMES, CellType, key_of_greenlet, kind_of, stands_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ MAX_DEPTH = 100
 
 MAX_ITEMS = 20_000
 """The most jobs that are read from the queues of executors, and the most tasks from a container."""
+
+SLEEP = "sleep"
+"""The function of ``gevent.hub`` that waits for a timer."""
+
+SNAPSHOTS = sys.version_info < (3, 13)
+"""Whether ``f_locals`` of a function is a dictionary in its frame, with copies of its variables."""
 
 ENTERING, LEAVING = "__aenter__", "__aexit__"
 
@@ -181,6 +189,62 @@ class Wait:
                 yield manager, index
 
 
+class GreenletWait(Wait):
+    """Where a greenlet waits, from its saved stack; gevent's compiled functions are not on it."""
+
+    __slots__ = ()
+
+    def __init__(self, greenlet: Any) -> None:
+        self._task = greenlet
+        frame = self.end = greenlet.gr_frame
+        self.frames = []
+        while frame is not None and len(self.frames) < MAX_DEPTH:
+            self.frames.append((frame.f_code, frame, ""))
+            frame = frame.f_back
+        self.frames.reverse()
+        if self.end is None:  # it is running, or has not started
+            code = key_of_greenlet(greenlet)
+            self.frames = [(code, None, "")] if hasattr(code, "co_firstlineno") else []
+        own = [at for at, (code, _, _) in enumerate(self.frames) if is_own(code.co_filename)]
+        self.at = own[-1] if own else max(0, len(self.frames) - 1)
+
+    def place(self, at: Optional[int] = None) -> Place:
+        """Return where it waits; see `Wait.place`."""
+        if not self.frames:
+            return "", ""
+        code, frame, _ = self.frames[self.at if at is None else at]
+        line = code.co_firstlineno if frame is None else frame.f_lineno
+        return printable(f"{code.co_filename}:{line}"), name_of(code)
+
+    def on(self, pools: Pools) -> Tuple[str, Any]:
+        """Return the name of the function that the program's own line has called, if that is not compiled."""
+        called = [code for code, _, _ in self.frames[self.at + 1 :]]
+        return (name_of(called[0]) if called else ""), None
+
+    def tasks(self) -> List[Any]:
+        """Return an empty list: for which greenlets it waits is not known."""
+        return []
+
+    def sleeps(self) -> Optional[float]:
+        """Return for how many seconds at most it sleeps; None if it does something else."""
+        sleep = getattr(sys.modules.get("gevent.hub"), SLEEP, None)
+        if not self.frames or self.frames[-1][0] is not getattr(sleep, "__code__", None):
+            return None
+        frame = self.frames[-1][1]
+        variables = frame.f_locals
+        seconds = variables.get("seconds")
+        if SNAPSHOTS:  # the copies would keep the objects alive
+            variables.clear()
+        return float(seconds)
+
+
+def wait_of(task: Any, kind: str) -> Wait:
+    """Return what a task waits for, given the kind of its group."""
+    if kind == GEVENT:
+        return GreenletWait(task)
+    return Wait(task.get_coro() if hasattr(task, "get_coro") else task.coro, task)
+
+
 def _entered(values: List[Any]) -> Iterator[Any]:
     """Yield the context managers whose ``__aexit__`` is among the values of a frame."""
     for number, one in enumerate(values):
@@ -293,7 +357,7 @@ class Pools:
         queues = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", None)
         found: Dict[int, Tuple[str, Any]] = {}
         for thread, queue in list(queues.items()) if queues is not None else ():
-            if thread.is_alive():
+            if is_alive(thread):
                 found[id(queue)] = printable(thread.name.rpartition("_")[0]), queue
         for name, queue in found.values():
             self._names.append(name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
 from .heartbeat import OVERDUE, TIMERS, TRIO, TimerHeartbeat
+from .primitives import get_ident
 from .stacks import longest_run, loop_depth
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ from .own_code import is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
     Counter = Union[count[int], repeat[None]]
 
@@ -24,6 +24,9 @@ MAX_SAMPLES = 8
 LINES_PER_GROUP = 100
 """The most tasks per group whose creating line is read between two reports; each takes 2 to 3 µs."""
 
+GEVENT = "gevent"
+"""The kind of the groups of greenlets."""
+
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -32,7 +35,7 @@ class CountedGroup:
 
     Args:
         number: the number that reports use.
-        kind: ``"asyncio"`` or ``"trio"``.
+        kind: ``"asyncio"``, ``"trio"`` or ``"gevent"``.
         key: the code of the function, or a type or string instead; the group does not keep it alive.
     """
 
@@ -49,6 +52,10 @@ class CountedGroup:
         self.counter = counter()
         self.endings = counter()
         """Counts the tasks that have ended, for trio."""
+        self.members: List[Any] = []
+        """Weak references to its greenlets, for gevent; also to some that are gone."""
+        self.members_due = 0
+        """The number of references at which those of greenlets that are gone are removed."""
         self.direct = self.since = self.ended = self.live = self.retained = self.live_peak = 0
         self.moved = 0
         """Tasks that were moved here from the groups in which they were counted, less those moved away."""
@@ -139,10 +146,10 @@ class CountedGroup:
     def count_outcome(self, task: Any) -> None:
         """Count how a task has ended. Never raises."""
         try:
-            if task.cancelled():
+            if CANCELLED[self.kind](task):
                 self.cancelled += 1
             # exception() would mark it as retrieved, so that asyncio would not log it if nobody else does.
-            elif getattr(task, "_exception", None) is not None:
+            elif getattr(task, "_exception", None) is not None or getattr(task, "exc_info", None):
                 self.failed += 1
             else:
                 self.completed += 1
@@ -171,15 +178,32 @@ class CountedGroup:
         live = []
         for sample in list(self.samples):
             task = sample[0]()
-            if task is not None and not _is_done(task):
+            if task is not None and not ENDED[self.kind](task):
                 live.append(sample)
         self.samples = live
         return (live[0][0](), live[0][1], live[0][2]) if live else None
 
 
-def _is_done(task: Any) -> bool:
-    """Return whether a task of asyncio or trio has ended."""
-    return task.done() if hasattr(task, "done") else getattr(task.coro, "cr_frame", task) is None
+def is_ended(greenlet: Any) -> bool:
+    """Return whether a greenlet of gevent has ended.
+
+    ``ready()`` would ask for the current greenlet, and so create one for the agent's thread.
+    """
+    return greenlet.successful() or greenlet.exception is not None
+
+
+ENDED: Dict[str, Callable[[Any], bool]] = {
+    "asyncio": lambda task: task.done(),
+    "trio": lambda task: getattr(task.coro, "cr_frame", task) is None,
+    GEVENT: is_ended,
+}
+"""By kind of group: whether a task has ended."""
+
+CANCELLED: Dict[str, Callable[[Any], bool]] = {
+    "asyncio": lambda task: task.cancelled(),
+    GEVENT: lambda greenlet: type(greenlet.value).__name__ == "GreenletExit",
+}
+"""By kind of group: whether a task that has ended was cancelled, or killed."""
 
 
 def counter() -> Counter:

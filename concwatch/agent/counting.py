@@ -24,7 +24,7 @@ from .wrappers import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+    from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 EAGER_CRASHES = (3, 12) <= sys.version_info < (3, 12, 5)
 """Whether ``get_coro`` of an eager task that has ended crashes the process (python/cpython#122332)."""
@@ -88,8 +88,9 @@ class Counts:
     def __init__(self) -> None:
         self.groups: Dict[int, CountedGroup] = {}
         """By `CountedGroup.key`."""
-        self.fast: Dict[int, Iterator[object]] = {}
-        """By ``id`` of a code: an iterator that counts one task as it is advanced.
+        self.fast: Dict[int, Iterable[object]] = {}
+        """By ``id`` of a code: an iterator that counts one task as it is advanced; for greenlets what
+        `concwatch.agent.greenlets` calls.
 
         A task whose code is missing is counted and sampled.
         """
@@ -102,6 +103,8 @@ class Counts:
         """Called with each new task and its creating line, if set; then `fast` is not used."""
         self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
         """Called with each left-over task and its group."""
+        self.scanned = self.outcomes = False
+        """Whether a session scans the tasks, and whether it is counted how they end."""
         self.by_name = False
         """Whether tasks that the program has named are grouped by name."""
         self.regrouped: Dict[int, Regrouped] = {}
@@ -132,7 +135,8 @@ class Counts:
         for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
             known.clear()
         self.lines.clear()
-        self.by_name, self.regrouped = False, {}
+        self.scanned = self.by_name = False
+        self.regrouped = {}
         Durations.all_live = 0
         self.wrappers.clear()
         self._wrapped.clear()
@@ -321,29 +325,40 @@ class Counts:
             if group.key in self.fast:  # the task is timed, or in a wrapper: only the first is sampled
                 return
             line = creating_line(3)
-            if group.lines_due == LINES_PER_GROUP:
-                group.add_sample(task, line)
+            if self.sample(group, task, line):
                 self.compare_number(task)
-            group.lines_due -= 1
-            self._lines_due -= 1
             if (
                 self.creation_observer is None
                 and group.name != OTHERS
                 and min(group.lines_due, self._lines_due) <= 0
             ):
                 self.fast[group.key] = group.count_fast() if self.timing else group.counter
-            self._add_line(group, task, line)
             if self.creation_observer is not None:
                 self.creation_observer(task, line)
             self.add_loop(task.get_loop())
         except Exception:  # a task type without weak references, or without a loop
             pass
 
+    def sample(self, group: CountedGroup, task: Any, line: str) -> bool:
+        """Record the line that created a task, and the task too if it is the first since the last report.
+
+        Returns:
+            Whether it is.
+        """
+        is_first = group.lines_due == LINES_PER_GROUP
+        if is_first:
+            group.add_sample(task, line)
+        self._lines_due -= 1
+        group.lines_due = group.lines_due - 1 if self._lines_due > 0 else 0
+        self._add_line(group, task, line)
+        return is_first
+
     def compare_number(self, task: Any) -> None:
         """Compare the number in a task's default name, which counts all tasks, with our count."""
         name = task.get_name()
         if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
-            counted = sum([group.counted() for group in list(self.groups.values()) if group.kind != "trio"])
+            groups = [group for group in list(self.groups.values()) if group.kind == "asyncio"]
+            counted = sum([group.counted() for group in groups])
             ahead = int(name[len(DEFAULT_NAME) :]) - counted
             if self._unseen_before is None:
                 self._unseen_before = ahead

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import RLock, get_ident
-from _thread import allocate_lock as allocate
+from _thread import RLock
 from bisect import bisect_right
 
 from .counted_group import FREE_THREADED
 from .frames import variables_of
 from .names import printable
 from .own_code import is_agent, is_own
+from .primitives import allocate_lock, get_ident
 from .threads import THREADING, place_of
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ NEW_CODES = 3
 MAX_CODES = 500
 """The most functions that are remembered."""
 
-LOCKS = (type(allocate()), RLock)
+LOCKS = (type(allocate_lock()), RLock)
 
 ENTERING = ("BEFORE_WITH", "SETUP_WITH", "BEFORE_ASYNC_WITH", "SETUP_ASYNC_WITH")
 """Instructions that enter a context manager. Since Python 3.14, ``LOAD_SPECIAL`` and ``CALL`` do."""

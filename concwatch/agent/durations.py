@@ -6,9 +6,10 @@ for each of at most about 300 tasks per second, and nothing for the others.
 
 from __future__ import annotations
 
-from _thread import get_ident
 from math import log1p
 from time import monotonic, perf_counter_ns
+
+from .primitives import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from _collections import deque  # type: ignore[import-not-found]
 from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic, perf_counter, process_time
 
-from .threads import ThreadCounts, pool_name
+from .executors import EXECUTORS
+from .threads import ThreadCounts, all_threads, is_alive, pool_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,13 +109,12 @@ class Figures:
 
     def _threads(self) -> Dict[str, Any]:
         now = monotonic()
-        threading = sys.modules.get("threading")
-        if threading is None or now < self._threads_due:
+        if "threading" not in sys.modules or now < self._threads_due:
             return {}
-        threads = threading.enumerate()
+        threads = all_threads()
         self._threads_due = now + max(THREADS_INTERVAL, PER_THREAD * len(threads))
         self._pools = _find_pools()
-        return {"threads": self._thread_counts.read(threads)}
+        return {"threads": self._thread_counts.read(threads), "executor_lines": EXECUTORS.read()}
 
     def _files(self) -> Dict[str, Any]:
         now = monotonic()
@@ -126,7 +126,7 @@ class Figures:
         return {"files": len(found) - 2, "sockets": sum(map(_is_socket, map(int, found))) - 1}
 
     def _executors(self) -> Dict[str, Any]:
-        pools = [pool.read() for pool in self._pools]
+        pools = _by_name([pool.read() for pool in self._pools])
         pools.sort(key=lambda pool: -pool["queued"])
         queued = sum([pool["queued"] for pool in pools])
         return {"queued": queued, "executors": pools[:MAX_ENTRIES]} if pools else {}
@@ -151,9 +151,20 @@ class _Pool:
     def read(self) -> Dict[str, Any]:
         """Return its entry in a tick."""
         threads = [reference() for reference in self.threads]
-        alive = sum([thread is not None and thread.is_alive() for thread in threads])
+        alive = sum([thread is not None and is_alive(thread) for thread in threads])
         # If all threads have ended, what is left in the queue is the request to end.
         return {"name": self.name, "threads": alive, "queued": self._queue.qsize() if alive else 0}
+
+
+def _by_name(pools: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Return the entries of pools, with those of the same name added up."""
+    found: Dict[str, Dict[str, Any]] = {}
+    for pool in pools:
+        same = found.setdefault(pool["name"], pool)
+        if same is not pool:
+            same["threads"] += pool["threads"]
+            same["queued"] += pool["queued"]
+    return list(found.values())
 
 
 def _find_pools() -> List[_Pool]:
@@ -162,7 +173,7 @@ def _find_pools() -> List[_Pool]:
     pools: Dict[int, _Pool] = {}
     for reference, queue in list(queues.data.items()) if queues is not None else ():
         thread = reference()
-        if thread is not None and thread.is_alive():
+        if thread is not None and is_alive(thread):
             pools.setdefault(id(queue), _Pool(pool_name(thread), queue)).threads.append(reference)
     return list(pools.values())
 

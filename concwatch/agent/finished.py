@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from .class_attributes import class_variable
+from .counted_group import GEVENT
 from .counting import COUNTS
 from .holders import HeldObject, holder_along
+from .scan import visit_greenlets
 from .walk import HeapWalk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator
+    from typing import Any, Callable, Dict, Iterator, Set
 
     from .counted_group import CountedGroup
 
@@ -29,11 +31,19 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
         except Exception:  # its group cannot be found just now
             return False
 
-    walk = HeapWalk(is_finished, SAMPLED)
+    if group.kind == GEVENT:
+        finished: Set[int] = set()
+        yield from visit_greenlets(
+            group, lambda one: finished.add(id(one)), lambda: len(finished) >= SAMPLED, done=True
+        )
+        walk = HeapWalk(lambda value: id(value) in finished, SAMPLED)
+    else:
+        walk = HeapWalk(is_finished, SAMPLED)
     yield from walk.run()
     found = [holder_along(path) for path in map(walk.path, walk.wanted) if path]
     keys = [held.key for held in found]
-    most = max(found, key=lambda held: keys.count(held.key), default=HeldObject("asyncio.Task"))
+    kind = "gevent.Greenlet" if group.kind == GEVENT else "asyncio.Task"
+    most = max(found, key=lambda held: keys.count(held.key), default=HeldObject(kind))
     send({"group": group.number, "looked": len(found), **most.report()})
 
 

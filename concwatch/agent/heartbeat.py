@@ -6,13 +6,12 @@ Neither wakes the agent's thread, which would have to take the interpreter's loc
 from __future__ import annotations
 
 import sys
-from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
 from .counting import COUNTS
 from .handover import HANDOVER
 from .names import printable
-from .primitives import get_native_id
+from .primitives import get_ident, get_native_id
 from .stacks import depth, loop_depth, take_sample, usage_of
 
 TYPE_CHECKING = False
@@ -217,8 +216,8 @@ class TrioHeartbeat(Heartbeat):
         return self._steps, None
 
 
-TRIO: Dict[int, TrioHeartbeat] = {}
-"""The runs of trio, by ``id`` of the heartbeat."""
+TRIO: Dict[int, Heartbeat] = {}
+"""The heartbeats of runs of trio, and of hubs of gevent, which register themselves, by their ``id``."""
 
 TIMERS: Dict[int, TimerHeartbeat] = {}
 """The heartbeats of loops of asyncio and uvloop, by ``id`` of the loop."""

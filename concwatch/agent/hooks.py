@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from .counted_group import GEVENT
+from .counting import COUNTS
+from .executors import EXECUTORS_OF, counting_executors
 from .exits import EXIT_FUNCTIONS
 from .imports import ImportHook
 from .left_over import LOOP_METHODS
@@ -22,6 +25,7 @@ POINTS: Dict[str, Tuple[Optional[str], Tuple[str, ...]]] = {
     "trio._core._run": (None, ("setup_runner",)),
     "os": (None, ("_exit", "kill")),
     "signal": (None, ("raise_signal",)),
+    **{module: (name, ("__init__",)) for module, name in EXECUTORS_OF.items()},
 }
 """By module: the class, or None for the module itself, and the attributes to replace."""
 
@@ -67,7 +71,7 @@ class Hooks:
         """Whether the outcomes of tasks are counted."""
         self._replaced: Dict[Tuple[str, str], Replacement] = {}
         """By module and attribute."""
-        self._import_hook = ImportHook(POINTS, self.replace)
+        self._import_hook = ImportHook((*POINTS, GEVENT), self.replace)
         self._active = False
 
     def install(self) -> None:
@@ -78,17 +82,25 @@ class Hooks:
 
     def replace_imported(self) -> None:
         """Replace the functions of modules that were imported without the finder."""
-        for name in POINTS:
+        for name in (*POINTS, GEVENT):
             module = sys.modules.get(name)
             if module is not None:
                 self.replace(name, module)
 
     def replace(self, name: str, module: Optional[ModuleType]) -> None:
         """Replace the functions of a module, unless it is only partly imported."""
+        if name == GEVENT:  # it has hooks of its own
+            from .greenlets import GREENLETS  # few programs need it
+
+            if self._active:
+                GREENLETS.install()
+            return
         owner_name, attributes = POINTS[name]
         if not self._active or all((name, attribute) in self._replaced for attribute in attributes):
             return
         owner = getattr(module, owner_name, None) if owner_name else module
+        if owner is None:  # it does not exist yet; but None has some of the methods, too
+            return
         for attribute in attributes:
             if (name, attribute) in self._replaced or not hasattr(owner, attribute):
                 continue
@@ -106,11 +118,14 @@ class Hooks:
             return known
         if attribute == "setup_runner":
             return counting_trio
+        if attribute == "__init__":
+            return counting_executors
         return counting_outcomes if self.outcomes else counting
 
     def set_outcomes(self, on: bool) -> None:
         """Start or stop counting how tasks end."""
-        self.outcomes = on
+        self.outcomes = COUNTS.outcomes = on
+        COUNTS.fast.clear()
         for (_, attribute), replacement in self._replaced.items():
             if attribute == "create_task":
                 replacement.install(self._wrap(attribute))

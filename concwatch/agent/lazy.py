@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, ContextManager, Dict, Optional
 
-FRAMEWORKS = ("asyncio", "trio", "gevent")
+FRAMEWORKS = ("asyncio", "trio", "gevent", "greenlet")
 """Modules whose import starts the agent."""
 
 START_FUNCTIONS = ("_start_joinable_thread", "_start_new_thread")
@@ -86,12 +86,17 @@ class LazyStart:
         try:
             with self._compiled:
                 from .reporter import start
+
+                if "gevent" in sys.modules:
+                    from . import greenlets  # noqa: F401
         finally:
             if collects:
                 gc.enable()
         start(self._address)
 
     def _imported(self, name: str, module: "Optional[ModuleType]") -> None:
+        if name == "greenlet" and "gevent" in sys.modules:  # the end of that import starts the agent
+            return
         found = [one for one in START_FUNCTIONS if hasattr(module, one)]
         if name != "threading" or not found:
             self.start()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MAX_FUNCTIONS = 2_000
 """The most lines whose function is remembered."""
 
+LOOPS = ("asyncio", "gevent")
+"""The packages whose lines are the last ones to be named as those that create a task."""
+
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
 _AGENT = (os.path.dirname(__file__) + os.sep, FILE)
@@ -67,7 +70,7 @@ def name_of(code: Any) -> str:
 
 
 def creating_line(depth: int) -> str:
-    """Return the nearest line of the program's own code up the stack, or else the nearest outside asyncio."""
+    """Return the nearest line of the program's own code up the stack, or else the nearest outside `LOOPS`."""
     frame: Optional[FrameType] = sys._getframe(depth)
     nearest = ""
     for _ in range(30):
@@ -79,7 +82,7 @@ def creating_line(depth: int) -> str:
             if line not in LINE_FUNCTIONS and len(LINE_FUNCTIONS) < MAX_FUNCTIONS:
                 LINE_FUNCTIONS[line] = name_of(frame.f_code)
             return line
-        if not nearest and "asyncio" not in file and not file.startswith(_AGENT):
-            nearest = printable(f"{file}:{frame.f_lineno}")
+        if not nearest and not file.startswith(_AGENT) and not any(name in file for name in LOOPS):
+            nearest = printable(line)
         frame = frame.f_back
     return nearest

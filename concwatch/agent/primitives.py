@@ -27,6 +27,7 @@ start_new_thread = _original("_thread", "start_new_thread")
 """Starts a thread that ``threading`` does not know: no program counts, joins or traces it."""
 
 allocate_lock = _original("_thread", "allocate_lock")
+get_ident = _original("_thread", "get_ident")
 get_native_id = _original("_thread", "get_native_id")
 sleep = _original("time", "sleep")
 

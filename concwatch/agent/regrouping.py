@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from sys import intern
 
-from .awaits import Wait
-from .counted_group import LINES_PER_GROUP
+from .awaits import wait_of
+from .counted_group import GEVENT, LINES_PER_GROUP
 from .counting import COUNTS, DEFAULT_NAME, Regrouped
 from .names import printable
 from .own_code import is_own
@@ -97,12 +97,15 @@ class Regrouping:
     def _find(self, task: Any, group: CountedGroup, known: Regrouped) -> Optional[CountedGroup]:
         """Return the group to move a task to; None if it stays in its own, or if that is not known yet."""
         found = None
-        name = folded(task.get_name()) if COUNTS.by_name else ""
+        is_greenlet = group.kind == GEVENT
+        name = ""
+        if COUNTS.by_name:
+            name = folded(str(vars(task).get("name", "")) if is_greenlet else task.get_name())
         if name:
             found = COUNTS.group_by(intern(name), group.kind)
             found.own = found.own or group.own
         elif not group.own and known.looks < MAX_LOOKS and self._looks < LOOKS_PER_SCAN:
-            wait = Wait(task.get_coro(), task)
+            wait = wait_of(task, group.kind)
             if wait.end is not None:  # otherwise it is running, or has not started
                 known.looks += 1
                 self._looks += 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from time import monotonic, perf_counter
 
+from .counted_group import GEVENT
 from .counting import COUNTS
 from .kept import IS_ESTIMATED
 from .scan import task_objects
@@ -31,9 +33,22 @@ GROUPS_INTERVAL, MOST_PER_SECOND, LONGEST_INTERVAL = 0.5, 200, 1.0
 LEAST_FOUND = 3
 """Scans that must have found a task of a group before the mean lifetime of its tasks is known."""
 
+UNCOUNTED = "greenlets are used without gevent, and are not counted"
+"""Why the tasks of a process are unknown."""
+
 OUTCOMES = ("completed", "failed", "cancelled")
 FOUND = ("live", "ended", "since", "retained")
 LEFT = ("left_over", "destroyed")
+
+
+def _why_uncounted() -> str:
+    """Return why tasks are not counted that this process may have; an empty string if all are."""
+    module = sys.modules.get("greenlet._greenlet")
+    if module is None or GEVENT in sys.modules or COUNTS.created():
+        return ""
+    # One for each thread that has used greenlets. Importing the package is not enough: many libraries do.
+    used = getattr(module, "get_total_main_greenlets", lambda: 1)
+    return UNCOUNTED if used() else ""
 
 
 def _sums(groups: Iterable[CountedGroup], names: Tuple[str, ...]) -> Dict[str, int]:
@@ -56,6 +71,9 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
         names = FOUND if objects is not None else FOUND[:3]
         fields.update({name: getattr(scan, name) for name in (*names, "scan_created", "live_peak")})
         fields["scan_time"] = scan.began
+    uncounted = _why_uncounted()
+    if uncounted:
+        fields["uncounted"] = uncounted
     missed = COUNTS.missed()
     if missed:
         fields["missed"] = missed

@@ -11,6 +11,7 @@ import sys
 from itertools import islice
 from time import monotonic, perf_counter, thread_time
 
+from .counted_group import is_ended
 from .counting import COUNTS, Unresolved
 from .regrouping import Regrouping
 from .starts import STARTS
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
     from .counted_group import CountedGroup
+
+    Members = Tuple[CountedGroup, List[Any]]
+    """A group, and weak references to its greenlets."""
 
 TIME_SLICE = 0.001
 """Seconds of a time slice: less than the interpreter's switch interval, so that nothing changes meanwhile."""
@@ -54,9 +58,12 @@ def _weak_set() -> Optional[Set[Any]]:
 
 
 def task_objects() -> Optional[int]:
-    """Return the number of task objects, including done ones; None if unknown."""
+    """Return the number of task objects and greenlets, including done ones; None if unknown."""
     references = None if LINKED else _weak_set()
-    return None if references is None else len(references)
+    if references is None and (LINKED or "gevent" not in sys.modules):
+        return None
+    groups = [group for group in list(COUNTS.groups.values()) if group.members]  # as of the last scan
+    return len(references or ()) + sum([group.live + group.retained for group in groups])
 
 
 def some_tasks(most: int, most_listed: int) -> Tuple[List[Any], int]:
@@ -96,6 +103,26 @@ def add_running_loops() -> None:
             frame = frame.f_back  # type: ignore[assignment]
 
 
+def all_members() -> List[Members]:
+    """Return the groups of greenlets, with copies of the references to these."""
+    return [(group, list(group.members)) for group in list(COUNTS.groups.values()) if group.members]
+
+
+class Slices:
+    """Time slices, each of which begins when it is asked to."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a time slice."""
+        self._ends = perf_counter() + TIME_SLICE
+
+    def is_over(self) -> bool:
+        """Return whether the current time slice is over."""
+        return perf_counter() >= self._ends
+
+
 class Tasks:
     """A copy of all existing tasks, to be removed in chunks."""
 
@@ -104,6 +131,8 @@ class Tasks:
         references = _weak_set()
         self._references = list(references or ())
         self._tasks: List[Any] = []
+        self.greenlets = all_members()
+        """Copies of the references to the greenlets of each group."""
         if references is None or LINKED:
             all_tasks: Any = getattr(sys.modules.get("asyncio.tasks"), "all_tasks", None)
             for loop in COUNTS.open_loops() if all_tasks is not None else ():
@@ -159,6 +188,31 @@ def visit_tasks(
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
         task = None
+
+
+def visit_greenlets(
+    group: CountedGroup,
+    visit: Callable[[Any], object],
+    enough: Callable[[], bool] = lambda: False,
+    done: bool = False,
+) -> Iterator[None]:
+    """Call ``visit`` with each greenlet of a group, as `visit_tasks` does."""
+    slices = Slices()
+    for counted_in, references in all_members():
+        for reference in references:
+            if slices.is_over():
+                yield
+                slices.begin()
+            if enough():
+                return
+            greenlet = reference()
+            try:
+                moved = greenlet is not None and COUNTS.moved_to(greenlet)
+                if greenlet is not None and (moved or counted_in) is group and is_ended(greenlet) is done:
+                    visit(greenlet)
+            except Exception:  # it has just ended
+                pass
+            greenlet = None
 
 
 class Scan:
@@ -226,6 +280,8 @@ class Scan:
                 self.urgent = tasks.holds
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
+        for group, references in tasks.greenlets:
+            yield from self._count_greenlets(group, references, regroup(group.key), live, retained)
         self.urgent = False
         # A task that is not found would count as ended for ever: repeat such a scan.
         self._dropped = self._dropped + 1 if unresolved and counted is not None else 0
@@ -273,12 +329,39 @@ class Scan:
                 confirmed = min(excess, group.uncounted)
                 group.add_direct(confirmed)
                 group.uncounted = excess - confirmed
-                if confirmed:  # else it may be about to be counted, and those that wait for their start are
+                # Otherwise it may be about to be counted, and those that wait for their start are.
+                if confirmed and group.kind == "asyncio":
                     STARTS.observe(group, COUNTS.code_of(group))
             group.live = max(0, found - group.uncounted)
             group.retained = retained.get(key, 0)
             known = (counted or {}).get(key, 0) + group.direct + group.moved + group.since
             group.ended = max(group.ended, known - found)
+
+    def _count_greenlets(
+        self,
+        group: CountedGroup,
+        references: List[Any],
+        may_move: bool,
+        live: Dict[int, int],
+        retained: Dict[int, int],
+    ) -> Iterator[None]:
+        """Count the greenlets that were counted in a group. A generator: one time slice per step."""
+        slices = Slices()
+        for at, reference in enumerate(references):
+            if not at % CHUNK and slices.is_over():
+                yield
+                slices.begin()
+            greenlet = reference()
+            if greenlet is None:
+                continue
+            try:
+                done = not greenlet and is_ended(greenlet)  # it is also false just before it starts
+                found = self._regrouping.group_of(greenlet, group, done, False) if may_move else group
+                counts = retained if done else live
+                counts[found.key] = counts.get(found.key, 0) + 1
+            except Exception:  # a class that overrides these methods
+                pass
+            greenlet = None
 
     def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
         """Count a task whose group has to be determined, or is new to this scan.

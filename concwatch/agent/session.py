@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from time import monotonic, thread_time
 
 from .blocks import BLOCKED_AFTER, Blocks
 from .busy import Busy
 from .connection import Lost
+from .counted_group import GEVENT
 from .counting import COUNTS
 from .cycles import CycleFinder
+from .executors import EXECUTORS
 from .figures import Figures
 from .hooks import HOOKS
 from .process import flags, identity, name
@@ -87,10 +90,16 @@ class AgentSession:
 
     def __init__(self, options: Collection[str] = ()) -> None:
         COUNTS.clear()
+        EXECUTORS.clear()
         self._started = monotonic()
         add_running_loops()
+        COUNTS.scanned = True
+        if GEVENT in sys.modules:
+            from .greenlets import GREENLETS  # few programs need it
+
+            GREENLETS.find_existing()
         existing = Tasks()
-        HOOKS.outcomes = "outcomes" in options
+        HOOKS.outcomes = COUNTS.outcomes = "outcomes" in options
         COUNTS.timing, COUNTS.by_name = "timing" in options, "by_name" in options
         HOOKS.install()
         self._unsent: Deque[Dict[str, Any]] = deque(maxlen=MAX_UNSENT)

@@ -30,6 +30,9 @@ MAX_DEPTH = 100
 TIMER = "Timer"
 """The label of ``threading.Timer``."""
 
+MAIN = "main"
+"""The label of the main thread."""
+
 THREADING = "threading.py"
 
 RUN = "run"
@@ -37,6 +40,27 @@ RUN = "run"
 
 WAITS = ("wait", "wait_for", "acquire")
 """The functions of ``threading`` that wait for an event, a condition, a barrier or a semaphore."""
+
+
+def all_threads() -> List[Any]:
+    """Return the threads that ``threading`` knows, without those that gevent runs as greenlets.
+
+    ``threading.enumerate`` would take a lock, which in a program that gevent has patched waits in a hub.
+    """
+    threading = sys.modules.get("threading")
+    if threading is None:
+        return []
+    found = [*threading._limbo.values(), *threading._active.values()]
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is None or not monkey.is_module_patched("threading"):
+        return found
+    native = set(sys._current_frames())  # not the frames, one of which would refer to itself
+    return [one for one in found if one.ident in native or thread_label(one) == MAIN]
+
+
+def is_alive(thread: Any) -> bool:
+    """Return whether a thread has started and not ended, without taking a lock."""
+    return sys.modules["threading"]._active.get(thread.ident) is thread
 
 
 def _target(thread: Any) -> Any:
@@ -53,7 +77,7 @@ def thread_label(thread: Any) -> str:
         return printable(f"{getattr(target, '__module__', '')}.{name}")
     kind = type(thread)
     if kind.__module__ == "threading":
-        return {"_MainThread": "main", "_DummyThread": "foreign"}.get(kind.__name__, kind.__name__)
+        return {"_MainThread": MAIN, "_DummyThread": "foreign"}.get(kind.__name__, kind.__name__)
     return printable(f"{kind.__module__}.{kind.__qualname__}")
 
 
@@ -119,10 +143,8 @@ def find_thread_waits(name: str, of_pool: bool = False) -> Dict[str, Any]:
         name: their target, or the name of the executor whose threads they are.
         of_pool: whether ``name`` is an executor.
     """
-    threading = sys.modules.get("threading")
-    threads = threading.enumerate() if threading else ()
     label = pool_name if of_pool else thread_label
-    wanted = {thread.ident for thread in threads if label(thread) == name}
+    wanted = {thread.ident for thread in all_threads() if label(thread) == name}
     places: Dict[Tuple[str, str], int] = {}
     looked = 0
     locks: Dict[Tuple[int, bool], int] = {}

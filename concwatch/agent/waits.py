@@ -6,10 +6,11 @@ import sys
 from _weakref import ref
 from time import monotonic
 
-from .awaits import Pools, Wait, function_of, is_task, referents
+from .awaits import GreenletWait, Pools, Wait, function_of, is_task, referents, wait_of
+from .counted_group import GEVENT
 from .counting import COUNTS
 from .own_code import LINE_FUNCTIONS, is_own
-from .scan import Tasks, visit_tasks
+from .scan import Tasks, visit_greenlets, visit_tasks
 from .wakers import Wakers
 
 TYPE_CHECKING = False
@@ -176,6 +177,15 @@ class _Waits:
             self._add_timer(id(task), left)
             _examine(self._wakers, task, coro, left)
 
+    def add_greenlet(self, greenlet: Any) -> None:
+        """Add a greenlet of the group."""
+        wait = GreenletWait(greenlet)
+        self._add_place(wait, wait.place(), [])
+        left = wait.sleeps()
+        self._add_timer(id(greenlet), left)
+        if left is None:
+            self._wakers.add_unknown()
+
     def _add_place(self, wait: Wait, place: Place, awaited: List[Any]) -> None:
         self.examined += 1
         on, owner = wait.on(self._pools)
@@ -282,6 +292,8 @@ def find_waits(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> I
         for task in trio_tasks():
             found.add(task.coro, monotonic() + group.clock_ahead, task)
         task = None
+    elif group.kind == GEVENT:
+        yield from visit_greenlets(group, found.add_greenlet, lambda: found.examined >= MAX_TASKS)
     else:
         yield from visit_tasks(
             Tasks(),
@@ -309,7 +321,7 @@ def _oldest(group: CountedGroup) -> Any:
         return None
     task, created, start = oldest
     try:
-        where = Wait(_coro_of(task)).place()[0]
+        where = wait_of(task, group.kind).place()[0]
     except Exception:  # it has just ended
         where = ""
     return {"age": round(monotonic() - created, 3), "where": where, "start": start or None}

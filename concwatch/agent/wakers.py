@@ -76,13 +76,18 @@ class Wakers:
         if len(self._wakers) < MAX_TASKS:
             self._wakers.append(("", 0))
 
+    def add_unknown(self) -> None:
+        """Count a task of which it is not known what may wake it, unless enough have been examined."""
+        if len(self._wakers) < MAX_TASKS:
+            self._wakers.append(("", ANYTHING))
+
     def add(self, task: Any, coro: Any) -> None:
         """Examine a task with its coroutine, unless enough have been examined."""
         if len(self._wakers) >= MAX_TASKS:
             return
         sources, waker, method = _path(task, coro)
         if waker is None:  # such as uvloop's own coroutines
-            self._wakers.append(("", ANYTHING))
+            self.add_unknown()
         else:
             self._wakers.append((method, waker if waker in _held_by_others(sources) else 0))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from opcode import opname
+from sys import intern
 
 from .own_code import is_of
 
@@ -122,13 +123,27 @@ def function_code(coro: Any) -> Optional[CodeType]:
                 function: Any = one.cell_contents
             except ValueError:  # it is empty
                 continue
-            function = getattr(function, "func", function)  # of a partial
-            for _ in range(MAX_DEPTH):  # decorators
-                function = getattr(function, "__wrapped__", function)
-            found = getattr(getattr(function, "__func__", function), "__code__", None)
+            found = code_of_function(function)
             if found is not None:
-                return found  # type: ignore[no-any-return]
+                return found
     return None
+
+
+def code_of_function(function: Any) -> Optional[CodeType]:
+    """Return the code of a function or method, or of what a partial or decorator wraps; None without one."""
+    function = getattr(function, "func", function)  # of a partial
+    for _ in range(MAX_DEPTH):  # decorators
+        function = getattr(function, "__wrapped__", function)
+    return getattr(getattr(function, "__func__", function), "__code__", None)
+
+
+def key_of_greenlet(greenlet: Any) -> Any:
+    """Return the code of the function that a greenlet runs, or its name if it has none."""
+    run = greenlet._run
+    thread: Any = getattr(run, "__self__", None)
+    if hasattr(type(thread), "_bootstrap"):  # a thread of a program that gevent has patched
+        run = getattr(thread, "_target", None) or type(thread).run
+    return code_of_function(run) or intern(getattr(run, "__qualname__", "") or type(run).__qualname__)
 
 
 def _awaits_parameter(code: CodeType) -> bool:

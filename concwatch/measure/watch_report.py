@@ -71,9 +71,9 @@ def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
     facts, process = lane.facts, lane.process
     assert facts is not None
     assert process is not None
-    threads, executors, files = (
+    threads, executors, lines, files = (
         [one.as_json() for one in lane.resources if one.kind == kind and (one.count or kind == "jobs")]
-        for kind in ("threads", "jobs", "files")
+        for kind in ("threads", "jobs", "executors", "files")
     )
     return {
         "pid": facts.pid,
@@ -91,6 +91,7 @@ def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
         "containers": [one.as_json() for one in lane.containers],
         "thread_targets": threads,
         "executors": executors,
+        "executor_lines": lines,
         "files": files[0] if files else None,
         "groups": [
             _group(group) for group in sorted(lane.groups, key=lambda group: -group.figure("created"))

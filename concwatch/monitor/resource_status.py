@@ -8,8 +8,9 @@ from msgspec import Struct, structs
 from concwatch.monitor.growth import Growth, MeasuredGrowth
 from concwatch.protocol.agent_messages import WaitPlace
 
-ResourceKind = Literal["threads", "jobs", "files"]
-"""Threads by target, jobs that wait for an executor, open files and sockets."""
+ResourceKind = Literal["threads", "jobs", "executors", "files"]
+"""Threads by target, jobs that wait for an executor, executors by the line that created them, open files and
+sockets."""
 
 
 class ResourceStatus(Struct, frozen=True):
@@ -20,12 +21,14 @@ class ResourceStatus(Struct, frozen=True):
     count: int
     measured: MeasuredGrowth
     threads: int = 0
-    """The threads of the executor whose jobs they are."""
+    """The threads of the executor whose jobs they are; of executors: their threads or processes."""
     created: int | None = None
-    """Of threads: how many were created, at least."""
+    """How many were created; of threads, at least."""
     file: str = ""
     line: int = 0
-    """Where the function of threads is defined."""
+    """Where the function of threads is defined, or executors are created."""
+    in_: str = ""
+    """The function that creates executors."""
     peak: int = 0
     """The highest count so far."""
     grows: bool = False
@@ -48,8 +51,10 @@ class ResourceStatus(Struct, frozen=True):
     def as_json(self) -> Mapping[str, object]:
         """Return its entry in the report."""
         place: Mapping[str, object] = {}
-        if self.kind == "threads":
+        if self.kind in ("threads", "executors"):
             place = {"file": self.file or None, "line": self.line or None, "created": self.created}
+        if self.kind == "executors":
+            place = {**place, "in": self.in_ or None, "workers": self.threads}
         pool = {"threads": self.threads} if self.kind == "jobs" else {}
         return {
             "name": self.name,

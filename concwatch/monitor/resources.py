@@ -34,7 +34,7 @@ MOST_GONE = 50
 
 
 class ResourceReport(Struct, frozen=True):
-    """One count as an agent reports it."""
+    """One count as an agent reports it; see `ResourceStatus`."""
 
     kind: ResourceKind
     name: str
@@ -42,9 +42,14 @@ class ResourceReport(Struct, frozen=True):
     file: str = ""
     line: int = 0
     threads: int = 0
-    """For jobs: the number of threads of their executor."""
     created: int | None = None
-    """For threads: how many were created, at least."""
+    in_: str = ""
+
+    @property
+    def key(self) -> tuple[ResourceKind, str]:
+        """Its kind, and what tells it from others of this kind."""
+        place = f" {self.file}:{self.line}" if self.kind == "executors" else ""
+        return self.kind, self.name + place
 
 
 def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
@@ -55,6 +60,12 @@ def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
         )
     for pool in tick.executors:
         yield ResourceReport("jobs", pool.name, pool.queued, threads=pool.threads)
+    for one in tick.executor_lines or ():
+        file, _, line = one.line.rpartition(":")
+        number = int(line) if line.isdigit() else 0
+        yield ResourceReport(
+            "executors", one.name, one.count, file, number, one.workers, one.created, one.in_
+        )
     if tick.files is not None:
         yield ResourceReport("files", FILES, tick.files)
 
@@ -62,6 +73,7 @@ def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
 MAY_END = {
     "threads": "they may end",
     "jobs": "the executor may catch up",
+    "executors": "they may be shut down",
     "files": "they may be closed",
 }
 """Why a count that grows may not be a leak, by its kind."""
@@ -83,11 +95,12 @@ class Resource(GrowthVerdict):
 
     def update(self, report: ResourceReport, time: float) -> None:
         """Record a count."""
-        # What came and went between two readings is not seen.
+        # What came and went between two readings is not seen, but for executors, whose creation is counted.
         self._risen += max(0, report.count - self.report.count)
+        created = self._risen if report.kind != "executors" or report.created is None else report.created
         self.report = report
         self.peak = max(self.peak, report.count)
-        self.meter.add(time, report.count, self._risen)
+        self.meter.add(time, report.count, created)
 
     @property
     def growth(self) -> Growth | None:
@@ -135,6 +148,8 @@ class Resource(GrowthVerdict):
     def label(self) -> str:
         """Its name, with the place of a thread's function."""
         report = self.report
+        if report.kind == "executors":
+            return f"executors created in {with_place(report.in_ or '?', report.file, report.line)}"
         return with_place(report.name.removeprefix("__main__."), report.file, report.line)
 
     @property
@@ -156,6 +171,12 @@ class Resource(GrowthVerdict):
             )
         if report.kind == "files":
             return f"{FILES} grow{rate}, to {format_count(report.count)}"
+        if report.kind == "executors":
+            workers = "thread" if "Thread" in report.name else "worker"
+            return (
+                f"{self.label} grow{rate}, to {format_count(report.count)} that are not shut down "
+                f"({report.name}), with {counted(report.threads, workers)}"
+            )
         waits = most_wait_at(self.waits)
         return f"{self.label}: threads grow{rate}, to {format_count(report.count)}{waits}"
 
@@ -171,11 +192,13 @@ class Resources:
 
     def update(self, tick: AgentTick) -> None:
         """Record the counts of a tick; one that is no longer in its list is 0, and is forgotten later."""
-        reports = {(report.kind, report.name): report for report in reports_of(tick)}
+        reports = {report.key: report for report in reports_of(tick)}
         if tick.sockets is not None:
             self.sockets = tick.sockets
             self._sockets.add(tick.time, tick.sockets, 0)
         reported = {"jobs", *(kind for kind, _ in reports)}  # each tick lists all pools
+        if tick.executor_lines is not None:
+            reported.add("executors")
         for key, report in reports.items():
             if key not in self._found:
                 self._found[key] = Resource(report)

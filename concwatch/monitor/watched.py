@@ -25,7 +25,7 @@ from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sam
 from concwatch.monitor.ongoing import OngoingStatus
 from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
 from concwatch.monitor.rates import Trailing, finite
-from concwatch.monitor.resources import Resource, Resources
+from concwatch.monitor.resources import POOL_WORKER, Resource, Resources
 from concwatch.monitor.rss_parts import RssParts, outside_parts, rss_parts
 from concwatch.monitor.series import Series
 from concwatch.monitor.standstill import Standstills
@@ -76,8 +76,13 @@ COUNTS = ("created", "live", "ended", "failed", "retained", "left_over", "destro
 
 _counts_of = attrgetter(*COUNTS)
 
+OF_TASKS = (*COUNTS, "live_peak", "live_at_end")
+"""The figures that are unknown if the agent cannot count the tasks of a process."""
+
 AT_THAT_MOMENT = ("live", "retained", "queued")
 """The counts that are unknown if a process has ended without its last report."""
+
+TASK_RATES = ("created_per_second", "completed_per_second")
 
 SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 """The counts that may be too low in this case."""
@@ -385,6 +390,8 @@ class WatchedProcess:
         self._leaks = sum(group.leaks for group in groups.values())
 
     def _handle_tick(self, tick: AgentTick, now: float) -> None:
+        if tick.uncounted and (self.tick is None or not self.tick.uncounted):
+            self._log_event(f"tasks are unknown: {tick.uncounted}", "info", "agent")
         self.tick, self._tick_at = tick, now
         self._clock = self._clock._replace(now=tick.time)
         # Groups that have not changed are not reported again; keep their rates and growth up to date.
@@ -500,6 +507,8 @@ class WatchedProcess:
                 # As of the last scan, to be consistent with the live and ended tasks.
                 "created": tick.created if tick.scan_created is None else tick.scan_created,
             }
+            if tick.uncounted:
+                reported |= dict.fromkeys(reported.keys() & {*OF_TASKS, "completed", *TASK_RATES})
         return blank_sample(
             self.number,
             now,
@@ -531,12 +540,17 @@ class WatchedProcess:
         malloc_event = self._malloc.judge(now) if self.how == "agent" else None
         if malloc_event is not None:
             self._log_event(*malloc_event)
+        executors = any(
+            one.rises or one.grows for one in self.resources.all() if one.report.kind == "executors"
+        )
         for one in self.resources.all():
             kind = one.report.kind
             if kind == "files" and one.rises and self._are_connections(one):
                 continue
+            if executors and one.report.name == POOL_WORKER:  # the threads of these executors
+                continue
             ask = partial(self.send, "thread_waits", name=one.report.name, pool=kind == "jobs")
-            resource_event = one.judge(now, sockets, None if kind == "files" else ask)
+            resource_event = one.judge(now, sockets, ask if kind in ("threads", "jobs") else None)
             if resource_event is not None:
                 self._log_event(*resource_event)
 
@@ -557,7 +571,7 @@ class WatchedProcess:
         ready, reading = self.ready, self.reading
         return LaneStatus(
             state=self.state,
-            reason=self.reason,
+            reason="; ".join(filter(None, (self.reason, self._uncounted))),
             wake_lag_p99=self.lags.quantile(0.99),
             peak_rss=reading.peak_rss if reading else None,
             idle_rss=self.rss_first,
@@ -579,12 +593,14 @@ class WatchedProcess:
     @property
     def process(self) -> ProcessStatus:
         """The figures of the whole process."""
-        tick, reported = self.tick, dict[str, Any]()
+        tick = self.tick
+        reported: dict[str, Any] = {"live_peak": self.live_peak}
         if tick is not None:
             counts = self._counts or self._sums(tick)
             self._counts = counts if self.groups else {}
             created, ended = counts["created"] or 0, counts["ended"]
-            reported = {name: getattr(tick, name) for name in fields_from(ProcessStatus, MetricSource.TICK)}
+            reported |= {name: getattr(tick, name) for name in fields_from(ProcessStatus, MetricSource.TICK)}
+            reported["live_peak"] = self.live_peak or (None if tick.created else self.live_peak)
             reported |= counts | {
                 "created": created + tick.missed,
                 "ended": None if ended is None else ended + tick.missed,
@@ -595,6 +611,8 @@ class WatchedProcess:
             }
             if self._ended_unreported:
                 reported |= dict.fromkeys(AT_THAT_MOMENT)
+            if tick.uncounted:
+                reported |= dict.fromkeys(OF_TASKS)
         return ProcessStatus(
             rss_first=self.rss_first,
             rss_last=self.reading.rss if self.reading else None,
@@ -608,7 +626,6 @@ class WatchedProcess:
             threads=self.threads_peak,
             throttled=self.throttled,
             queued_peak=self.queued_peak,
-            live_peak=self.live_peak or (None if tick and tick.created else self.live_peak),
             lag_p99=self.lags.quantile(0.99),
             blocked=self.blocks.longest if self._detects_blocks else None,
             blocked_for=self._blocked_for if self._detects_blocks and self.alive else None,
@@ -650,6 +667,11 @@ class WatchedProcess:
     @property
     def _ended_unreported(self) -> bool:
         return not (self.alive or self.exited_normally or self.time_is_up)
+
+    @property
+    def _uncounted(self) -> str:
+        """Why the tasks of the process are not counted; empty if they are."""
+        return self.tick.uncounted if self.tick else ""
 
     def _so_far(self, count: int | None) -> int | None:
         """Return a count that never falls; None for 0 if the process has ended without its last report."""

@@ -57,6 +57,8 @@ absent.
     ``live_peak``  the highest ``live`` of all scans
     ``missed``     how many tasks at least were created by calling ``asyncio.Task(coro)`` and found by no
                    scan, according to the number in asyncio's default names, ``"Task-12"``; absent if 0
+    ``uncounted``  why the process may have tasks although none was counted, so that all these figures are
+                   unknown: it uses greenlets without gevent. Absent otherwise
     ``ended``      tasks that had ended by that scan. ``scan_created + since = live + ended``
     ``since``      tasks that already existed when the agent started
     ``scan_created``  ``created`` when that scan started
@@ -74,16 +76,23 @@ absent.
     ``completed``, ``failed``, ``cancelled``  tasks that ended since ``outcomes`` was switched on; absent
                                               without it
     ``lag``        seconds: the highest ``lag`` of ``loops``
-    ``loops``      list of objects, at most 20, one per running event loop: ``name`` (``"loop 1"``, in the
-                   order found), ``kind`` (its class), ``lag``: the longest time in seconds since the last
-                   tick from requesting a callback to its call; a callback that is overdue counts too
+    ``loops``      list of objects, at most 20, one per running event loop or hub of gevent: ``name``
+                   (``"loop 1"``, in the order found), ``kind`` (its class), ``lag``: the longest time in
+                   seconds since the last tick from requesting a callback to its call; a callback that is
+                   overdue counts too
     ``threads``    list of objects ``name``, ``count``, ``created``, ``file``, ``line``, at most 20: how many
                    threads are live, and how many any reading has found, by the function that they run, the
-                   rest as ``"others"``; read twice a second, or less often if there are many
+                   rest as ``"others"``; read twice a second, or less often if there are many. The threads
+                   of a program that gevent has patched are greenlets, and not among them
     ``files``, ``sockets``  the number of open files including sockets, and of sockets, where ``/proc`` is
                    available; read about every three seconds
     ``executors``  list of objects ``name`` (its ``thread_name_prefix``), ``threads``, ``queued``, at most 20:
-                   each thread pool
+                   each thread pool; those of the same name are added up
+    ``executor_lines``  list of objects ``name`` (the class), ``line`` (``"/app/views.py:41"``), ``in`` (its
+                   function), ``count``, ``workers``, ``created``, at most 20: how many executors and pools of
+                   ``concurrent.futures`` and ``multiprocessing`` exist that have not been shut down, by the
+                   line that created them; their threads or processes; and how many were created since the
+                   agent started. Read together with ``threads``
     ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
                    together
     ``gc``         seconds spent in garbage collection since the agent started
@@ -109,7 +118,8 @@ or once a second if there are 200 or more. A group is the tasks of one coroutine
         ``group``      integer, the number of the group in this process
         ``name``       the name of the function, qualified since Python 3.11: ``"Crawler.fetch_page"``
         ``file``, ``line``  where it is defined
-        ``kind``       ``"asyncio"`` or ``"trio"``
+        ``kind``       ``"asyncio"``, ``"trio"`` or ``"gevent"``: its tasks are the greenlets that run a
+                       function. Those of ``spawn_raw`` are not counted
         ``own``        whether it is the program's own code, neither the standard library's nor an installed
                        package's
         ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, at that scan
@@ -365,6 +375,21 @@ class Executor(Struct, frozen=True):
     queued: Count = 0
 
 
+class ExecutorLine(Struct, frozen=True, rename={"in_": "in"}):
+    """The executors that a line has created and that have not been shut down."""
+
+    name: ShortText
+    """Their class."""
+    line: ShortText = ""
+    in_: ShortText = ""
+    """The function of the line."""
+    count: Count = 0
+    workers: Count = 0
+    """Their threads or processes."""
+    created: Count = 0
+    """How many it has created since the agent started."""
+
+
 class Limiter(Struct, frozen=True):
     """The sums of AnyIO's thread limiters."""
 
@@ -385,6 +410,7 @@ class AgentTick(Struct, tag="tick", frozen=True):
     scan_created: Count | None = None
     live_peak: Count | None = None
     missed: Count = 0
+    uncounted: ShortText = ""
     scan_time: Clock | None = None
     existing: Count | None = None
     retained: Count | None = None
@@ -400,6 +426,7 @@ class AgentTick(Struct, tag="tick", frozen=True):
     files: Count | None = None
     sockets: Count | None = None
     executors: tuple[Executor, ...] = ()
+    executor_lines: tuple[ExecutorLine, ...] | None = None
     limiter: Limiter | None = None
     gc: Seconds | None = None
     cpu: Seconds | None = None

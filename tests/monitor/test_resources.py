@@ -9,6 +9,7 @@ from concwatch.monitor.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
 from concwatch.protocol.agent_messages import (
     AgentTick,
     Executor,
+    ExecutorLine,
     GroupReport,
     Groups,
     ThreadCount,
@@ -31,6 +32,13 @@ def jobs(count):
 
 def files(count):
     return {"files": count}
+
+
+def executors(count, created=None):
+    line = ExecutorLine(
+        "ThreadPoolExecutor", "/srv/app/views.py:41", "report", count, 2 * count, created or count
+    )
+    return {"executor_lines": (line,) if count else (), **threads(3 + 2 * count, POOL_WORKER)}
 
 
 def watch(seconds, counts, bench=None, start=0, locked=20):
@@ -144,6 +152,39 @@ def test_tasks_that_wait_in_the_queue_of_an_executor_that_grows_are_not_told_bes
         agent.sent.clear()
     (event,) = told(bench)
     assert event.text.startswith("uploads: ")
+
+
+def test_executors_that_grow_are_told_with_the_line_that_creates_them_and_their_threads_are_not():
+    bench = watch(210, lambda second: executors(int(5 * second)), locked=0)
+    growth, leak = told(bench)
+    assert (growth.kind, leak.kind) == ("growth", "leak")
+    assert re.match(
+        r"executors created in report \(app/views.py:41\) grow by 300 a minute, 95 % 299 to 301, "
+        r"to \d+ that are not shut down \(ThreadPoolExecutor\), with \d+ threads; too early .*"
+        r"they may be shut down",
+        growth.text,
+    )
+    record = watch_report(bench.watching.snapshot(), [], 0)["processes"][0]
+    (line,) = record["executor_lines"]
+    assert (line["file"], line["line"], line["in"]) == ("/srv/app/views.py", 41, "report")
+    assert (line["count"], line["workers"], line["created"], line["leak"]) == (1047, 2094, 1047, True)
+    watch(70, lambda second: executors(0), bench, 210)
+    assert kinds(bench) == ["growth", "leak", "leak_withdrawn"]
+
+
+def test_executors_that_are_shut_down_are_not_told():
+    assert not told(watch(90, lambda second: executors(2 + int(second) % 5, 10 * int(second) + 10)))
+
+
+def test_tasks_that_cannot_be_counted_are_unknown_and_not_0():
+    bench = WatchBench()
+    bench.agent(40).report(AgentTick(1.0, live=0, ended=0, since=0, scan_time=1.0, uncounted="greenlets …"))
+    bench.advance(1)
+    record = watch_report(bench.watching.snapshot(), [], 0)["processes"][0]
+    assert (record["created"], record["live"], record["ended"], record["live_peak"]) == (None,) * 4
+    assert record["reason"] == "greenlets …"
+    events = [event.text for event in bench.watching.events.since(0)]
+    assert "tasks are unknown: greenlets …" in events
 
 
 def test_what_grows_no_longer_is_taken_back_once():

@@ -8,6 +8,7 @@ from textual.binding import Binding
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
 from concwatch.monitor.snapshot import Snapshot
+from concwatch.protocol.text import short_place
 from concwatch.protocol.units import counted, format_bytes, format_count, format_seconds, format_short
 from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
@@ -53,6 +54,7 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
     if tick is not None:
         rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
         rows += [_resource(one) for one in _of(lane, "jobs")[:3]]
+        rows += [_resource(one) for one in _of(lane, "executors")[:3] if one.count > 1]
         if tick.limiter is not None:
             used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
             rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
@@ -76,10 +78,12 @@ def _resource(one: ResourceStatus) -> tuple[str, str]:
     text = {
         "threads": f"{counted(one.count, 'thread')}{_created(one)}",
         "jobs": f"{one.threads} threads · {count} queued",
+        "executors": f"{count} by {short_place(f'{one.file}:{one.line}')}",
         "files": count,
     }[one.kind]
     grows = "" if one.per_minute is None else f" · +{format_count(round(one.per_minute))}/min"
-    return "open files" if one.kind == "files" else one.name.removeprefix("__main__."), f"{text}{grows}"
+    labels = {"files": "open files", "executors": "executors"}
+    return labels.get(one.kind, one.name.removeprefix("__main__.")), f"{text}{grows}"
 
 
 def _created(one: ResourceStatus) -> str:

@@ -392,7 +392,7 @@ def test_finished_tasks_that_were_wrapped_are_those_of_the_function_wrapped(moni
     assert finish(program) == ""
 
 
-COLLECTS = """
+LOADS = """
 import gc, sys
 def loaded():
     return sum(name.startswith("_concwatch_agent.") for name in sys.modules)
@@ -412,4 +412,4 @@ print(gc.isenabled(), after > before + 20, [one for one in found if before < one
 def test_the_agent_is_loaded_without_a_collection_and_leaves_the_collector_as_it_was(
     monitor, collects, python
 ):
-    assert finish(monitor.start(COLLECTS, collects, python=python)) == f"{collects == 'on'} True []\n"
+    assert finish(monitor.start(LOADS, collects, python=python)) == f"{collects == 'on'} True []\n"

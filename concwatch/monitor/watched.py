@@ -21,6 +21,8 @@ from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
 from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
+from concwatch.monitor.profiling import COMMAND as PROFILE
+from concwatch.monitor.profiling import Profiling
 from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import Resource, Resources
 from concwatch.monitor.series import Series
@@ -39,6 +41,7 @@ from concwatch.protocol.agent_messages import (
     GroupReport,
     Groups,
     Objects,
+    Profile,
     ThreadWaits,
     Waits,
 )
@@ -130,6 +133,7 @@ class WatchedProcess:
         """Whether its agent is not connected yet, because it has had no tasks and no threads so far."""
         self.lags = Histogram()
         self.blocks = BlockedPlaces()
+        self.profiling = Profiling(self.send)
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
@@ -243,6 +247,8 @@ class WatchedProcess:
         self._disconnect()
 
     def _disconnect(self) -> None:
+        if self.profiling.asked:
+            self.profiling.refuse("the process has ended")
         if self._link is not None:
             self._link.close()
             self._link = None
@@ -284,6 +290,10 @@ class WatchedProcess:
                     self._memory.add_lines(arrival)
                 case Objects():
                     self._memory.add_objects(arrival)
+                case Profile():
+                    self.profiling.add(arrival)
+                case Error(command=command) if command == PROFILE:
+                    self.profiling.refuse(arrival.message)
                 case Error(command="objects"):
                     self._memory.stop_counting()
                 case Error(command="finished"):  # refused, because there are too many objects
@@ -314,6 +324,8 @@ class WatchedProcess:
     def _lose_agent(self, now: float) -> None:
         """Keep the figures of an agent that is lost until it is known whether the process has ended too."""
         self.how, self.reason = "outside", "its agent's connection ended"
+        if self.profiling.asked:
+            self.profiling.refuse(self.reason)
         self._last, self._lost_at = (self.tick, self.groups, self.resources), now
         self._last_reading = self.reading
         self._set_figures(None, {}, Resources())

@@ -213,6 +213,17 @@ garbage collector tracks objects that refer to others: numbers, text and bytes a
                        for the cache of a function; ``in``, its function or module; ``where``, the line of
                        the function (where it is, if it runs or waits), or the file of the module
 
+``profile``: the answer to the command: where CPU time went. Threads in other languages have no stacks.
+    ``seconds``    for how long stacks were sampled
+    ``cpu``        CPU seconds of the process, without those of the agent: a few more than those of the stacks
+    ``taken``, ``samples``  how often stacks were read, and how many of them belonged to a thread that ran
+    ``frames``     list of objects ``in`` (function), ``where`` (``"/app/views.py:12"``, the line that ran),
+                   ``own`` (whether it is the program's own code); an event loop itself is ``"event loop"``
+    ``stacks``     list of objects, those with most CPU time first, as many as fit into a line: ``thread``,
+                   the function that the thread runs, or ``"main"``; ``frames``, indexes, outermost first, at
+                   most 200, without those of an event loop that runs the others; ``cpu``, seconds: the CPU
+                   time of these threads is read, and divided among their samples; ``samples``
+
 ``applied``: as in `concwatch.protocol.wire`: a command has taken effect, and how long that took.
 ``error``: as in `concwatch.protocol.wire`: a command was refused (``command``), or the agent reports a
 limitation of this process (``command`` is null), each once.
@@ -238,6 +249,9 @@ Commands, monitor to agent
 ``lines``     report the lines that hold traced memory. The process is stopped while a snapshot is taken.
 ``objects``   find what grows: which types of objects, and which containers. The process is stopped for up to
               20 ms at a time; refused with so many objects that it could take longer.
+``profile``   ``seconds``: sample the stacks of all threads for this long, at most 600, about 100 times a
+              second; answered by ``profile``. 0 ends it. Meanwhile the interpreter's switch interval is
+              10 µs, or 1 ms while threads compete. Refused except on Linux.
 ``detach``    remove the hooks and close the connection.
 """
 
@@ -541,6 +555,45 @@ class Objects(Struct, tag="objects", frozen=True):
     """Those that have grown most, by bytes."""
 
 
+class ProfileFrame(Struct, frozen=True, rename={"in_": "in"}):
+    """A line of a function."""
+
+    in_: ShortText
+    where: ShortText = ""
+    own: bool = False
+    """Whether it is the program's own code."""
+
+
+class ProfileStack(Struct, frozen=True):
+    """The CPU time of one stack."""
+
+    thread: ShortText
+    """The function that its threads run."""
+    frames: tuple[Count, ...] = ()
+    """The indexes of its frames, outermost first."""
+    cpu: Seconds = 0.0
+    samples: Count = 0
+
+
+class Profile(Struct, tag="profile", frozen=True):
+    """Where the CPU time of a process went."""
+
+    seconds: Seconds
+    cpu: Seconds
+    """CPU seconds of the whole process, without those of the agent."""
+    taken: Count = 0
+    """How often stacks were read."""
+    samples: Count = 0
+    """How many of them were of a thread that ran."""
+    frames: tuple[ProfileFrame, ...] = ()
+    stacks: tuple[ProfileStack, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the indexes; raises ValueError."""
+        if any(index >= len(self.frames) for stack in self.stacks for index in stack.frames):
+            raise ValueError("the index of a frame is too large")
+
+
 class AgentEnd(Struct, tag="end", frozen=True):
     """The process is about to exit."""
 
@@ -561,6 +614,7 @@ AgentReport = (
     | TracedLines
     | Objects
     | Finished
+    | Profile
     | Applied
     | Error
     | AgentEnd

@@ -16,6 +16,13 @@ CONFIDENCE = 1.96
 STARTERS = ("/threading.py", "/concurrent/futures/thread.py")
 """The ends of the files whose functions only call that of a thread."""
 
+THREADS = {
+    "main": "main thread",
+    "concurrent.futures.thread._worker": "executor threads",
+    "others": "more threads",
+}
+"""The function that threads run → their name, if that says more."""
+
 OTHERS = "other threads"
 """The block of the CPU time of threads that were not sampled, as those in other languages."""
 
@@ -27,6 +34,15 @@ FEWEST_LETTERS = 3
 
 MICRO = 1e6
 """Folded stacks count microseconds: other programs expect whole numbers."""
+
+
+def sampled_percent(share: float) -> str:
+    """Format a share that is known from samples, with at most one decimal: ``42 %``, ``4.2 %``."""
+    return f"{_digits(share)} %"
+
+
+def _digits(share: float) -> str:
+    return f"{100 * share:.{0 if share >= 0.0995 else 1}f}".removesuffix(".0")
 
 
 class Block:
@@ -109,20 +125,50 @@ class FlameGraph(Struct, frozen=True):
         """Return a block's share of the CPU time."""
         return block.cpu / self.root.cpu if self.root.cpu else 0.0
 
-    def share_text(self, block: Block) -> str:
+    def interval(self, block: Block) -> str:
         """Return its share with a 95 % interval: ``42 % ± 5``."""
         share, samples = self.share(block), self.root.samples
-        if not samples or not 0 < share < 1:
-            return format_percent(share)
-        margin = CONFIDENCE * math.sqrt(share * (1 - share) / samples)
-        return f"{format_percent(share)} ± {100 * margin:.{0 if margin >= 0.0095 else 1}f}"
+        margin = CONFIDENCE * math.sqrt(share * (1 - share) / samples) if samples else 0.0
+        return f"{sampled_percent(share)}{f' ± {_digits(margin)}' if margin else ''}"
 
     def describe(self, block: Block) -> str:
         """Return a block's figures: its share, its CPU time, and what of it is its own."""
-        parts = [self.share_text(block), format_seconds(block.cpu)]
+        parts = [self.interval(block), format_seconds(block.cpu)]
         if block.children and block.itself:
-            parts.append(f"{format_percent(block.itself / block.cpu)} of it in itself")
+            parts.append(f"{sampled_percent(block.itself / block.cpu)} of it in itself")
         return " · ".join(parts)
+
+    def own_functions(self) -> Sequence[tuple[Block, float]]:
+        """Return the program's own functions with the CPU seconds in them and the libraries that they call.
+
+        Each by the block in which most of that is, the functions with most first.
+        """
+        found: dict[tuple[str, str], float] = {}
+        largest: dict[tuple[str, str], tuple[float, Block]] = {}
+        for block, cpu in self._own_blocks(self.root, None).items():
+            key = block.name, block.file
+            found[key] = found.get(key, 0.0) + cpu
+            largest[key] = max(largest.get(key, (0.0, block)), (cpu, block), key=lambda one: one[0])
+        ranked = sorted(found.items(), key=lambda one: -one[1])
+        return [(largest[key][1], cpu) for key, cpu in ranked]
+
+    def _own_blocks(self, block: Block, own: Block | None) -> dict[Block, float]:
+        """Return the blocks of the program's own code in a block, each with its CPU time but the others'."""
+        own = block if block.own else own
+        found = {own: block.itself} if own is not None else {}
+        for child in block.children:
+            for each, cpu in self._own_blocks(child, own).items():
+                found[each] = found.get(each, 0.0) + cpu
+        return found
+
+    def answer(self, most: int = 3) -> str:
+        """Return in which of its own functions the program spends most CPU time."""
+        found = [
+            f"{block.name} {sampled_percent(cpu / self.root.cpu)}"
+            for block, cpu in self.own_functions()[:most]
+            if cpu
+        ]
+        return f"most in {', '.join(found)} (own code with the libraries that it calls)" if found else ""
 
     def folded(self) -> str:
         """Return folded stacks, a line for each: its frames, a space, and its CPU time in microseconds."""
@@ -140,12 +186,19 @@ def _folded_name(block: Block) -> str:
     return f"{name} ({short_place(block.file).replace(';', ':')})" if block.file else name
 
 
+def thread_name(label: str) -> str:
+    """Return the name of the threads that run a function, given its name."""
+    return THREADS.get(label) or f"thread {label.removeprefix('__main__.')}"
+
+
 def flame_graph(name: str, profile: Profile) -> FlameGraph:
     """Return the flame graph of a profile of the process ``name``."""
     root = Block(name)
-    threads = len({stack.thread for stack in profile.stacks}) > 1
+    threads = len({stack.thread for stack in profile.stacks}) > 1 or not all(
+        stack.frames for stack in profile.stacks
+    )
     for stack in profile.stacks:
-        block = root.called(stack.thread) if threads else root
+        block = root.called(thread_name(stack.thread)) if threads else root
         blocks = [root, block] if threads else [root]
         for frame in _called(profile.frames[index] for index in stack.frames):
             file, line = _file_and_line(frame)
@@ -169,10 +222,8 @@ def flame_graph(name: str, profile: Profile) -> FlameGraph:
 def _called(frames: Iterable[ProfileFrame]) -> Sequence[ProfileFrame]:
     """Return the frames without the outermost ones that only start a thread's function."""
     found = list(frames)
-    first = next(
-        (at for at, frame in enumerate(found) if not frame.where.rpartition(":")[0].endswith(STARTERS)), 0
-    )
-    return found[first:]
+    others = (at for at, frame in enumerate(found) if not _file_and_line(frame)[0].endswith(STARTERS))
+    return found[next(others, len(found) - 1) :]
 
 
 def _file_and_line(frame: ProfileFrame) -> tuple[str, int]:
@@ -210,7 +261,9 @@ def rows(zoomed: Block, width: int, most: int) -> Sequence[Sequence[Placed]]:
     Returns:
         The blocks of each row from the left; those narrower than half a column are left out.
     """
-    found: list[list[Placed]] = [[Placed(block, 0, width, False)] for block in zoomed.path]
+    found: list[list[Placed]] = [
+        [Placed(block, 0, width, bool(at % 2))] for at, block in enumerate(zoomed.path)
+    ]
     spans = [(zoomed, 0.0, float(width))]
     while spans and len(found) < most:
         spans = [span for span in _proportional(spans) if round(span[2]) > round(span[1])]

@@ -12,7 +12,7 @@ WIDTH, MARGIN = 1280, 24
 ROW, FONT = 20, 12
 """The height of a row, and of its text, in pixels."""
 
-HEAD = 84
+HEAD = 104
 """The height of the title above the rows."""
 
 MOST_ROWS = 300
@@ -38,8 +38,8 @@ def draw_flame_graph(graph: FlameGraph, dark: bool = True) -> str:
     def legend() -> Iterator[str]:
         x = float(MARGIN)
         for color, words in ((OWN[dark][0], "the program's own code"), (LIBRARY[dark][0], "libraries")):
-            yield f'<rect x="{x:g}" y="60" width="12" height="12" rx="2" fill="{color}"/>'
-            yield line(x + 18, 70, words, dim, FONT)
+            yield f'<rect x="{x:g}" y="80" width="12" height="12" rx="2" fill="{color}"/>'
+            yield line(x + 18, 90, words, dim, FONT)
             x += 42 + len(words) * FONT * LETTER
 
     parts = (
@@ -49,6 +49,7 @@ def draw_flame_graph(graph: FlameGraph, dark: bool = True) -> str:
         f'<rect width="{WIDTH}" height="{height}" fill="{background}"/>',
         line(MARGIN, 30, f"{graph.name}: {graph.TITLE}", text, 18, ' font-weight="bold"'),
         line(MARGIN, 50, graph.subtitle, dim, FONT),
+        line(MARGIN, 68, graph.answer(), text, FONT),
         *legend(),
         *(
             _block(graph, placed, HEAD + ROW * number, dark)

@@ -33,6 +33,7 @@ NAMES = (
     "experiment",
     "export",
     "figures",
+    "flame",
     "hosts",
     "recordings",
     "replay",

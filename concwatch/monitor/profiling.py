@@ -10,6 +10,9 @@ COMMAND = "profile"
 SECONDS = 10.0
 """For how long stacks are sampled."""
 
+MAX_SECONDS = 600.0
+"""The most seconds for which an agent samples them."""
+
 OVERDUE = 5.0
 """Seconds after the end at which no answer is expected any more."""
 

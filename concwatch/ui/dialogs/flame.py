@@ -6,17 +6,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
-from concwatch.charts.flame_graph import FlameGraph, flame_graph
+from concwatch.charts.flame_graph import FlameGraph, flame_graph, sampled_percent
 from concwatch.monitor.profiling import Profiling
-from concwatch.protocol.units import format_percent, format_seconds
+from concwatch.protocol.units import format_seconds
 from concwatch.ui.dialogs.dialog import Dialog
 from concwatch.ui.widgets.flame_view import FlameView
 from concwatch.ui.widgets.text_lines import TextLines
 
 INTERVAL = 0.25
 """Seconds between two looks whether the agent has answered."""
+
+LOW = 20
+"""The rows of the terminal below which the dialog takes all of it."""
 
 LINES = 4
 """The most lines of a function that are listed."""
@@ -39,7 +41,7 @@ class Figures(TextLines):
         block = view.selected
         name = Content.assemble((block.name, "bold"), "  ", (block.where, "$dim"))
         lines = sorted(block.lines.items(), key=lambda line: -line[1])
-        shares = [f":{line} {format_percent(cpu / block.cpu)}" for line, cpu in lines[:LINES] if block.cpu]
+        shares = [f":{line} {sampled_percent(cpu / block.cpu)}" for line, cpu in lines[:LINES] if block.cpu]
         more = f" · and {len(lines) - LINES} more" if len(lines) > LINES else ""
         listed = f"lines: {' · '.join(shares)}{more}" if shares else ""
         self.set_lines(name, Content(graph.describe(block)), Content.styled(listed, "$dim"))
@@ -59,12 +61,17 @@ class FlameScreen(Dialog[None]):
         Binding("e", "export", show=False),
     ]
     DEFAULT_CSS = """
-    FlameScreen > Vertical {
-        width: 96%;
-        max-width: 96%;
-        height: 96%;
-        max-height: 96%;
-        padding: 0 1;
+    FlameScreen {
+        & > Vertical {
+            width: 96%;
+            max-width: 96%;
+            height: 96%;
+            max-height: 96%;
+            padding: 0 1;
+        }
+        & #about { height: auto; margin-bottom: 1; }
+        &.-low > Vertical { width: 100%; max-width: 100%; height: 100%; max-height: 100%; }
+        &.-low #about, &.-low Figures { margin: 0; }
     }
     """
 
@@ -92,11 +99,12 @@ class FlameScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = Content(f"{self._process}: {FlameGraph.TITLE}")
             box.border_subtitle = SAMPLING_KEYS
-            yield Static(id="about")
+            yield TextLines(id="about")
 
     def on_mount(self) -> None:
         """Show the graph once the agent has answered."""
-        self._show()
+        self.set_class(self.app.size.height < LOW, "-low")
+        self.call_after_refresh(self._show)
         self.set_interval(INTERVAL, self._show)
 
     def on_unmount(self) -> None:
@@ -106,21 +114,22 @@ class FlameScreen(Dialog[None]):
     def _show(self) -> None:
         if self._graph is not None:
             return
-        about, left = self.query_one("#about", Static), self._profiling.left(self._clock())
+        about, left = self.query_one("#about", TextLines), self._profiling.left(self._clock())
         profile, problem = self._profiling.profile, self._profiling.problem
         if problem:
-            about.update(Content.styled(problem, "$warning"))
+            about.set_lines(*Content.styled(problem, "$warning").wrap(max(1, about.size.width)))
         elif profile is None:
             seconds = format_seconds(self._profiling.seconds)
-            about.update(Content(f"sampling its stacks for {seconds}: {left:.0f} s left"))
+            about.set_lines(Content(f"sampling its stacks for {seconds}: {left:.0f} s left"))
         elif not profile.stacks:
-            about.update(Content(NOTHING))
+            about.set_lines(Content(NOTHING))
         else:
             self._show_graph(flame_graph(self._process, profile))
 
     def _show_graph(self, graph: FlameGraph) -> None:
         self._graph = graph
-        self.query_one("#about", Static).update(Content.styled(graph.subtitle, "$dim"))
+        answer = [Content(graph.answer())] if graph.answer() else []
+        self.query_one("#about", TextLines).set_lines(Content.styled(graph.subtitle, "$dim"), *answer)
         box, view, figures = self.query_one(Vertical), FlameView(graph), Figures()
         box.border_subtitle = KEYS
         box.mount(view, figures)

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from concwatch.charts.flame_graph import Block, FlameGraph, Placed, rows, shortened
+from concwatch.charts.flame_graph import Block, FlameGraph, Placed, rows, sampled_percent, shortened
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
-OWN = ("bold $foreground on $accent 45%", "bold $foreground on $accent 32%")
-LIBRARY = ("$dim on $foreground 14%", "$dim on $foreground 9%")
-"""The styles of blocks of the program's own code, and of libraries: neighbours alternate."""
+OWN = ("$accent 55%", "$accent 42%")
+LIBRARY = ("$foreground 20%", "$foreground 13%")
+"""The colours of blocks of the program's own code, and of libraries: neighbours alternate."""
 
-BELOW = "$dim on $surface"
-"""The style of what is outside the block that is zoomed into."""
+SELECTED = "$primary"
 
-SELECTED = "bold $background on $primary"
+EDGE = "▏"
+"""The left edge of a block."""
 
 MOST_ROWS = 400
 
@@ -28,7 +28,9 @@ class FlameView(ClickableLines):
         """Create the view of a graph."""
         super().__init__()
         self._graph = graph
-        self._zoomed = self.selected = graph.root
+        self._zoomed = graph.root
+        own = graph.own_functions()
+        self.selected = own[0][0] if own else graph.root
         self._before: list[Block] = []
         """The blocks that were zoomed into before."""
         self._top = 0
@@ -37,29 +39,48 @@ class FlameView(ClickableLines):
         return rows(self._zoomed, width, MOST_ROWS)
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the rows of blocks, from that which keeps the selected one in sight."""
-        found, height = self._placed(width), max(1, self.size.height)
-        at = next((y for y, row in enumerate(found) if any(one.block is self.selected for one in row)), 0)
-        self._top = min(max(self._top, at - height + 1), at, max(0, len(found) - height))
-        return [self._line(row, width) for row in found[self._top : self._top + height]]
+        """Return the rows of blocks, from that which keeps the selected one in sight.
 
-    def _line(self, row: Sequence[Placed], width: int) -> Sequence[Cell]:
+        If there is room, a second row has the share of each block.
+        """
+        found, height = self._placed(width), max(1, self.size.height)
+        high = 2 if 2 * len(found) <= height else 1
+        shown = height // high
+        at = next((y for y, row in enumerate(found) if any(one.block is self.selected for one in row)), 0)
+        self._top = min(max(self._top, at - shown + 1), at, max(0, len(found) - shown))
+        return [
+            self._line(row, width, second)
+            for row in found[self._top : self._top + shown]
+            for second in range(high)
+        ]
+
+    def _line(self, row: Sequence[Placed], width: int, second: int) -> Sequence[Cell]:
         cells, end = [], 0
         for placed in row:
             if placed.left > end:
                 cells.append(Cell(placed.left - end))
-            cells.append(self._cell(placed))
+            cells.append(self._cell(placed, second))
             end = placed.right
         return [*cells, Cell(max(0, width - end))]
 
-    def _cell(self, placed: Placed) -> Cell:
+    def _cell(self, placed: Placed, second: int) -> Cell:
         block, width = placed.block, placed.right - placed.left
-        style = (OWN if block.own else LIBRARY)[placed.shade]
+        color, text = (OWN if block.own else LIBRARY)[placed.shade], "$foreground"
         if block is self.selected:
-            style = SELECTED
-        label = shortened(block.name, width - 1)
-        text = f"{' ' if label else ''}{label}"
-        return Cell(width, assemble((f"{text:{width}}", style)), call(self.zoom, block))
+            color, text = SELECTED, "$background"
+        if second:
+            share = sampled_percent(self._graph.share(block))
+            label = share if len(share) < width else ""
+        else:
+            label = shortened(block.name, width - 1)
+        bold = "bold " if block.own and not second else ""
+        edge = (EDGE, f"$surface on {color}")
+        content = assemble(edge, (f"{label:{width - 1}}", f"{bold}{text} on {color}"))
+        return Cell(width, content, call((self.zoom, self._zoom_at)[second], block))
+
+    def _zoom_at(self, block: Block) -> None:
+        """Do the same as `zoom`: no two cells may have the same action."""
+        self.zoom(block)
 
     def zoom(self, block: Block) -> None:
         """Show a block as wide as the whole, and select it."""

@@ -5,7 +5,7 @@ it when the program releases it by itself, in the selector of an event loop or i
 would show these places, and hardly ever the code that computes. Therefore the interpreter's switch interval
 is almost 0 while samples are taken: the thread that runs is then interrupted at once, wherever it is.
 
-A sample counts if its thread uses CPU time directly after it: one that waits does not. How much CPU time the
+A sample counts if its thread uses CPU time directly after it: one that waits does not. How much CPU time
 threads use is not sampled, but read from their clocks, and divided among the samples.
 """
 
@@ -168,8 +168,8 @@ class Profiler:
             sleep(WINDOW)
         for thread, stack, weight, _ in found:
             before, cpu = thread.used, thread.cpu()
-            if cpu is not None and cpu - before >= RAN:
-                self._stacks.count(thread.counts, stack, weight)
+            if cpu is not None and stack:
+                self._stacks.count(thread.counts, stack, cpu - before >= RAN, weight)
         competing = sum([since > COMPETES * elapsed for *_, since in found])
         self._set_switch(SWITCH if competing < 2 else CONTENDED_SWITCH)
 

@@ -10,7 +10,7 @@ from .own_code import is_agent, is_own, name_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
     Stack = Tuple[int, ...]
     """The indexes of its frames, outermost first."""
@@ -30,6 +30,9 @@ MAX_FRAMES = 20_000
 MAX_CHARACTERS, MAX_INDEXES = 300_000, 60_000
 """The most characters of names and files, and the most frames of stacks, in a report, which is one line."""
 
+FEWEST_SAMPLES = 5
+"""The fewest samples of a frame that show how often a thread that runs is delayed."""
+
 OTHERS = "others"
 
 LOOP = "event loop", ""
@@ -45,6 +48,25 @@ class CountedStacks:
         self.samples: Dict[Stack, int] = {}
         self.weights: Dict[Stack, float] = {}
         """For how many samples those of each stack stand."""
+        self.idle: Dict[int, int] = {}
+        """By innermost frame: the samples of threads that did not run."""
+
+    def waiting(self) -> Set[int]:
+        """Return the innermost frames in which these threads mostly wait.
+
+        Threads that wait for a processor, or for the interpreter's lock, often do not run either: the other
+        frames show how often.
+        """
+        ran: Dict[int, int] = {}
+        for stack, samples in self.samples.items():
+            ran[stack[-1]] = ran.get(stack[-1], 0) + samples
+        shares = {
+            frame: self.idle.get(frame, 0) / (ran.get(frame, 0) + self.idle.get(frame, 0))
+            for frame in {*ran, *self.idle}
+        }
+        enough = [share for frame, share in shares.items() if ran.get(frame, 0) >= FEWEST_SAMPLES]
+        usual = min(enough, default=1.0)
+        return {frame for frame, share in shares.items() if share > (1 + usual) / 2}
 
 
 class StackCounts:
@@ -104,8 +126,18 @@ class StackCounts:
         known = self._known[id(code), frame.f_lasti] = ref(code), index
         return known
 
-    def count(self, counts: CountedStacks, stack: Stack, weight: float) -> None:
-        """Count a sample, which stands for ``weight`` samples."""
+    def count(self, counts: CountedStacks, stack: Stack, ran: bool, weight: float = 1.0) -> None:
+        """Count a sample.
+
+        Args:
+            counts: those of the thread's function.
+            stack: the stack, which is not empty.
+            ran: whether the thread ran directly after the sample.
+            weight: for how many samples it stands.
+        """
+        if not ran:
+            counts.idle[stack[-1]] = counts.idle.get(stack[-1], 0) + 1
+            return
         if stack not in counts.samples:
             if self._stacks >= MAX_STACKS:
                 return
@@ -115,17 +147,16 @@ class StackCounts:
 
     def _divided(self, counts: CountedStacks, each: float) -> Dict[Stack, float]:
         """Divide the CPU time of threads among their stacks."""
-        weights, cpu, loop = dict(counts.weights), counts.cpu, (self._indexes.get(LOOP, -1),)
+        waiting, cpu = counts.waiting(), counts.cpu
+        waits = {stack: weight for stack, weight in counts.weights.items() if stack[-1] in waiting}
+        runs = {stack: weight for stack, weight in counts.weights.items() if stack[-1] not in waiting}
+        # A thread that waits may be woken directly after a sample, which then counts: where threads mostly
+        # wait, they have used what they have not used elsewhere.
+        left = min(sum(waits.values()) * each, max(0.0, cpu - sum(runs.values()) * each)) if runs else cpu
         found: Dict[Stack, float] = {}
-        in_loop = weights.pop(loop, 0.0)
-        whole = sum(weights.values())
-        if in_loop:
-            # A loop that waits may have been woken directly after a sample, which then counts. It has used
-            # what its callbacks have not.
-            found[loop] = min(in_loop * each, max(0.0, cpu - whole * each)) if whole else cpu
-        rest = cpu - found.get(loop, 0.0)
-        for stack, weight in weights.items():
-            found[stack] = rest * weight / whole
+        for weights, part in ((runs, cpu - left), (waits, left)):
+            whole = sum(weights.values())
+            found.update({stack: part * weight / whole for stack, weight in weights.items()})
         return found or ({(): cpu} if cpu else {})
 
     def report(self, each: float) -> Dict[str, Any]:

@@ -1,5 +1,6 @@
 """Flame graphs: how stacks are merged, ordered, laid out in columns, and exported."""
 
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -74,7 +75,7 @@ def test_blocks_are_as_wide_as_their_share_and_never_overlap(width):
             exact = graph.share(placed.block) * width
             assert 0 <= placed.left < placed.right <= width
             assert abs(placed.right - placed.left - exact) <= 1
-        for one, other in zip(row, row[1:], strict=False):
+        for one, other in itertools.pairwise(row):
             assert one.right <= other.left
 
 
@@ -115,7 +116,8 @@ def test_names_are_shortened_to_their_last_part_then_cut():
 
 
 def test_a_report_whose_indexes_are_wrong_is_refused():
-    line = b'{"type":"profile","seconds":1,"cpu":1,"frames":[{"in":"f"}],"stacks":[{"thread":"main","frames":[%d]}]}'
+    line = b'{"type":"profile","seconds":1,"cpu":1,"frames":[{"in":"f"}],'
+    line += b'"stacks":[{"thread":"main","frames":[%d]}]}'
     assert decode_report(line % 0).frames[0].in_ == "f"
     with pytest.raises(ValueError, match="index"):
         decode_report(line % 1)

@@ -3,7 +3,8 @@
 Only the thread that has the interpreter's lock can read stacks. A thread that waits for the lock usually gets
 it when the program releases it by itself, in the selector of an event loop or in a system call: such samples
 would show these places, and hardly ever the code that computes. Therefore the interpreter's switch interval
-is almost 0 while samples are taken: the thread that runs is then interrupted at once, wherever it is.
+is almost 0 while this thread waits, and so is the slack of its timers, without which the system would add
+50 µs: the thread that runs is then interrupted at once, wherever it is.
 
 A sample counts if its thread uses CPU time directly after it: one that waits does not. How much CPU time
 threads use is not sampled, but read from their clocks, and divided among the samples.
@@ -17,7 +18,7 @@ import time
 from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
-from .primitives import sleep
+from .primitives import get_native_id, sleep
 from .stack_counts import StackCounts
 from .threads import thread_label
 
@@ -44,8 +45,17 @@ WINDOW = 0.0002
 RAN = 0.00001
 """The CPU seconds that show that it has run."""
 
-SWITCH, CONTENDED_SWITCH = 0.00001, 0.001
-"""The switch interval while samples are taken, and if several threads compete for the interpreter's lock."""
+LATE, KEPT = 0.002, 0.25
+"""Seconds by which a sample is late if code keeps the interpreter's lock, and its share of CPU time then."""
+
+SWITCH, CONTENDED_SWITCH = 0.000005, 0.001
+"""The switch interval while this thread waits, and if several others compete for the interpreter's lock."""
+
+LATENESS = 0.02
+"""The switch interval as a share of the usual lateness of samples, if that is more: each takes CPU time."""
+
+TIMER_SLACK, USUAL_SLACK = 1, 0
+"""Nanoseconds that the system may add to a timer of this thread; 0 is the usual value of the process."""
 
 COMPETES = 0.1
 """The share of the time for which a thread runs that competes for the lock."""
@@ -80,6 +90,8 @@ class SampledThread:
 class Profiler:
     """Samples the stacks of all threads for some seconds. Always `close` it.
 
+    The thread that calls `step` calls `wait` before it waits, and `resume` directly afterwards.
+
     Args:
         seconds: for how long.
         send: called with the fields of the report at the end.
@@ -105,17 +117,25 @@ class Profiler:
         self._threads: Dict[int, Optional[SampledThread]] = {}
         """By the interpreter's number; None if its system's number is not known."""
         self._add_threads(list(sys._current_frames()), False)
-        self._usual = sys.getswitchinterval()
-        self._set_switch(SWITCH)
+        self._usual = self._current = sys.getswitchinterval()
+        self._waiting, self._usual_late = SWITCH, 0.0
+        _set_timer_slack(TIMER_SLACK)
 
-    def _set_switch(self, seconds: float) -> None:
-        self._switch = min(seconds, self._usual)
-        sys.setswitchinterval(self._switch)
+    def wait(self) -> None:
+        """Shorten the switch interval, directly before this thread waits."""
+        self._current = min(self._waiting, self._usual)
+        sys.setswitchinterval(self._current)
+
+    def resume(self) -> None:
+        """Restore the switch interval, unless the program has changed it meanwhile."""
+        if self._current != self._usual and abs(sys.getswitchinterval() - self._current) < SWITCH / 2:
+            sys.setswitchinterval(self._usual)
+        self._usual = self._current = sys.getswitchinterval()
 
     def close(self) -> None:
-        """Restore the switch interval, unless the program has changed it meanwhile."""
-        if abs(sys.getswitchinterval() - self._switch) < SWITCH / 2:
-            sys.setswitchinterval(self._usual)
+        """Restore the switch interval and the timers."""
+        self.resume()
+        _set_timer_slack(USUAL_SLACK)
 
     def end(self) -> None:
         """End at the next step."""
@@ -161,32 +181,37 @@ class Profiler:
     def _sample(self, now: float) -> None:
         """Count the stacks of the threads that run."""
         late, elapsed, self._last = now - self._due, now - self._last, now
-        found = self._read(late)
+        found = self._read()
         self._taken += 1
         self._weights += 1 + late / INTERVAL
         if found:
+            self.wait()
             sleep(WINDOW)
-        for thread, stack, weight, _ in found:
+            self.resume()
+        most = max([since for *_, since in found], default=0.0)
+        for thread, stack, since in found:
             before, cpu = thread.used, thread.cpu()
             if cpu is not None and stack:
-                self._stacks.count(thread.counts, stack, cpu - before >= RAN, weight)
+                # Code that keeps the lock delays samples: this one stands for those that were due meanwhile.
+                kept = late > LATE and since == most and since > KEPT * late
+                weight = 1 + late / INTERVAL * since / most
+                self._stacks.count(thread.counts, stack, kept or cpu - before >= RAN, weight)
         competing = sum([since > COMPETES * elapsed for *_, since in found])
-        self._set_switch(SWITCH if competing < 2 else CONTENDED_SWITCH)
+        self._usual_late = 0.8 * self._usual_late + 0.2 * late
+        least = SWITCH if competing < 2 else CONTENDED_SWITCH
+        self._waiting = max(least, LATENESS * self._usual_late)
 
-    def _read(self, late: float) -> List[Tuple[SampledThread, Stack, float, float]]:
+    def _read(self) -> List[Tuple[SampledThread, Stack, float]]:
         """Read the stacks of the threads that have used CPU time since the last time.
 
         Keeps no reference to a frame, which would prolong the life of the program's objects.
 
-        Args:
-            late: the seconds by which this is later than it was due.
-
         Returns:
-            Each thread with its stack, for how many samples it stands, and the CPU seconds used since then.
+            Each thread with its stack, and the CPU seconds used since then.
         """
         frames, loops = sys._current_frames(), self._loops()
         del frames[get_ident()]  # this frame refers to ``frames``, and would keep all of them alive
-        found: List[Tuple[SampledThread, Stack, float, float]] = []
+        found: List[Tuple[SampledThread, Stack, float]] = []
         for ident in set(self._threads).difference(frames):
             del self._threads[ident]
         new = [ident for ident in frames if ident not in self._threads]
@@ -203,9 +228,7 @@ class Profiler:
             since, thread.used = cpu - thread.used, cpu
             if since > 0:
                 thread.counts.cpu += since
-                # Code that keeps the lock delays samples: this one stands for those that were due meanwhile.
-                weight = 1 + late / INTERVAL if since > late / 2 else 1.0
-                found.append((thread, self._stacks.read(frame, loops.get(ident, 0)), weight, since))
+                found.append((thread, self._stacks.read(frame, loops.get(ident, 0)), since))
         return found
 
     def _report(self, now: float) -> Dict[str, Any]:
@@ -218,3 +241,15 @@ class Profiler:
             "taken": self._taken,
             **self._stacks.report(seconds / max(1.0, self._weights)),
         }
+
+
+def _set_timer_slack(nanoseconds: int) -> None:
+    """Set the slack of this thread's timers, where the system allows that."""
+    try:
+        file = os.open(f"/proc/{get_native_id()}/timerslack_ns", os.O_WRONLY)
+        try:
+            os.write(file, b"%d" % nanoseconds)
+        finally:
+            os.close(file)
+    except OSError:
+        pass

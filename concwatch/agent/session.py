@@ -160,6 +160,8 @@ class AgentSession:
         Args:
             due: when this step was due.
         """
+        if self._profiler is not None:
+            self._profiler.resume()
         sample_in = self._sample_stacks() if self._profiler is not None else FOR_EVER
         now = monotonic()
         if now >= self._blocks_due - LOOK_EARLY:
@@ -169,6 +171,8 @@ class AgentSession:
                 self._blocks_due = now + FAILED_INTERVAL
         if now >= self._due or self._unsent:
             self._due = monotonic() + self._count_and_report()
+        if self._profiler is not None:
+            self._profiler.wait()
         return max(0.0005, min(self._due, self._blocks_due, now + sample_in) - monotonic())
 
     def _count_and_report(self) -> float:

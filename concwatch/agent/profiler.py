@@ -15,15 +15,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _thread import get_ident
 from time import monotonic, process_time, thread_time
 
-from .primitives import get_native_id, sleep
+from .primitives import get_ident, get_native_id, sleep
 from .stack_counts import StackCounts
 from .threads import thread_label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
     from .stack_counts import CountedStacks, Stack
@@ -56,6 +56,9 @@ LATENESS = 0.02
 
 TIMER_SLACK, USUAL_SLACK = 1, 0
 """Nanoseconds that the system may add to a timer of this thread; 0 is the usual value of the process."""
+
+MOSTLY = 0.5
+"""The share of idle samples above which a thread that has just run may have waited before."""
 
 COMPETES = 0.1
 """The share of the time for which a thread runs that competes for the lock."""
@@ -189,29 +192,56 @@ class Profiler:
             sleep(WINDOW)
             self.resume()
         most = max([since for *_, since in found], default=0.0)
-        for thread, stack, since in found:
+        woken: Dict[int, float] = {}
+        for ident, thread, stack, since in found:
             before, cpu = thread.used, thread.cpu()
-            if cpu is not None and stack:
-                # Code that keeps the lock delays samples: this one stands for those that were due meanwhile.
-                kept = late > LATE and since == most and since > KEPT * late
-                weight = 1 + late / INTERVAL * since / most
-                self._stacks.count(thread.counts, stack, kept or cpu - before >= RAN, weight)
+            if cpu is None or not stack:
+                continue
+            # Code that keeps the lock delays samples: this one stands for those that were due meanwhile.
+            kept = late > LATE and since == most and since > KEPT * late
+            weight = 1 + late / INTERVAL * since / most
+            ran = kept or cpu - before >= RAN
+            if ran and thread.counts.idle_share(stack[-1]) > MOSTLY:
+                woken[ident] = weight
+            else:
+                self._stacks.count(thread.counts, stack, ran, weight)
+        self._count_woken(woken)
         competing = sum([since > COMPETES * elapsed for *_, since in found])
         self._usual_late = 0.8 * self._usual_late + 0.2 * late
         least = SWITCH if competing < 2 else CONTENDED_SWITCH
         self._waiting = max(least, LATENESS * self._usual_late)
 
-    def _read(self) -> List[Tuple[SampledThread, Stack, float]]:
+    def _count_woken(self, weights: Dict[int, float]) -> None:
+        """Count what threads run now that have waited, as it seems, when their stacks were read.
+
+        Args:
+            weights: the threads, by their numbers, and for how many samples each stands.
+        """
+        frames = self._frames() if weights else {}
+        loops = self._loops()
+        for ident, weight in weights.items():
+            thread = self._threads.get(ident)
+            if ident in frames and thread is not None:
+                stack = self._stacks.read(frames[ident], loops.get(ident, 0))
+                if stack:
+                    self._stacks.count(thread.counts, stack, True, weight)
+
+    def _frames(self) -> Dict[int, FrameType]:
+        """Return the innermost frame of each other thread. Keep no reference to them for long."""
+        frames = sys._current_frames()
+        del frames[get_ident()]  # it refers to ``frames``, and would keep all of them alive
+        return frames
+
+    def _read(self) -> List[Tuple[int, SampledThread, Stack, float]]:
         """Read the stacks of the threads that have used CPU time since the last time.
 
         Keeps no reference to a frame, which would prolong the life of the program's objects.
 
         Returns:
-            Each thread with its stack, and the CPU seconds used since then.
+            Each thread by its number, with its stack, and the CPU seconds used since then.
         """
-        frames, loops = sys._current_frames(), self._loops()
-        del frames[get_ident()]  # this frame refers to ``frames``, and would keep all of them alive
-        found: List[Tuple[SampledThread, Stack, float]] = []
+        frames, loops = self._frames(), self._loops()
+        found: List[Tuple[int, SampledThread, Stack, float]] = []
         for ident in set(self._threads).difference(frames):
             del self._threads[ident]
         new = [ident for ident in frames if ident not in self._threads]
@@ -228,7 +258,7 @@ class Profiler:
             since, thread.used = cpu - thread.used, cpu
             if since > 0:
                 thread.counts.cpu += since
-                found.append((thread, self._stacks.read(frame, loops.get(ident, 0)), since))
+                found.append((ident, thread, self._stacks.read(frame, loops.get(ident, 0)), since))
         return found
 
     def _report(self, now: float) -> Dict[str, Any]:

@@ -48,8 +48,15 @@ class CountedStacks:
         self.samples: Dict[Stack, int] = {}
         self.weights: Dict[Stack, float] = {}
         """For how many samples those of each stack stand."""
+        self.ran: Dict[int, int] = {}
+        """By innermost frame: the samples of threads that ran."""
         self.idle: Dict[int, int] = {}
-        """By innermost frame: the samples of threads that did not run."""
+        """By innermost frame: the samples of threads that did not."""
+
+    def idle_share(self, frame: int) -> float:
+        """Return the share of the samples with an innermost frame in which the thread did not run."""
+        idle = self.idle.get(frame, 0)
+        return idle / max(1, idle + self.ran.get(frame, 0))
 
     def waiting(self) -> Set[int]:
         """Return the innermost frames in which these threads mostly wait.
@@ -57,16 +64,9 @@ class CountedStacks:
         Threads that wait for a processor, or for the interpreter's lock, often do not run either: the other
         frames show how often.
         """
-        ran: Dict[int, int] = {}
-        for stack, samples in self.samples.items():
-            ran[stack[-1]] = ran.get(stack[-1], 0) + samples
-        shares = {
-            frame: self.idle.get(frame, 0) / (ran.get(frame, 0) + self.idle.get(frame, 0))
-            for frame in {*ran, *self.idle}
-        }
-        enough = [share for frame, share in shares.items() if ran.get(frame, 0) >= FEWEST_SAMPLES]
+        enough = [self.idle_share(frame) for frame, samples in self.ran.items() if samples >= FEWEST_SAMPLES]
         usual = min(enough, default=1.0)
-        return {frame for frame, share in shares.items() if share > (1 + usual) / 2}
+        return {frame for frame in self.ran if self.idle_share(frame) > (1 + usual) / 2}
 
 
 class StackCounts:
@@ -135,8 +135,9 @@ class StackCounts:
             ran: whether the thread ran directly after the sample.
             weight: for how many samples it stands.
         """
+        frames = counts.ran if ran else counts.idle
+        frames[stack[-1]] = frames.get(stack[-1], 0) + 1
         if not ran:
-            counts.idle[stack[-1]] = counts.idle.get(stack[-1], 0) + 1
             return
         if stack not in counts.samples:
             if self._stacks >= MAX_STACKS:

@@ -45,6 +45,9 @@ WINDOW = 0.0002
 RAN = 0.00001
 """The CPU seconds that show that it has run."""
 
+ROUNDING = 0.0000005
+"""Half of the microsecond to which the interpreter rounds the switch interval down."""
+
 LATE, KEPT = 0.002, 0.25
 """Seconds by which a sample is late if code keeps the interpreter's lock, and its share of CPU time then."""
 
@@ -120,20 +123,24 @@ class Profiler:
         self._threads: Dict[int, Optional[SampledThread]] = {}
         """By the interpreter's number; None if its system's number is not known."""
         self._add_threads(list(sys._current_frames()), False)
-        self._usual = self._current = sys.getswitchinterval()
-        self._waiting, self._usual_late = SWITCH, 0.0
+        self._usual = self._current = 0.0
+        """The program's switch interval, and the one that was set instead; 0 while none is."""
+        self._waiting = SWITCH
+        self._usual_late = 0.0
         _set_timer_slack(TIMER_SLACK)
 
     def wait(self) -> None:
         """Shorten the switch interval, directly before this thread waits."""
+        self.resume()
+        self._usual = sys.getswitchinterval()
         self._current = min(self._waiting, self._usual)
-        sys.setswitchinterval(self._current)
+        sys.setswitchinterval(self._current + ROUNDING)
 
     def resume(self) -> None:
         """Restore the switch interval, unless the program has changed it meanwhile."""
-        if self._current != self._usual and abs(sys.getswitchinterval() - self._current) < SWITCH / 2:
-            sys.setswitchinterval(self._usual)
-        self._usual = self._current = sys.getswitchinterval()
+        if self._current and abs(sys.getswitchinterval() - self._current) < 2 * ROUNDING:
+            sys.setswitchinterval(self._usual + ROUNDING)
+        self._current = 0.0
 
     def close(self) -> None:
         """Restore the switch interval and the timers."""

@@ -250,8 +250,8 @@ Commands, monitor to agent
 ``objects``   find what grows: which types of objects, and which containers. The process is stopped for up to
               20 ms at a time; refused with so many objects that it could take longer.
 ``profile``   ``seconds``: sample the stacks of all threads for this long, at most 600, about 100 times a
-              second; answered by ``profile``. 0 ends it. Meanwhile the interpreter's switch interval is
-              10 µs, or 1 ms while threads compete. Refused except on Linux.
+              second; answered by ``profile``. 0 ends it. Whenever the agent waits meanwhile, the switch
+              interval of the interpreter is 5 µs, or up to 1 ms if threads compete. Refused except on Linux.
 ``detach``    remove the hooks and close the connection.
 """
 

@@ -41,6 +41,9 @@ def reads():
     for line in sys.stdin:
         if line == "interval\\n":
             print(sys.getswitchinterval(), flush=True)
+        elif line == "change\\n":
+            sys.setswitchinterval(0.0123)
+            print(0, flush=True)
         elif line == "fork\\n":
             pid = os.fork()
             if not pid:
@@ -118,6 +121,18 @@ class TestReal:
             process.send("profile", seconds=wrong)
         wrong = process.wait("error", lambda error: "True" in error["message"])
         assert wrong["message"] == '"seconds" is True: expected a number from 0 to 600'
+        finish(program)
+
+    def test_a_switch_interval_that_the_program_sets_meanwhile_is_kept(self, monitor):
+        program = monitor.start(BURNS)
+        process = monitor.process()
+        process.send("profile", seconds=500)
+        while asked(program, "interval") == 0.005:
+            pass
+        asked(program, "change")
+        process.send("profile", seconds=0)
+        process.wait("profile")
+        assert asked(program, "interval") == pytest.approx(0.0123)
         finish(program)
 
     @oldest_and_newest

@@ -42,7 +42,7 @@ GOLDEN = 0.6180339887
 WINDOW = 0.0002
 """Seconds after a sample in which a thread must run for the sample to count."""
 
-RAN = 0.00001
+RAN = 0.00003
 """The CPU seconds that show that it has run."""
 
 ROUNDING = 0.0000005

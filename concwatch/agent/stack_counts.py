@@ -33,6 +33,9 @@ MAX_CHARACTERS, MAX_INDEXES = 300_000, 60_000
 FEWEST_SAMPLES = 5
 """The fewest samples of a frame that show how often a thread that runs is delayed."""
 
+MORE_IDLE = 0.25
+"""How much more of the possible share of idle samples shows that threads mostly wait in a frame."""
+
 OTHERS = "others"
 
 LOOP = "event loop", ""
@@ -66,7 +69,7 @@ class CountedStacks:
         """
         enough = [self.idle_share(frame) for frame, samples in self.ran.items() if samples >= FEWEST_SAMPLES]
         usual = min(enough, default=1.0)
-        return {frame for frame in self.ran if self.idle_share(frame) > (1 + usual) / 2}
+        return {frame for frame in self.ran if self.idle_share(frame) > usual + MORE_IDLE * (1 - usual)}
 
 
 class StackCounts:

@@ -8,7 +8,7 @@ import pytest
 
 from concwatch.agent.json_lines import LONGEST_LINE, encode
 from concwatch.agent.stack_counts import MAX_DEPTH, StackCounts
-from tests.agent_driver import finish, oldest_and_newest
+from tests.agent_driver import eventually, finish, oldest_and_newest
 
 real = [
     pytest.mark.real,
@@ -76,6 +76,11 @@ def asked(program, text):
     return float(program.stdout.readline())
 
 
+def wait_until_shortened(program):
+    """Wait until the program reads a shorter switch interval: while the agent waits, it is."""
+    eventually(lambda: asked(program, "interval") < 0.005, "shorter switch interval")
+
+
 class TestReal:
     """With real programs."""
 
@@ -114,7 +119,7 @@ class TestReal:
         process.send("profile", seconds=1)
         error = process.wait("error", lambda error: error["command"] == "profile")
         assert error["message"].startswith("stacks are being sampled already")
-        assert asked(program, "interval") < 0.005
+        wait_until_shortened(program)
         process.send("profile", seconds=0)
         assert process.wait("profile")["seconds"] < 500
         for wrong in (-1, 601, "x", None, True):
@@ -127,8 +132,7 @@ class TestReal:
         program = monitor.start(BURNS)
         process = monitor.process()
         process.send("profile", seconds=500)
-        while asked(program, "interval") == 0.005:
-            pass
+        wait_until_shortened(program)
         asked(program, "change")
         process.send("profile", seconds=0)
         process.wait("profile")
@@ -142,13 +146,11 @@ class TestReal:
         program = monitor.start(BURNS, python=python, PYTHONWARNINGS="ignore")
         process = monitor.process()
         process.send("profile", seconds=500)
-        while asked(program, "interval") == 0.005:
-            pass
+        wait_until_shortened(program)
         assert asked(program, "fork") == 0.005
-        assert asked(program, "interval") < 0.005
+        wait_until_shortened(program)
         process.disconnect()
-        while asked(program, "interval") != 0.005:
-            pass
+        eventually(lambda: asked(program, "interval") == 0.005, "switch interval of the program")
         finish(program)
 
 

@@ -17,6 +17,7 @@ import sys
 import time
 from time import monotonic, process_time, thread_time
 
+from .handover import HANDOVER
 from .primitives import get_ident, get_native_id, sleep
 from .stack_counts import StackCounts
 from .threads import thread_label
@@ -127,6 +128,7 @@ class Profiler:
         """The program's switch interval, and the one that was set instead; 0 while none is."""
         self._waiting = SWITCH
         self._usual_late = 0.0
+        HANDOVER.pause(True)
         _set_timer_slack(TIMER_SLACK)
 
     def wait(self) -> None:
@@ -145,6 +147,7 @@ class Profiler:
     def close(self) -> None:
         """Restore the switch interval and the timers."""
         self.resume()
+        HANDOVER.pause(False)
         _set_timer_slack(USUAL_SLACK)
 
     def end(self) -> None:

@@ -81,6 +81,7 @@ class StackCounts:
         """By ``id`` of the code and instruction: a weak reference to the code, and the index of the frame."""
         self._indexes: Dict[Tuple[str, str], int] = {}
         self._own: List[bool] = []
+        self._loop = self._index(LOOP, False)
         self._stacks = 0
 
     def of(self, label: str) -> CountedStacks:
@@ -108,7 +109,7 @@ class StackCounts:
         found.reverse()
         stack = [index for index in found[outer:] if index >= 0][:MAX_DEPTH]
         if outer and not stack:
-            stack.append(self._index(LOOP, False))
+            stack.append(self._loop)
         return tuple(stack)
 
     def _index(self, place: Tuple[str, str], own: bool) -> int:

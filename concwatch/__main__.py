@@ -12,17 +12,19 @@ def main() -> None:
     """
     gc.disable()
     from concwatch.commands import console, settings_file
+    from concwatch.commands.exits import dying_of_signals
 
     console.fill_missing_streams()
     console.replace_unencodable()
-    if len(sys.argv) == 1 and not settings_file.may_be_set():
-        from concwatch.commands.screen import open_default_screen
+    with dying_of_signals():
+        if len(sys.argv) == 1 and not settings_file.may_be_set():
+            from concwatch.commands.screen import open_default_screen
 
-        with console.clean_exit():
-            open_default_screen()
-    from concwatch.commands import cli
+            with console.clean_exit():
+                open_default_screen()
+        from concwatch.commands import cli
 
-    cli.main()
+        cli.main()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import gc
 import os
 import signal
 import sys
-import tempfile
 import time
 
 import pytest
@@ -16,6 +15,7 @@ from concwatch.monitor.host_lanes import LocalMachine
 from concwatch.system.machine import Load
 from tests import virtual_time
 from tests.lab_driver import use_lab
+from tests.temporary import use_temporary_folder
 
 # Every run uses the same examples, so that a failure is due to a change; --hypothesis-profile=explore uses
 # new ones. There is no deadline, which would test the speed of the machine.
@@ -26,7 +26,7 @@ settings.load_profile("same")
 # Ignore the settings of the user who runs the tests, in this process and its children.
 os.environ["CONCWATCH_SETTINGS"] = os.devnull
 
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="concwatch-state-")
+use_temporary_folder()
 
 # With PYTHONDONTWRITEBYTECODE, hundreds of processes would compile the same modules again.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):

@@ -8,7 +8,8 @@ import pytest
 
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC
-from concwatch.exporters.openmetrics import FunctionTotals
+from concwatch.exporters.families import OF_FUNCTIONS
+from concwatch.exporters.function_totals import FunctionTotals
 from concwatch.measure.comparing.watched import read_watch, read_watch_recording
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
 from concwatch.monitor.ranking import merge_groups
@@ -124,7 +125,8 @@ def test_it_is_in_a_snapshot_a_table_and_prometheus_for_each_group(watched):
     assert (column.text(merged), column.value(merged)) == ("6", 6)
     totals = FunctionTotals()
     totals.update([lane])
-    assert [*totals.values[GROUP_NAME].values()] == [3]
+    found = dict(totals.collect())
+    assert [value for _, value in found[OF_FUNCTIONS[GROUP_NAME]]] == [3]
 
 
 def test_it_is_in_the_report_of_a_program_and_can_be_expected_and_compared(watched):

@@ -5,7 +5,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import psutil
 
 from concwatch.commands.settings_file import PATH_VARIABLE
 from concwatch.system.files import write_atomically
+from tests.temporary import use_temporary_folder
 
 FORK = multiprocessing.get_context("fork")
 """Forked processes need not import anything again."""
@@ -48,8 +48,8 @@ def parse(parser: argparse.ArgumentParser, names: dict[str, str]) -> argparse.Na
     if options.list:
         print(*(f"{name:32} {names[name]}" for name in options.names), sep="\n")
         parser.exit()
-    options.state = tempfile.TemporaryDirectory(prefix="concwatch-state-")
-    os.environ |= dict.fromkeys(("XDG_STATE_HOME", "XDG_CONFIG_HOME"), options.state.name)
+    use_temporary_folder()
+    os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"]
     os.environ.pop(PATH_VARIABLE, None)
     return options
 

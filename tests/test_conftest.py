@@ -1,12 +1,18 @@
 """The tests of the test suite."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
+from concwatch.system.child import ROOT
+from tests.temporary import VARIABLE
 from tests.virtual_time import VirtualLoop
 
 
@@ -33,3 +39,36 @@ def test_virtual_time_passes_at_once_and_in_order():
     assert [hours for hours, _ in woken] == [1, 2]
     assert [at for _, at in woken] == pytest.approx([3600, 7200])
     assert time.monotonic() - began < 3600
+
+
+SESSION = """
+import subprocess, sys, time
+from tests.temporary import use_temporary_folder
+use_temporary_folder()
+child = "import os, tempfile; print(tempfile.mkdtemp(), os.environ['XDG_STATE_HOME'], flush=True)"
+subprocess.run([sys.executable, "-c", child])
+time.sleep(60 if sys.argv[1] == "killed" else 0)
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("how", ["ends", "killed"])
+def test_the_temporary_folder_of_a_session_and_its_children_is_removed_however_it_ends(how, tmp_path):
+    variables = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    command = [sys.executable, "-c", SESSION, how]
+    env = {**variables, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as session:
+        folders = [Path(name) for name in session.stdout.readline().split()]
+        assert all(folder.is_relative_to(tmp_path) for folder in folders)
+        if how == "killed":
+            session.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while list(tmp_path.iterdir()):
+        assert how == "killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_temporary_files_of_tests_and_their_children_are_in_the_folder_of_the_session():
+    assert tempfile.gettempdir() == os.environ["TMPDIR"] == os.environ[VARIABLE]
+    assert os.environ["XDG_STATE_HOME"].startswith(os.environ[VARIABLE])

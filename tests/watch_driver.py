@@ -98,9 +98,12 @@ class FakeReader:
         self.rss, self.threads, self.pss = pid << 20, 3, None
         self.throttling = {}
         """Fields of a reading: what a CPU quota does."""
+        self.further = {}
+        """More fields of a reading."""
 
     def read(self):
-        return Reading(self.rss, 0.1, self.threads, cpu_seconds=1.0, pss=self.pss, **self.throttling)
+        more = {**self.throttling, **self.further}
+        return Reading(self.rss, 0.1, self.threads, cpu_seconds=1.0, pss=self.pss, **more)
 
 
 class WatchBench:

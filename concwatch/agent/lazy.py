@@ -79,8 +79,16 @@ class LazyStart:
         callbacks = getattr(gc, "callbacks", [])
         if self._collected in callbacks:
             callbacks.remove(self._collected)
-        with self._compiled:
-            from .reporter import start
+        collects = gc.isenabled()
+        # What is loaded would count as five young collections, and bring the next one that takes milliseconds
+        # forward, into the program's first requests.
+        gc.disable()
+        try:
+            with self._compiled:
+                from .reporter import start
+        finally:
+            if collects:
+                gc.enable()
         start(self._address)
 
     def _imported(self, name: str, module: "Optional[ModuleType]") -> None:

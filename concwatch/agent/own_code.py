@@ -74,13 +74,12 @@ def creating_line(depth: int) -> str:
         if frame is None:
             break
         file = frame.f_code.co_filename
-        line = f"{file}:{frame.f_lineno}"
         if is_own(file):
-            line = printable(line)
+            line = printable(f"{file}:{frame.f_lineno}")
             if line not in LINE_FUNCTIONS and len(LINE_FUNCTIONS) < MAX_FUNCTIONS:
                 LINE_FUNCTIONS[line] = name_of(frame.f_code)
             return line
         if not nearest and "asyncio" not in file and not file.startswith(_AGENT):
-            nearest = printable(line)
+            nearest = printable(f"{file}:{frame.f_lineno}")
         frame = frame.f_back
     return nearest

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, perf_counter
 
 from .counting import COUNTS
 from .scan import task_objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Tuple
+    from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
     from .connection import Connection
     from .counted_group import CountedGroup
     from .figures import Figures
     from .scan import Scan
 
-MAX_GROUPS = 200
+PART = 20
 """The most groups in one report."""
+
+TIME_SLICE = 0.0005
+"""Seconds of a time slice in which groups are read."""
 
 MAX_STARTS = 5
 
@@ -71,15 +74,23 @@ class ChangedGroups:
 
     def send(
         self, connection: Connection, now: float, scan: Scan, outcomes: bool, last: bool = False
-    ) -> None:
-        """Send the changed groups, if there are any and the last report is not too recent."""
+    ) -> Iterator[None]:
+        """Send the changed groups, if there are any and the last report is not too recent.
+
+        A generator: one time slice per step.
+        """
         if not last and now < self._due:
             return
         groups = list(COUNTS.groups.values())
         known = FOUND if task_objects() is not None else FOUND[:3]
         names = known + LEFT + (OUTCOMES if outcomes else ())
-        changed: List[Dict[str, Any]] = []
+        part: List[Dict[str, Any]] = []
+        changed = 0
+        slice_ends = perf_counter() + TIME_SLICE
         for group in groups:
+            if perf_counter() >= slice_ends:
+                yield
+                slice_ends = perf_counter() + TIME_SLICE
             figures: Dict[str, float] = {name: getattr(group, name) for name in names}
             figures["busy"] = round(group.busy, 4)
             if not group.reported and not any(figures.values()):  # a wrapper's, or counted but not found
@@ -89,13 +100,16 @@ class ChangedGroups:
                 group.reported = {}
                 continue
             if last or group.reported != figures:
-                changed.append(_group_fields(group, figures))
+                if len(part) == PART:
+                    connection.send("groups", time=scan.began, groups=part, more=True)
+                    part = []
+                part.append(_group_fields(group, figures))
                 group.reported = figures
+                changed += 1
         COUNTS.sample_next(groups)
-        self._due = now + min(LONGEST_INTERVAL, max(GROUPS_INTERVAL, len(changed) / MOST_PER_SECOND))
-        for first in range(0, len(changed), MAX_GROUPS):
-            end = first + MAX_GROUPS
-            connection.send("groups", time=scan.began, groups=changed[first:end], more=end < len(changed))
+        self._due = now + min(LONGEST_INTERVAL, max(GROUPS_INTERVAL, changed / MOST_PER_SECOND))
+        if part:
+            connection.send("groups", time=scan.began, groups=part, more=False)
 
 
 def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ACCEPT_INTERVAL = 0.5
 """Seconds between two checks for a monitor that has connected to the listening socket."""
 
+PAUSE = 0.002
+"""Seconds between the beginning of the connection and the first report, in which event loops may run."""
+
 FORK_TIMEOUT = 0.25
 """Seconds that a fork may wait for the thread to exit."""
 
@@ -163,7 +166,7 @@ class AgentReporter:
             if self._connection is None and not self._find_monitor():
                 return None
             assert self._session is not None
-            due = monotonic()
+            due = HANDOVER.wait(PAUSE)
             while not self._quit:
                 due = HANDOVER.wait(self._session.step(due))
         except Lost as lost:

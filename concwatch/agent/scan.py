@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .counted_group import CountedGroup
 
-TIME_SLICE = 0.002
+TIME_SLICE = 0.001
 """Seconds of a time slice: less than the interpreter's switch interval, so that nothing changes meanwhile."""
 
 CHUNK = 200

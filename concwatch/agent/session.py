@@ -42,6 +42,9 @@ MAX_REQUESTS = 10
 MAX_PROFILE = 600.0
 """The most seconds for which stacks are sampled."""
 
+FIRST_SLICE = 0.01
+"""Seconds until the first slice of a scan, so that it is not done at once with the first report."""
+
 URGENT_DELAY = 0.002
 """Seconds between two slices of a scan that keeps tasks alive."""
 
@@ -103,7 +106,7 @@ class AgentSession:
             self._tracing.set(True)
         self._figures.collector.install()
         self._scan = Scan()
-        self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
+        self._slices: Optional[Iterator[None]] = self._reporting(self._scan.count_existing(existing))
         self._cycles = CycleFinder(lambda report: self._connection.send("cycle", **report))
         self._look: Optional[Iterator[None]] = None
         """The current search for cycles."""
@@ -131,6 +134,7 @@ class AgentSession:
             "lines": self._send_lines,
             "objects": self._request_objects,
             "profile": self._profile,
+            "memory": self._request_memory,
             "detach": self._detach,
         }
 
@@ -140,6 +144,7 @@ class AgentSession:
         self._groups = ChangedGroups()
         self._reported = {"name": name(), "flags": self._flags()}
         self._tick_due = monotonic()
+        self._slice_due = self._tick_due + FIRST_SLICE
         connection.send(
             "ready",
             **identity(),
@@ -236,14 +241,19 @@ class AgentSession:
             # Not in step with a periodic program: the golden ratio spreads the times evenly.
             self._jitter = (self._jitter + GOLDEN) % 1
             self._scan_due = now + self._interval * (1 - JITTER / 2 + JITTER * self._jitter)
-            self._slices = self._scan.run()
+            self._slices = self._reporting(self._scan.run())
         if self._slices is not None and _is_exhausted(self._slices):
             self._slices = None
-            if not self._connection.behind:
-                self._groups.send(self._connection, now, self._scan, HOOKS.outcomes)
             if LINKED and self._scan.pause > MAX_PAUSE:
                 self._scan_due = now + LONG_SCAN_INTERVAL
                 self._report_pause()
+
+    def _reporting(self, scan: Iterator[None]) -> Iterator[None]:
+        """Scan, then report the groups that have changed. A generator: one time slice per step."""
+        yield from scan
+        if not self._connection.behind:
+            yield
+            yield from self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes)
 
     def _look_for_cycles(self, now: float) -> None:
         began = thread_time()
@@ -370,6 +380,14 @@ class AgentSession:
             self._growing_due = 0.0
         return True
 
+    def _request_memory(self, fields: Dict[str, Any]) -> bool:
+        from .memory import find_memory  # few programs need it
+
+        longest = fields.get("longest")
+        limit = (longest,) if isinstance(longest, (int, float)) else ()
+        self._add_request(find_memory(lambda report: self._connection.send("memory", **report), *limit))
+        return True
+
     def _find_what_grows(self, growing: Iterator[float]) -> None:
         """Do the next step of the search for what grows, unless it is done."""
         delay = None
@@ -431,7 +449,8 @@ class AgentSession:
         self._send_blocks()
         last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
         connection.send("tick", **last, **self._busy.read())
-        self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes, last=True)
+        for _ in self._groups.send(connection, monotonic(), self._scan, HOOKS.outcomes, last=True):
+            pass
         connection.send("end")
         connection.flush()
 

@@ -125,13 +125,14 @@ def function_code(coro: Any) -> Optional[CodeType]:
 
 def _awaits_parameter(code: CodeType) -> bool:
     """Return whether a function contains ``await NAME`` for one of its parameters or free variables."""
-    units = code.co_code[::2]
+    every = code.co_code  # read once: since Python 3.11, each time makes a copy
+    units = every[::2]
     at = units.find(_GET_AWAITABLE)
     while at > 0:
         before = at - 1
         while before and not units[before]:  # an inline cache
             before -= 1
-        name, value = opname[units[before]], code.co_code[2 * before + 1]
+        name, value = opname[units[before]], every[2 * before + 1]
         if "LOAD_FAST" in name:
             number = value & 15 if name.count("_FAST") > 1 else value  # two instructions in one
             if number < code.co_argcount + code.co_kwonlyargcount:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from concwatch.commands.display import Display, check_display
+from concwatch.commands.exits import exit_with
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.unattended import AGENTS, EXPECTATIONS, OPTIONS, Unattended, agent_options
 from concwatch.commands.values import HOST, PID
@@ -73,7 +74,7 @@ def command(
         watching.close()
     if watching.host.problem:
         raise click.UsageError(watching.host.problem)
-    sys.exit(status)
+    exit_with(status)
 
 
 def attach_to(pids: Sequence[int], yes: bool, host: Host | None, agents: AgentOptions = DEFAULTS) -> Watching:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from concwatch.commands.exits import INTERRUPTED, exit_with
 from concwatch.protocol.text import flat, plain
 
 if TYPE_CHECKING:
@@ -18,13 +19,6 @@ BAD_INPUT = 2
 
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 """The standard streams in the order of their descriptors, each with the mode to open it in."""
-
-
-INTERRUPTED = 130
-"""Exit status after an interrupt by the user: 128 + SIGINT."""
-
-UNREAD = 141
-"""Exit status when the reader of standard output is gone: 128 + SIGPIPE."""
 
 
 def fill_missing_streams() -> None:
@@ -63,7 +57,7 @@ def clean_exit() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        exit_with(INTERRUPTED)
     except OSError as error:
         if not is_unwritable(error):
             raise

@@ -14,6 +14,7 @@ from msgspec import structs
 from concwatch.commands import completion
 from concwatch.commands.console import print_error
 from concwatch.commands.display import take_terminal, why_no_screen
+from concwatch.commands.exits import exit_with
 from concwatch.commands.hangup import exit_with_terminal
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import cells, max_memory
@@ -28,7 +29,7 @@ from concwatch.monitor.settings import ON_SCREEN, Settings
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.protocol.text import unknown_name
 from concwatch.protocol.units import format_bytes
-from concwatch.system.child import concwatch_command
+from concwatch.system.child import concwatch_command, shell_status
 from concwatch.system.files import why_not_writable, write_atomically
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.watch_app import WatchApp
@@ -131,7 +132,7 @@ def command(
         options += [f"--theme={theme}"] if theme else []
         options += ["--cells"] if cells else []
         worst, stopped = run_until_signal(_play_in_processes(formats_of, options))
-        sys.exit(128 + stopped if stopped else worst)
+        exit_with(-stopped or worst or 0)
     demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
     captures = Captures(demo.name, demo.title, formats_of[demo.name], cells)
     on_screen = screen or not (no_screen or out or formats or size)
@@ -139,7 +140,7 @@ def command(
     if played.problem:
         print_error(played.problem)
     written = played.completed and _write(captures, folder)
-    sys.exit(played.status or int(not written))
+    exit_with(played.status or int(not written))
 
 
 async def _play_in_processes(formats_of: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
@@ -158,7 +159,7 @@ async def _play_in_processes(formats_of: Mapping[str, Sequence[str]], options: S
                 arguments = concwatch_command("demo", name, f"--format={formats}", *options)
                 player = await asyncio.create_subprocess_exec(*arguments, stdin=asyncio.subprocess.DEVNULL)
                 try:
-                    status = max(status, await player.wait())
+                    status = max(status, shell_status(await player.wait()))
                 finally:
                     if player.returncode is None:  # cancelled by a signal
                         player.terminate()
@@ -233,7 +234,7 @@ def _perform(
         played, stopped = run_until_signal(play(demo, app, captures, emit, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
-    return played or PlayResult(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)
+    return played or PlayResult(problem=f"{demo.path.name}: ended by a signal", status=-stopped)
 
 
 def _write(captures: Captures, folder: Path) -> bool:

@@ -8,6 +8,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from concwatch.commands.console import print_error, print_json, print_lines
+from concwatch.commands.exits import exit_with
 from concwatch.commands.lab import create_lab, measure_costs
 from concwatch.commands.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.progress import ProgressLine
@@ -51,10 +52,11 @@ def command(
         raise click.UsageError("--prove tests this machine: expected it without --host and --cluster")
     others = [one for one in connect_hosts(host, cluster)[0] if one]
     if others:
-        sys.exit(_examine_others(others, max_memory, json))
+        exit_with(_examine_others(others, max_memory, json))
     machine, limits = local_machine(max_memory), system_limits()
     found = measure_costs(CATALOG, Settings(UNTIL_STOPPED), machine.budget, limits, build=False)
-    examination = examine(machine, limits, found)
+    # Read again: measuring has assigned pids, and Linux does not reuse the first 300.
+    examination = examine(machine, system_limits(), found)
     if not json:
         print_lines(rows(examination, _width()))
     proof = _prove(examination, max_memory) if prove else None
@@ -74,10 +76,10 @@ def _width() -> int:
 
 
 def _examine_others(hosts: list[Host], budget: int | None, json: bool) -> int:
-    """Print what other hosts can hold. Return the exit status."""
+    """Print what other hosts can hold. Return the status for `exit_with`."""
     surveys, stopped = run_until_signal(survey_all(hosts))
     if surveys is None:
-        return 128 + stopped
+        return -stopped
     found = [examine_host(one, budget) for one in surveys]
     if json:
         print_json(to_builtins(found))
@@ -87,7 +89,7 @@ def _examine_others(hosts: list[Host], budget: int | None, json: bool) -> int:
 
 
 def _prove(examination: Examination, budget: int | None) -> Proof:
-    """Start threads up to the limit. A signal ends the worker, then exits with 128 plus its number."""
+    """Start threads up to the limit. A signal ends the worker, then this process."""
     row = next(row for row in examination.engines if row.engine == ENGINE)
     line = ProgressLine()
     lab = create_lab(find_engines([ENGINE]), settings=Settings("hold"), budget=budget)
@@ -95,5 +97,5 @@ def _prove(examination: Examination, budget: int | None) -> Proof:
     proof, stopped = run_until_signal(work)
     line.clear()
     if proof is None:
-        sys.exit(128 + stopped)
+        exit_with(-stopped)
     return proof

@@ -8,6 +8,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.console import BAD_INPUT, print_columns, print_error, print_json
+from concwatch.commands.exits import exit_with
 from concwatch.commands.signals import run_until_signal
 from concwatch.measure.doctor.probe import probe_engines
 from concwatch.measure.layout import WIDTH, Piece
@@ -40,7 +41,7 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
         raise click.UsageError(str(error)) from None
     if build:
         _, stopped = run_until_signal(_build([engine for engine in engines if engine.ways]))
-        sys.exit(128 + stopped if stopped else 0)
+        exit_with(-stopped)
     rows = [
         {
             "engine": engine.name,

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import shlex
-import sys
 import textwrap
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
 from concwatch.commands.console import print_columns, print_error, print_lines
+from concwatch.commands.exits import exit_with
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.progress import ExperimentProgress
@@ -111,7 +111,7 @@ def command(
         if STANDARD_OUTPUT not in places.values():
             print_lines(table_lines(runner, info))
     failed = any(outcome.state is CellState.FAILED for outcome in runner.outcomes.values())
-    sys.exit(128 + stopped if stopped else int(failed or bool(problems)))
+    exit_with(-stopped or int(failed or bool(problems)))
 
 
 def _make_runner(name: str, selection: Selection, budget: int | None) -> Runner:

@@ -11,14 +11,8 @@ import click
 from concwatch.commands import configuration
 from concwatch.commands.completion import VARIABLE
 from concwatch.commands.configuration import SCREEN
-from concwatch.commands.console import (
-    BAD_INPUT,
-    INTERRUPTED,
-    UNREAD,
-    clean_exit,
-    discard_output,
-    print_error,
-)
+from concwatch.commands.console import BAD_INPUT, clean_exit, discard_output, print_error
+from concwatch.commands.exits import INTERRUPTED, UNREAD, exit_with
 from concwatch.commands.settings_file import PREFIX
 from concwatch.protocol.text import unknown_name
 from concwatch.web.in_page import in_page
@@ -27,6 +21,7 @@ NAMES = (
     "attach",
     "compare",
     "completion",
+    "dashboard",
     "demo",
     "doctor",
     "engines",
@@ -141,12 +136,12 @@ class Commands(click.Group):
             print_error(error.format_message())
             sys.exit(BAD_INPUT)
         except click.Abort:
-            sys.exit(INTERRUPTED)
+            exit_with(INTERRUPTED)
 
 
 @contextmanager
 def _exit_on_broken_pipe() -> Iterator[None]:
-    """Exit silently with status `UNREAD` if the reader of standard output has gone.
+    """Exit silently, by SIGPIPE, if the reader of standard output has gone.
 
     Click would exit with 1, which has other meanings for some commands.
     """
@@ -154,7 +149,7 @@ def _exit_on_broken_pipe() -> Iterator[None]:
         yield
     except BrokenPipeError:
         discard_output(sys.stdout.fileno())  # Python would fail to flush the rest at exit, and print an error
-        raise click.exceptions.Exit(UNREAD) from None
+        exit_with(UNREAD)
 
 
 def is_run(ctx: click.Context, args: Sequence[str]) -> bool:

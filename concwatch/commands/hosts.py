@@ -7,6 +7,7 @@ import click
 from msgspec import to_builtins
 
 from concwatch.commands.console import print_columns, print_json, print_lines
+from concwatch.commands.exits import exit_with
 from concwatch.commands.options import cluster_option, connect_hosts
 from concwatch.commands.settings_file import settings_path
 from concwatch.commands.signals import run_until_signal
@@ -50,7 +51,7 @@ def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> N
         )
     found, stopped = run_until_signal(survey_all(hosts))
     if found is None:
-        sys.exit(128 + stopped)
+        exit_with(-stopped)
     if json:
         print_json([_as_json(one) for one in found])
     else:

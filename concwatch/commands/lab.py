@@ -1,6 +1,5 @@
 """The lab of a command: its lanes are real workers, on this machine or on their hosts."""
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -58,11 +57,12 @@ def measure_costs(
 ) -> "TrialResults":
     """Return what a task of each engine costs on this machine, as `concwatch.measure.trials.try_engines`.
 
-    A signal ends the workers, then this process, with 128 plus its number. Nothing is measured if tests
+    A signal ends the workers, then this process. Nothing is measured if tests
     replace the workers.
     """
     import click
 
+    from concwatch.commands.exits import exit_with
     from concwatch.commands.progress import ProgressLine
     from concwatch.commands.signals import run_until_signal
     from concwatch.measure.trials import try_engines
@@ -78,7 +78,7 @@ def measure_costs(
     found, stopped = run_until_signal(work)
     line.clear()
     if found is None:
-        sys.exit(128 + stopped)
+        exit_with(-stopped)
     return found
 
 

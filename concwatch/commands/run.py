@@ -13,6 +13,7 @@ from concwatch.commands import completion
 from concwatch.commands.anatomy_table import print_anatomy
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.console import print_error, print_json, print_note
+from concwatch.commands.exits import exit_with
 from concwatch.commands.lab import create_lab, measure_costs
 from concwatch.commands.options import (
     cluster_option,
@@ -176,7 +177,7 @@ def command(
     session = RunSession(engines, tasks, seconds, repeats, together, anatomy)
     labs, stopped = _measure(session, settings, max_memory, recorder)
     if stopped and (stopped != signal.SIGINT or not session.rows):
-        sys.exit(128 + stopped)  # nothing was measured, or no reader is left
+        exit_with(-stopped)  # nothing was measured, or no reader is left
     recording_error = recorder.problem if recorder is not None else ""
     _print_problems(session, recording_error)
     expected, verdicts = partial(expected_metrics, expect), judge(expect, session.rows)
@@ -192,7 +193,7 @@ def command(
     if chart:
         print_charts(labs)
     if stopped:
-        sys.exit(128 + stopped)
+        exit_with(-stopped)
     ok = all(row.holds(expected(row.own_name)) for row in session.rows)
     sys.exit(int(not ok or bool(recording_error) or not all(verdict.holds for verdict in verdicts)))
 

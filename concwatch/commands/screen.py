@@ -3,7 +3,6 @@
 Nothing here needs click, which takes 9 ms to load and to parse no options.
 """
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec import Struct
 
 from concwatch.commands.display import Display, ScreenState, check_display, save_state
+from concwatch.commands.exits import exit_with
 from concwatch.commands.lab import real_lab
 from concwatch.hosts.host import Host
 from concwatch.monitor.catalog import SHOWN, Engine
@@ -92,7 +92,7 @@ def open_screen(display: Display, options: ScreenOptions, make_lab: "Callable[..
     )
     if state != saved and not display.is_page:
         save_state(state)
-    sys.exit(status)
+    exit_with(status)
 
 
 def open_default_screen() -> NoReturn:

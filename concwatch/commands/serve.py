@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from concwatch.commands.console import print_error, print_note
+from concwatch.commands.exits import exit_with
 from concwatch.commands.options import SCREEN, options
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import FOLDER, Parsed, number_parser
@@ -147,7 +148,7 @@ def command(
         known = {host, *name, *(() if only_here else own_names())}
         served = _serve(listening, [*options, *arguments], known, url(here, port), secret)
         _, stopped = run_until_signal(served)
-    sys.exit(128 + stopped)
+    exit_with(-stopped)
 
 
 def _check_options(ctx: click.Context, arguments: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
 
 Created = TypeVar("Created")
 
+ENDING = (signal.SIGTERM, signal.SIGKILL)
+"""The signals that a program gets when time is up."""
+
 WAITS_BEFORE_END = 0.5
-"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait."""
+"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait, and, for a report,
+what RSS is made of."""
 
 SAVE_INTERVAL = 10.0
 """Seconds between two reports that are written while the program runs."""
@@ -94,6 +99,12 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "[HOST:]PORT",
         "help": "Serve OpenMetrics for Prometheus at /metrics; on 127.0.0.1 unless a HOST is given.",
     },
+    "--otlp": {
+        "metavar": "ENDPOINT",
+        "help": "Push the same metrics to an OpenTelemetry collector, every 60 s, by OTLP over HTTP, such as "
+        "to http://127.0.0.1:4318. OpenTelemetry's environment variables apply (OTEL_SERVICE_NAME, "
+        "OTEL_METRIC_EXPORT_INTERVAL, OTEL_EXPORTER_OTLP_HEADERS).",
+    },
     "--log": {
         "metavar": "FILE|-",
         "help": "Append each event to FILE as a JSON line when it happens, or with - print it.",
@@ -107,7 +118,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "COMMAND",
         "help": "Run a shell command for each event, with the event as a line of JSON on its standard input.",
     },
-    "--seconds": {"type": SECONDS, "metavar": "S", "help": "End after S seconds."},
+    "--seconds": {
+        "type": SECONDS,
+        "metavar": "S",
+        "help": "End after S seconds, with status 0 if all expectations hold.",
+    },
     "--expect": {
         "type": Parsed("expectation", parse_watch_expectation),
         "multiple": True,
@@ -123,6 +138,7 @@ class Unattended(Struct, frozen=True):
 
     json: str | None
     metrics: tuple[str, int] | None
+    otlp: str | None
     log: str | None
     sample_log: float | None
     on_event: str | None
@@ -132,7 +148,8 @@ class Unattended(Struct, frozen=True):
     @property
     def asked(self) -> bool:
         """Whether no screen is shown."""
-        return any(value is not None for value in (self.json, self.metrics, self.log, self.on_event))
+        asking = (self.json, self.metrics, self.otlp, self.log, self.on_event)
+        return any(value is not None for value in asking)
 
     @property
     def output(self) -> int | None:
@@ -166,7 +183,10 @@ class Unattended(Struct, frozen=True):
         recorder: "Recorder | None",
         exporters: Sequence[Exporter],
     ) -> int:
-        """Follow a program until it ends, and write the report. Return the exit status.
+        """Follow a program until it ends, and write the report. Return the status for `exit_with`.
+
+        It is 1 if an expectation fails. Otherwise it is that of the program; but 0 if time was up while the
+        program ran, whatever status it then exits with.
 
         Args:
             watching: the program.
@@ -190,15 +210,16 @@ class Unattended(Struct, frozen=True):
             if self.json not in (None, "-"):
                 _write(self.json, report())
 
-        stopped = 0
+        time_is_up, stopped = False, 0
         for exporter in exporters:
             exporter.observe(watching)
         if isinstance(program, Program):
             with signals_passed_on(program.send_signal):
-                asyncio.run(self._step(watching, program, save))
+                time_is_up = asyncio.run(self._step(watching, program, save))
                 terminate(watching, program)
         else:
-            _, stopped = run_until_signal(self._step(watching, program, save))
+            ended, stopped = run_until_signal(self._step(watching, program, save))
+            time_is_up = bool(ended)
         if watching.host.problem and not watching.lanes:
             raise ValueError(watching.host.problem)
         if recorder is not None:
@@ -217,9 +238,13 @@ class Unattended(Struct, frozen=True):
             if not verdict.holds:
                 print_error(verdict.sentence())
         failed = int(not all(verdict.holds for verdict in verdicts))
-        if program is None:  # a signal is how following running processes usually ends
+        if failed or program is None:  # a signal is how following running processes usually ends
             return failed
-        return 128 + stopped if stopped else failed or program.exit_status
+        status = program.status or 0
+        # Another signal is not how it was ended, but Ctrl-C, or a crash while it cleaned up.
+        if time_is_up and not watching.host.problem and (status >= 0 or -status in ENDING):
+            return 0
+        return -stopped or status
 
     @contextmanager
     def exporters(self) -> Iterator[Sequence[Exporter]]:
@@ -233,15 +258,19 @@ class Unattended(Struct, frozen=True):
             if self.log is not None:
                 found.append(_named("--log", EventFile, self.log, self.sample_log))
             if self.metrics is not None:
-                try:
-                    from concwatch.exporters.openmetrics import MetricsServer  # an extra
-                except ImportError:
-                    raise ValueError(
-                        "--metrics needs prometheus-client: pip install 'concwatch[metrics]'"
-                    ) from None
+                from concwatch.exporters.openmetrics import MetricsServer  # late: it loads http.server
+
                 server = _named("--metrics", MetricsServer, *self.metrics)
                 click.echo(f"concwatch: metrics at {server.address}", err=True)
                 found.append(server)
+            if self.otlp is not None:
+                try:
+                    from concwatch.exporters.otlp import OtlpExporter  # an extra
+                except ImportError:
+                    raise ValueError(
+                        "--otlp needs OpenTelemetry's SDK: pip install 'concwatch[otlp]'"
+                    ) from None
+                found.append(_named("--otlp", OtlpExporter, self.otlp))
             if self.on_event is not None:
                 found.append(EventCommand(self.on_event))
             for exporter in found:
@@ -250,8 +279,11 @@ class Unattended(Struct, frozen=True):
 
     async def _step(
         self, watching: Watching, program: StartedProgram | None, save: Callable[[], None]
-    ) -> None:
-        """Step until the program ends, or for ``seconds``; save the report every `SAVE_INTERVAL`."""
+    ) -> bool:
+        """Step until the program ends, or for ``seconds``; save the report every `SAVE_INTERVAL`.
+
+        Return whether time was up while it ran.
+        """
         save_due = watching.began + SAVE_INTERVAL
         ends = math.inf if self.seconds is None else watching.began + self.seconds
         requested = False
@@ -261,15 +293,19 @@ class Unattended(Struct, frozen=True):
                 if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
                     requested = True
                     watching.request_waits(WAITS_GROUPS)
+                    if self.json is not None:
+                        watching.request_memory()
                 if watching.clock() >= save_due:
                     save_due = watching.clock() + SAVE_INTERVAL
                     save()
                 await asyncio.sleep(1 / HZ)
         finally:
+            time_is_up = watching.clock() >= ends and _goes_on(watching, program)
             if watching.clock() >= ends:
                 watching.end_time()
             await watching.host.finish()
             watching.step()
+        return time_is_up
 
 
 def _goes_on(watching: Watching, program: StartedProgram | None) -> bool:

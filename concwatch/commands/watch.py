@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -14,6 +13,7 @@ import click
 
 from concwatch.commands.console import discard_output
 from concwatch.commands.display import Display, check_display
+from concwatch.commands.exits import exit_with
 from concwatch.commands.hangup import GRACE
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.passing import signals_held, signals_passed_on
@@ -79,7 +79,7 @@ def command(
                 status = unattended.follow(*found, recorder, exporters)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    sys.exit(status)
+    exit_with(status)
 
 
 def _on_screen(
@@ -90,7 +90,7 @@ def _on_screen(
     cells: bool,
     **how: Any,
 ) -> int:
-    """Watch a program on the screen. Return the exit status."""
+    """Watch a program on the screen. Return the status for `exit_with`."""
     here = host is None and not in_page()
     with signals_held() if here else nullcontext(()) as held:  # before there are threads that would get them
         display = Display()  # before the program starts, which must not inherit the variables of a page
@@ -113,7 +113,7 @@ def _on_screen(
             output.unlink()
         elif asked_for_input(output):
             click.echo("breakpoint() has no input while the screen is shown: use --json FILE")
-    return status or program.exit_status
+    return status or program.status or 0
 
 
 def _exit_with_program(app: "WatchApp", program: StartedProgram, status: int) -> None:

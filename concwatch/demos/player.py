@@ -30,7 +30,7 @@ class PlayResult(Struct):
     problem: str = ""
     """Why it was not, in one line, or an empty string."""
     status: int = 0
-    """The program's exit status."""
+    """The program's exit status, negative for a signal."""
 
 
 async def play(
@@ -94,8 +94,8 @@ async def play(
     )
     result.status = app.return_code or 0
     over = "before the demo was over"
-    if result.status > 128:
-        name = signal.Signals(result.status - 128).name
+    if result.status < 0:
+        name = signal.Signals(-result.status).name
         result.completed, result.problem = False, f"{demo.path.name}: ended by {name} {over}"
     elif not result.completed and not result.problem:
         result.problem = f"{demo.path.name}: the program ended {over}"

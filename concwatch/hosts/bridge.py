@@ -21,7 +21,7 @@ from concwatch.hosts.report_stream import ReportStream
 from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.limits import UNKNOWN_LIMIT, limit_hit
-from concwatch.system.proc import process_figures
+from concwatch.system.proc import SharedGrowth, process_figures
 from concwatch.system.spawn import NICENESS, ChildSetup
 
 TYPE_CHECKING = False
@@ -233,13 +233,14 @@ class Bridge:
     def _report_process(self) -> None:
         """Report the host, and the worker's process once a tick, or sooner while its RSS changes."""
         reported = host_reported = 0.0
-        rss = 0.0
+        rss, shared = 0.0, SharedGrowth()
         while True:
             figures, now = process_figures(self._pid), monotonic()
             if figures and (now - reported >= 0.95 / self._hz or abs(figures["rss"] - rss) > GROWTH * rss):
                 objects = self._objects.fields(figures) if self._objects else {}
                 throttled = self._throttling.fields() if self._throttling else {}
-                self._out.send("process", time=now, **figures, **objects, **throttled)
+                grown = shared.fields(figures)
+                self._out.send("process", time=now, **figures, **objects, **throttled, **grown)
                 reported, rss = now, figures["rss"]
             if now - host_reported >= 1:
                 self._out.send("host", **host_report())

@@ -22,7 +22,9 @@ from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.links.private_folder import remove_socket_folder, socket_folder
 from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
-from concwatch.system.proc import PssReader, process_figures
+from concwatch.system.limits import read_text
+from concwatch.system.memory_limit import memory_limit_of
+from concwatch.system.proc import PssReader, SharedGrowth, process_figures, start_time
 from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import Terminator
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from concwatch.hosts.report_stream import ReportStream
     from concwatch.system.cpu_quota import Throttling
     from concwatch.system.kernel_memory import KernelObjects
+    from concwatch.system.memory_limit import MemoryLimit
     from concwatch.system.proc import Process
 
 REPORT_RATE = 5
@@ -84,6 +87,9 @@ class Watcher:
         self._objects_source = KernelObjectsSource(archive, CALIBRATION_DELAY)
         self._objects: dict[int, KernelObjects | None] = {}
         self._throttling: dict[int, Throttling | None] = {}
+        self._limits: dict[int, MemoryLimit | None] = {}
+        self._started: dict[int, float | None] = {}
+        self._shared: dict[int, SharedGrowth] = {}
         self._agents: dict[int, socket.socket] = {}
         self._connections = 0
         self._lock = threading.Lock()
@@ -267,6 +273,9 @@ class Watcher:
         self._pss = {pid: self._pss.get(pid) or PssReader(pid) for pid in reported}
         self._objects = {pid: self._objects.get(pid) or self._objects_source.of(pid) for pid in reported}
         self._throttling = {pid: self._throttling.get(pid) or throttling_of(pid) for pid in reported}
+        self._limits = {pid: self._limits.get(pid) or memory_limit_of(pid) for pid in reported}
+        self._started = {pid: self._started.get(pid) or _start_time(pid) for pid in reported}
+        self._shared = {pid: self._shared.get(pid) or SharedGrowth() for pid in reported}
         for pid in reported:
             found, figures = find_process(pid), process_figures(pid)
             if found is not None and figures is not None:
@@ -276,6 +285,14 @@ class Watcher:
                 objects, throttling = self._objects[pid], self._throttling[pid]
                 kernel = objects.fields(figures) if objects else {}
                 throttled = throttling.fields() if throttling else {}
-                rows.append({"pid": pid, **names, **figures, **kernel, **throttled, "pss": pss})
+                grown = self._shared[pid].fields(figures)
+                limits = self._limits[pid]
+                limit = limits.fields() if limits else {}
+                known = {**names, **figures, **kernel, **throttled, **grown, **limit}
+                rows.append({"pid": pid, **known, "pss": pss, "started": self._started[pid]})
         with self._lock:  # in order
             self._out.send("processes", time=monotonic(), rows=rows)
+
+
+def _start_time(pid: int) -> float | None:
+    return start_time(read_text(f"/proc/{pid}/stat"))

@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import IO
 
-from concwatch.system.child import describe_exit, explain_start_error
+from concwatch.system.child import describe_exit, explain_start_error, shell_status
 from concwatch.system.proc import Process
 from concwatch.system.processes import children_of, find_process, pids
-from concwatch.system.spawn import end_with_parent
+from concwatch.system.spawn import Terminator
 
 TERMINATION_TIMEOUT = 5.0
 """Seconds that a program may take to exit after SIGTERM."""
@@ -39,8 +39,7 @@ class StartedProgram(ABC):
     @property
     def exit_status(self) -> int:
         """Its exit status as a shell reports it: 128 plus the signal that killed it."""
-        status = self.status or 0
-        return 128 - status if status < 0 else status
+        return shell_status(self.status or 0)
 
     def describe_exit(self) -> str:
         """Return how it ended, in words."""
@@ -50,8 +49,8 @@ class StartedProgram(ABC):
 class Program(StartedProgram):
     """A command of the user's and all its descendants, on this host.
 
-    Start it on the main thread: it gets SIGTERM when the thread that started it ends. And start it before
-    there are other threads: code runs in it between fork and exec, which could wait for a lock of theirs.
+    Start it before there are other threads: code runs in it between fork and exec, which could wait for a
+    lock of theirs. It gets SIGTERM, once, if this process is killed.
 
     Args:
         command: the program and its arguments.
@@ -90,10 +89,11 @@ class Program(StartedProgram):
                     stdout=output,
                     stderr=errors,
                     start_new_session=background,
-                    preexec_fn=_both(take_over, None if keep else end_with_parent(signal.SIGTERM)),
+                    preexec_fn=take_over,
                 )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise ValueError(f'"{command[0]}": {explain_start_error(error)}') from None
+        self._terminator = None if keep else Terminator(self.pid)
         self._background = background
         self._group = self.pid if background else os.getpgrp()
         self._known: dict[int, Process] = {}
@@ -107,7 +107,12 @@ class Program(StartedProgram):
     @property
     def status(self) -> int | None:
         """Its exit status, negative for a signal; None while it runs."""
-        return self._process.poll()
+        status = self._process.poll()
+        if status is not None:
+            terminator, self._terminator = self._terminator, None  # several threads ask
+            if terminator is not None:
+                terminator.release()
+        return status
 
     def family(self) -> Collection[int]:
         """Return the pids of its process and of all running descendants, including orphaned ones."""
@@ -155,14 +160,6 @@ class Program(StartedProgram):
         self.signal_orphans(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(TERMINATION_TIMEOUT)
-
-
-def _both(
-    first: Callable[[], object] | None, then: Callable[[], object] | None
-) -> Callable[[], object] | None:
-    if first is None or then is None:
-        return first or then
-    return lambda: (first(), then())
 
 
 @contextlib.contextmanager

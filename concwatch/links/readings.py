@@ -3,6 +3,9 @@
 from concwatch.protocol.messages import ProcessFigures, ProcessRow
 from concwatch.system.process import CpuShare, Reading
 
+OF_ROWS = ("pss", "memory_limit", "memory_used", "started")
+"""The figures that only watched processes have."""
+
 
 class ReportedReadings:
     """Makes readings of one process from its reported figures."""
@@ -27,5 +30,8 @@ class ReportedReadings:
             objects_known=figures.objects_known,
             cpu_quota=figures.cpu_quota,
             throttled=figures.throttled,
-            pss=figures.pss if isinstance(figures, ProcessRow) else None,
+            **{name: getattr(figures, name, None) for name in OF_ROWS},
+            anonymous=figures.anonymous,
+            shared=figures.shared,
+            shared_grown=figures.shared_grown,
         )

@@ -83,6 +83,7 @@ def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
         "as_of": None if facts.reported is None else round(facts.reported - began, 3),
         **_values(PROCESS_METRICS, lane),
         "at_least": list(process.at_least),
+        "memory": lane.memory.as_json(began) if lane.memory else None,
         "blocks": [place.as_json() for place in lane.blocks],
         "containers": [one.as_json() for one in lane.containers],
         "thread_targets": threads,

@@ -27,6 +27,8 @@ Kind = Literal[
     "cycle",
     "memory",
     "memory_withdrawn",
+    "malloc",
+    "malloc_withdrawn",
     "throttled",
     "throttled_ended",
     "export",

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field, structs
 
+from concwatch.monitor.buckets import EMPTY, Buckets
 from concwatch.monitor.group_status import QUANTILES, Function, GroupStatus
 from concwatch.monitor.growth import KEPT, WINDOW, Growth, MeasuredGrowth, trend
 from concwatch.monitor.histogram import Histogram
@@ -121,6 +122,8 @@ class Seldom(Struct, frozen=True, gc=False):
     """When the agent started."""
     durations: Histogram = field(default_factory=Histogram)
     """How long its timed tasks took; nothing is added to it."""
+    buckets: Buckets = EMPTY
+    """The same as a histogram with few buckets."""
     timed: int = 0
     """How many were timed to their end."""
     waits: Waits | None = None
@@ -133,8 +136,12 @@ class Seldom(Struct, frozen=True, gc=False):
 
     def with_durations(self, durations: Sequence[tuple[float, int]]) -> "Seldom":
         """Return the same with more durations, each with how many it stands for."""
-        added = self.durations.with_weighted(durations)
-        return structs.replace(self, durations=added, timed=self.timed + len(durations))
+        return structs.replace(
+            self,
+            durations=self.durations.with_weighted(durations),
+            buckets=self.buckets.with_weighted(durations),
+            timed=self.timed + len(durations),
+        )
 
 
 class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in a cycle
@@ -168,6 +175,11 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
         return Survival(self.seldom.durations, [(age + aged, tasks) for age, tasks in self.report.timing])
 
     @property
+    def counted(self) -> GroupReport:
+        """The last report."""
+        return self.report
+
+    @property
     def grows(self) -> bool:
         """Whether its growth was reported."""
         return self.seldom.grows
@@ -181,6 +193,11 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
     def timed(self) -> int:
         """How many tasks were timed to their end."""
         return self.seldom.timed
+
+    @property
+    def buckets(self) -> Buckets:
+        """How long its tasks took, those that are timed with how many each stands for."""
+        return self.seldom.buckets
 
     def figure(self, name: str) -> Any:
         """Return one field of its status, which takes ten times as long."""
@@ -330,6 +347,16 @@ class EndedGroup(Struct, frozen=True):
     """All figures, with what is known of them now."""
     survival: None = None
     """Only the quantiles are kept."""
+
+    @property
+    def buckets(self) -> Buckets:
+        """How long its tasks took, those that are timed with how many each stands for."""
+        return self.moment.buckets
+
+    @property
+    def counted(self) -> GroupStatus:
+        """The final figures."""
+        return self.status
 
     @property
     def function(self) -> Function:

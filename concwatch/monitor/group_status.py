@@ -6,6 +6,7 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Struct, structs
 
+from concwatch.monitor.buckets import EMPTY, Buckets
 from concwatch.monitor.growth import Growth
 from concwatch.monitor.metric import (
     ALL,
@@ -28,7 +29,7 @@ from concwatch.monitor.metric import (
 )
 from concwatch.monitor.survival import SURVIVAL, Survival
 from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE
-from concwatch.protocol.agent_messages import LineCount, TaskPlace, WaitPlace
+from concwatch.protocol.agent_messages import GroupReport, LineCount, TaskPlace, WaitPlace
 from concwatch.protocol.units import UNKNOWN, format_short
 
 QUANTILES = {"p50": 0.5, "p99": 0.99}
@@ -59,8 +60,18 @@ class GroupFigures(Protocol):
         """How long its tasks take; None where only the quantiles are kept."""
         ...
 
+    @property
+    def buckets(self) -> Buckets:
+        """How long its timed tasks took, each counted as often as it stands for others; empty if not kept."""
+        ...
+
     def figure(self, name: str) -> Any:
         """Return one field of ``status``, without computing the others."""
+        ...
+
+    @property
+    def counted(self) -> "GroupReport | GroupStatus":
+        """What has the figures with `MetricSource.TICK`; the same object as long as they are the same."""
         ...
 
     @property
@@ -170,6 +181,16 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     def survival(self) -> None:
         """Only the quantiles are kept."""
         return None
+
+    @property
+    def buckets(self) -> Buckets:
+        """They are not kept."""
+        return EMPTY
+
+    @property
+    def counted(self) -> "GroupStatus":
+        """It has all figures."""
+        return self
 
     @property
     def waits_age(self) -> None:

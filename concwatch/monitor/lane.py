@@ -333,7 +333,7 @@ class Lane:
                 from concwatch.monitor.memory_leak import MemoryLeakDetector
 
                 self._leak_detector = MemoryLeakDetector(self._log, lambda: self.send_optional("lines"))
-            self._leak_detector.add(self._now, reading.rss, tick.live, tick.traced is not None)
+            self._leak_detector.add(self._now, reading.held, tick.live, tick.traced is not None)
         elif self._leak_detector is not None:
             self._leak_detector.restart()
 

@@ -10,7 +10,7 @@ from concwatch.monitor.growth_verdict import LEAST_GROWTH, GracePeriod, GrowthVe
 from concwatch.monitor.holders import GrowingContainer
 from concwatch.protocol.messages import TracedLines
 from concwatch.protocol.text import plain, short_place
-from concwatch.protocol.units import format_bytes, format_count, format_seconds
+from concwatch.protocol.units import format_bytes, format_count, format_percent, format_seconds
 
 if TYPE_CHECKING:
     from concwatch.protocol.agent_messages import Objects
@@ -42,6 +42,12 @@ COUNT_VALID = 120.0
 
 UNKNOWN_CAUSE = "something keeps references to what the tasks created"
 
+WITHOUT_TASKS = "something keeps what it allocates"
+"""The same in a program that has had no task."""
+
+MOSTLY = 0.95
+"""Share of the growth that is shared memory from which on all of it is called so."""
+
 LEAST_EXPLAINED = 0.05
 """Share of the growth of memory that a container must explain to be named as a cause."""
 
@@ -55,9 +61,10 @@ LEAST_OBJECTS, LEAST_DEVIATIONS = 20, 3.0
 class MemoryLeakDetector(GrowthVerdict):
     """Compares the memory of one process with its live tasks.
 
-    It logs when memory grows although the number of tasks does not, and when that growth stops. The test is
-    that for leaking tasks: low-water marks that rise significantly for at least half a minute. Memory that
-    rises steadily is reported after a quarter of a minute.
+    Its memory is anonymous and shared memory: the system may drop pages of files at any time. It logs when
+    memory grows although the number of tasks does not, and when that growth stops. The test is that for
+    leaking tasks: low-water marks that rise significantly for at least half a minute. Memory that rises
+    steadily is reported after a quarter of a minute.
 
     Args:
         log: adds an event to the event log.
@@ -85,7 +92,7 @@ class MemoryLeakDetector(GrowthVerdict):
         self._answers = 0
         self._request_due = math.inf
         self._units = 0
-        self._traced = False
+        self._traced = self._has_tasks = False
         self._rises = False  # kept until the growth is reported, which waits for the objects
         self._asked = -math.inf
         self._objects: Objects | None = None
@@ -93,19 +100,24 @@ class MemoryLeakDetector(GrowthVerdict):
 
     def restart(self) -> None:
         """Discard all readings, because later ones cannot be compared with them."""
-        self.meter, self._held = GrowthMeter(), GrowthMeter()
+        self.meter, self._held, self._shared = GrowthMeter(), GrowthMeter(), GrowthMeter()
 
-    def add(self, time: float, rss: int, held: int, traced: bool) -> None:
+    def add(
+        self, time: float, memory: int, held: int, traced: bool, shared: int = 0, has_tasks: bool = True
+    ) -> None:
         """Add a reading at ``time`` in seconds.
 
         Args:
             time: when it was made.
-            rss: bytes.
+            memory: bytes.
             held: the number of tasks, jobs, threads and connections, all of which take memory.
             traced: whether allocations are traced.
+            shared: bytes of the memory that are shared memory.
+            has_tasks: whether the process has had any task.
         """
-        self._units, self._traced = rss // UNIT, traced
+        self._units, self._traced, self._has_tasks = memory // UNIT, traced, has_tasks
         self.meter.add(time, self._units, 0)
+        self._shared.add(time, shared // UNIT, 0)
         self._held.add(time, held, 0)
         if time >= self._request_due:
             self._request_due = math.inf
@@ -181,8 +193,22 @@ class MemoryLeakDetector(GrowthVerdict):
         causes = [f"along with {also}"] if also else []
         containers = [one.text() for one in self._containers()]
         causes += containers
-        causes += self._types_text(bool(containers)) or ([] if causes else [UNKNOWN_CAUSE])
-        return f"memory grows{rate}, while live tasks do not: {'; '.join(causes)}"
+        shared = self._shared_share()
+        # What grows in shared memory is not in objects, but these may be its segments.
+        causes += self._types_text(bool(containers) or shared >= MOSTLY)
+        if not causes and shared < MOSTLY:
+            causes = [UNKNOWN_CAUSE if self._has_tasks else WITHOUT_TASKS]
+        what = "shared memory" if shared >= MOSTLY else "memory"
+        part = f", {format_percent(shared)} of it shared memory" if LEAST_EXPLAINED <= shared < MOSTLY else ""
+        tasks = ", while live tasks do not" if self._has_tasks else ""
+        return f"{what} grows{rate}{part}{tasks}{': ' if causes else ''}{'; '.join(causes)}"
+
+    def _shared_share(self) -> float:
+        """Return the share of the growth that is shared memory."""
+        growth, shared = self.meter.growth, self._shared.growth
+        if growth is None or shared is None or growth.per_minute <= 0:
+            return 0.0
+        return min(1.0, max(0.0, shared.per_minute / growth.per_minute))
 
     @property
     def containers(self) -> tuple[GrowingContainer, ...]:

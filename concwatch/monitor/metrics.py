@@ -53,10 +53,12 @@ from concwatch.protocol.messages import Anatomy, BurstDone, TracedLines
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.monitor.blocks import BlockedPlace
+    from concwatch.monitor.buckets import Buckets
     from concwatch.monitor.group_status import GroupFigures
     from concwatch.monitor.holders import GrowingContainer
     from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
     from concwatch.monitor.resource_status import ResourceStatus
+    from concwatch.monitor.rss_parts import RssParts
     from concwatch.protocol.agent_messages import AgentTick
 
 Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -519,8 +521,12 @@ class LaneSnapshot(Struct, frozen=True):
     blocks: "tuple[BlockedPlace, ...]" = ()
     """What has blocked the event loops of a watched process, or of a function of the user in a lane, the most
     blocked place first."""
+    lags: "Buckets | None" = None
+    """How late the event loops of a watched process were, in each tick; not in recordings."""
     containers: "tuple[GrowingContainer, ...]" = ()
     """The containers of a watched process that grow with its memory; not in recordings."""
+    memory: "RssParts | None" = None
+    """What RSS of a watched process is made of, as its agent has answered last; not in recordings."""
     lines: TracedLines | None = None
     """The lines of a watched process that hold traced memory; None until its agent has answered."""
     combines: tuple[str, ...] = ()

@@ -34,6 +34,8 @@ class ProcessFacts(Struct, frozen=True):
     """Whether its agent has ever reported."""
     reported: float | None = None
     """When its agent reported last, in seconds on the monitor's clock; None without one."""
+    started: float | None = None
+    """When it started, in seconds since the epoch; None if unknown."""
 
 
 class ProcessStatus(Struct, frozen=True):
@@ -52,6 +54,18 @@ class ProcessStatus(Struct, frozen=True):
     kernel_last: Annotated[int | None, Metric(
         "kernel memory at the end", BYTES, "What the kernel held for the process beside its RSS when it was last read: stacks of threads and page tables exactly, slab objects and socket buffers estimated from its threads and open files.",
         DERIVED, SUM, AS_OF, worse=UP, compared=True,
+    )] = None
+    anonymous: Annotated[int | None, Metric(
+        "anonymous memory", BYTES, "The part of RSS, when it was last read, that belongs to no file: what the program has allocated, and stacks. Its growth, and that of shared memory, is what is called a leak; unknown if the system does not tell.",
+        DERIVED, SUM, AS_OF, worse=UP, openmetrics="anonymous_memory",
+    )] = None
+    file_pages: Annotated[int | None, Metric(
+        "file pages", BYTES, "The part of RSS, when it was last read, that are pages of mapped files, which the system may drop at any time.",
+        DERIVED, SUM, AS_OF, openmetrics="file_pages",
+    )] = None
+    shared: Annotated[int | None, Metric(
+        "shared memory", BYTES, "The part of RSS, when it was last read, that is shared memory, files in a tmpfs included.",
+        DERIVED, SUM, AS_OF, worse=UP, openmetrics="shared_memory",
     )] = None
     cpu_seconds: Annotated[float, Metric(
         "CPU time", SECONDS, "CPU time that the process has used.", DERIVED, SUM, AT_END, worse=UP, decimals=3,
@@ -96,7 +110,15 @@ class ProcessStatus(Struct, frozen=True):
     throttled: Annotated[float | None, Metric(
         "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled that group since the process was found; added up over the cores.", DERIVED, MAX, AT_END, worse=UP, decimals=3,
     )] = None
-    leaks: Annotated[int, Metric("leaks", COUNT, "Groups of tasks, threads, queues and files that grow without end.", DERIVED, SUM, worse=UP)] = 0
+    leaks: Annotated[int, Metric("leaks", COUNT, "Groups of tasks, threads, queues and files that grow without end.", DERIVED, SUM, worse=UP, openmetrics="leaks")] = 0
+    memory_leaks: Annotated[int, Metric("memory leaks", COUNT, "Processes whose memory grows without end, while their live tasks do not.", DERIVED, SUM, worse=UP, openmetrics="memory_leaks")] = 0
+    memory_limit: Annotated[int | None, Metric(
+        "memory limit", BYTES, "The memory limit of its control groups that leaves the least; unknown without one.", DERIVED, MAX, AS_OF, openmetrics="cgroup_memory_limit",
+    )] = None
+    memory_used: Annotated[int | None, Metric(
+        "memory used of it", BYTES, "What all processes of the control group with that limit use, without the file pages that the kernel drops first.",
+        DERIVED, MAX, AS_OF, openmetrics="cgroup_memory",
+    )] = None
     at_least: tuple[str, ...] = ()
     """The figures that may be higher, since scans may have missed some tasks."""
 

@@ -12,11 +12,13 @@ from concwatch.links.agent_link import AgentLink
 from concwatch.links.injection import NOT_PYTHON
 from concwatch.links.link import Ended, Garbage
 from concwatch.monitor.blocks import BlockedPlaces
+from concwatch.monitor.buckets import EMPTY
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
 from concwatch.monitor.group import Group
 from concwatch.monitor.group_moment import AgentTime, EndedGroup, GroupMoment
 from concwatch.monitor.group_status import OF_NOW
 from concwatch.monitor.histogram import Histogram
+from concwatch.monitor.malloc_verdict import MallocVerdict
 from concwatch.monitor.memory_leak import MemoryLeakDetector
 from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
@@ -25,6 +27,7 @@ from concwatch.monitor.profiling import COMMAND as PROFILE
 from concwatch.monitor.profiling import Profiling
 from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import Resource, Resources
+from concwatch.monitor.rss_parts import RssParts, outside_parts, rss_parts
 from concwatch.monitor.series import Series
 from concwatch.monitor.state import State
 from concwatch.monitor.throttling import ThrottledTime
@@ -40,6 +43,7 @@ from concwatch.protocol.agent_messages import (
     Finished,
     GroupReport,
     Groups,
+    MemoryParts,
     Objects,
     Profile,
     ThreadWaits,
@@ -79,6 +83,11 @@ SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 
 FILES_OF_ONE = 3
 """Open files per growing task or thread, such as both connections of a proxy, that are not reported too."""
+
+UNCONNECTED = "its agent connects once it has a task or a thread"
+
+MAX_PAUSE = 0.02
+"""Seconds for which a program's malloc may be stopped by a question that nobody has asked for."""
 
 MAX_GROWING = 20
 """Groups per process whose growth or leaks are reported."""
@@ -132,6 +141,8 @@ class WatchedProcess:
         self.waiting = False
         """Whether its agent is not connected yet, because it has had no tasks and no threads so far."""
         self.lags = Histogram()
+        self.lag_buckets = EMPTY
+        """The same readings, as Prometheus gets them."""
         self.blocks = BlockedPlaces()
         self.profiling = Profiling(self.send)
         self.series = Series()
@@ -144,6 +155,9 @@ class WatchedProcess:
             lambda: self.resources.growing(),
             lambda: self.send("objects"),
         )
+        self._malloc = MallocVerdict(partial(self.request_memory, longest=MAX_PAUSE))
+        self.memory: RssParts | None = None
+        """What RSS is made of, as its agent has answered last."""
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._busy = Trailing(BUSY_SECONDS)
@@ -213,6 +227,17 @@ class WatchedProcess:
         """Ask its agent for the lines that hold traced memory; ``lines`` is None until it has answered."""
         self.lines = None
         self.send("lines")
+
+    def request_memory(self, now: float, longest: float | None = None) -> None:
+        """Ask its agent what RSS is made of; ``memory`` is the answer, or what is known without an agent.
+
+        ``longest`` are the seconds for which the program's malloc may be stopped; None for no limit.
+        """
+        if self._link is not None and self.ready is not None and "memory" in self.ready.can:
+            self.send("memory", longest=longest)
+        elif self.reading is not None and self.alive:
+            reason = UNCONNECTED if self.waiting else self.reason or "it has no agent"
+            self.memory = outside_parts(self.reading, now, reason)
 
     def was_replaced_by(self, ready: AgentReady) -> bool:
         """Return whether ``ready`` comes from another program that this process has executed."""
@@ -294,6 +319,10 @@ class WatchedProcess:
                     self.profiling.add(arrival)
                 case Error(command=command) if command == PROFILE:
                     self.profiling.refuse(arrival.message)
+                case MemoryParts():
+                    self._add_memory(arrival, now)
+                case Error(command="memory"):
+                    self._add_memory(MemoryParts(unknown=arrival.message), now)
                 case Error(command="objects"):
                     self._memory.stop_counting()
                 case Error(command="finished"):  # refused, because there are too many objects
@@ -320,6 +349,10 @@ class WatchedProcess:
                 _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)
         self._add_sample(now)
+
+    def _add_memory(self, found: MemoryParts, now: float) -> None:
+        self.memory = rss_parts(found, self.reading, now)
+        self._malloc.add_parts(self.memory)
 
     def _lose_agent(self, now: float) -> None:
         """Keep the figures of an agent that is lost until it is known whether the process has ended too."""
@@ -362,6 +395,7 @@ class WatchedProcess:
             self._ended.add(tick.scan_time, tick.ended)
         if tick.lag is not None:
             self.lags.add((tick.lag,))
+            self.lag_buckets = self.lag_buckets.with_weighted(((tick.lag, 1),))
 
     def _update_groups(self, time: float) -> None:
         """Update all groups as of a scan at ``time``; those that were not reported have not changed."""
@@ -398,6 +432,8 @@ class WatchedProcess:
             self.threads_peak = max(self.threads_peak, reading.threads)
             self._cpu.add(now, reading.cpu_seconds)
             self._add_throttled(now, reading)
+            if reading.anonymous is not None:
+                self._malloc.add(now, reading.anonymous)
         stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING
@@ -408,7 +444,14 @@ class WatchedProcess:
             held = (
                 self.tick.live + (self.tick.retained or 0) + jobs + reading.threads + self.resources.sockets
             )
-            self._memory.add(now, reading.rss, held, self.tick.traced is not None)
+            self._memory.add(
+                now,
+                reading.held,
+                held,
+                self.tick.traced is not None,
+                reading.shared_grown or 0,
+                bool(self.tick.created or self.tick.since or self.tick.live),
+            )
 
     def _add_throttled(self, now: float, reading: Reading) -> None:
         self._throttled.add(now, reading)
@@ -470,6 +513,9 @@ class WatchedProcess:
                 self._moments = None
                 self._log_event(*event)
         self._leaks = sum(group.leaks for group in self.groups.values())
+        malloc_event = self._malloc.judge(now) if self.how == "agent" else None
+        if malloc_event is not None:
+            self._log_event(*malloc_event)
         for one in self.resources.all():
             kind = one.report.kind
             if kind == "files" and one.rises and self._are_connections(one):
@@ -534,6 +580,9 @@ class WatchedProcess:
             rss_peak=self.rss_peak,
             pss=self.reading.pss if self.reading else None,
             kernel_last=self.reading.kernel if self.reading else None,
+            anonymous=self.reading.anonymous if self.reading else None,
+            file_pages=self.reading.file_pages if self.reading else None,
+            shared=self.reading.shared if self.reading else None,
             cpu_seconds=self.cpu_seconds,
             threads=self.threads_peak,
             throttled=self.throttled,
@@ -542,6 +591,9 @@ class WatchedProcess:
             lag_p99=self.lags.quantile(0.99),
             blocked=self.blocks.longest if self.ready and "blocks" in self.ready.flags else None,
             leaks=self._leaks + sum(one.leaks for one in self.resources.all()),
+            memory_leaks=int(self._memory.leaks),
+            memory_limit=self.reading.memory_limit if self.reading else None,
+            memory_used=self.reading.memory_used if self.reading else None,
             at_least=self._at_least(tick) if tick else (),
             **reported,
         )
@@ -618,9 +670,12 @@ class WatchedProcess:
                 self.process_name,
                 self.ready is not None,
                 self._tick_at if self.ready else None,
+                self.reading.started if self.reading else None,
             ),
             resources=self.resources.statuses(),
             blocks=self.blocks.ranked(),
+            lags=self.lag_buckets if self.ready else None,
             containers=self._memory.containers,
+            memory=self.memory,
             lines=self.lines,
         )

@@ -16,6 +16,7 @@ from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
+from concwatch.system.memory_limit import memory_limit_of
 from concwatch.system.proc import PssReader
 from concwatch.system.process import Reading, Sampler
 from concwatch.system.processes import find_process
@@ -161,7 +162,7 @@ class LocalHost(WatchedHost):
         if find_process(pid) is None:
             raise LookupError(pid)
         try:
-            return Sampler(pid, PssReader(pid), _objects.of(pid), throttling_of(pid))
+            return Sampler(pid, PssReader(pid), _objects.of(pid), throttling_of(pid), memory_limit_of(pid))
         except OSError:  # it has ended meanwhile
             raise LookupError(pid) from None
 

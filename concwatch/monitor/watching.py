@@ -280,6 +280,11 @@ class Watching(Observable):
                 if group.report.live:
                     lane.send("waits", group=group.report.group)
 
+    def request_memory(self) -> None:
+        """Ask each agent what RSS of its process is made of."""
+        for lane in self.alive:
+            lane.request_memory(self.clock())
+
     def request_waits_of(self, function: Function) -> None:
         """Ask each agent where the tasks of one function wait."""
         for lane in self.alive:

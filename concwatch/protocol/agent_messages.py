@@ -224,6 +224,23 @@ garbage collector tracks objects that refer to others: numbers, text and bytes a
                    most 200, without those of an event loop that runs the others; ``cpu``, seconds: the CPU
                    time of these threads is read, and divided among their samples; ``samples``
 
+``memory``: the answer to the command: what RSS is made of, in bytes. All but ``unknown`` are absent where the
+system does not say so.
+    ``rss``, ``anonymous``, ``file_pages``, ``shared``  RSS and its parts, as in ``/proc/PID/status``
+    ``stacks``, ``heap``, ``written``, ``other``  the parts of ``anonymous``: stacks of threads; what the C
+                   library allocates for small and medium blocks; pages of mapped files that were changed; the
+                   rest, such as what Python allocates for objects, and large blocks of the C library
+    ``heap_size``  the address space of ``heap``
+    ``arenas``     the part of ``heap`` that belongs to arenas of threads
+    ``regions``, ``regions_rss``  the address space in ``other`` that whole arenas may take, where they cannot
+                   be told from other mappings; and the part of it in RSS, at least
+    ``malloc``     object, what the C library says of itself (``malloc_info`` of glibc): ``taken``, ``free``,
+                   ``mapped``: what it has taken from the system, what of this is free, and what it has mapped
+                   for large blocks; ``arenas``, how many; ``pause``, the seconds that asking took, in which
+                   it allocates nothing for others. Or null
+    ``unknown``    why ``malloc``, or everything, is unknown
+    ``blocks``     integer, the blocks of memory that Python has allocated
+
 ``applied``: as in `concwatch.protocol.wire`: a command has taken effect, and how long that took.
 ``error``: as in `concwatch.protocol.wire`: a command was refused (``command``), or the agent reports a
 limitation of this process (``command`` is null), each once.
@@ -252,6 +269,10 @@ Commands, monitor to agent
 ``profile``   ``seconds``: sample the stacks of all threads for this long, at most 600, about 100 times a
               second; answered by ``profile``. 0 ends it. Whenever the agent waits meanwhile, the switch
               interval of the interpreter is 5 µs, or up to 1 ms if threads compete. Refused except on Linux.
+``memory``    ``longest``: report what RSS is made of, without ``malloc`` if asking it may take longer than
+              these seconds; null or absent for no limit. Loads ``ctypes``. The maps of the process are read
+              in slices; the C library locks its arenas, one after the other, while it counts what is free
+              in them.
 ``detach``    remove the hooks and close the connection.
 """
 
@@ -594,6 +615,47 @@ class Profile(Struct, tag="profile", frozen=True):
             raise ValueError("the index of a frame is too large")
 
 
+class MallocFigures(Struct, frozen=True):
+    """What the C library says of its heap, in bytes."""
+
+    taken: Count = 0
+    """What it has taken from the system, without ``mapped``."""
+    free: Count = 0
+    """The part of that which is free."""
+    mapped: Count = 0
+    """What it has mapped for large blocks."""
+    arenas: Count = 0
+    pause: Seconds = 0.0
+    """How long asking took."""
+
+
+class MemoryParts(Struct, tag="memory", frozen=True):
+    """What RSS is made of, in bytes; None where that is unknown."""
+
+    rss: Count | None = None
+    anonymous: Count | None = None
+    file_pages: Count | None = None
+    shared: Count | None = None
+    stacks: Count = 0
+    heap: Count = 0
+    written: Count = 0
+    other: Count = 0
+    """The parts of anonymous memory."""
+    heap_size: Count = 0
+    """The address space of ``heap``."""
+    arenas: Count = 0
+    """The part of ``heap`` that belongs to arenas of threads."""
+    regions: Count = 0
+    """The address space in ``other`` that whole arenas may take."""
+    regions_rss: Count = 0
+    """The part of that in RSS, at least."""
+    malloc: MallocFigures | None = None
+    unknown: ShortText = ""
+    """Why that, or everything, is unknown."""
+    blocks: Count | None = None
+    """Blocks of memory that Python has allocated."""
+
+
 class AgentEnd(Struct, tag="end", frozen=True):
     """The process is about to exit."""
 
@@ -613,6 +675,7 @@ AgentReport = (
     | Cycle
     | TracedLines
     | Objects
+    | MemoryParts
     | Finished
     | Profile
     | Applied

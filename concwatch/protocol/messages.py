@@ -241,6 +241,9 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     objects_known: str = ""
     cpu_quota: Seconds | None = None
     throttled: Seconds | None = None
+    anonymous: Count | None = None
+    shared: Count | None = None
+    shared_grown: Count | None = None
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
@@ -294,7 +297,10 @@ class Output(msgspec.Struct, tag="output", frozen=True):
 
 
 class ProcessRow(msgspec.Struct, frozen=True):
-    """One watched process, with the figures of `ProcessFigures`, and its PSS if the system reports it."""
+    """One watched process, with the figures of `ProcessFigures`.
+
+    Also its PSS, its memory limit, what is used of that, and when it started, if the system reports them.
+    """
 
     pid: Int64
     ppid: Int64
@@ -313,6 +319,12 @@ class ProcessRow(msgspec.Struct, frozen=True):
     objects_known: str = ""
     cpu_quota: Seconds | None = None
     throttled: Seconds | None = None
+    memory_limit: Int64 | None = None
+    memory_used: Int64 | None = None
+    started: Clock | None = None
+    anonymous: Count | None = None
+    shared: Count | None = None
+    shared_grown: Count | None = None
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):

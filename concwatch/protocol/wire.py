@@ -171,6 +171,11 @@ behind.
     ``rss``        bytes of resident memory
     ``virtual``    bytes of address space
     ``peak_rss``   bytes, the peak of ``rss``
+    ``anonymous``  bytes of ``rss`` that are anonymous memory, null if unknown
+    ``shared``     bytes of ``rss`` that are shared memory, with tmpfs, null if unknown; the rest are pages of
+                   files
+    ``shared_grown``  bytes of ``shared`` that were allocated since the bridge first measured it, null if
+                   unknown
     ``threads``    number of threads
     ``cpu_seconds``  CPU seconds used so far
     ``kernel_stack``    bytes of the kernel stacks of its threads, null if unknown
@@ -196,7 +201,10 @@ behind.
 ``processes``: all processes of the program and all attached ones, five times a second.
     ``time``       seconds
     ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, or null), the
-                   figures of ``process``, and ``pss`` in bytes, if the system reports it
+                   figures of ``process``, and, each null if unknown, ``pss`` in bytes, ``memory_limit``
+                   and ``memory_used`` in bytes (the limit of its control groups that leaves the least, and
+                   what its group uses without the cache that is dropped first), and ``started`` in seconds
+                   since the epoch
 ``agent``: a line from an agent.
     ``connection``  number of its connection
     ``pid``        the agent's process id

@@ -118,8 +118,8 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``weight``          ``info``, ``warning``, ``error``
     ``kind``            what it is about: ``agent``, ``ended``, ``growth``, ``growth_withdrawn``, ``leak``,
                         ``leak_withdrawn``, ``left_over``, ``block``, ``cycle``, ``memory``,
-                        ``memory_withdrawn``, ``throttled``, ``throttled_ended``, ``export``, or an empty
-                        string
+                        ``memory_withdrawn``, ``malloc``, ``malloc_withdrawn``, ``throttled``,
+                        ``throttled_ended``, ``export``, or an empty string
 
 ``mark``: a request of the user, a note, or a block of an event loop.
     ``time``, ``lane``  as in an event

@@ -67,6 +67,11 @@ def explain_start_error(error: BaseException) -> str:
     return f"{words}: {limit}" + ("" if value is None else f" ({format_count(value)})")
 
 
+def shell_status(status: int) -> int:
+    """Return an exit status as a shell reports it: 128 plus the signal if it is negative."""
+    return 128 - status if status < 0 else status
+
+
 def describe_exit(status: int) -> str:
     """Return how a process ended: the signal's name, or the exit status."""
     if status < 0:

@@ -18,7 +18,7 @@ from concwatch.system.proc import LINUX, ProcFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, List, Optional
+    from typing import Any, Callable, Dict, List, Optional
 
 PREFIX = "concwatch-"
 """The names of the folders begin with it and the pid of the process that made them, which is not unique among
@@ -110,7 +110,7 @@ class GroupObjects(KernelObjects):
         self._read_at, self._seconds = -inf, 0.0
         self._objects: Optional[int] = 0
 
-    def at(self, figures: Dict[str, int]) -> Optional[int]:
+    def at(self, figures: Dict[str, Any]) -> Optional[int]:
         """Return their bytes; the last ones if reading takes long and was done just before."""
         now = monotonic()
         interval = 0.0 if self.group.cheap else max(READ_INTERVAL, self._seconds / READ_SHARE)

@@ -58,11 +58,11 @@ class KernelObjects:
     way = ""
     """How they are known: ``control group`` or ``estimated``."""
 
-    def at(self, figures: Dict[str, int]) -> Optional[int]:
+    def at(self, figures: Dict[str, Any]) -> Optional[int]:
         """Return their bytes now; ``figures`` are those of `concwatch.system.proc.memory_figures`."""
         raise NotImplementedError
 
-    def fields(self, figures: Dict[str, int]) -> Dict[str, Any]:
+    def fields(self, figures: Dict[str, Any]) -> Dict[str, Any]:
         """Return their bytes now and how they are known, as fields of a reading."""
         return {"kernel_objects": self.at(figures), "objects_known": self.way}
 
@@ -85,7 +85,7 @@ class EstimatedObjects(KernelObjects):
         self._sizes = sizes
         self._read_at, self._seconds, self._files = -inf, 0.0, 0
 
-    def at(self, figures: Dict[str, int]) -> Optional[int]:
+    def at(self, figures: Dict[str, Any]) -> Optional[int]:
         """Return their bytes: those of threads now, and of open files as they were counted last."""
         sizes = self._sizes()
         if sizes is None:
@@ -95,7 +95,8 @@ class EstimatedObjects(KernelObjects):
             began = perf_counter()
             self._files = _open_files(self._folder)
             self._read_at, self._seconds = now, perf_counter() - began
-        return round(figures["threads"] * sizes.thread + self._files * sizes.socket)
+        threads: int = figures["threads"]
+        return round(threads * sizes.thread + self._files * sizes.socket)
 
 
 def _open_files(folder: str) -> int:

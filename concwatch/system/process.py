@@ -9,7 +9,17 @@ from msgspec import Struct
 
 from concwatch.system.cpu_quota import Throttling
 from concwatch.system.kernel_memory import KernelObjects
-from concwatch.system.proc import CLOCK, LINUX, ProcFile, PssReader, cpu_seconds, memory_figures
+from concwatch.system.memory_limit import MemoryLimit
+from concwatch.system.proc import (
+    CLOCK,
+    LINUX,
+    ProcFile,
+    PssReader,
+    SharedGrowth,
+    cpu_seconds,
+    memory_figures,
+    start_time,
+)
 
 _TICK = 1 / CLOCK
 """The system's unit of CPU time, in seconds."""
@@ -45,6 +55,30 @@ class Reading(Struct, frozen=True):
     """The cores that the tightest of its control groups allows all processes in it; None for no quota."""
     throttled: float | None = None
     """Seconds for which that quota has throttled its group since the first reading; None if unknown."""
+    memory_limit: int | None = None
+    memory_used: int | None = None
+    """The memory limit of its control groups that leaves the least, and what its group uses; None without."""
+    started: float | None = None
+    """When the process started, in seconds since the epoch; None if unknown."""
+    anonymous: int | None = None
+    shared: int | None = None
+    """The parts of RSS that are anonymous and shared memory, in bytes; None if the system does not tell."""
+    shared_grown: int | None = None
+    """Bytes of shared memory allocated since the first reading; None if unknown."""
+
+    @property
+    def file_pages(self) -> int | None:
+        """Bytes of RSS that are pages of mapped files, which the system may drop; None if unknown."""
+        if self.anonymous is None or self.shared is None:
+            return None
+        return max(0, self.rss - self.anonymous - self.shared)
+
+    @property
+    def held(self) -> int:
+        """Bytes by whose growth memory is judged: without pages of files; RSS if the system does not tell."""
+        if self.anonymous is None:
+            return self.rss
+        return self.anonymous + ((self.shared if self.shared_grown is None else self.shared_grown) or 0)
 
     @property
     def kernel(self) -> int | None:
@@ -86,6 +120,7 @@ class Sampler:
         pss: reads its PSS, if that is wanted.
         objects: reads the kernel objects that it uses, if that is possible.
         throttling: reads for how long its CPU quota has throttled it, if that is possible.
+        limit: reads its memory limit, if that is possible.
 
     Raises:
         OSError: there is no such process, or access is denied.
@@ -97,9 +132,11 @@ class Sampler:
         pss: PssReader | None = None,
         objects: KernelObjects | None = None,
         throttling: Throttling | None = None,
+        limit: MemoryLimit | None = None,
     ) -> None:
         self._pid, self._pss, self._objects = pid or os.getpid(), pss, objects
-        self._throttling = throttling
+        self._throttling, self._limit = throttling, limit
+        self._shared = SharedGrowth()
         # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
         self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
         if LINUX:
@@ -108,6 +145,7 @@ class Sampler:
         if figures is None:
             raise ProcessLookupError(f"process {self._pid} has gone")
         self._share = CpuShare(now, figures["cpu_seconds"])
+        self._started = self._start_time()
 
     def read(self) -> Reading | None:
         """Return a reading; None if the process has ended or access is denied."""
@@ -121,13 +159,22 @@ class Sampler:
         pss = self._pss.at(now, figures["rss"]) if self._pss else None
         objects = self._objects.fields(figures) if self._objects else {}
         throttled = self._throttling.fields() if self._throttling else {}
+        limit = self._limit.fields() if self._limit else {}
         cpu = self._share.at(now, figures["cpu_seconds"])
-        return Reading(cpu=cpu, pss=pss, **figures, **objects, **throttled)
+        known = {**figures, **objects, **throttled, **limit, **self._shared.fields(figures)}
+        return Reading(cpu=cpu, pss=pss, started=self._started, **known)
 
     def close(self) -> None:
         """Release what the readings need: the process has ended and been reaped."""
         if self._objects:
             self._objects.close()
+
+    def _start_time(self) -> float | None:
+        if LINUX:
+            return start_time(self._stat.text())
+        from concwatch.system import psutil_fallback
+
+        return psutil_fallback.start_time(self._pid)
 
     def _figures(self, now: float) -> "dict[str, Any] | None":
         if LINUX:

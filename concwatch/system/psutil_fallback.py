@@ -74,6 +74,14 @@ def process_figures(pid: int) -> dict[str, float] | None:
         return None
 
 
+def start_time(pid: int) -> float | None:
+    """Return when a process started, in seconds since the epoch; None if it has ended."""
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None
+
+
 def machine_memory() -> tuple[int, int]:
     """Return the machine's total and available memory in bytes."""
     memory = psutil.virtual_memory()

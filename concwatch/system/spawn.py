@@ -10,12 +10,10 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional, Tuple
+    from typing import Any, Optional, Tuple
 
 NICENESS = 5
 """The niceness of workers, which keeps the screen responsive while they use all cores."""
-
-_PR_SET_PDEATHSIG = 1
 
 _KILLED_FIRST = b"1000"
 """The highest ``oom_score_adj``; raising it needs no privilege."""
@@ -106,8 +104,8 @@ def _send_when_closed(descriptor: int, pid: int, number: int) -> None:
 class Terminator:
     """A shell that sends ``SIGTERM`` to a process once this process has ended, however it ends.
 
-    For programs of the user's that a process with threads starts: they inherit nothing from it, and no code
-    runs in them before they are executed.
+    For programs of the user's: they inherit nothing from it, and no code runs in them before they are
+    executed. The kernel's own signal (``PR_SET_PDEATHSIG``) would come once for each thread of this process.
     """
 
     def __init__(self, pid: int) -> None:
@@ -126,16 +124,3 @@ class Terminator:
         """End the shell: the process has ended, and its pid may become another one's."""
         if self._shell is not None:
             self._shell.communicate(b"\n")
-
-
-def end_with_parent(number: int) -> Optional[Callable[[], None]]:
-    """Return a ``preexec_fn`` by which a child gets a signal when this thread ends; None if not on Linux.
-
-    For the user's own programs, which are not to inherit a descriptor as from a `ChildSetup`.
-    """
-    if not sys.platform.startswith("linux"):
-        return None
-    import ctypes  # not at the top: it would delay the screen
-
-    prctl, value = ctypes.CDLL(None).prctl, int(number)
-    return lambda: prctl(_PR_SET_PDEATHSIG, value, 0, 0, 0)

@@ -59,8 +59,8 @@ UNEXPECTED_ERROR = 1
 
 
 def _exit_reason(status: int) -> str:
-    if status > 128:
-        return f"ended by {signal.Signals(status - 128).name}"
+    if status < 0:
+        return f"ended by {signal.Signals(-status).name}"
     return "failed" if status else "quit"
 
 

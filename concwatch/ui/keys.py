@@ -254,6 +254,11 @@ WATCH: tuple[Row[WatchKeys], ...] = (
         rank=5,
     ),
     Row("N", lambda on: on.processes.select_next(-1), SAME),
+    Row(
+        "M", lambda on: on.program.show_memory(on.processes.opened()),
+        "memory: what RSS of the process is made of; also enter, once tab has reached the processes",
+        "memory", 8, "What memory is made of",
+    ),
     Row("o", lambda on: on.program.show_output(), "show the program's output", "output", 6, "Output"),
     Row(
         "F", lambda on: on.program.show_flame_graph(on.processes.selected),

@@ -141,7 +141,7 @@ class LanesApp(InputQueue):
         self.theme_changed_signal.subscribe(self, lambda _: self._apply_theme())
         if sys.platform != "win32":
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, self._exit_with, 128 + number)
+                asyncio.get_running_loop().add_signal_handler(number, self._exit_with, -number)
 
     def on_ready(self) -> None:
         """Enable garbage collection, except of the objects created so far, which live until the exit.

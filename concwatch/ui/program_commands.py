@@ -86,6 +86,18 @@ class ProgramCommands:
         dialog = TextDialog("output of the program", str(path or ""), lambda: tail(path), at_end=True)
         self._screen.app.push_screen(dialog)
 
+    def show_memory(self, number: int | None) -> None:
+        """Show what the memory of a process is made of, given its number; None if none is running."""
+        from concwatch.ui.dialogs.memory import MemoryScreen  # not needed for the first frame
+
+        if number is None:
+            self._screen.notify("no process is running", severity="warning")
+            return
+        asked = self._watching.clock()
+        self._watching.lanes[number].request_memory(asked)
+        dialog = MemoryScreen(lambda: self._watching.snapshot().lanes[number], asked, self._watching.clock)
+        self._screen.app.push_screen(dialog)
+
     def show_allocations(self) -> None:
         """Show the lines that hold traced memory, and how much it has grown since the last time."""
         from concwatch.ui.dialogs.text_dialog import TextDialog, traced_text  # as above

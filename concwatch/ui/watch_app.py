@@ -121,10 +121,10 @@ class WatchApp(LanesApp):
         self.passed.append(number)
 
     def _exit_with(self, status: int) -> None:
-        """Handle a signal where it is not read by a thread: ``status`` is 128 and its number."""
+        """Handle a signal where it is not read by a thread: ``status`` is its number, negative."""
         program = self._watching.program
         if isinstance(program, Program) and program.status is None and not self.is_web:
-            self.pass_on(status - 128)
+            self.pass_on(-status)
         else:
             super()._exit_with(status)
 

@@ -14,6 +14,7 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 from concwatch.protocol.text import one_line, plain
+from concwatch.system.child import describe_exit
 from concwatch.web.in_page import page_environment
 from concwatch.web.page_input import InputFilter, clamp_size
 
@@ -289,7 +290,7 @@ class PageSession(AppService):
         status, reason = self._child.returncode, ""
         if status:  # it failed
             words = map(plain, reversed(self._stderr.decode(errors="replace").split("\n")))
-            last = next(filter(str.strip, words), f"its program ended with status {status}")
+            last = next(filter(str.strip, words), f"its program {describe_exit(status)}")
             reason = one_line(last.strip())
         await self._close_page(reason)
 

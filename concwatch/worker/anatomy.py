@@ -29,9 +29,9 @@ from types import (
 )
 
 import concwatch
+from concwatch.agent.memory_maps import HEAP, OTHER, STACKS
 from concwatch.agent.names import printable
 from concwatch.agent.own_code import is_own, name_of
-from concwatch.worker.memory_maps import HEAP, OTHER, STACKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from functools import partial
 from time import monotonic
 
 from concwatch.agent.json_lines import LONGEST_LINE, decode, encode
+from concwatch.agent.memory_maps import read_memory_maps
 from concwatch.protocol import wire
 from concwatch.protocol.workloads import DEFAULT, WORDS, parse
 from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.engines.base import CPYTHON_COMMANDS
-from concwatch.worker.memory_maps import read_memory_maps
 from concwatch.worker.reporter import MAX_RATE, MIN_RATE, TickReporter
 
 TYPE_CHECKING = False

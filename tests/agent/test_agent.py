@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from concwatch.agent.report import PART
 from tests.agent_driver import EVERY, MANY, eventually, finish, oldest_and_newest, with_newest
 
 pytestmark = pytest.mark.real
@@ -377,7 +378,7 @@ def test_over_a_thousand_groups_are_limited_in_number_and_reported_in_parts(moni
     assert process.group("other coroutines", live=51)["ended"] == 0
     assert sum(group["live"] for group in process.groups.values()) == 1051
     reports = process.all("groups")
-    assert max(len(report["groups"]) for report in reports) == 200
+    assert max(len(report["groups"]) for report in reports) == PART
     assert any(report["more"] for report in reports)
     assert not reports[-1]["more"]
 

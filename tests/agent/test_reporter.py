@@ -390,3 +390,26 @@ def test_finished_tasks_that_were_wrapped_are_those_of_the_function_wrapped(moni
         process.group(name, live=0, ended=30, retained=30)
     assert not any(group["name"].endswith("span") for group in process.groups.values())
     assert finish(program) == ""
+
+
+COLLECTS = """
+import gc, sys
+def loaded():
+    return sum(name.startswith("_concwatch_agent.") for name in sys.modules)
+found = []
+gc.callbacks.append(lambda phase, info: found.append(loaded()))
+if sys.argv[1] == "off":
+    gc.disable()
+before = loaded()
+import asyncio
+after = loaded()
+print(gc.isenabled(), after > before + 20, [one for one in found if before < one < after])
+"""
+
+
+@oldest_and_newest
+@pytest.mark.parametrize("collects", ["on", "off"])
+def test_the_agent_is_loaded_without_a_collection_and_leaves_the_collector_as_it_was(
+    monitor, collects, python
+):
+    assert finish(monitor.start(COLLECTS, collects, python=python)) == f"{collects == 'on'} True []\n"

@@ -83,6 +83,29 @@ async def main():
 asyncio.run(main())
 """
 
+BEGINS = """
+import asyncio, sys, time
+for number in range(50):
+    exec(f"async def job{number}(): await asyncio.sleep(0.01)")
+async def main():
+    delay = used = 0.0
+    turn, ends = 0, time.perf_counter() + 1
+    while time.perf_counter() < ends:
+        turn += 1
+        if turn % 10 == 0 and turn <= 500:  # functions whose tasks are new to the agent
+            running = asyncio.create_task(globals()[f"job{turn // 10 - 1}"]())
+        began, at = time.process_time(), time.perf_counter()
+        await asyncio.sleep(0.001)
+        delay = max(delay, time.perf_counter() - at - 0.001)
+        used = max(used, time.process_time() - began)
+    print(delay * 1e3, used * 1e3)
+if "uvloop" in sys.argv:
+    import uvloop
+    uvloop.run(main())
+else:
+    asyncio.run(main())
+"""
+
 THIS = sys.executable
 
 VERSIONS = {
@@ -139,6 +162,39 @@ def measure_task(quick: bool) -> Mapping[str, RowValues]:
             other=lambda name=name: _run(CREATES, count, name, watched=False, PYTHONWARNINGS="ignore"),
         )
         rows[name] = RowValues([min(found["other"]) - min(found["bare"])])
+    return rows
+
+
+@benchmark(
+    "agent-start",
+    *(
+        Quantity(f"{name}-delay", f"agent: longest delay of a loop in its first second, {name}", "ms", "",
+                 "not watched")
+        for name in VERSIONS
+    ),
+    *(
+        Quantity(f"{name}-used", f"the same, CPU time of the process meanwhile, {name}", "ms", "≤ 1 ms",
+                 "not watched")
+        for name in VERSIONS
+    ),
+)  # fmt: skip
+def measure_start(quick: bool) -> Mapping[str, RowValues]:
+    """Measure how long a loop of a new process waits for its next turn, in milliseconds: the longest time.
+
+    Other programs delay a loop, too; the CPU time of the process during a turn, in all of its threads, does
+    not include them.
+    """
+    rows = {}
+    for name, python in VERSIONS.items():
+        if python is None:
+            continue
+        found = alternate(
+            2 if quick else 10,
+            bare=lambda name=name, python=python: _run(BEGINS, name, watched=False, python=python),
+            watched=lambda name=name, python=python: _run(BEGINS, name, watched=True, python=python),
+        )
+        for number, kind in enumerate(("delay", "used")):
+            rows[f"{name}-{kind}"] = RowValues(found["watched"][number::2], found["bare"][number::2])
     return rows
 
 

@@ -13,6 +13,7 @@ from tests.benchmarks import (  # noqa: F401, I001
     agent,
     services,
     watched_screen,
+    scrapes,
     agent_truth,
     hosts,
 )

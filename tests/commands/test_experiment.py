@@ -200,7 +200,7 @@ def test_sigterm_saves_partial_results_and_leaves_no_worker(files):
     finally:
         process.kill()
         process.communicate()
-    assert process.returncode == 143
+    assert process.returncode == -signal.SIGTERM
     assert_ended([worker])
     assert "Traceback" not in err
     assert "partial: stopped after 1 of 2 cells" in out
@@ -253,13 +253,13 @@ def test_progress_is_one_line_on_a_terminal_until_ctrl_c_or_hangup(on_terminal, 
     assert any(re.search(expected, line) for line in lines)
     if hangup:  # without SIGHUP, since it is not the session's controlling terminal
         os.close(terminal)
-        assert process.wait(PATIENCE) == 129
+        assert process.wait(PATIENCE) == -signal.SIGHUP
     else:
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         # The result starts on a new line.
         assert "\x1b[2K\x1b[1mlong · An endless one" in read_until(terminal, "not run")
-        assert process.wait(PATIENCE) == 130
+        assert process.wait(PATIENCE) == -signal.SIGINT
     assert json.loads((files / "a.json").read_text())["partial"] is True
 
 

@@ -1,5 +1,7 @@
 """Plain ``concwatch``, which opens the screen without click if nothing is set."""
 
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +11,7 @@ from concwatch.__main__ import main
 from concwatch.commands import cli, screen
 from concwatch.commands.screen import ScreenOptions
 from concwatch.commands.settings_file import may_be_set, settings_path
+from concwatch.system.child import ROOT
 from tests.command_line import invoke
 from tests.faults.terminal import Terminal
 
@@ -58,15 +61,27 @@ def test_arguments_and_settings_are_parsed(arguments, variables, file, parses, m
     assert may_be_set() == bool(variables or file)
 
 
-def test_an_interrupt_ends_it_quietly(monkeypatch):
-    def interrupted():
-        raise KeyboardInterrupt
+INTERRUPTED = """
+import atexit, sys
+from concwatch.commands import screen
+from concwatch.__main__ import main
+def interrupted():
+    print("opened")
+    raise KeyboardInterrupt
+screen.open_default_screen = interrupted
+sys.argv = ["concwatch"]
+atexit.register(lambda: print("cleaned up"))
+main()
+"""
 
-    monkeypatch.setattr(sys, "argv", ["concwatch"])
-    monkeypatch.setattr(screen, "open_default_screen", interrupted)
-    with pytest.raises(SystemExit) as exited:
-        main()
-    assert exited.value.code == 130
+
+@pytest.mark.real
+def test_an_interrupt_ends_it_quietly_by_sigint_after_what_python_does_at_exit():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("opened\ncleaned up\n", "")
+    assert done.returncode == -signal.SIGINT
 
 
 @pytest.mark.real

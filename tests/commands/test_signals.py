@@ -237,7 +237,6 @@ class SignalRun:
         removed = ("PYTEST_", "NO_COLOR", "FORCE_COLOR", "PYTHONUNBUFFERED")
         env = {name: value for name, value in os.environ.items() if not name.startswith(removed)}
         env |= {"TERM": "xterm-256color", "TMPDIR": str(folder), "CELERY_FOLDER": str(folder / "queue")}
-        env |= {"XDG_RUNTIME_DIR": str(folder)}
         self.pid, self.terminal = pty.fork()
         if not self.pid:
             for ignored in (signal.SIGINT, signal.SIGQUIT):  # as in what a shell runs in the background
@@ -316,7 +315,7 @@ class SignalRun:
                 self.send("SIGTERM")
         self.until(self.has_ended, "end")
         assert self.status is not None
-        return [*self.compared(), f"exit status {128 - self.status if self.status < 0 else self.status}"]
+        return [*self.compared(), f"exit status {self.status}"]
 
     def close(self) -> None:
         """Kill what is left."""

@@ -1,7 +1,6 @@
 """Watching and attaching without a screen."""
 
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +12,8 @@ import pytest
 from concwatch.system.child import ROOT, concwatch_command
 from tests.command_line import refused
 from tests.processes import PATIENCE
+from tests.programs import needs
+from tests.prometheus import Prometheus, free_port
 from tests.watch_driver import WatchBench, step_until
 
 
@@ -104,54 +105,24 @@ def test_attach_on_another_host_waits_until_its_processes_are_found(tmp_path):
     assert (process["pid"], process["how"]) == (service.pid, "agent")
 
 
-SCRAPE = """
-scrape_configs:
-  - job_name: app
-    scrape_interval: 500ms
-    static_configs: [{targets: ["127.0.0.1:%d"]}]
-"""
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
-
-
 @pytest.mark.real
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="Prometheus is not installed")
+@needs("prometheus")
 def test_prometheus_scrapes_a_watched_program_and_may_be_killed(tmp_path):
-    metrics, web = free_port(), free_port()
-    (tmp_path / "prometheus.yml").write_text(SCRAPE % metrics)
+    metrics = free_port()
     (tmp_path / "app.py").write_text(SERVICE.replace("agent.start()\n", ""))
-    server = [
-        "prometheus",
-        f"--config.file={tmp_path}/prometheus.yml",
-        f"--storage.tsdb.path={tmp_path}/data",
-        f"--web.listen-address=127.0.0.1:{web}",
-    ]
     app = [sys.executable, str(tmp_path / "app.py")]
     command = concwatch_command("watch", "--metrics", str(metrics), "--", *app)
-    query = f"http://127.0.0.1:{web}/api/v1/query?query=concwatch_function_tasks%7Bfunction=%22tick%22%7D"
-
-    def live():
-        try:
-            with urllib.request.urlopen(query, timeout=PATIENCE) as answer:
-                return [row["value"][1] for row in json.load(answer)["data"]["result"]]
-        except OSError:
-            return []
-
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, **quiet) as watched, subprocess.Popen(server, **quiet) as prometheus:
+    with subprocess.Popen(command, **quiet) as watched, Prometheus(tmp_path, metrics) as prometheus:
         try:
-            step_until(WatchBench(), lambda: live() == ["20"], "20 live tasks in Prometheus")
-            prometheus.kill()
-            prometheus.wait(PATIENCE)
+            live = 'concwatch_function_tasks{function="tick"}'
+            step_until(WatchBench(), lambda: prometheus.values(live) == [20], "20 live tasks in Prometheus")
+            prometheus.close()
             with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=PATIENCE) as answer:
                 assert b"concwatch_processes 1.0" in answer.read()
             watched.send_signal(signal.SIGINT)
-            assert watched.wait(PATIENCE) == 130
+            assert watched.wait(PATIENCE) == -signal.SIGINT
         finally:
-            prometheus.kill()
             watched.kill()
 
 

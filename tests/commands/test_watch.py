@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 
 from concwatch.links.injection import process_name
 from concwatch.measure.watch_report import parse_watch_expectation
-from concwatch.system.child import concwatch_command
+from concwatch.system.child import concwatch_command, shell_status
 from tests.command_line import LIMIT, refused, watch
 from tests.faults.terminal import Terminal
 
@@ -115,13 +116,142 @@ def test_seconds_terminates_the_program_and_the_report_has_where_its_tasks_wait(
     program = app(SERVICE)
     done = watch("--json", "-", "--seconds", "2", "--", sys.executable, program)
     report = json.loads(done.stdout)
-    assert (done.returncode, report["exit"]) == (143, 143)
+    assert (done.returncode, report["exit"]) == (0, 143)
     groups = {group["name"]: group for group in report["processes"][0]["groups"]}
     (place,) = groups["tick"]["waits"]
     assert (place["where"], place["tasks"], place["on"]) == (f"{program}:5", 20, "sleep")
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a child with its parent")
+ENDED = """
+import os, signal, sys, time
+how = sys.argv[1]
+def end(*_):
+    if how == "again":  # as uvicorn does
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
+    os.abort() if how == "crashes" else sys.exit(3)
+if how == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+elif how != "dies":
+    signal.signal(signal.SIGTERM, end)
+if how == "early":
+    sys.exit(4)
+while True: time.sleep(0.1)
+"""
+"""Ends by SIGTERM in the way that its argument says, or before it."""
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "own"),
+    [
+        ("dies", 0, 143),
+        ("again", 0, 143),
+        ("exits", 0, 3),
+        ("deaf", 0, 137),
+        ("crashes", -signal.SIGABRT, 134),
+        ("early", 4, 4),
+    ],
+)
+def test_a_program_that_is_ended_since_time_is_up_has_not_failed(how, status, own, app):
+    done = watch("--json", "-", "--seconds", "1.5", "--", sys.executable, app(ENDED), how)
+    assert (done.returncode, json.loads(done.stdout)["exit"]) == (status, own), done.stderr
+
+
+def test_an_expectation_that_fails_is_status_1_also_if_time_is_up(app):
+    expected = ("--expect", "tick.live_peak <= 1")
+    done = watch("--json", "-", "--seconds", "1.5", *expected, "--", sys.executable, app(SERVICE))
+    assert done.returncode == 1
+
+
+DIES = """
+import os, resource, signal, sys
+number = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if number != signal.SIGKILL:
+    signal.signal(number, signal.SIG_DFL)  # Python ignores SIGPIPE
+os.kill(os.getpid(), number)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGQUIT", "SIGUSR1", "SIGPIPE"])
+def test_it_dies_of_the_signal_of_which_the_program_has_died_without_a_core_dump(name, app, tmp_path):
+    number = int(getattr(signal, name))
+    command = concwatch_command("watch", "--json", "report", "--", sys.executable, app(DIES), str(number))
+    dumping = ["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh", *command]
+    assert subprocess.run(dumping, cwd=tmp_path, timeout=LIMIT, check=False).returncode == -number
+    assert json.loads((tmp_path / "report").read_text())["exit"] == 128 + number
+    assert not list(tmp_path.glob("core*"))
+
+
+LOOP = """
+for round in 1 2 3; do echo round $round; "$@"; done
+echo after
+"""
+
+
+def test_ctrl_c_ends_the_loop_of_a_shell_in_which_it_runs(app, tmp_path):
+    program = [sys.executable, "-u", app('import time; print("ready"); time.sleep(600)')]
+    command = concwatch_command("watch", "--json", str(tmp_path / "report"), "--", *program)
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execvp("bash", ["bash", "-c", LOOP, "bash", *command])
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is closed when all have ended
+        while data := os.read(terminal, 1000):
+            if b"ready" not in shown and b"ready" in shown + data:
+                os.write(terminal, b"\x03")
+            shown += data
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT
+    assert b"round 2" not in shown
+    assert b"after" not in shown
+    assert json.loads((tmp_path / "report").read_text())["exit"] == 130
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0 or not shutil.which("unshare"), reason="needs namespaces"
+)
+def test_process_1_of_a_container_exits_with_128_plus_the_signal(app, tmp_path):
+    program = [sys.executable, app("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")]
+    command = concwatch_command("watch", "--json", str(tmp_path / "report"), "--", *program)
+    contained = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *command]
+    assert subprocess.run(contained, timeout=LIMIT, check=False).returncode == 143
+
+
+TERMINATED = """
+import os, signal, sys, time
+file = open(sys.argv[1], "a", buffering=1)
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: (asked.append(1), file.write("SIGTERM\\n")))
+print(os.getpid(), flush=True)
+while not asked: time.sleep(0.01)
+time.sleep(0.5)  # a second signal would be written
+file.write("cleaned up\\n")
+"""
+
+
+def test_killing_the_monitor_terminates_the_program_once(app, tmp_path):
+    command = (
+        "watch",
+        "--json",
+        str(tmp_path / "o"),
+        "--metrics",
+        "0",
+        "--",
+        sys.executable,
+        app(TERMINATED),
+    )
+    written = tmp_path / "written"
+    with subprocess.Popen(
+        concwatch_command(*command, str(written)), stdout=subprocess.PIPE, text=True
+    ) as monitor:
+        program = psutil.Process(int(monitor.stdout.readline()))
+        monitor.kill()
+        monitor.wait(LIMIT)
+    program.wait(LIMIT)
+    assert written.read_text() == "SIGTERM\ncleaned up\n"
+
+
 @pytest.mark.parametrize("keep", [(), ("--keep",)], ids=["ends", "kept"])
 def test_killing_the_monitor_ends_the_program_unless_keep_is_given(keep, app, tmp_path):
     command = ("watch", "--json", str(tmp_path / "o"), *keep, "--", sys.executable, "-u", app(SERVICE))
@@ -173,11 +303,8 @@ def test_a_signal_is_passed_on_once_and_the_status_is_the_programs(name, handled
             return one.communicate(timeout=LIMIT)[0], one.returncode
 
     bare, status = run()
-    assert run(*concwatch_command("watch", "--json", str(out), "--")) == (
-        bare,
-        128 - status if status < 0 else status,
-    )
-    assert json.loads(out.read_text())["exit"] == (128 - status if status < 0 else status)
+    assert run(*concwatch_command("watch", "--json", str(out), "--")) == (bare, status)
+    assert json.loads(out.read_text())["exit"] == shell_status(status)
 
 
 @pytest.mark.skipif(
@@ -310,7 +437,7 @@ def test_ctrl_z_on_the_screen_suspends_both_and_both_continue(app, tmp_path):
 
 
 def test_files_of_a_killed_monitor_are_removed_at_the_next_start(app, tmp_path, monkeypatch):
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         killed = OnScreen(app, tmp_path)
         killed.read_until(b"app.py", lambda: killed.ready.exists() and killed.ready.read_text())

@@ -467,7 +467,7 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
     assert workers
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 143, err
+    assert process.returncode == -signal.SIGTERM, err
     assert_ended(workers)
     assert err == "concwatch: mine.py: ended by SIGTERM before the demo was over\n"
     assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["earlier"]

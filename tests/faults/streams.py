@@ -1,6 +1,7 @@
 """Streams that are closed, broken, or not a terminal: no worker outlives the program."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -22,12 +23,12 @@ def lose_screen_input() -> None:
         terminal.wait_for_text("10,000 live")
         workers, began = terminal.processes(), time.monotonic()
         os.close(ours)
-        check_end(terminal, workers, began, 129)
+        check_end(terminal, workers, began, -signal.SIGHUP)
 
 
 @fault("end-run-output-gone", "run: the reader of its standard output ends", times=TIMES)
 def lose_output() -> None:
-    """All workers end within 1 s, with exit status 141."""
+    """All workers end within 1 s, and the program by SIGPIPE."""
     ours, theirs = os.pipe()
     with Terminal(*CONCWATCH, *RUN.arguments, streams={"stdout": theirs}) as terminal:
         RUN.ready(terminal)

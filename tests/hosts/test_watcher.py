@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -115,6 +116,8 @@ async def test_remote_processes_are_counted_by_agents_and_nothing_remains(
     assert all(lane.how == "agent" and lane.reading.rss > 1 << 20 for lane in watching.lanes)
     known = proportional_memory(os.getpid()) is not None
     assert all((lane.sample.pss is not None) == known for lane in watching.lanes)
+    lanes = [lane.snapshot(0.0) for lane in watching.lanes]
+    assert all(abs(time.time() - lane.facts.started) < 600 for lane in lanes)
     pids = [lane.pid for lane in watching.lanes]
     folder = agent_folder(pids[0])
     assert folder.exists()

@@ -17,7 +17,7 @@ from concwatch.links.private_folder import KEPT, output_file, sweep
 @pytest.fixture
 def runtime_folder(monkeypatch):
     """Make a folder with a short path the one for sockets."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(dir=os.environ["TMPDIR"]) as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         yield Path(folder)
 

@@ -115,7 +115,7 @@ def test_growth_is_unknown_after_a_few_seconds():
 class Detected:
     """A `MemoryLeakDetector` fed with functions of time, and its events."""
 
-    def __init__(self, seconds, rss, live, traced=False, objects=None):
+    def __init__(self, seconds, rss, live, traced=False, objects=None, shared=lambda t: 0, has_tasks=True):
         self.events, self.requests, self.counts = [], 0, 0
         self.objects = objects
         self.detector = MemoryLeakDetector(
@@ -125,7 +125,8 @@ class Detected:
         )
         for tenth in range(seconds * 10):
             self.now = tenth / 10
-            self.detector.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)
+            memory, part = int(rss(tenth / 10) * MIB), int(shared(tenth / 10) * MIB)
+            self.detector.add(tenth / 10, memory, int(live(tenth / 10)), traced, part, has_tasks)
 
     def request(self):
         self.requests += 1
@@ -205,6 +206,35 @@ def test_the_containers_that_take_the_memory_are_named_and_no_others():
 def test_memory_growth_is_told_if_no_type_of_object_is_known_to_grow(answer, cause):
     found = Detected(23, rss=lambda t: 50 + t / 4, live=lambda t: 100, objects=answer)
     assert [re.split("do not: |; too early", text)[1] for _, text in found.events] == [cause]
+
+
+def told(**program):
+    """Return what is told of memory that grows by 15 MiB a minute, without its interval."""
+    found = Detected(23, rss=lambda t: 50 + t / 4, live=lambda t: 100, **program)
+    ((_, text),) = found.events
+    return re.sub(r" by .* a minute, 95 % .* to [\d.]+ MiB", "", text).partition("; too early")[0]
+
+
+def test_tasks_are_not_mentioned_where_there_have_been_none():
+    assert told() == (
+        "memory grows, while live tasks do not: something keeps references to what the tasks created"
+    )
+    assert told(has_tasks=False) == "memory grows: something keeps what it allocates"
+
+
+def test_shared_memory_that_grows_is_called_so():
+    def segments(detected):
+        found = ObjectCount("app.Segment", 40, 30)
+        detected.detector.add_objects(Objects(150_000, 2.5, (found,)))
+
+    def nothing(detected):
+        detected.detector.add_objects(Objects(150_000, 2.5))
+
+    assert told(shared=lambda t: t / 4, objects=segments) == (
+        "shared memory grows, while live tasks do not: +30 app.Segment in 2.5 s"
+    )
+    assert told(shared=lambda t: t / 4, objects=nothing, has_tasks=False) == "shared memory grows"
+    assert told(shared=lambda t: t / 8).startswith("memory grows, 50 % of it shared memory, while")
 
 
 def test_tasks_that_a_program_starts_with_do_not_hide_that_memory_grows():

@@ -5,6 +5,7 @@ import importlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -167,7 +168,7 @@ def test_a_closed_pipe_ends_the_export_without_a_traceback(path):
         assert process.stdout.readline().startswith(b"lane,time")
         process.stdout.close()
         errors = process.stderr.read().decode()
-        assert process.wait(60) == 141
+        assert process.wait(60) == -signal.SIGPIPE
     assert errors.splitlines() == [f'concwatch: "{long}": {load(long).cut}']
 
 

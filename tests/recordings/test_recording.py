@@ -665,7 +665,7 @@ def test_sigterm_completes_the_recording(tmp_path):
     with recorded_run(path) as process:
         until(lambda: path.exists() and b'"running"' in path.read_bytes(), "no recording")
         process.terminate()
-        assert process.wait(PATIENCE) == 143
+        assert process.wait(PATIENCE) == -signal.SIGTERM
     assert load(path).end.why == "ended by SIGTERM"
 
 

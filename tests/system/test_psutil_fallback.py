@@ -35,7 +35,7 @@ def test_figures_are_those_of_proc():
     here, there = proc.process_figures(HERE), psutil_fallback.process_figures(HERE)
     assert here is not None
     assert there is not None
-    assert here.keys() - there.keys() == {"kernel_stack", "page_tables"}
+    assert here.keys() - there.keys() == {"kernel_stack", "page_tables", "anonymous", "shared"}
     assert there.keys() <= here.keys()
     assert there["rss"] == pytest.approx(here["rss"], rel=0.2)
     assert there["cpu_seconds"] == pytest.approx(here["cpu_seconds"], abs=2)

@@ -3,9 +3,10 @@
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import structs
 
 from concwatch.commands.watch_session import asked_for_input
-from concwatch.protocol.agent_messages import AgentTick, WaitPlace, Waits
+from concwatch.protocol.agent_messages import AgentTick, MallocFigures, MemoryParts, WaitPlace, Waits
 from concwatch.protocol.messages import Block, StackFrame, TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.block_table import BlockTable
@@ -200,6 +201,40 @@ async def test_the_list_of_blocks_replaces_the_groups_and_the_lag_has_marks(tmp_
         assert not charts["chart-rss"].plot.annotations
         await s.press("B")
         assert s.app.screen.query_one(GroupTable).display
+
+
+MIB = 1 << 20
+
+PARTS = MemoryParts(
+    rss=195 * MIB, anonymous=185 * MIB, file_pages=10 * MIB, shared=0, heap=175 * MIB, other=10 * MIB,
+    heap_size=180 * MIB, arenas=170 * MIB, blocks=70_000,
+    malloc=MallocFigures(taken=180 * MIB, free=176 * MIB, arenas=9, pause=0.002),
+)  # fmt: skip
+
+
+async def test_what_memory_is_made_of_is_asked_and_shown(tmp_path):
+    async with stage(tmp_path) as s:
+        lane = s.bench.watching.lanes[0]
+        lane.ready = structs.replace(lane.ready, can=("waits", "memory"))
+
+        def asked(agent):
+            return [type_ for type_, _ in agent.sent].count("memory")
+
+        await s.press("n", "M")
+        await s.sees("asking its agent")
+        assert (asked(s.first), asked(s.second)) == (1, 0)
+        s.first.report(PARTS)
+        await s.advance()
+        for size in ((200, 60), (80, 24), (120, 40)):
+            await s.resize(*size)
+            await s.sees("C heap free, kept by malloc", "≥ 171 MiB", "malloc_trim(0)", "MALLOC_ARENA_MAX=2")
+        await s.press("escape", "tab", "enter")
+        await s.sees("what its memory is made of")
+        assert asked(s.first) == 2, "enter asks for it while the list has the focus"
+        await s.press("escape", "down", "enter")
+        assert asked(s.first) == 2, "the keys of the groups act on the groups again"
+        await s.press("n", "M")
+        await s.sees("worker.py 41: what its memory is made of", "it has no agent")
 
 
 async def test_the_programs_output_is_shown_without_control_sequences(tmp_path):

@@ -9,7 +9,6 @@ import psutil
 import pytest
 
 from concwatch.worker.anatomy import FEWEST, ROUNDING, allocated, anatomy
-from concwatch.worker.memory_maps import HEAP, OTHER, STACKS, sort_memory_maps
 from tests.worker_driver import Worker
 
 LIVE = 200
@@ -164,34 +163,6 @@ def test_what_an_allocation_takes():
     assert allocated(257) == pytest.approx(272, rel=0.03)
     assert allocated(4_129) == 4_144
     assert allocated(200_000) % 4_096 == 0
-
-
-MAPS = """\
-55d0c0000000-55d0c0100000 rw-p 00000000 00:00 0                          [heap]
-Rss:                 512 kB
-Pss:                 512 kB
-7f0000000000-7f0000021000 rw-p 00000000 00:00 0
-Rss:                 100 kB
-7f0000021000-7f0004000000 ---p 00000000 00:00 0
-Rss:                   0 kB
-7f0004000000-7f0004010000 rw-p 00000000 00:00 0
-Rss:                  16 kB
-7f0010000000-7f0010001000 ---p 00000000 00:00 0
-Rss:                   0 kB
-7f0010001000-7f0010801000 rw-p 00000000 00:00 0
-Rss:                   8 kB
-7f0010801000-7f0010900000 rw-p 00000000 00:00 0                          [anon: python]
-Rss:                  32 kB
-7f0020000000-7f0020100000 r-xp 00000000 fe:00 7                          /usr/lib/libc.so.6
-Rss:                 900 kB
-7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]
-Rss:                  40 kB
-"""
-
-
-def test_memory_maps_are_sorted_by_what_they_are_for():
-    found = sort_memory_maps(line + b"\n" for line in MAPS.encode().splitlines())
-    assert found == {HEAP: 612 << 10, STACKS: 8 << 10, OTHER: 48 << 10}
 
 
 def rss_of(worker):

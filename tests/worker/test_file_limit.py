@@ -38,7 +38,7 @@ def test_an_error_is_too_many_files_if_one_of_its_causes_is(error, expected):
 
 
 class FileBench:
-    """A tracker with live tasks, and the inbox of an engine, processed by `turn`; a tick takes most of QUIET."""
+    """Live tasks and the inbox of an engine, processed by `turn`. A tick takes most of `QUIET`."""
 
     def __init__(self, monkeypatch, target, live):
         self.now = 1000.0

@@ -96,6 +96,7 @@ def local_machine(budget: int | None) -> MachineCapacity:
     quota = cpu_quota()
     fields = {
         **describe_machine(),
+        "memory_available": memory.start.available,
         "memory_group": memory.start.group,
         "budget": memory.size,
         "quota": quota.cores if quota else None,

@@ -115,6 +115,7 @@ class GroupPanel(Panel):
 
     def select(self, row: int) -> None:
         """Select the group in a row of the table; it stays selected when the order changes."""
+        self._processes.leave()
         if 0 <= row < len(self._groups):
             self._row, self._selected = row, self._groups[row].function
         self._request_waits()
@@ -122,6 +123,7 @@ class GroupPanel(Panel):
     def select_next(self, step: int) -> None:
         """Select the next (1) or previous (-1) row of the table that is shown."""
         if self._blocks_shown:
+            self._processes.leave()
             self._blocks.select_next(step)
             return
         self.select(min(max(0, len(self._groups) - 1), max(0, self._row + step)))

@@ -38,6 +38,20 @@ class ProcessPanel(SidePanel):
         index = order.index(self.selected) if self.selected in order else 0
         self.select(order[(index + step) % len(order)])
 
+    def leave(self) -> None:
+        """Take the focus from the list: the user has turned to the groups."""
+        if self.screen.focused is self._list:
+            self.screen.set_focus(None)
+
+    def opened(self) -> int | None:
+        """Return the number of the process to look into: the selected one, or that with the most memory."""
+        if self.selected != ALL:
+            return self.selected
+        running = [
+            (lane.sample.rss or 0, -number) for number, lane in listed(self.screen.snapshot) if lane.on
+        ]
+        return -max(running)[1] if running else None
+
     def charted(self, snapshot: Snapshot) -> Iterable[int]:
         """Return the selected process, or the first in the list."""
         if self.selected != ALL:

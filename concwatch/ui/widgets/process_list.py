@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from textual.binding import Binding
+
 from concwatch.monitor.metrics import LaneSnapshot
 from concwatch.monitor.resource_status import ResourceKind, ResourceStatus
 from concwatch.monitor.snapshot import Snapshot
@@ -15,6 +17,9 @@ ALL = -1
 
 LIVE, RSS = 7, 10
 """The widths in cells of the columns of numbers."""
+
+LEAST_SHARED = 1 << 20
+"""The bytes of shared memory from which on they are shown: a lock of ``multiprocessing`` takes a page."""
 
 MOST = 200
 """The maximum number of processes to list."""
@@ -32,6 +37,12 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
     rows = [("runtime", status.runtime or ""), ("note", status.reason), ("loaded", " · ".join(status.flags))]
     if lane.on and lane.sample.pss is not None:
         rows.append(("PSS", format_bytes(lane.sample.pss)))
+    process = lane.process if lane.on else None
+    if process is not None and process.anonymous is not None and process.file_pages is not None:
+        rows.append(("anonymous", format_bytes(process.anonymous)))
+        rows.append(("file pages", format_bytes(process.file_pages)))
+        shared = process.shared or 0
+        rows.append(("shared", format_bytes(shared) if shared >= LEAST_SHARED else ""))
     if lane.on and lane.sample.kernel is not None:
         threads = "" if lane.sample.threads is None else f" · {counted(int(lane.sample.threads), 'thread')}"
         rows.append(("kernel", f"{format_bytes(lane.sample.kernel)}{threads}"))
@@ -79,7 +90,7 @@ class ProcessSidebar(Sidebar):
     SCALED = False
 
 
-class ProcessList(ClickableLines):
+class ProcessList(ClickableLines, can_focus=True):
     """Shows one line for each process. A click selects the process whose groups the table shows."""
 
     DEFAULT_CSS = """
@@ -88,6 +99,8 @@ class ProcessList(ClickableLines):
         padding: 0 0 0 1;
     }
     """
+
+    BINDINGS = [Binding("enter", "screen.press('M')", "What memory is made of", show=False)]
 
     _shown: tuple[Snapshot, Sequence[str], int] | None = None
 

@@ -7,10 +7,10 @@ import threading
 from collections import deque
 from time import monotonic
 
+from concwatch.agent.memory_maps import read_memory_maps
 from concwatch.worker.burst import BurstTimer
 from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_limit import FileLimit
-from concwatch.worker.memory_maps import read_memory_maps
 from concwatch.worker.target import TargetTracker, TaskCounts
 from concwatch.worker.timing import Timing
 
@@ -47,7 +47,7 @@ class BaseEngine:
     """The optional commands that it supports."""
 
     native: ClassVar[Dict[str, str]] = {}
-    """What tasks allocate besides objects, by the kind of memory of `concwatch.worker.memory_maps`."""
+    """What tasks allocate besides objects, by the kind of memory of `concwatch.agent.memory_maps`."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         self.send = send

@@ -6,9 +6,9 @@ import threading
 from functools import partial
 from time import monotonic, sleep
 
+from concwatch.agent.memory_maps import HEAP, OTHER
 from concwatch.worker.engines.base import SLICE, BaseEngine
 from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body, spin_until
-from concwatch.worker.memory_maps import HEAP, OTHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

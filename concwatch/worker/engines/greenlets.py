@@ -7,11 +7,11 @@ from time import monotonic
 import gevent
 from gevent.event import Event
 
+from concwatch.agent.memory_maps import HEAP, OTHER
 from concwatch.protocol.workloads import HTTP, SLEEPS
 from concwatch.worker.callables import load_callable
 from concwatch.worker.engines.bodies import BODIES
 from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.worker.memory_maps import HEAP, OTHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

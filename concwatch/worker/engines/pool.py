@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
+from concwatch.agent.memory_maps import HEAP
 from concwatch.worker.engines.blocking import BlockingEngine, set_stack_size
-from concwatch.worker.memory_maps import HEAP
 from concwatch.worker.threads import default_threads
 
 TYPE_CHECKING = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uvloop
 
+from concwatch.agent.memory_maps import HEAP, OTHER
 from concwatch.worker.engines.event_loop import EventLoopEngine
-from concwatch.worker.memory_maps import HEAP, OTHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

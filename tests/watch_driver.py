@@ -22,7 +22,7 @@ class FakeAgent:
         self.pid = pid
         self.sent = []
         self.closed = False
-        self.queue = deque([AgentReady(name, pid, ppid, "CPython 3.11.7", can=("waits",))])
+        self.queue = deque([AgentReady(name, pid, ppid, "CPython 3.11.7", can=("waits", "profile"))])
 
     def arrivals(self, most=1_000):
         return [self.queue.popleft() for _ in range(min(most, len(self.queue)))]

@@ -114,6 +114,10 @@ class Blocks:
         found.sort(key=lambda one: one["lag"], reverse=True)
         return found[:MAX_LOOPS]
 
+    def loop_frames(self) -> Dict[int, int]:
+        """Return, by thread, how many of its outermost frames are those of its event loop."""
+        return {beat.thread: beat.depth for beat in self._beats.values()}
+
     def step(self, now: float, due: float) -> float:
         """Sample the loops that are overdue, and report what has blocked them.
 

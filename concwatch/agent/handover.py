@@ -48,6 +48,14 @@ class Handover:
         self._given = False
         """Whether a loop has handed the lock over since the last wait began."""
         self._due, self._promised = FOR_EVER, 0.0
+        self._paused = False
+
+    def pause(self, paused: bool) -> None:
+        """Stop or continue to hand the lock over.
+
+        While stacks are sampled, they would show mostly the loop that does so.
+        """
+        self._paused, self._promised = paused, 0.0
 
     def wait(self, seconds: float) -> float:
         """Wait, in the agent's thread, for some seconds, or until `wake` or `give`.
@@ -77,12 +85,12 @@ class Handover:
 
     def promise(self, until: float) -> None:
         """Announce that `give` will be called by then, unless the loop is overdue."""
-        if GIL:
+        if GIL and not self._paused:
             self._promised = until
 
     def give(self, now: float) -> None:
         """Let the agent's thread run, in the thread of a loop, if it is due or waits for the lock."""
-        if self._given or not GIL or not (self._works or now >= self._due - EARLY):
+        if self._given or self._paused or not GIL or not (self._works or now >= self._due - EARLY):
             return
         self._done.acquire(False)
         self._given = True

@@ -29,6 +29,7 @@ start_new_thread = _original("_thread", "start_new_thread")
 allocate_lock = _original("_thread", "allocate_lock")
 get_ident = _original("_thread", "get_ident")
 get_native_id = _original("_thread", "get_native_id")
+get_ident = _original("_thread", "get_ident")
 sleep = _original("time", "sleep")
 
 FAULTS = (4, 7, 8, 11)

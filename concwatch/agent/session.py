@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .counted_group import CountedGroup
     from .lasting import LastingSearch
+    from .profiler import Profiler
 
 MIN_HZ, MAX_HZ = 0.1, 10.0
 
@@ -41,6 +42,9 @@ REQUEST_SHARE = 0.1
 
 MAX_REQUESTS = 10
 """The most pending requests about groups."""
+
+MAX_PROFILE = 600.0
+"""The most seconds for which stacks are sampled."""
 
 FIRST_SLICE = 0.01
 """Seconds until the first slice of a scan, so that it is not done at once with the first report."""
@@ -110,6 +114,7 @@ class AgentSession:
         self._growing: Optional[Iterator[float]] = None
         """The current search for what grows."""
         self._growing_due = 0.0
+        self._profiler: Optional[Profiler] = None
         if "trace" in options:
             self._tracing.set(True)
         self._figures.collector.install()
@@ -144,6 +149,7 @@ class AgentSession:
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
             "lines": self._send_lines,
             "objects": self._request_objects,
+            "profile": self._profile,
             "memory": self._request_memory,
             "detach": self._detach,
         }
@@ -177,6 +183,9 @@ class AgentSession:
         Args:
             due: when this step was due.
         """
+        if self._profiler is not None:
+            self._profiler.resume()
+        sample_in = self._sample_stacks() if self._profiler is not None else FOR_EVER
         now = monotonic()
         if now >= self._blocks_due - LOOK_EARLY:
             try:
@@ -185,7 +194,9 @@ class AgentSession:
                 self._blocks_due = now + FAILED_INTERVAL
         if now >= self._due or self._unsent:
             self._due = monotonic() + self._count_and_report()
-        return max(0.0005, min(self._due, self._blocks_due) - monotonic())
+        if self._profiler is not None:
+            self._profiler.wait()
+        return max(0.0005, min(self._due, self._blocks_due, now + sample_in) - monotonic())
 
     def _count_and_report(self) -> float:
         """Handle commands, scan, and send what is due; return the seconds until the next time.
@@ -426,6 +437,40 @@ class AgentSession:
         self._growing_due = monotonic() + (delay or 0.0)
         self._growing = None if delay is None else growing
 
+    def _profile(self, fields: Dict[str, Any]) -> bool:
+        from .profiler import Profiler  # few programs need it
+
+        seconds = fields.get("seconds")
+        if (
+            isinstance(seconds, bool)
+            or not isinstance(seconds, (int, float))
+            or not 0 <= seconds <= MAX_PROFILE
+        ):
+            raise ValueError(f'"seconds" is {seconds!r}: expected a number from 0 to {MAX_PROFILE:.0f}')
+        if self._profiler is not None and seconds:
+            raise ValueError("stacks are being sampled already: expected this once the profile has been sent")
+        if self._profiler is not None:
+            self._profiler.end()
+        elif seconds:
+            self._profiler = Profiler(
+                seconds, lambda report: self._connection.send("profile", **report), self._blocks.loop_frames
+            )
+        return True
+
+    def _sample_stacks(self) -> float:
+        """Take a sample of the stacks if one is due; return the seconds until the next one."""
+        assert self._profiler is not None
+        try:
+            delay = self._profiler.step(monotonic())
+        except Exception as error:
+            delay = None
+            self._send_error("profile", _message(error))
+        if delay is None:
+            self._profiler.close()
+            self._profiler = None
+            return 0.0
+        return delay
+
     def _detach(self, fields: Dict[str, Any]) -> bool:
         raise Lost
 
@@ -461,6 +506,8 @@ class AgentSession:
             self._lasting.signal.remove()
         HOOKS.remove()
         self._growing = None
+        if self._profiler is not None:
+            self._profiler.close()
         self._busy.close()
         STARTS.remove()
         self._figures.collector.remove()

@@ -15,6 +15,7 @@ from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
 from concwatch.links.injection import process_name
+from concwatch.monitor.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.remote_host import RemoteHost
 from concwatch.monitor.watched_host import LocalHost, loads_by_gdb, why_not_attachable
 from concwatch.monitor.watching import Watching
@@ -57,18 +58,10 @@ def command(
     agents = agent_options(others)
     unattended = Unattended(**others)
     unattended.check()
-    for pid in pids if host is None else ():
-        problem = why_not_attachable(pid)
-        if problem:
-            raise click.UsageError(problem)
     if not unattended.asked:
         check_display("concwatch attach --json")
-    gdb = yes or (host is None and _agrees([pid for pid in pids if loads_by_gdb(pid)]))
-    target = LocalHost(AgentListener()) if host is None else RemoteHost(host)
-    watching = Watching(target, agents=agents)
+    watching = attach_to(pids, yes, host, agents)
     try:
-        for pid in dict.fromkeys(pids):
-            watching.attach(pid, gdb)
         recorder = open_recorder(record, ())
         if unattended.asked:
             with unattended.exporters() as exporters:
@@ -79,9 +72,36 @@ def command(
         raise click.UsageError(str(error)) from None
     finally:
         watching.close()
-    if target.problem:
-        raise click.UsageError(target.problem)
+    if watching.host.problem:
+        raise click.UsageError(watching.host.problem)
     exit_with(status)
+
+
+def attach_to(pids: Sequence[int], yes: bool, host: Host | None, agents: AgentOptions = DEFAULTS) -> Watching:
+    """Attach to running processes; ask, unless ``yes``, whether gdb may load agents.
+
+    Args:
+        pids: the processes.
+        yes: whether gdb may load agents without being asked.
+        host: where they run; None for this host.
+        agents: what agents are asked to do.
+
+    Raises:
+        click.UsageError: one line: a process cannot be attached to, or the host cannot be reached.
+    """
+    for pid in pids if host is None else ():
+        problem = why_not_attachable(pid)
+        if problem:
+            raise click.UsageError(problem)
+    gdb = yes or (host is None and _agrees([pid for pid in pids if loads_by_gdb(pid)]))
+    watching = Watching(LocalHost(AgentListener()) if host is None else RemoteHost(host), agents=agents)
+    try:
+        for pid in dict.fromkeys(pids):
+            watching.attach(pid, gdb)
+    except ValueError as error:
+        watching.close()
+        raise click.UsageError(str(error)) from None
+    return watching
 
 
 def _agrees(pids: Sequence[int]) -> bool:

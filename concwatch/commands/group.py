@@ -28,6 +28,7 @@ NAMES = (
     "experiment",
     "export",
     "figures",
+    "flame",
     "hosts",
     "recordings",
     "replay",

@@ -24,6 +24,8 @@ from concwatch.monitor.metric import MetricSource, fields_from
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample, copied
 from concwatch.monitor.ongoing import OngoingStatus
 from concwatch.monitor.process_status import ProcessFacts, ProcessStatus
+from concwatch.monitor.profiling import COMMAND as PROFILE
+from concwatch.monitor.profiling import Profiling
 from concwatch.monitor.rates import Trailing, finite
 from concwatch.monitor.resources import POOL_WORKER, Resource, Resources
 from concwatch.monitor.rss_parts import RssParts, outside_parts, rss_parts
@@ -46,6 +48,7 @@ from concwatch.protocol.agent_messages import (
     Lasting,
     MemoryParts,
     Objects,
+    Profile,
     RawFrame,
     ThreadWaits,
     Waits,
@@ -151,6 +154,7 @@ class WatchedProcess:
         """The same readings, as Prometheus gets them."""
         self.blocks = BlockedPlaces(self._log_event)
         self.standstills = Standstills(self._log_event, self._request_stack)
+        self.profiling = Profiling(self.send)
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
@@ -281,6 +285,8 @@ class WatchedProcess:
         self._disconnect()
 
     def _disconnect(self) -> None:
+        if self.profiling.asked:
+            self.profiling.refuse("the process has ended")
         if self._link is not None:
             self._link.close()
             self._link = None
@@ -330,6 +336,10 @@ class WatchedProcess:
                     self._memory.add_lines(arrival)
                 case Objects():
                     self._memory.add_objects(arrival)
+                case Profile():
+                    self.profiling.add(arrival)
+                case Error(command=command) if command == PROFILE:
+                    self.profiling.refuse(arrival.message)
                 case MemoryParts():
                     self._add_memory(arrival, now)
                 case Error(command="memory"):
@@ -369,6 +379,8 @@ class WatchedProcess:
     def _lose_agent(self, now: float) -> None:
         """Keep the figures of an agent that is lost until it is known whether the process has ended too."""
         self.how, self.reason = "outside", "its agent's connection ended"
+        if self.profiling.asked:
+            self.profiling.refuse(self.reason)
         self._last, self._lost_at = (self.tick, self.groups, self.resources), now
         self._last_reading = self.reading
         self._set_figures(None, {}, Resources())

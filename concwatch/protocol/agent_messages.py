@@ -249,6 +249,17 @@ items of a container, or 100 of a larger one.
         ``function``   the program's own function to which its newest items refer, if only a library holds
                        it: an object like those of ``holders``, or null
 
+``profile``: the answer to the command: where CPU time went. Threads in other languages have no stacks.
+    ``seconds``    for how long stacks were sampled
+    ``cpu``        CPU seconds of the process, without those of the agent: a few more than those of the stacks
+    ``taken``, ``samples``  how often stacks were read, and how many of them belonged to a thread that ran
+    ``frames``     list of objects ``in`` (function), ``where`` (``"/app/views.py:12"``, the line that ran),
+                   ``own`` (whether it is the program's own code); an event loop itself is ``"event loop"``
+    ``stacks``     list of objects, those with most CPU time first, as many as fit into a line: ``thread``,
+                   the function that the thread runs, or ``"main"``; ``frames``, indexes, outermost first, at
+                   most 200, without those of an event loop that runs the others; ``cpu``, seconds: the CPU
+                   time of these threads is read, and divided among their samples; ``samples``
+
 ``memory``: the answer to the command: what RSS is made of, in bytes. All but ``unknown`` are absent where the
 system does not say so.
     ``rss``, ``anonymous``, ``file_pages``, ``shared``  RSS and its parts, as in ``/proc/PID/status``
@@ -290,6 +301,9 @@ Commands, monitor to agent
 ``lines``     report the lines that hold traced memory. The process is stopped while a snapshot is taken.
 ``objects``   find what grows: which types of objects, and which containers. This takes up to 2 % of a core,
               and stops the process for up to 20 ms at a time; refused on free-threaded Python.
+``profile``   ``seconds``: sample the stacks of all threads for this long, at most 600, about 100 times a
+              second; answered by ``profile``. 0 ends it. Whenever the agent waits meanwhile, the switch
+              interval of the interpreter is 5 µs, or up to 1 ms if threads compete. Refused except on Linux.
 ``memory``    ``longest``: report what RSS is made of, without ``malloc`` if asking it may take longer than
               these seconds; null or absent for no limit. Loads ``ctypes``. The maps of the process are read
               in slices; the C library locks its arenas, one after the other, while it counts what is free
@@ -645,6 +659,45 @@ class Objects(Struct, tag="objects", frozen=True):
     """Whether all that can be reached were visited, apart from items of large containers."""
 
 
+class ProfileFrame(Struct, frozen=True, rename={"in_": "in"}):
+    """A line of a function."""
+
+    in_: ShortText
+    where: ShortText = ""
+    own: bool = False
+    """Whether it is the program's own code."""
+
+
+class ProfileStack(Struct, frozen=True):
+    """The CPU time of one stack."""
+
+    thread: ShortText
+    """The function that its threads run."""
+    frames: tuple[Count, ...] = ()
+    """The indexes of its frames, outermost first."""
+    cpu: Seconds = 0.0
+    samples: Count = 0
+
+
+class Profile(Struct, tag="profile", frozen=True):
+    """Where the CPU time of a process went."""
+
+    seconds: Seconds
+    cpu: Seconds
+    """CPU seconds of the whole process, without those of the agent."""
+    taken: Count = 0
+    """How often stacks were read."""
+    samples: Count = 0
+    """How many of them were of a thread that ran."""
+    frames: tuple[ProfileFrame, ...] = ()
+    stacks: tuple[ProfileStack, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the indexes; raises ValueError."""
+        if any(index >= len(self.frames) for stack in self.stacks for index in stack.frames):
+            raise ValueError("the index of a frame is too large")
+
+
 class MallocFigures(Struct, frozen=True):
     """What the C library says of its heap, in bytes."""
 
@@ -708,6 +761,7 @@ AgentReport = (
     | Objects
     | MemoryParts
     | Finished
+    | Profile
     | Applied
     | Error
     | AgentEnd

@@ -260,6 +260,10 @@ WATCH: tuple[Row[WatchKeys], ...] = (
         "memory", 8, "What memory is made of",
     ),
     Row("o", lambda on: on.program.show_output(), "show the program's output", "output", 6, "Output"),
+    Row(
+        "F", lambda on: on.program.show_flame_graph(on.processes.selected),
+        "flame graph: where the CPU time of the process goes, for ten seconds", "flame", 8, "Flame graph",
+    ),
     Row("x", lambda on: on.program.toggle_outcomes(), "count how tasks end, by result", title="Outcomes"),
     Row(
         "T", lambda on: on.program.toggle_timing(), "time tasks, and how long they keep their loop busy",

@@ -33,9 +33,12 @@ from concwatch.ui.widgets.chart import Chart
 from concwatch.worker.collector import trim_heap
 
 if TYPE_CHECKING:
+    from textual.notifications import SeverityLevel
+
     from concwatch.monitor.catalog import Engine
     from concwatch.monitor.observable import Observable
     from concwatch.recordings.recorder import Recorder
+    from concwatch.ui.picture_files import Saved
 
 TRIM_INTERVAL = 60.0
 """Seconds between two times that free memory is returned to the system."""
@@ -266,20 +269,30 @@ class LanesApp(InputQueue):
 
         async def save() -> None:
             saved = await save_picture(svg, self._pictures, subject)
-            text = saved.text
-            self.saved += saved.paths
-            if saved.paths:
-                others = "".join(f" and {path.suffix}" for path in saved.paths[1:])
-                self.log_event(f"picture {saved.paths[0]}{others}")
-                self.offer_download(saved.paths[-1])  # only one: browsers ask before several
+            hint = ""
             if not (saved.failed or self._png_hint_shown or can_draw()):
                 self._png_hint_shown = True
-                text += f"\n{PNG_HINT}"
-            self.notify(
-                text, title="screenshot", severity="error" if saved.failed else "information", markup=False
-            )
+                hint = f"\n{PNG_HINT}"
+            self.show_saved("screenshot", "picture", saved, hint)
 
         self.run_worker(save(), name=PICTURE)
+
+    def show_saved(self, title: str, kind: str, saved: "Saved", hint: str = "") -> None:
+        """Show which files were saved, log them, and offer the last one for download.
+
+        Args:
+            title: of the notification.
+            kind: of the files, for the log.
+            saved: the files, or why there are none.
+            hint: more text for the notification.
+        """
+        self.saved += saved.paths
+        if saved.paths:
+            others = "".join(f" and {path.suffix}" for path in saved.paths[1:])
+            self.log_event(f"{kind} {saved.paths[0]}{others}")
+            self.offer_download(saved.paths[-1])  # only one: browsers ask before several
+        severity: SeverityLevel = "error" if saved.failed else "information"
+        self.notify(f"{saved.text}{hint}", title=title, severity=severity, markup=False)
 
     def action_record(self) -> None:
         """Start or stop recording, and show the path."""

@@ -8,10 +8,15 @@ from pathlib import Path
 from msgspec import Struct
 from textual.screen import Screen
 
+from concwatch.charts.flame_graph import FlameGraph
+from concwatch.charts.flame_svg import draw_flame_graph
 from concwatch.charts.slide import Slide, draw_slide
 from concwatch.pictures.png import INSTALL_COMMAND, can_draw, draw_png
 from concwatch.system.files import new_path, write_atomically
 from concwatch.ui.widgets.chart import Chart
+
+FOLDED = ".txt"
+"""The suffix of files with folded stacks."""
 
 EXPECTED = "expected a writable folder with free space"
 
@@ -56,6 +61,19 @@ async def save_picture(svg: str, folder: Path, subject: str = "") -> Saved:
     return Saved(f"saved {path}\nand {drawn}", (path, drawn))
 
 
+def save_flame_graph(graph: FlameGraph, folder: Path, dark: bool) -> Saved:
+    """Save a flame graph as folded stacks and SVG in ``folder``, which is created if it does not exist."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = picture_path(folder, datetime.now(), f"flame {graph.name}")
+        folded = path.with_suffix(FOLDED)
+        write_atomically(folded, graph.folded())
+        write_atomically(path, draw_flame_graph(graph, dark))
+    except OSError as error:
+        return Saved(f"not saved: {_reason(error, folder)}", failed=True)
+    return Saved(f"saved {folded}\nand {path}", (folded, path))
+
+
 def _save_svg(svg: str, folder: Path, subject: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = picture_path(folder, datetime.now(), subject)
@@ -71,7 +89,7 @@ def picture_path(folder: Path, now: datetime, subject: str = "") -> Path:
     """Return an unused path in ``folder``, named after subject and time."""
     word = re.sub(r"\W+", "-", subject.lower()).strip("-")
     stem = "-".join(filter(None, ("concwatch", word, f"{now:%Y-%m-%d-%H%M%S}")))
-    return new_path(folder, stem, ".svg", ".png")
+    return new_path(folder, stem, ".svg", ".png", FOLDED)
 
 
 def chart_to_save(screen: Screen[object]) -> Chart | None:

@@ -1,24 +1,40 @@
 """The commands for a watched program."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from concwatch.monitor.profiling import COMMAND as PROFILE
 from concwatch.monitor.watching import Watching
 from concwatch.protocol.units import format_clock
 from concwatch.ui.view import MonitorView
+from concwatch.ui.widgets.process_list import ALL
+
+if TYPE_CHECKING:
+    from concwatch.charts.flame_graph import FlameGraph
+
+NO_STACKS = "no process whose stacks can be sampled"
 
 
 class ProgramCommands:
     """What keys do with a watched program."""
 
-    def __init__(self, watching: Watching, screen: MonitorView, output: Path | None) -> None:
+    def __init__(
+        self,
+        watching: Watching,
+        screen: MonitorView,
+        output: Path | None,
+        export: "Callable[[FlameGraph], object]",
+    ) -> None:
         """Create the commands.
 
         Args:
             watching: the program.
             screen: where dialogs are opened.
             output: the file with the program's output; None if it was started elsewhere.
+            export: saves a flame graph.
         """
-        self._watching, self._screen, self._output = watching, screen, output
+        self._watching, self._screen, self._output, self._export = watching, screen, output, export
 
     def toggle_outcomes(self) -> None:
         """Start or stop counting how tasks end."""
@@ -42,6 +58,25 @@ class ProgramCommands:
             str.strip,
             lambda text: f'"{text}"' if text else "a mark without a note",
         )
+
+    def show_flame_graph(self, selected: int) -> None:
+        """Sample the stacks of a process, and show where its CPU time goes.
+
+        Args:
+            selected: its number; `ALL` for the process that uses most CPU time of those that can be sampled.
+        """
+        from concwatch.ui.dialogs.flame import FlameScreen  # as below
+
+        lanes = self._watching.lanes if selected == ALL else [self._watching.lanes[selected]]
+        able = [lane for lane in lanes if lane.alive and lane.ready and PROFILE in lane.ready.can]
+        if not able:
+            why = lanes[0].reason if len(lanes) == 1 else ""
+            self._screen.notify(f"{NO_STACKS}{f': {why}' if why else ''}", severity="warning", markup=False)
+            return
+        lane = max(able, key=lambda lane: lane.sample.cpu or 0.0)
+        lane.profiling.start(self._watching.clock())
+        dialog = FlameScreen(lane.name, lane.profiling, self._watching.clock, self._export)
+        self._screen.app.push_screen(dialog)
 
     def show_output(self) -> None:
         """Show the program's output."""

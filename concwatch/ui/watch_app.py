@@ -29,6 +29,7 @@ from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.widgets.status_bar import StatusBar
 
 if TYPE_CHECKING:
+    from concwatch.charts.flame_graph import FlameGraph
     from concwatch.monitor.observable import Observable
 
 
@@ -87,7 +88,7 @@ class WatchApp(LanesApp):
         groups = GroupPanel(processes, watching.request_waits_of)
         parts = Parts(StatusBar(), processes, charts, [groups], EventPanel(), LiveFeed(watching))
         screen = MonitorScreen(watching.snapshot, parts, self.size, HELP, self._status_text)
-        program = ProgramCommands(watching, screen, self._output)
+        program = ProgramCommands(watching, screen, self._output, self.export_flame_graph)
         screen.keyboard = Keyboard(keys.WATCH, WatchKeys(self, screen, charts, processes, groups, program))
         return screen
 
@@ -167,6 +168,13 @@ class WatchApp(LanesApp):
         program = self._watching.program
         command = " ".join(program.command)[:80] if program else "running processes"
         return (command, f"{datetime.now():%d %b %Y}".lstrip("0"))
+
+    def export_flame_graph(self, graph: "FlameGraph") -> None:
+        """Save a flame graph as folded stacks and SVG."""
+        from concwatch.ui.picture_files import save_flame_graph  # not needed for the first frame
+
+        dark = self.current_theme.dark
+        self.show_saved("flame graph", "flame graph", save_flame_graph(graph, self._pictures, dark))
 
     def log_event(self, text: str) -> None:
         """Log what the user did."""

@@ -43,6 +43,20 @@ def test_a_short_wait_is_not_extended():
     handover.wait(MIN_EXTENDED / 2)
 
 
+def test_a_paused_handover_neither_extends_waits_nor_ends_them():
+    handover = Handover()
+    handover.promise(time.monotonic() + LONG)
+    handover.pause(True)
+    handover.promise(time.monotonic() + LONG)
+    handover.wait(MIN_EXTENDED)
+    thread = in_thread(handover.wait, MIN_EXTENDED)
+    ends(thread, handover.give)
+    assert not handover._given
+    handover.pause(False)
+    handover.promise(time.monotonic() + LONG)
+    ends(in_thread(handover.wait, MIN_EXTENDED), handover.give)
+
+
 def test_the_lock_is_not_given_to_a_thread_that_is_not_due():
     handover = Handover()
     thread = in_thread(handover.wait, LONG)

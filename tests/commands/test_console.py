@@ -39,6 +39,7 @@ COMMANDS = {
     "experiment": [(), ("million-tasks", "--help")],
     "export": [("one.concwatch", "--csv"), ("one.concwatch", "--chart"), ("one.concwatch", "--json")],
     "figures": [(), ("--json",)],
+    "flame": [("999999999",), ("1", "--seconds", "0")],
     "hosts": [()],
     "recordings": [(".",)],
     "replay": [("one.concwatch",)],

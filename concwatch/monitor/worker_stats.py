@@ -148,8 +148,12 @@ class WorkerStats:
         self._cpu.reset()
         self.blocks = BlockedPlaces()
         self.delays, self._duration = Histogram(), None
-        self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
+        self.restart_timing()
         self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
+
+    def restart_timing(self) -> None:
+        """Discard how long tasks took, because those that begin now may take another time."""
+        self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
 
     def add_creation(
         self, reached: Reached, before: tuple[Load, Reading | None] | None, now: tuple[Load, Reading | None]

@@ -1,0 +1,306 @@
+"""The sweep of one engine: throughput and durations at growing numbers of live tasks."""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from concwatch.measure.followed_lane import FollowedLane
+from concwatch.measure.limited import limited_by
+from concwatch.measure.measurement import SETTLE
+from concwatch.measure.sweep.knee import FittedLaw, Knee, find_knee, fit_law, more_is_slower
+from concwatch.measure.sweep.ladder import finer, sizes
+from concwatch.measure.sweep.law import Point
+from concwatch.monitor.lab import Lab
+from concwatch.monitor.lane import Lane
+from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
+from concwatch.monitor.servers import server_problem
+from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.state import PENDING
+from concwatch.protocol.units import counted, format_count, format_seconds
+
+HZ = 25.0
+"""Ticks per second. When a task has ended is known to within one tick."""
+
+KNOWN = 0.02
+"""Half the 95 % interval, as a share of the throughput, within which it is known."""
+
+FEWEST = 3
+"""The fewest intervals between ticks in which tasks ended from which an interval is estimated."""
+
+LEAST_SECONDS = 0.5
+"""The least seconds for which a step is measured."""
+
+MOST_LIVES = 3.0
+"""A step whose throughput is not known yet is measured for this many lives of a task, if that is longer."""
+
+GENERATION_LIMIT = 60.0
+"""Seconds within which as many tasks have ended as are live; otherwise the sweep ends."""
+
+GROW_LIMIT = 60.0
+"""Seconds within which the tasks of a step must have started."""
+
+
+class Step(Struct, frozen=True):
+    """What was measured with one number of live tasks. None is unknown."""
+
+    tasks: int
+    throughput: float
+    """Tasks that ended and were replaced, per second."""
+    interval: float
+    """Half the 95 % interval of the throughput."""
+    duration_p50: float | None
+    duration_p99: float | None
+    """Seconds, of tasks that began at this step."""
+    cpu: float | None
+    """Cores used."""
+    memory_per_task: float | None
+    """Bytes, with what the kernel holds."""
+    seconds: float
+    """For how long it was measured."""
+    limited_by: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the throughput is known within 2 %."""
+        return self.interval <= KNOWN * self.throughput
+
+    @property
+    def point(self) -> Point:
+        """The step as a point of the curve."""
+        return Point(self.tasks, self.throughput, self.interval / 1.96)
+
+
+class SweepResult(Struct):
+    """The steps of one engine, and what follows from them."""
+
+    engine: str
+    steps: list[Step] = []
+    """By their number of tasks."""
+    ended_by: str = ""
+    """Why no more tasks were tried; empty if all were."""
+    failed: bool = False
+    """Whether the worker could not run at all, or failed."""
+    runtime: str | None = None
+
+    @property
+    def points(self) -> list[Point]:
+        """The curve of throughput."""
+        return [step.point for step in self.steps]
+
+    @property
+    def knee(self) -> Knee | None:
+        """How many tasks are enough; None if throughput rises to the last step."""
+        return find_knee(self.points)
+
+    @property
+    def law(self) -> FittedLaw | None:
+        """The law of scalability that fits; None if none does."""
+        return fit_law(self.points)
+
+    @property
+    def limited_by(self) -> str | None:
+        """What limits throughput beyond the knee, if concwatch knows."""
+        knee = self.knee
+        after = [step for step in self.steps if knee is None or step.tasks >= knee.tasks.value]
+        return next((step.limited_by for step in after if step.limited_by), None)
+
+    @property
+    def more_is_slower(self) -> bool:
+        """Whether throughput falls beyond its best."""
+        return len(self.steps) > 1 and more_is_slower(self.points)
+
+    def add(self, step: Step) -> None:
+        """Add a step."""
+        self.steps = sorted([*self.steps, step], key=lambda one: one.tasks)
+
+
+class EngineSweep(FollowedLane):
+    """Runs the sweep of one lane of a running lab. ``result`` holds what has been measured so far.
+
+    Each task that ends is replaced, so that the number of live tasks stands: a closed loop. Durations are
+    those of a closed loop, too: nobody waits outside.
+
+    Args:
+        lab: a lab with `HZ` samples per second that is stepped by somebody else.
+        lane: its lane.
+        first: the fewest tasks.
+        last: the most tasks.
+        seconds: the most seconds for which a step is measured, unless its tasks live long.
+        progress: called with what is being done.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        lane: Lane,
+        first: int,
+        last: int,
+        seconds: float,
+        progress: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        super().__init__(lab, lane)
+        self.result = SweepResult(lane.engine.name)
+        self._first, self._last, self._seconds = first, last, seconds
+        self._progress = progress
+        self._counts: list[tuple[float, int]] | None = None
+        self._limit: str | None = None
+
+    async def run(self) -> SweepResult:
+        """Start the worker, measure all steps, and end the worker. A failure is in the result."""
+        self.lab.observers.append(self.observe)
+        self.lab.switch(self.lane, True)
+        try:
+            await self.until(lambda now: now.status.state not in PENDING)
+            if self.look().on:
+                await asyncio.sleep(SETTLE)
+                problem = await server_problem(self.lab.settings)
+                if problem:
+                    self.lane.fail(problem)
+            if self.look().on:
+                self.result.runtime = self.seen.status.runtime
+                await self._climb()
+            if self.look().status.state.broken:
+                self.result.failed, self.result.ended_by = True, self.seen.status.reason
+            self.lab.switch(self.lane, False)
+            await self.until(lambda now: now.idle, 10.0, failed=True)
+        finally:
+            self.lab.observers.remove(self.observe)
+        return self.result
+
+    async def _climb(self) -> None:
+        result = self.result
+        for tasks in sizes(self._first, self._last):
+            result.ended_by = await self._measure(tasks)
+            if result.ended_by:
+                break
+        added = 0
+        while not self.seen.status.state.broken and (more := finer(result.points, added)) is not None:
+            added += 1
+            problem = await self._measure(more)
+            if problem:
+                result.ended_by = result.ended_by or problem
+                break
+
+    async def _measure(self, tasks: int) -> str:
+        """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
+        self._progress(f"{format_count(tasks)} tasks")
+        before = self.look().sample.failed or 0
+        self.lab.set_target(self.lane, tasks)
+        grown = await self.until(_settled, GROW_LIMIT)
+        if self.seen.target.limit is not None:
+            return f"{self.seen.status.limit_text}: at most {format_count(self.seen.live)} tasks"
+        if not grown:
+            return self._ended() or f"not all of {counted(tasks, 'task')} started within {GROW_LIMIT:.0f} s"
+        # Until each task has been replaced, those of the step before are still among them.
+        ended, began = self.seen.sample.completed or 0, self.seen.sample.tick_time or 0.0
+
+        def over(now: LaneSnapshot) -> bool:
+            failed = (now.sample.failed or 0) > before
+            return failed or (now.sample.completed or 0) >= ended + tasks
+
+        if not await self.until(over, max(GENERATION_LIMIT, self._seconds)):
+            return self._ended() or (
+                f"{format_count((self.seen.sample.completed or 0) - ended)} of {format_count(tasks)} tasks "
+                f"ended within {format_seconds(GENERATION_LIMIT)}"
+            )
+        life = (self.seen.sample.tick_time or 0.0) - began
+        self.lane.stats.restart_timing()
+        self._counts, self._limit = [], None
+        most = max(self._seconds, MOST_LIVES * life)
+        start = self.look()
+        await self.until(lambda now: self._known() or (now.sample.failed or 0) > before, most)
+        await self.next_sample()
+        counts, self._counts = self._counts, None
+        failed = (self.seen.sample.failed or 0) - before
+        if failed:
+            return f"{counted(failed, 'task')} failed with {format_count(tasks)} live{self._why_failing()}"
+        found = throughput(counts)
+        if found is None:
+            return self._ended() or f"no task ended within {format_seconds(most)}"
+        self.result.add(self._step(tasks, found, start))
+        return ""
+
+    def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
+        now = self.seen
+        seconds = (now.sample.time or 0.0) - (start.sample.time or 0.0)
+        used = (now.sample.cpu_seconds or 0.0) - (start.sample.cpu_seconds or 0.0)
+        status = now.status
+        return Step(
+            tasks,
+            *found,
+            duration_p50=status.duration_p50,
+            duration_p99=None if status.duration_p99_so_far else status.duration_p99,
+            cpu=used / seconds if seconds > 0 else None,
+            memory_per_task=BY_NAME["memory_per_task"].value(now),
+            seconds=seconds,
+            limited_by=self._limit,
+        )
+
+    def _known(self) -> bool:
+        counts = self._counts or []
+        if not counts or counts[-1][0] - counts[0][0] < LEAST_SECONDS:
+            return False
+        found = throughput(counts)
+        return found is not None and found[1] <= KNOWN * found[0]
+
+    def _ended(self) -> str:
+        return self.seen.status.reason if self.seen.status.state.broken else ""
+
+    def _why_failing(self) -> str:
+        errors = [event for event in self.lab.events.since(0) if event.severity == "error"]
+        return f": {errors[0].text.splitlines()[0]}" if errors else ""
+
+    def observe(self, snapshot: Snapshot) -> None:
+        """Keep the counters of a step, and what limits it."""
+        super().observe(snapshot)
+        sample = self.seen.sample
+        if self._counts is None or sample.tick_time is None or sample.completed is None:
+            return
+        if not self._counts or self._counts[-1][0] != sample.tick_time:
+            self._counts.append((sample.tick_time, sample.completed))
+        self._limit = limited_by(self.seen, snapshot, True) or self._limit
+
+
+def _settled(now: LaneSnapshot) -> bool:
+    return now.target.reached is not None or now.target.limit is not None
+
+
+def throughput(counts: Sequence[tuple[float, int]]) -> tuple[float, float] | None:
+    """Return the tasks that ended per second, and half the 95 % interval; None if that is not known at all.
+
+    Tasks that started together end together. So it is measured from one tick in which tasks ended to another.
+    How far off that may be follows from the deviations over an eighth and a quarter of the time. They
+    grow with the time if ends are random, but not if they come in waves.
+
+    Args:
+        counts: the time of each tick, in seconds, and the tasks that had ended by then.
+    """
+    waves = [after for before, after in pairwise(counts) if after[1] > before[1]]
+    intervals = len(waves) - 1
+    if intervals < 1:
+        return None
+    (first, ended_first), (last, ended_last) = waves[0], waves[-1]
+    whole = last - first
+    rate = (ended_last - ended_first) / whole
+    if intervals < FEWEST:
+        return rate, rate / intervals
+    # The first and the last wave ended at any time within their ticks.
+    tick = whole / max(1, sum(first < time <= last for time, _ in counts))
+    least = (rate * tick) ** 2 / 6
+    short, long = max(1, intervals // 8), max(1, intervals // 4)
+    near, far = (max(least, _deviation(waves, rate, lag)) for lag in (short, long))
+    power = math.log(far / near) / math.log(long / short) if long > short else 1.0
+    variance = far * (intervals / long) ** max(0.0, min(1.0, power))
+    return rate, 1.96 * math.sqrt(variance) / whole
+
+
+def _deviation(waves: Sequence[tuple[float, int]], rate: float, lag: int) -> float:
+    """Return the mean square by which the tasks that end from a wave to a later one differ from the rate."""
+    squares = [
+        (after[1] - before[1] - rate * (after[0] - before[0])) ** 2
+        for before, after in zip(waves, waves[lag:], strict=False)
+    ]
+    return sum(squares) / len(squares)

@@ -5,27 +5,21 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from msgspec import Struct
-
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by
 from concwatch.measure.measurement import SETTLE
-from concwatch.measure.sweep.knee import FittedLaw, Knee, find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.ladder import finer, sizes
-from concwatch.measure.sweep.law import Point
+from concwatch.measure.sweep.sweep_result import KNOWN, Step, SweepResult
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
 from concwatch.monitor.servers import server_problem
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import PENDING
-from concwatch.protocol.units import counted, format_count, format_seconds
+from concwatch.protocol.units import counted, format_count, format_rate, format_seconds
 
 HZ = 25.0
 """Ticks per second. When a task has ended is known to within one tick."""
-
-KNOWN = 0.02
-"""Half the 95 % interval, as a share of the throughput, within which it is known."""
 
 FEWEST = 3
 """The fewest intervals between ticks in which tasks ended from which an interval is estimated."""
@@ -36,85 +30,14 @@ LEAST_SECONDS = 0.5
 MOST_LIVES = 3.0
 """A step whose throughput is not known yet is measured for this many lives of a task, if that is longer."""
 
+FALLEN = 0.5
+"""The share of the best throughput below which no more tasks are tried."""
+
 GENERATION_LIMIT = 60.0
 """Seconds within which as many tasks have ended as are live; otherwise the sweep ends."""
 
 GROW_LIMIT = 60.0
 """Seconds within which the tasks of a step must have started."""
-
-
-class Step(Struct, frozen=True):
-    """What was measured with one number of live tasks. None is unknown."""
-
-    tasks: int
-    throughput: float
-    """Tasks that ended and were replaced, per second."""
-    interval: float
-    """Half the 95 % interval of the throughput."""
-    duration_p50: float | None
-    duration_p99: float | None
-    """Seconds, of tasks that began at this step."""
-    cpu: float | None
-    """Cores used."""
-    memory_per_task: float | None
-    """Bytes, with what the kernel holds."""
-    seconds: float
-    """For how long it was measured."""
-    limited_by: str | None = None
-
-    @property
-    def known(self) -> bool:
-        """Whether the throughput is known within 2 %."""
-        return self.interval <= KNOWN * self.throughput
-
-    @property
-    def point(self) -> Point:
-        """The step as a point of the curve."""
-        return Point(self.tasks, self.throughput, self.interval / 1.96)
-
-
-class SweepResult(Struct):
-    """The steps of one engine, and what follows from them."""
-
-    engine: str
-    steps: list[Step] = []
-    """By their number of tasks."""
-    ended_by: str = ""
-    """Why no more tasks were tried; empty if all were."""
-    failed: bool = False
-    """Whether the worker could not run at all, or failed."""
-    runtime: str | None = None
-
-    @property
-    def points(self) -> list[Point]:
-        """The curve of throughput."""
-        return [step.point for step in self.steps]
-
-    @property
-    def knee(self) -> Knee | None:
-        """How many tasks are enough; None if throughput rises to the last step."""
-        return find_knee(self.points)
-
-    @property
-    def law(self) -> FittedLaw | None:
-        """The law of scalability that fits; None if none does."""
-        return fit_law(self.points)
-
-    @property
-    def limited_by(self) -> str | None:
-        """What limits throughput beyond the knee, if concwatch knows."""
-        knee = self.knee
-        after = [step for step in self.steps if knee is None or step.tasks >= knee.tasks.value]
-        return next((step.limited_by for step in after if step.limited_by), None)
-
-    @property
-    def more_is_slower(self) -> bool:
-        """Whether throughput falls beyond its best."""
-        return len(self.steps) > 1 and more_is_slower(self.points)
-
-    def add(self, step: Step) -> None:
-        """Add a step."""
-        self.steps = sorted([*self.steps, step], key=lambda one: one.tasks)
 
 
 class EngineSweep(FollowedLane):
@@ -176,6 +99,10 @@ class EngineSweep(FollowedLane):
             result.ended_by = await self._measure(tasks)
             if result.ended_by:
                 break
+            best = max(step.throughput for step in result.steps)
+            if result.steps[-1].throughput < FALLEN * best:
+                result.ended_by = f"throughput has fallen below half of {format_rate(best)}"
+                break
         added = 0
         while not self.seen.status.state.broken and (more := finer(result.points, added)) is not None:
             added += 1
@@ -188,6 +115,9 @@ class EngineSweep(FollowedLane):
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
         self._progress(f"{format_count(tasks)} tasks")
         before = self.look().sample.failed or 0
+        if self.seen.live > tasks:  # those that began among more tasks would still be slow
+            self.lab.set_target(self.lane, 0)
+            await self.until(_settled, GROW_LIMIT)
         self.lab.set_target(self.lane, tasks)
         grown = await self.until(_settled, GROW_LIMIT)
         if self.seen.target.limit is not None:

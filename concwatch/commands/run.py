@@ -15,10 +15,12 @@ from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.console import print_error, print_json, print_note
 from concwatch.commands.lab import create_lab, measure_costs
 from concwatch.commands.options import (
+    arguments,
     cluster_option,
     connect_hosts,
     engines_on_hosts,
     host_option,
+    make_settings,
     max_memory,
     open_recorder,
     record,
@@ -100,6 +102,7 @@ EXPECT_HELP = "\n".join(
     default=UNTIL_STOPPED,
     help="What each task does; without a time, it sleeps until the end of the run.",
 )
+@arguments
 @click.option("--seconds", type=SECONDS, default="3", help="How long to hold the tasks.")
 @click.option("--refill/--no-refill", default=True, help="Replace tasks that end.")
 @click.option("--trace/--no-trace", default=False, help="Trace allocations: about twice the RSS.")
@@ -158,7 +161,7 @@ def command(
     **workload: Any,
 ) -> None:
     """Measure engines without a screen."""
-    settings = Settings(threads=pool_threads, **workload)
+    settings = make_settings(threads=pool_threads, **workload)
     try:
         kinds = _engines(names)
         if 0 in tasks:

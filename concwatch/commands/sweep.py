@@ -10,7 +10,7 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.console import print_error, print_json, print_note
 from concwatch.commands.lab import create_lab
-from concwatch.commands.options import max_memory, open_recorder, record
+from concwatch.commands.options import arguments, make_settings, max_memory, open_recorder, record
 from concwatch.commands.progress import ProgressLine
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.sweep_table import print_sweep
@@ -20,7 +20,6 @@ from concwatch.measure.sweep.session import SweepSession
 from concwatch.measure.sweep.sweep import HZ
 from concwatch.measure.sweep.sweep_result import FIGURES
 from concwatch.monitor.catalog import CATALOG, Engine, find_engines
-from concwatch.monitor.settings import Settings
 from concwatch.monitor.unit import Unit
 from concwatch.protocol.units import parse_count
 from concwatch.worker.collector import MODES
@@ -69,6 +68,7 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 @click.option(
     "--workload", type=WORKLOAD, required=True, help="What each task does. It has to end by itself."
 )
+@arguments
 @click.option("--from", "first", type=Parsed("tasks", _parse_tasks), default="1", help="The fewest tasks.")
 @click.option("--to", "last", type=Parsed("tasks", _parse_tasks), default="10k", help="The most tasks.")
 @click.option(
@@ -107,7 +107,7 @@ def command(
     **workload: Any,
 ) -> None:
     """Find how many tasks at once are enough."""
-    settings = Settings(threads=pool_threads, **workload)
+    settings = make_settings(threads=pool_threads, **workload)
     try:
         engines = find_engines(names)
         if not engines:

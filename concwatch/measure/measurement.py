@@ -12,6 +12,7 @@ from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.monitor.anatomy import task_anatomy
+from concwatch.monitor.failures import failures_text
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot, measured_values
@@ -77,6 +78,9 @@ class Measurement(FollowedLane):
             self._conclude(self.look())
             lab.switch(lane, False)
             await self.until(lambda now: now.idle, 10.0, failed=True)
+            ended = self.look().status
+            if ended.state.broken:  # perhaps only in the tear-down of the user's function
+                result.problems = {Outcome.FAILED: ended.reason, **result.problems}
         finally:
             lab.observers.remove(self.observe)
             if result.held and result.last:
@@ -182,6 +186,7 @@ class Measurement(FollowedLane):
         """Set the outcome."""
         result, planned, status = self.result, self._plan.tasks, lane.status
         self._describe(lane)
+        result.failures = status.failures
         failed = result.last.failed if result.last else 0
         peak, held = status.peak_live, result.held  # not `last`: a target of 0 clears the limit
         limit = self._limit or (held.status.limit_text if held else "")
@@ -202,9 +207,10 @@ class Measurement(FollowedLane):
     def _why_failing(self, failed: int) -> str:
         self.lab.servers.check()  # a dead server is a better reason than a failed connection
         errors = [event for event in self.lab.events.since(0) if event.severity == "error"]
-        found = [event for name in ("", self.lane.engine.name) for event in errors if event.lane == name]
-        why = f": {found[0].text.splitlines()[0]}" if found else ""
-        return f"{format_count(failed)} tasks failed{why}"
+        found = {event.lane: event.text.splitlines()[0] for event in reversed(errors)}
+        kinds = failures_text(self.result.failures)
+        why = found.get("") or kinds or found.get(self.lane.engine.name)
+        return f"{format_count(failed)} tasks failed{f': {why}' if why else ''}"
 
     def _describe(self, lane: LaneSnapshot) -> None:
         if lane.status.runtime is not None:

@@ -12,7 +12,7 @@ from concwatch.monitor.metrics import Sample, blank_sample, copied
 from concwatch.monitor.rates import BestSecond, TickRates, Trailing, finite
 from concwatch.monitor.throttling import ThrottledTime
 from concwatch.monitor.timed_tasks import TimedTasks
-from concwatch.protocol.messages import BurstDone, Reached, Ready, Tick, contradiction
+from concwatch.protocol.messages import BurstDone, Failure, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
 
@@ -72,6 +72,8 @@ class WorkerStats:
         self.lags, self.delays, self.timed = Histogram(), Histogram(), TimedTasks()
         self.blocks = BlockedPlaces()
         """What has blocked its event loop while its tasks ran a function of the user."""
+        self.failures: tuple[Failure, ...] = ()
+        """The failed tasks of the workload, by kind."""
         self._ended_before = 0  # tasks of earlier workloads that have ended
         self._duration: float | None = None  # the median in the last tick that reported any
         self.paired = (0, 0)
@@ -93,6 +95,8 @@ class WorkerStats:
         if wrong:
             return wrong
         before, self.tick, self.tick_at = self.tick or tick, tick, now
+        if tick.failures is not None:
+            self.failures = tick.failures
         self._rates.add(tick, reached)
         self.best.add(tick.time, tick.completed)
         if tick.switches is not None:
@@ -147,6 +151,7 @@ class WorkerStats:
         self.meter.reset(not self.untouched)
         self._cpu.reset()
         self.blocks = BlockedPlaces()
+        self.failures = ()
         self.delays, self._duration = Histogram(), None
         self.restart_timing()
         self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
@@ -253,7 +258,7 @@ class WorkerStats:
         return {
             **{
                 name: getattr(self, name)
-                for name in (*own, "longest_stall", "peak_live", "flags", "born", "burst")
+                for name in (*own, "longest_stall", "peak_live", "flags", "born", "burst", "failures")
             },
             "completion_rate": self.best.best,
             "wake_lag_p99": self.lags.quantile(0.99),

@@ -10,12 +10,14 @@ from concwatch.measure.limited import limited_by
 from concwatch.measure.measurement import SETTLE
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.sweep_result import KNOWN, Step, SweepResult
+from concwatch.monitor.failures import failures_since, failures_text
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
 from concwatch.monitor.servers import server_problem
 from concwatch.monitor.snapshot import Snapshot
 from concwatch.monitor.state import PENDING
+from concwatch.protocol.messages import Failure
 from concwatch.protocol.units import counted, format_count, format_rate, format_seconds
 
 HZ = 25.0
@@ -85,13 +87,17 @@ class EngineSweep(FollowedLane):
             if self.look().on:
                 self.result.runtime = self.seen.status.runtime
                 await self._climb()
-            if self.look().status.state.broken:
-                self.result.failed, self.result.ended_by = True, self.seen.status.reason
+            self._note_failure()
             self.lab.switch(self.lane, False)
             await self.until(lambda now: now.idle, 10.0, failed=True)
+            self._note_failure()  # of the tear-down of the user's function
         finally:
             self.lab.observers.remove(self.observe)
         return self.result
+
+    def _note_failure(self) -> None:
+        if self.look().status.state.broken:
+            self.result.failed, self.result.ended_by = True, self.seen.status.reason
 
     async def _climb(self) -> None:
         result = self.result
@@ -115,6 +121,7 @@ class EngineSweep(FollowedLane):
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
         self._progress(f"{format_count(tasks)} tasks")
         before = self.look().sample.failed or 0
+        kinds = self.seen.status.failures
         if self.seen.live > tasks:  # those that began among more tasks would still be slow
             self.lab.set_target(self.lane, 0)
             await self.until(_settled, GROW_LIMIT)
@@ -146,7 +153,8 @@ class EngineSweep(FollowedLane):
         counts, self._counts = self._counts, None
         failed = (self.seen.sample.failed or 0) - before
         if failed:
-            return f"{counted(failed, 'task')} failed with {format_count(tasks)} live{self._why_failing()}"
+            why = self._why_failing(kinds)
+            return f"{counted(failed, 'task')} failed with {format_count(tasks)} live{why}"
         found = throughput(counts)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
@@ -179,9 +187,13 @@ class EngineSweep(FollowedLane):
     def _ended(self) -> str:
         return self.seen.status.reason if self.seen.status.state.broken else ""
 
-    def _why_failing(self) -> str:
-        errors = [event for event in self.lab.events.since(0) if event.severity == "error"]
-        return f": {errors[0].text.splitlines()[0]}" if errors else ""
+    def _why_failing(self, before: Sequence[Failure]) -> str:
+        """Return which failures have been added to those ``before``, or else the first error."""
+        self.result.failures = self.seen.status.failures
+        kinds = failures_text(failures_since(before, self.result.failures))
+        errors = (event for event in self.lab.events.since(0) if event.severity == "error")
+        why = kinds or next((event.text.splitlines()[0] for event in errors), "")
+        return f": {why}" if why else ""
 
     def observe(self, snapshot: Snapshot) -> None:
         """Keep the counters of a step, and what limits it."""

@@ -1,13 +1,15 @@
 """The result of a sweep: the steps of one engine, and what follows from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct, to_builtins
 
 from concwatch.measure.sweep.knee import Estimate, FittedLaw, Knee, find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.law import Point
+from concwatch.monitor.failures import failures_json
 from concwatch.monitor.unit import COUNT, RATE, SECONDS, SHARE, Unit
+from concwatch.protocol.messages import Failure
 from concwatch.protocol.units import format_count, format_rate, format_seconds
 
 KNOWN = 0.02
@@ -65,6 +67,8 @@ class SweepResult(Struct, dict=True):
     """By their number of tasks."""
     ended_by: str = ""
     """Why no more tasks were tried; empty if all were."""
+    failures: Sequence[Failure] = ()
+    """The tasks that failed, by kind."""
     failed: bool = False
     """Whether the worker could not run at all, or failed."""
     runtime: str | None = None
@@ -170,6 +174,7 @@ class SweepResult(Struct, dict=True):
             "more_is_slower": self.more_is_slower,
             "limited_by": self.limited_by,
             "ended_by": self.ended_by or None,
+            "failures": failures_json(self.failures),
             "failed": self.failed,
             "steps": [{**to_builtins(step), "known": step.known} for step in self.steps],
         }

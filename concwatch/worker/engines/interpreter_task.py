@@ -9,6 +9,7 @@ from time import monotonic
 
 from concwatch.protocol.workloads import parse
 from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body
+from concwatch.worker.failures import PLACE, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ _body: Dict[Tuple[object, ...], Callable[[], object]] = {}
 """The function of the last task, cached: most tasks have the same workload."""
 
 
-def run(end: int, spec: str, url: Optional[str], addresses: int) -> Tuple[str, float, float]:
+def run(
+    end: int, spec: str, url: Optional[str], addresses: int, arguments: Tuple[str, ...]
+) -> Tuple[str, float, float]:
     """Run one task; return how it ended, when it began, and when it ended (seconds, monotonic).
 
     Args:
@@ -69,11 +72,12 @@ def run(end: int, spec: str, url: Optional[str], addresses: int) -> Tuple[str, f
         spec: the workload.
         url: what ``http`` fetches, or the address that ``connect`` connects to.
         addresses: how many addresses ``connect`` connects to in turn.
+        arguments: the arguments of the user's function.
     """
-    key = (end, spec, url, addresses)
+    key = (end, spec, url, addresses, arguments)
     if key not in _body:
         workload = parse(spec)
-        workload.url, workload.addresses = url, addresses
+        workload.url, workload.addresses, workload.arguments = url, addresses, arguments
         _body.clear()
         _body[key] = load_body(workload, PipeToken(end), PIPE_BODIES, int)
     begun = monotonic()
@@ -81,4 +85,7 @@ def run(end: int, spec: str, url: Optional[str], addresses: int) -> Tuple[str, f
         _body[key]()
     except TaskCancelled:
         return "cancelled", begun, monotonic()
+    except BaseException as error:
+        setattr(error, PLACE, place_of(error.__traceback__))  # its traceback stays in this interpreter
+        raise
     return "completed", begun, monotonic()

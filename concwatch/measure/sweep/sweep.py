@@ -21,7 +21,11 @@ from concwatch.protocol.units import counted, format_count, format_rate, format_
 HZ = 25.0
 """Ticks per second. When a task has ended is known to within one tick."""
 
-FEWEST = 3
+LEAST_POWER, WIDTH = 0.5, 2.5
+"""The least power of the time with which deviations are taken to grow, since it is only estimated, and half
+the interval in standard deviations: with these it covers the truth in nine of ten steps of three seconds."""
+
+FEWEST = 2
 """The fewest intervals between ticks in which tasks ended from which an interval is estimated."""
 
 LEAST_SECONDS = 0.5
@@ -115,9 +119,9 @@ class EngineSweep(FollowedLane):
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
         self._progress(f"{format_count(tasks)} tasks")
         before = self.look().sample.failed or 0
-        if self.seen.live > tasks:  # those that began among more tasks would still be slow
-            self.lab.set_target(self.lane, 0)
-            await self.until(_settled, GROW_LIMIT)
+        # Tasks of the step before would end at other times, which takes long to average, or still be slow.
+        self.lab.set_target(self.lane, 0)
+        await self.until(_settled, GROW_LIMIT)
         self.lab.set_target(self.lane, tasks)
         grown = await self.until(_settled, GROW_LIMIT)
         if self.seen.target.limit is not None:
@@ -202,7 +206,7 @@ def throughput(counts: Sequence[tuple[float, int]]) -> tuple[float, float] | Non
     """Return the tasks that ended per second, and half the 95 % interval; None if that is not known at all.
 
     Tasks that started together end together. So it is measured from one tick in which tasks ended to another.
-    How far off that may be follows from the deviations over an eighth and a quarter of the time. They
+    How far off that may be follows from the deviations over a twelfth and a sixth of the time. They
     grow with the time if ends are random, but not if they come in waves.
 
     Args:
@@ -220,11 +224,11 @@ def throughput(counts: Sequence[tuple[float, int]]) -> tuple[float, float] | Non
     # The first and the last wave ended at any time within their ticks.
     tick = whole / max(1, sum(first < time <= last for time, _ in counts))
     least = (rate * tick) ** 2 / 6
-    short, long = max(1, intervals // 8), max(1, intervals // 4)
+    short, long = max(1, intervals // 12), max(1, intervals // 6)
     near, far = (max(least, _deviation(waves, rate, lag)) for lag in (short, long))
     power = math.log(far / near) / math.log(long / short) if long > short else 1.0
-    variance = far * (intervals / long) ** max(0.0, min(1.0, power))
-    return rate, 1.96 * math.sqrt(variance) / whole
+    variance = far * (intervals / long) ** max(LEAST_POWER, min(1.0, power))
+    return rate, WIDTH * math.sqrt(variance) / whole
 
 
 def _deviation(waves: Sequence[tuple[float, int]], rate: float, lag: int) -> float:
@@ -233,4 +237,5 @@ def _deviation(waves: Sequence[tuple[float, int]], rate: float, lag: int) -> flo
         (after[1] - before[1] - rate * (after[0] - before[0])) ** 2
         for before, after in zip(waves, waves[lag:], strict=False)
     ]
-    return sum(squares) / len(squares)
+    # The rate is that of the same ticks, from which long parts of the time deviate less.
+    return sum(squares) / len(squares) / (1 - lag / (len(waves) - 1) if lag < len(waves) - 1 else 1)

@@ -54,7 +54,7 @@ class Step(Struct, frozen=True):
     @property
     def point(self) -> Point:
         """The step as a point of the curve."""
-        return Point(self.tasks, self.throughput, self.interval / 1.96)
+        return Point(self.tasks, self.throughput, self.interval / 2)
 
 
 class SweepResult(Struct, dict=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concwatch.commands import completion
+from concwatch.commands.chart import check_chart, print_sweep_charts
 from concwatch.commands.console import print_error, print_json, print_note
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import max_memory, open_recorder, record
@@ -93,6 +94,9 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 )
 @record
 @click.option("--json", is_flag=True, help="Print one JSON object instead of the tables.")
+@click.option(
+    "--chart", is_flag=True, help="Below the tables, print throughput and p99 as plain text charts."
+)
 def command(
     names: Sequence[str],
     first: int,
@@ -104,11 +108,14 @@ def command(
     expect: Sequence[MetricExpectation],
     record: str | None,
     json: bool,
+    chart: bool,
     **workload: Any,
 ) -> None:
     """Find how many tasks at once are enough."""
     settings = Settings(threads=pool_threads, **workload)
     try:
+        if chart:
+            check_chart(json)
         engines = find_engines(names)
         if not engines:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
@@ -151,6 +158,9 @@ def command(
         print_json({**session.as_json(settings.workload), "interrupted": bool(stopped), "expect": expected})
     else:
         print_sweep(session.results)
+    if chart:
+        click.echo()
+        print_sweep_charts(session.results, last)
     failed = [(each, value) for each, _, value in verdicts if not each.holds(value)]
     for each, value in failed:
         print_error(f"{each.text}: it is {FIGURES[each.metric].text(value)}")

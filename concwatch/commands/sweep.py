@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from concwatch.monitor.lab import Lab
 
 
+MOST_TASKS, MOST_THREADS = 10_000, 100
+"""Up to how many tasks, or threads of a pool, a sweep goes."""
+
+QUEUED = 10
+"""How many times as many tasks are live as a pool has threads at most, so that each has something to do."""
+
+
 def _parse_tasks(text: str) -> int:
     tasks = int(parse_count(text))
     if tasks < 1:
@@ -70,8 +77,26 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 @click.option(
     "--workload", type=WORKLOAD, required=True, help="What each task does. It has to end by itself."
 )
-@click.option("--from", "first", type=Parsed("tasks", _parse_tasks), default="1", help="The fewest tasks.")
-@click.option("--to", "last", type=Parsed("tasks", _parse_tasks), default="10k", help="The most tasks.")
+@click.option("--from", "first", type=Parsed("number", _parse_tasks), default="1", help="The fewest tasks.")
+@click.option(
+    "--to",
+    "last",
+    type=Parsed("number", _parse_tasks),
+    show_default="10k; 100 pool threads",
+    help="The most.",
+)
+@click.option(
+    "--over",
+    type=click.Choice(["tasks", "pool-threads"]),
+    default="tasks",
+    help="What grows: the live tasks, or the threads of a pool while --tasks are live.",
+)
+@click.option(
+    "--tasks",
+    type=Parsed("number", _parse_tasks),
+    show_default="ten times the most threads",
+    help="With --over pool-threads: how many tasks are live.",
+)
 @click.option(
     "--seconds",
     type=SECONDS,
@@ -100,7 +125,9 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 def command(
     names: Sequence[str],
     first: int,
-    last: int,
+    last: int | None,
+    over: str,
+    tasks: int | None,
     seconds: float,
     repeats: int,
     pool_threads: int | None,
@@ -119,6 +146,11 @@ def command(
         engines = find_engines(names)
         if not engines:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+        pool = over == "pool-threads"
+        if tasks is not None and not pool:
+            raise ValueError("--tasks has no effect on a sweep over tasks: expected --to")
+        last = last or (MOST_THREADS if pool else MOST_TASKS)
+        fixed = (tasks or QUEUED * last) if pool else None
         if last < first:
             raise ValueError(f"--to {last} is less than --from {first}: expected at least as many")
         for each in expect:
@@ -126,7 +158,7 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     recorder = open_recorder(record, engines)
-    session, line = SweepSession(engines, first, last, seconds, repeats), ProgressLine()
+    session, line = SweepSession(engines, first, last, seconds, repeats, fixed), ProgressLine()
 
     def make_lab(engines: Sequence[Engine]) -> "Lab":
         lab = create_lab(engines, settings=settings, budget=max_memory, hz=HZ)

@@ -5,11 +5,12 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by
 from concwatch.measure.measurement import SETTLE
 from concwatch.measure.sweep.ladder import finer, sizes
-from concwatch.measure.sweep.sweep_result import KNOWN, Step, SweepResult
+from concwatch.measure.sweep.sweep_result import KNOWN, POOL_THREADS, TASKS, Step, SweepResult
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
@@ -57,6 +58,8 @@ class EngineSweep(FollowedLane):
         last: the most tasks.
         seconds: the most seconds for which a step is measured, unless its tasks live long.
         progress: called with what is being done.
+        tasks: how many tasks are live while it is the number of a pool's threads that grows; None if the
+            number of tasks does.
     """
 
     def __init__(
@@ -67,10 +70,11 @@ class EngineSweep(FollowedLane):
         last: int,
         seconds: float,
         progress: Callable[[str], None] = lambda text: None,
+        tasks: int | None = None,
     ) -> None:
         super().__init__(lab, lane)
-        self.result = SweepResult(lane.engine.name)
-        self._first, self._last, self._seconds = first, last, seconds
+        self.result = SweepResult(lane.engine.name, TASKS if tasks is None else POOL_THREADS)
+        self._first, self._last, self._seconds, self._tasks = first, last, seconds, tasks
         self._progress = progress
         self._counts: list[tuple[float, int]] | None = None
         self._limit: str | None = None
@@ -88,7 +92,10 @@ class EngineSweep(FollowedLane):
                     self.lane.fail(problem)
             if self.look().on:
                 self.result.runtime = self.seen.status.runtime
-                await self._climb()
+                if self._tasks is not None and not self.lane.can("threads"):
+                    self.lane.fail("it has no pool of threads")
+                else:
+                    await self._climb()
             if self.look().status.state.broken:
                 self.result.failed, self.result.ended_by = True, self.seen.status.reason
             self.lab.switch(self.lane, False)
@@ -115,13 +122,17 @@ class EngineSweep(FollowedLane):
                 result.ended_by = result.ended_by or problem
                 break
 
-    async def _measure(self, tasks: int) -> str:
+    async def _measure(self, number: int) -> str:
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
-        self._progress(f"{format_count(tasks)} tasks")
+        self._progress(f"{format_count(number)} {self.result.over}")
+        tasks = number if self._tasks is None else self._tasks
         before = self.look().sample.failed or 0
         # Tasks of the step before would end at other times, which takes long to average, or still be slow.
         self.lab.set_target(self.lane, 0)
         await self.until(_settled, GROW_LIMIT)
+        if self._tasks is not None:
+            self.lab.set_threads(number)
+            await self.next_sample()
         self.lab.set_target(self.lane, tasks)
         grown = await self.until(_settled, GROW_LIMIT)
         if self.seen.target.limit is not None:
@@ -133,11 +144,11 @@ class EngineSweep(FollowedLane):
 
         def over(now: LaneSnapshot) -> bool:
             failed = (now.sample.failed or 0) > before
-            return failed or (now.sample.completed or 0) >= ended + tasks
+            return failed or (now.sample.completed or 0) >= ended + number
 
         if not await self.until(over, max(GENERATION_LIMIT, self._seconds)):
             return self._ended() or (
-                f"{format_count((self.seen.sample.completed or 0) - ended)} of {format_count(tasks)} tasks "
+                f"{format_count((self.seen.sample.completed or 0) - ended)} of {format_count(number)} tasks "
                 f"ended within {format_seconds(GENERATION_LIMIT)}"
             )
         life = (self.seen.sample.tick_time or 0.0) - began
@@ -150,11 +161,12 @@ class EngineSweep(FollowedLane):
         counts, self._counts = self._counts, None
         failed = (self.seen.sample.failed or 0) - before
         if failed:
-            return f"{counted(failed, 'task')} failed with {format_count(tasks)} live{self._why_failing()}"
+            step = f"{format_count(number)} {self.result.over}"
+            return f"{counted(failed, 'task')} failed with {step}{self._why_failing()}"
         found = throughput(counts)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
-        self.result.add(self._step(tasks, found, start))
+        self.result.add(self._step(number, found, start))
         return ""
 
     def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
@@ -168,7 +180,7 @@ class EngineSweep(FollowedLane):
             duration_p50=status.duration_p50,
             duration_p99=None if status.duration_p99_so_far else status.duration_p99,
             cpu=used / seconds if seconds > 0 else None,
-            memory_per_task=BY_NAME["memory_per_task"].value(now),
+            memory_per_task=BY_NAME["memory_per_task"].value(now) if now.live >= LEAST else None,
             seconds=seconds,
             limited_by=self._limit,
         )

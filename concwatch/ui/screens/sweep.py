@@ -13,7 +13,7 @@ from concwatch.charts.sweep import sweep_plots
 from concwatch.measure.sweep.sweep_result import Step, SweepResult
 from concwatch.monitor.settings import describe
 from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS
-from concwatch.protocol.units import UNKNOWN, format_count
+from concwatch.protocol.units import format_count
 from concwatch.ui.dialogs.help import READING, ReadDialog
 from concwatch.ui.layout import CHART
 from concwatch.ui.sweep import Sweep
@@ -78,7 +78,7 @@ class SweepTable(TextLines):
             RATE.text(knee.best),
             SECONDS.text(at.duration_p50),
             SECONDS.text(at.duration_p99),
-            BYTES.text(at.memory_per_task) if at.memory_per_task else UNKNOWN,
+            BYTES.text(at.memory_per_task),
         )
         return "".join(f"{cell:>{CELLS}}" for cell in cells[: self._columns(room)]), ""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concwatch.commands import completion
+from concwatch.commands.chart import check_chart, print_sweep_charts
 from concwatch.commands.console import print_error, print_json, print_note
 from concwatch.commands.lab import create_lab
 from concwatch.commands.options import arguments, make_settings, max_memory, open_recorder, record
@@ -26,6 +27,13 @@ from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
     from concwatch.monitor.lab import Lab
+
+
+MOST_TASKS, MOST_THREADS = 10_000, 100
+"""Up to how many tasks, or threads of a pool, a sweep goes."""
+
+QUEUED = 10
+"""How many times as many tasks are live as a pool has threads at most, so that each has something to do."""
 
 
 def _parse_tasks(text: str) -> int:
@@ -69,8 +77,26 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
     "--workload", type=WORKLOAD, required=True, help="What each task does. It has to end by itself."
 )
 @arguments
-@click.option("--from", "first", type=Parsed("tasks", _parse_tasks), default="1", help="The fewest tasks.")
-@click.option("--to", "last", type=Parsed("tasks", _parse_tasks), default="10k", help="The most tasks.")
+@click.option("--from", "first", type=Parsed("number", _parse_tasks), default="1", help="The fewest tasks.")
+@click.option(
+    "--to",
+    "last",
+    type=Parsed("number", _parse_tasks),
+    show_default="10k; 100 pool threads",
+    help="The most.",
+)
+@click.option(
+    "--over",
+    type=click.Choice(["tasks", "pool-threads"]),
+    default="tasks",
+    help="What grows: the live tasks, or the threads of a pool while --tasks are live.",
+)
+@click.option(
+    "--tasks",
+    type=Parsed("number", _parse_tasks),
+    show_default="ten times the most threads",
+    help="With --over pool-threads: how many tasks are live.",
+)
 @click.option(
     "--seconds",
     type=SECONDS,
@@ -93,10 +119,15 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 )
 @record
 @click.option("--json", is_flag=True, help="Print one JSON object instead of the tables.")
+@click.option(
+    "--chart", is_flag=True, help="Below the tables, print throughput and p99 as plain text charts."
+)
 def command(
     names: Sequence[str],
     first: int,
-    last: int,
+    last: int | None,
+    over: str,
+    tasks: int | None,
     seconds: float,
     repeats: int,
     pool_threads: int | None,
@@ -104,14 +135,22 @@ def command(
     expect: Sequence[MetricExpectation],
     record: str | None,
     json: bool,
+    chart: bool,
     **workload: Any,
 ) -> None:
     """Find how many tasks at once are enough."""
     settings = make_settings(threads=pool_threads, **workload)
     try:
+        if chart:
+            check_chart(json)
         engines = find_engines(names)
         if not engines:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+        pool = over == "pool-threads"
+        if tasks is not None and not pool:
+            raise ValueError("--tasks has no effect on a sweep over tasks: expected --to")
+        last = last or (MOST_THREADS if pool else MOST_TASKS)
+        fixed = (tasks or QUEUED * last) if pool else None
         if last < first:
             raise ValueError(f"--to {last} is less than --from {first}: expected at least as many")
         for each in expect:
@@ -119,7 +158,7 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     recorder = open_recorder(record, engines)
-    session, line = SweepSession(engines, first, last, seconds, repeats), ProgressLine()
+    session, line = SweepSession(engines, first, last, seconds, repeats, fixed), ProgressLine()
 
     def make_lab(engines: Sequence[Engine]) -> "Lab":
         lab = create_lab(engines, settings=settings, budget=max_memory, hz=HZ)
@@ -151,6 +190,9 @@ def command(
         print_json({**session.as_json(settings.workload), "interrupted": bool(stopped), "expect": expected})
     else:
         print_sweep(session.results)
+    if chart:
+        click.echo()
+        print_sweep_charts(session.results, last)
     failed = [(each, value) for each, _, value in verdicts if not each.holds(value)]
     for each, value in failed:
         print_error(f"{each.text}: it is {FIGURES[each.metric].text(value)}")

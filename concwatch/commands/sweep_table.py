@@ -7,7 +7,7 @@ import click
 from concwatch.commands.console import print_columns
 from concwatch.measure.sweep.sweep_result import Step, SweepResult
 from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE, Unit
-from concwatch.protocol.units import UNKNOWN, format_count
+from concwatch.protocol.units import format_count
 
 UNCERTAIN = "±"
 """The mark of a throughput that is not known within 2 %."""
@@ -45,7 +45,7 @@ def _print_steps(result: SweepResult) -> None:
     shown = [column for column in COLUMNS if any(values[column[0]])]
     knee = result.knee.tasks.value if result.knee else None
     first = next((step for step in result.steps if knee is not None and step.tasks >= knee), None)
-    rows = [["engine", "tasks", *(title for title, _, _ in shown), ""]]
+    rows = [["engine", result.over, *(title for title, _, _ in shown), ""]]
     for step in result.steps:
         cells = [_cell(step, name, unit) for _, name, unit in shown]
         rows.append([result.engine, format_count(step.tasks), *cells, "◂ enough" if step is first else ""])
@@ -54,8 +54,6 @@ def _print_steps(result: SweepResult) -> None:
 
 def _cell(step: Step, name: str, unit: Unit) -> str:
     value = getattr(step, name)
-    if name == "memory_per_task" and not value:
-        return UNKNOWN
     text = unit.text(value)
     return f"{text} {UNCERTAIN}" if name == "throughput" and not step.known else text
 

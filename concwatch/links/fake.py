@@ -50,6 +50,8 @@ class Costs:
     runtime: str = "CPython 3.11.7"
     heap: int | None = None
     """Bytes of a task on the heap, for a runtime that reports its heap and cannot be traced."""
+    served: int | None = None
+    """How many tasks run at once; further ones wait, but count as running. None for all."""
 
 
 KERNEL_PARTS = ("kernel_stack", "page_tables", "kernel_objects")
@@ -125,12 +127,14 @@ class FakeLink:
         self._now = self._silent_until = 0.0
         self._counts = _Counts()
         self._durations: list[float] = []  # of the cohorts completed since the last tick
-        self._cohorts: deque[tuple[float, float]] = deque()  # when tasks complete, and how many; oldest first
+        # When tasks complete, how many, and how long they take; the oldest first.
+        self._cohorts: deque[tuple[float, float, float]] = deque()
         self._queued: list[tuple[str, dict[str, object]]] = []  # commands received while it was silent
         self._most_live = 0.0
         self._peak_rss = 0
         self._target = 0
         self._left = 0.0
+        self._served_until = 0.0  # when all tasks so far have been served, if only some run at once
         self._ending = 0.0  # the fraction of a task that should have ended
         # The time of the target, and the tasks created and cancelled before it.
         self._growth: tuple[float, float, float] | None = None
@@ -276,7 +280,7 @@ class FakeLink:
         creating = tasks / self.costs.create_rate
         total = creating + (self._duration() or 0.0) * chunks
         self._counts.created += tasks
-        self._cohorts.append((self._now + total, tasks))
+        self._cohorts.append((self._now + total, tasks, self._duration() or 0.0))
         done = BurstDone(
             tasks=tasks,
             create_seconds=creating,
@@ -301,8 +305,9 @@ class FakeLink:
             return
         counts = self._counts
         while self._cohorts and self._cohorts[0][0] <= now:
-            counts.completed += self._cohorts.popleft()[1]
-            self._durations.append(self._duration() or 0.0)
+            _, tasks, took = self._cohorts.popleft()
+            counts.completed += tasks
+            self._durations.append(took)
         self._end_some(seconds)
         if self._burst is not None:
             end, done = self._burst
@@ -330,9 +335,9 @@ class FakeLink:
         left = float(int(excess))
         self._counts.cancelled += left
         while left and self._cohorts:  # the newest first
-            when, tasks = self._cohorts.pop()
+            when, tasks, seconds = self._cohorts.pop()
             if tasks > left:
-                self._cohorts.append((when, tasks - left))
+                self._cohorts.append((when, tasks - left, seconds))
             left = max(0.0, left - tasks)
 
     def _grow(self, wanted: float) -> None:
@@ -347,7 +352,10 @@ class FakeLink:
         self._left = max(0.0, self._left - wanted)
         seconds = self._duration()
         if wanted and seconds is not None:
-            self._cohorts.append((self._now + seconds, wanted))
+            if self.costs.served is not None:
+                self._served_until = max(self._served_until, self._now) + wanted * seconds / self.costs.served
+                seconds = max(seconds, self._served_until - self._now)
+            self._cohorts.append((self._now + seconds, wanted, seconds))
 
     def _numbers(self) -> list[float]:
         """Return the numbers in the workload."""

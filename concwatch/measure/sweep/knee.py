@@ -103,7 +103,8 @@ def find_knee(points: Sequence[Point]) -> Knee | None:
         return None
     drawn = [found for again in _drawn(points) if (found := _enough(again)) is not None]
     shown = math.ceil(tasks - 1e-9)
-    return Knee(_estimate(float(shown), drawn), interpolate(points, shown), best_throughput(points))
+    best = best_throughput(points)
+    return Knee(_estimate(float(shown), drawn), min(best, interpolate(points, shown)), best)
 
 
 def fit_law(points: Sequence[Point]) -> FittedLaw | None:

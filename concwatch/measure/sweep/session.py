@@ -19,12 +19,14 @@ class SweepSession:
 
     engines: Sequence[Engine]
     first: int
-    """The fewest tasks."""
+    """The fewest tasks, or threads of a pool."""
     last: int
-    """The most tasks."""
+    """The most."""
     seconds: float
     """The most seconds for which a step is measured."""
     repeats: int = 1
+    tasks: int | None = None
+    """How many tasks are live if ``first`` and ``last`` are threads of a pool; None if they are tasks."""
     results: list[SweepResult] = field(default_factory=list)
     """Those started so far: of each engine one, or one for each repeat."""
     events: list[Event] = field(default_factory=list)
@@ -44,7 +46,7 @@ class SweepSession:
             for _ in range(self.repeats):
                 lab = make_lab([engine])
                 say = partial(progress, lab, engine.name)
-                sweep = EngineSweep(lab, lab.lanes[0], self.first, self.last, self.seconds, say)
+                sweep = EngineSweep(lab, lab.lanes[0], self.first, self.last, self.seconds, say, self.tasks)
                 self.results.append(sweep.result)
                 try:
                     await while_stepping(lab, sweep.run())

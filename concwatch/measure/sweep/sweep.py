@@ -5,11 +5,12 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by
 from concwatch.measure.measurement import SETTLE
 from concwatch.measure.sweep.ladder import finer, sizes
-from concwatch.measure.sweep.sweep_result import KNOWN, Step, SweepResult
+from concwatch.measure.sweep.sweep_result import KNOWN, POOL_THREADS, TASKS, Step, SweepResult
 from concwatch.monitor.failures import failures_since, failures_text
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
@@ -23,7 +24,11 @@ from concwatch.protocol.units import counted, format_count, format_rate, format_
 HZ = 25.0
 """Ticks per second. When a task has ended is known to within one tick."""
 
-FEWEST = 3
+LEAST_POWER, WIDTH = 0.5, 2.5
+"""The least power of the time with which deviations are taken to grow, since it is only estimated, and half
+the interval in standard deviations: with these it covers the truth in nine of ten steps of three seconds."""
+
+FEWEST = 2
 """The fewest intervals between ticks in which tasks ended from which an interval is estimated."""
 
 LEAST_SECONDS = 0.5
@@ -55,6 +60,8 @@ class EngineSweep(FollowedLane):
         last: the most tasks.
         seconds: the most seconds for which a step is measured, unless its tasks live long.
         progress: called with what is being done.
+        tasks: how many tasks are live while it is the number of a pool's threads that grows; None if the
+            number of tasks does.
     """
 
     def __init__(
@@ -65,10 +72,11 @@ class EngineSweep(FollowedLane):
         last: int,
         seconds: float,
         progress: Callable[[str], None] = lambda text: None,
+        tasks: int | None = None,
     ) -> None:
         super().__init__(lab, lane)
-        self.result = SweepResult(lane.engine.name)
-        self._first, self._last, self._seconds = first, last, seconds
+        self.result = SweepResult(lane.engine.name, TASKS if tasks is None else POOL_THREADS)
+        self._first, self._last, self._seconds, self._tasks = first, last, seconds, tasks
         self._progress = progress
         self._counts: list[tuple[float, int]] | None = None
         self._limit: str | None = None
@@ -86,7 +94,10 @@ class EngineSweep(FollowedLane):
                     self.lane.fail(problem)
             if self.look().on:
                 self.result.runtime = self.seen.status.runtime
-                await self._climb()
+                if self._tasks is not None and not self.lane.can("threads"):
+                    self.lane.fail("it has no pool of threads")
+                else:
+                    await self._climb()
             self._note_failure()
             self.lab.switch(self.lane, False)
             await self.until(lambda now: now.idle, 10.0, failed=True)
@@ -117,14 +128,18 @@ class EngineSweep(FollowedLane):
                 result.ended_by = result.ended_by or problem
                 break
 
-    async def _measure(self, tasks: int) -> str:
+    async def _measure(self, number: int) -> str:
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
-        self._progress(f"{format_count(tasks)} tasks")
+        self._progress(f"{format_count(number)} {self.result.over}")
+        tasks = number if self._tasks is None else self._tasks
         before = self.look().sample.failed or 0
         kinds = self.seen.status.failures
-        if self.seen.live > tasks:  # those that began among more tasks would still be slow
-            self.lab.set_target(self.lane, 0)
-            await self.until(_settled, GROW_LIMIT)
+        # Tasks of the step before would end at other times, which takes long to average, or still be slow.
+        self.lab.set_target(self.lane, 0)
+        await self.until(_settled, GROW_LIMIT)
+        if self._tasks is not None:
+            self.lab.set_threads(number)
+            await self.next_sample()
         self.lab.set_target(self.lane, tasks)
         grown = await self.until(_settled, GROW_LIMIT)
         if self.seen.target.limit is not None:
@@ -136,11 +151,11 @@ class EngineSweep(FollowedLane):
 
         def over(now: LaneSnapshot) -> bool:
             failed = (now.sample.failed or 0) > before
-            return failed or (now.sample.completed or 0) >= ended + tasks
+            return failed or (now.sample.completed or 0) >= ended + number
 
         if not await self.until(over, max(GENERATION_LIMIT, self._seconds)):
             return self._ended() or (
-                f"{format_count((self.seen.sample.completed or 0) - ended)} of {format_count(tasks)} tasks "
+                f"{format_count((self.seen.sample.completed or 0) - ended)} of {format_count(number)} tasks "
                 f"ended within {format_seconds(GENERATION_LIMIT)}"
             )
         life = (self.seen.sample.tick_time or 0.0) - began
@@ -153,12 +168,12 @@ class EngineSweep(FollowedLane):
         counts, self._counts = self._counts, None
         failed = (self.seen.sample.failed or 0) - before
         if failed:
-            why = self._why_failing(kinds)
-            return f"{counted(failed, 'task')} failed with {format_count(tasks)} live{why}"
+            step = f"{format_count(number)} {self.result.over}"
+            return f"{counted(failed, 'task')} failed with {step}{self._why_failing(kinds)}"
         found = throughput(counts)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
-        self.result.add(self._step(tasks, found, start))
+        self.result.add(self._step(number, found, start))
         return ""
 
     def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
@@ -172,7 +187,7 @@ class EngineSweep(FollowedLane):
             duration_p50=status.duration_p50,
             duration_p99=None if status.duration_p99_so_far else status.duration_p99,
             cpu=used / seconds if seconds > 0 else None,
-            memory_per_task=BY_NAME["memory_per_task"].value(now),
+            memory_per_task=BY_NAME["memory_per_task"].value(now) if now.live >= LEAST else None,
             seconds=seconds,
             limited_by=self._limit,
         )
@@ -214,7 +229,7 @@ def throughput(counts: Sequence[tuple[float, int]]) -> tuple[float, float] | Non
     """Return the tasks that ended per second, and half the 95 % interval; None if that is not known at all.
 
     Tasks that started together end together. So it is measured from one tick in which tasks ended to another.
-    How far off that may be follows from the deviations over an eighth and a quarter of the time. They
+    How far off that may be follows from the deviations over a twelfth and a sixth of the time. They
     grow with the time if ends are random, but not if they come in waves.
 
     Args:
@@ -232,11 +247,11 @@ def throughput(counts: Sequence[tuple[float, int]]) -> tuple[float, float] | Non
     # The first and the last wave ended at any time within their ticks.
     tick = whole / max(1, sum(first < time <= last for time, _ in counts))
     least = (rate * tick) ** 2 / 6
-    short, long = max(1, intervals // 8), max(1, intervals // 4)
+    short, long = max(1, intervals // 12), max(1, intervals // 6)
     near, far = (max(least, _deviation(waves, rate, lag)) for lag in (short, long))
     power = math.log(far / near) / math.log(long / short) if long > short else 1.0
-    variance = far * (intervals / long) ** max(0.0, min(1.0, power))
-    return rate, 1.96 * math.sqrt(variance) / whole
+    variance = far * (intervals / long) ** max(LEAST_POWER, min(1.0, power))
+    return rate, WIDTH * math.sqrt(variance) / whole
 
 
 def _deviation(waves: Sequence[tuple[float, int]], rate: float, lag: int) -> float:
@@ -245,4 +260,5 @@ def _deviation(waves: Sequence[tuple[float, int]], rate: float, lag: int) -> flo
         (after[1] - before[1] - rate * (after[0] - before[0])) ** 2
         for before, after in zip(waves, waves[lag:], strict=False)
     ]
-    return sum(squares) / len(squares)
+    # The rate is that of the same ticks, from which long parts of the time deviate less.
+    return sum(squares) / len(squares) / (1 - lag / (len(waves) - 1) if lag < len(waves) - 1 else 1)

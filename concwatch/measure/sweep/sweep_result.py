@@ -15,6 +15,9 @@ from concwatch.protocol.units import format_count, format_rate, format_seconds
 KNOWN = 0.02
 """Half the 95 % interval, as a share of the throughput, within which it is known."""
 
+TASKS, POOL_THREADS = "tasks", "pool threads"
+"""What grows from step to step."""
+
 LONGER = 2.0
 """How many times as long tasks must take, for the same throughput, to be mentioned."""
 
@@ -33,6 +36,7 @@ class Step(Struct, frozen=True):
     """What was measured with one number of live tasks. None is unknown."""
 
     tasks: int
+    """Live tasks, or threads of the pool."""
     throughput: float
     """Tasks that ended and were replaced, per second."""
     interval: float
@@ -56,13 +60,15 @@ class Step(Struct, frozen=True):
     @property
     def point(self) -> Point:
         """The step as a point of the curve."""
-        return Point(self.tasks, self.throughput, self.interval / 1.96)
+        return Point(self.tasks, self.throughput, self.interval / 2)
 
 
 class SweepResult(Struct, dict=True):
     """The steps of one engine, and what follows from them."""
 
     engine: str
+    over: str = TASKS
+    """What grows from step to step: the live tasks, or the threads of a pool."""
     steps: list[Step] = []
     """By their number of tasks."""
     ended_by: str = ""
@@ -131,14 +137,15 @@ class SweepResult(Struct, dict=True):
         if knee is None:
             last = steps[-1]
             return (
-                f"{self.engine}: throughput rises up to {format_count(last.tasks)} tasks: "
+                f"{self.engine}: throughput rises up to {format_count(last.tasks)} {self.over}: "
                 f"{format_rate(last.throughput)}"
             )
         enough, p99 = int(knee.tasks.value), self.p99(knee.tasks.value)
         took = f", p99 {format_seconds(p99)}" if p99 is not None else ""
+        what = "at once" if self.over == TASKS else self.over.removesuffix("s" if enough == 1 else "")
         verb = "is" if enough == 1 else "are"
         text = (
-            f"{self.engine}: {format_count(enough)} at once {verb} enough: {format_rate(knee.throughput)} "
+            f"{self.engine}: {format_count(enough)} {what} {verb} enough: {format_rate(knee.throughput)} "
             f"of at most {format_rate(knee.best)}{took}"
         )
         last = steps[-1]
@@ -155,6 +162,7 @@ class SweepResult(Struct, dict=True):
         return {
             "engine": self.engine,
             "runtime": self.runtime,
+            "over": self.over,
             "knee": knee
             and {
                 "tasks": int(knee.tasks.value),

@@ -186,7 +186,8 @@ def command(
     if json:
         found = session.as_json(settings.workload, expected)
         expectations = [verdict.as_json() for verdict in verdicts]
-        print_json({**found, "interrupted": bool(stopped), "expect": expectations})
+        rest = {"arguments": settings.arguments, "interrupted": bool(stopped), "expect": expectations}
+        print_json({**found, **rest})
     else:
         print_table(session.rows, expected)
         for row in session.rows if anatomy else ():

@@ -187,7 +187,8 @@ def command(
     ]
     if json:
         expected = [each.as_json(value, engine=result.engine) for each, result, value in verdicts]
-        print_json({**session.as_json(settings.workload), "interrupted": bool(stopped), "expect": expected})
+        rest = {"arguments": settings.arguments, "interrupted": bool(stopped), "expect": expected}
+        print_json({**session.as_json(settings.workload), **rest})
     else:
         print_sweep(session.results)
     if chart:

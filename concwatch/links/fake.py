@@ -12,6 +12,7 @@ from concwatch.protocol.messages import (
     Applied,
     BurstDone,
     Error,
+    Failure,
     Limit,
     Reached,
     Ready,
@@ -52,7 +53,11 @@ class Costs:
     """Bytes of a task on the heap, for a runtime that reports its heap and cannot be traced."""
     served: int | None = None
     """How many tasks run at once; further ones wait, but count as running. None for all."""
+    refused: int | None = None
+    """The number of live tasks beyond which further ones fail at once, as `REFUSED` says."""
 
+
+REFUSED = "ConnectionRefusedError", "/app/jobs.py:12"
 
 KERNEL_PARTS = ("kernel_stack", "page_tables", "kernel_objects")
 KERNEL_OF_A_THREAD = (16_384, 4_160, 6_950)
@@ -98,10 +103,11 @@ class _Counts:
     created: float = 0.0
     completed: float = 0.0
     cancelled: float = 0.0
+    failed: float = 0.0
 
     @property
     def live(self) -> float:
-        return self.created - self.completed - self.cancelled
+        return self.created - self.completed - self.cancelled - self.failed
 
 
 class FakeLink:
@@ -350,6 +356,10 @@ class FakeLink:
         else:
             self._counts.created += wanted
         self._left = max(0.0, self._left - wanted)
+        if self.costs.refused is not None:
+            refused = min(wanted, max(0.0, self._counts.live - self.costs.refused))
+            self._counts.failed += refused
+            wanted -= refused
         seconds = self._duration()
         if wanted and seconds is not None:
             if self.costs.served is not None:
@@ -396,14 +406,16 @@ class FakeLink:
         """Return the next report, with the durations since the last one."""
         counts, costs = self._counts, self.costs
         created, completed, cancelled = int(counts.created), int(counts.completed), int(counts.cancelled)
-        live = created - completed - cancelled
+        failed = int(counts.failed)
+        live = created - completed - cancelled - failed
         durations, self._durations = tuple(self._durations), []
         return Tick(
             time=self._now,
             created=created,
             live=live,
             completed=completed,
-            failed=0,
+            failed=failed,
+            failures=(Failure(*REFUSED, failed),) if failed else None,
             cancelled=cancelled,
             queued=max(0, live - 6) if self.engine.name == "pool" else 0,
             lag=0.0004,

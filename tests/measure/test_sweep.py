@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 
 import pytest
 
@@ -203,6 +204,16 @@ def test_a_sweep_ends_at_a_limit_and_names_it():
     result = swept(Costs(most=100, limit="ulimit -n"))
     assert [step.tasks for step in result.steps][-1] <= 100
     assert "ulimit -n" in result.ended_by
+
+
+def test_a_sweep_ends_where_tasks_fail_and_names_how():
+    result = swept(Costs(refused=100))
+    assert max(step.tasks for step in result.steps) <= 100
+    ending = r"\d+ tasks failed with 128 tasks: ConnectionRefusedError at app/jobs.py:12: \d+ times"
+    assert re.fullmatch(ending, result.ended_by)
+    (failure,) = result.as_json()["failures"]
+    assert (failure["type"], failure["where"]) == ("ConnectionRefusedError", "/app/jobs.py:12")
+    assert failure["count"] > 0
 
 
 def test_a_sweep_ends_when_no_task_ends():

@@ -35,7 +35,12 @@ GOLDEN_REPORTS = [
         '{"type":"tick","time":5.25,"created":2,"live":0,"completed":0,"failed":2,"cancelled":0,'
         '"failures":[{"type":"OSError","where":"/app/jobs.py:12","count":1},{"type":"","where":"","count":1}]}',
         messages.Tick(
-            5.25, 2, 0, 0, 2, 0,
+            5.25,
+            2,
+            0,
+            0,
+            2,
+            0,
             failures=(messages.Failure("OSError", "/app/jobs.py:12", 1), messages.Failure("", "", 1)),
         ),
     ),

@@ -105,7 +105,10 @@ def test_a_function_gets_its_arguments(worker):
     worker.send("target", tasks=1)
     worker.until(lambda: said(worker, "called", "a b", ""), "call with two arguments")
     for arguments, expected in (
-        ([], "missing a required argument: 'first': expected a function that needs no arguments, or an --arg"),
+        (
+            [],
+            "missing a required argument: 'first': expected a function that needs no arguments, or an --arg",
+        ),
         (["1", "2", "3"], "too many positional arguments: expected a function that takes 3 arguments"),
     ):
         message = worker.refuse("workload", spec="jobs:pair", arguments=join_arguments(arguments))

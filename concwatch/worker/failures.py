@@ -49,8 +49,13 @@ class Failures:
         with self._lock:
             self._changed = False
             counts = list(self._counts.items())
+        from concwatch.agent.names import printable  # only a failure needs it
+
         return {
-            "failures": [{"type": type_, "where": where, "count": count} for (type_, where), count in counts]
+            "failures": [
+                {"type": printable(type_), "where": printable(where), "count": count}
+                for (type_, where), count in counts
+            ]
         }
 
 
@@ -59,12 +64,9 @@ def kind_of(error: BaseException) -> Tuple[str, str]:
     try:
         while type(error).__name__ in GROUPS:
             error = error.exceptions[0]  # type: ignore[attr-defined]  # its class is not in Python 3.9
-        where = getattr(error, PLACE, None) or place_of(error.__traceback__)
-        from concwatch.agent.names import printable  # only a failure needs it
-
-        return printable(type(error).__name__), printable(where)
+        return type(error).__name__, getattr(error, PLACE, None) or place_of(error.__traceback__)
     except Exception:  # no file can be opened for an import, no memory is left, or a class is peculiar
-        return type(error).__name__[:100], ""
+        return type(error).__name__, ""
 
 
 def place_of(traceback: Optional[TracebackType]) -> str:

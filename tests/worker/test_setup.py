@@ -201,8 +201,8 @@ def test_failures_are_counted_by_type_and_line(worker):
     assert places["ValueError"].endswith(f"jobs.py:{FAILING_LINE + 1}")
     assert "failures" not in worker.tick()  # nothing has changed
     worker.do("workload", spec="jobs:fail")  # they are counted anew
-    worker.send("target", tasks=1)
-    tick = worker.tick(lambda tick: "failures" in tick)
+    since = worker.send("target", tasks=1)
+    tick = worker.wait("tick", lambda tick: "failures" in tick, since)
     assert sum(one["count"] for one in tick["failures"]) == 1
 
 
@@ -212,12 +212,11 @@ def test_several_interpreters_call_a_function_with_arguments_but_refuse_a_setup(
         pytest.skip(missing)
     write_jobs("interpreters", tmp_path)
     with Worker(row, cwd=tmp_path) as worker:
-        worker.do("workload", spec="jobs:pair", arguments=join_arguments(["x"]))
-        worker.send("target", tasks=1)
-        worker.until(lambda: said(worker, "called", "x", "none"), "call with an argument")
         message = worker.refuse("workload", spec="jobs:load", arguments=join_arguments(["x"]))
         assert "what it yields cannot be used in several interpreters" in message
         worker.do("workload", spec="jobs:fail")
-        worker.send("target", tasks=1)
-        tick = worker.tick(lambda tick: "failures" in tick)
+        since = worker.send("target", tasks=1)
+        tick = worker.wait("tick", lambda tick: "failures" in tick, since)
         assert tick["failures"][0]["where"].endswith((f":{FAILING_LINE}", f":{FAILING_LINE + 1}"))
+        worker.do("workload", spec="jobs:pair", arguments=join_arguments(["x"]))
+        worker.until(lambda: said(worker, "called", "x", "none"), "call with an argument")

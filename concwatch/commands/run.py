@@ -77,7 +77,8 @@ EXPECT_HELP = "\n".join(
     "Each engine runs alone in a fresh worker unless --together is given. Needs --tasks, and no terminal.\n\n"
     "\b\nWorkloads:\n"
     + WORKLOADS_HELP
-    + "\n  module:function        your own: async def for event loops, def for threads"
+    + "\n  module:function        your own: async def for event loops, def for threads. One that yields is a"
+    "\n                         set-up: each worker runs it once; what it yields is what each task calls"
     "\n\n\b\nExpectations:\n" + EXPECT_HELP,
 )
 @click.argument(

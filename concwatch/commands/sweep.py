@@ -74,7 +74,10 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
     "names", metavar="ENGINE...", nargs=-1, shell_complete=completion.completer(completion.engine_names)
 )
 @click.option(
-    "--workload", type=WORKLOAD, required=True, help="What each task does. It has to end by itself."
+    "--workload",
+    type=WORKLOAD,
+    required=True,
+    help="What each task does; see concwatch run --help. It has to end by itself.",
 )
 @arguments
 @click.option("--from", "first", type=Parsed("number", _parse_tasks), default="1", help="The fewest tasks.")

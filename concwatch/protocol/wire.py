@@ -262,7 +262,8 @@ Workloads
 ``spin:SECONDS``          use that much CPU time
 ``module:function``       call the user's own function. One that yields is a set-up: it is run once by each
                           worker before the first task, what it yields is the function that each task calls,
-                          and what follows is the tear-down. If the set-up fails, the command is rejected
+                          and what follows is the tear-down. If the set-up fails, the command is rejected.
+                          Where tasks run in several interpreters, each of them runs it, at its first task
 ``http:SECONDS``          GET ``url`` once and read the whole body. A status other than 200 and a truncated
                           body are failures. The server answers after SECONDS; ``http`` alone is the same
                           as ``http:0.15``

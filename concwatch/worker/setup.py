@@ -10,7 +10,7 @@ import inspect
 from contextlib import asynccontextmanager, contextmanager
 
 from concwatch.protocol.text import flat, short_place
-from concwatch.worker.failures import place_of
+from concwatch.worker.failures import PLACE, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,4 +120,6 @@ class Setup:
     def _failure(self, what: str, error: BaseException) -> ValueError:
         place = place_of(error.__traceback__)
         at = f" at {short_place(place)}" if place else ""
-        return ValueError(flat(f"{what} of {self.name} failed: {type(error).__name__}{at}: {error}"))
+        failure = ValueError(flat(f"{what} of {self.name} failed: {type(error).__name__}{at}: {error}"))
+        setattr(failure, PLACE, place)
+        return failure

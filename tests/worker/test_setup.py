@@ -65,6 +65,7 @@ DEF fail():
 LOOPS = ("asyncio", "uvloop", "asyncio-eager")
 PAUSES = dict.fromkeys(LOOPS, "await asyncio.sleep") | {"gevent": "__import__('gevent').sleep"}
 ENGINES = (*LOOPS, "gevent", "threads", "pool", "sequential")
+SETUP_LINE = 1 + JOBS[: JOBS.index("[][1]")].count("\n")
 FAILING_LINE = 1 + JOBS[: JOBS.index("raise KeyError")].count("\n")
 
 
@@ -165,7 +166,7 @@ def test_a_setup_that_fails_or_yields_no_function_is_rejected_with_the_place(wor
         assert expected in message
         assert "\n" not in message
     message = worker.refuse("workload", spec="jobs:broken_setup")
-    assert f"/jobs.py:{1 + JOBS[: JOBS.index('[][1]')].count(chr(10))}: list index" in message
+    assert f"/jobs.py:{SETUP_LINE}: list index" in message
     worker.target(1)  # the workload before is still in effect
 
 
@@ -206,14 +207,41 @@ def test_failures_are_counted_by_type_and_line(worker):
     assert sum(one["count"] for one in tick["failures"]) == 1
 
 
-def test_several_interpreters_call_a_function_with_arguments_but_refuse_a_setup(tmp_path):
+def test_each_of_several_interpreters_runs_the_setup(tmp_path):
     row = row_of("interpreters")
     if missing := row.missing():
         pytest.skip(missing)
     write_jobs("interpreters", tmp_path)
     with Worker(row, cwd=tmp_path) as worker:
-        message = worker.refuse("workload", spec="jobs:load", arguments=join_arguments(["x"]))
-        assert "what it yields cannot be used in several interpreters" in message
+        worker.do("threads", count=2)
+        worker.do("workload", spec="jobs:load", arguments=join_arguments(["one"]))
+        worker.target(4)
+        worker.tick(lambda tick: tick["completed"] >= 20)
+        assert 1 <= said(worker, "set-up", "one") <= 2
+        worker.do("workload", spec="jobs:load", arguments=join_arguments(["two"]))
+        worker.until(lambda: said(worker, "task", "two") >= 20, "tasks of the second workload")
+        worker.do("refill", on=False)
+        worker.target(0)
+        worker.send("stop")
+        assert worker.ended() == 0
+        for name in ("one", "two"):
+            assert said(worker, "set-up", name) == said(worker, "tear-down", name) > 0
+        assert worker.all("error") == []
+
+
+def test_several_interpreters_call_a_function_with_arguments(tmp_path):
+    row = row_of("interpreters")
+    if missing := row.missing():
+        pytest.skip(missing)
+    write_jobs("interpreters", tmp_path)
+    with Worker(row, cwd=tmp_path) as worker:
+        worker.do("refill", on=False)
+        worker.do("workload", spec="jobs:broken_setup")
+        since = worker.send("target", tasks=1)
+        tick = worker.wait("tick", lambda tick: "failures" in tick, since)
+        assert tick["failures"][0]["where"].endswith(f":{SETUP_LINE}")
+        assert worker.wait("error")["message"].endswith(": list index out of range")
+        worker.do("refill", on=True)
         worker.do("workload", spec="jobs:fail")
         since = worker.send("target", tasks=1)
         tick = worker.wait("tick", lambda tick: "failures" in tick, since)

@@ -7,15 +7,17 @@ import select
 from functools import partial
 from time import monotonic
 
-from concwatch.protocol.workloads import parse
+from concwatch.protocol.workloads import USER, parse
 from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body
 from concwatch.worker.failures import PLACE, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
+    from concwatch.protocol.workloads import Workload
     from concwatch.worker.engines.bodies import Bodies
+    from concwatch.worker.setup import Setup
 
 LONGEST_WAIT = 1_000_000.0
 
@@ -58,8 +60,38 @@ class PipeToken:
 
 PIPE_BODIES: Bodies = {**BODIES, "sleep": PipeToken.sleep, "hold": PipeToken.wait}
 
+_setups: List[Setup] = []
+"""The set-up of the last task's workload, if it has one."""
+
 _body: Dict[Tuple[object, ...], Callable[[], object]] = {}
 """The function of the last task, cached: most tasks have the same workload."""
+
+
+def _change_setup(workload: Workload) -> None:
+    """Run the tear-down of the workload before, and the set-up of a function of the user, if there are any.
+
+    Raises:
+        ValueError: one line: one of them failed.
+    """
+    _body.clear()
+    _leave()
+    if workload.word == USER:
+        from concwatch.worker.user_function import load_setup  # imports inspect
+
+        setup = load_setup(workload, coroutine=False)
+        if setup is not None:
+            import atexit  # of this interpreter
+
+            setup.enter()
+            _setups.append(setup)
+            atexit.unregister(_leave)
+            atexit.register(_leave)
+            workload.call = setup.call
+
+
+def _leave() -> None:
+    while _setups:
+        _setups.pop().leave()
 
 
 def run(
@@ -78,7 +110,7 @@ def run(
     if key not in _body:
         workload = parse(spec)
         workload.url, workload.addresses, workload.arguments = url, addresses, arguments
-        _body.clear()
+        _change_setup(workload)
         _body[key] = load_body(workload, PipeToken(end), PIPE_BODIES, int)
     begun = monotonic()
     try:

@@ -66,8 +66,19 @@ class InterpretersEngine(ExecutorEngine):
         self._rest = workload.url, workload.addresses, workload.arguments
 
     def enter(self, setup: Setup) -> Waits:
-        """Refuse the set-up of a function of the user: what it yields cannot leave its interpreter."""
-        raise ValueError(f'workload "{setup.name}": what it yields cannot be used in several interpreters')
+        """Do nothing: each interpreter runs the set-up before its first task, since it cannot share it."""
+        yield from ()
+        return True
+
+    def leave(self, setup: Setup) -> Waits:
+        """End all interpreters, each of which runs its tear-down, if the process ends.
+
+        After a change of the workload each does so before its next task.
+        """
+        if setup is self._setup:
+            self._executor.shutdown()
+        yield from ()
+        return True
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""

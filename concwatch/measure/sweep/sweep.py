@@ -27,6 +27,8 @@ LEAST_POWER, WIDTH = 0.5, 2.5
 """The least power of the time with which deviations are taken to grow, since it is only estimated, and half
 the interval in standard deviations: with these it covers the truth in nine of ten steps of three seconds."""
 
+TINY = 1e-6
+
 LEAST_SECONDS = 0.5
 """The least seconds for which a step is measured."""
 
@@ -236,14 +238,15 @@ def throughput(counts: Sequence[tuple[float, int]], tasks: int) -> tuple[float, 
     rate = generations * tasks / whole
     if generations == 1:
         return rate, rate / math.sqrt(tasks)
-    # The first and the last of them ended at any time within their ticks.
+    # The first and the last of them ended at any time within their ticks: that part does not grow.
     tick = (counts[-1][0] - counts[0][0]) / (len(counts) - 1)
     least = (rate * tick) ** 2 / 6
     short, long = max(1, generations // 12), max(1, generations // 6)
-    near, far = (max(least, _deviation(counts, starts, rate, lag * tasks)) for lag in (short, long))
-    far /= 1 - long / generations  # the rate is that of the same ticks, from which they deviate less
-    power = math.log(far / near) / math.log(long / short) if long > short else 1.0
-    variance = far * (generations / long) ** max(LEAST_POWER, min(1.0, power))
+    near, far = (_deviation(counts, starts, rate, lag * tasks) for lag in (short, long))
+    far = max(0.0, far / (1 - long / generations) - least)  # the rate is that of the same ticks
+    near = max(TINY * far, near - least)
+    power = math.log(far / near) / math.log(long / short) if long > short and far else 1.0
+    variance = least + far * (generations / long) ** max(LEAST_POWER, min(1.0, power))
     return rate, WIDTH * math.sqrt(variance) / whole
 
 

@@ -146,9 +146,9 @@ def command(
     try:
         if chart:
             check_chart(json)
-        engines = find_engines(names)
-        if not engines:
+        if not names:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+        engines = find_engines(names)
         pool = over == "pool-threads"
         if tasks is not None and not pool:
             raise ValueError("--tasks has no effect on a sweep over tasks: expected --to")

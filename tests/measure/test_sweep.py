@@ -136,16 +136,20 @@ def ticks(ended, seconds=3.0, hz=HZ):
 
 
 @pytest.mark.parametrize(
-    ("ended", "rate", "most"),
+    ("tasks", "ended", "rate", "most"),
     [
-        (lambda time: int(500 * time), 500, 0.02),
-        (lambda time: 100 * int(time + 0.31), 100, 0.05),  # all tasks at once, three times
-        (lambda time: int(10 * time + 0.5), 10, 0.03),  # one task
-        (lambda time: 32 * int(10.03 * time), 321, 0.02),  # waves about as often as ticks
+        (50, lambda time: int(500 * time), 500, 0.02),
+        (100, lambda time: 100 * int(time + 0.31), 100, 0.05),  # all tasks at once, three times
+        (1, lambda time: int(10 * time + 0.5), 10, 0.03),  # one task
+        (32, lambda time: 32 * int(10.03 * time), 321, 0.02),  # waves about as often as ticks
+        # Waves that take a third of the time.
+        (900, lambda time: 900 * int(time) + min(900, int(2_700 * (time % 1))), 900, 0.03),
+        # Two waves at different times.
+        (20, lambda time: 10 * int(time + 0.5) + 10 * int(time + 0.4), 20, 0.05),
     ],
 )
-def test_throughput_of_waves(ended, rate, most):
-    found, interval = throughput(ticks(ended))
+def test_throughput_of_waves(tasks, ended, rate, most):
+    found, interval = throughput(ticks(ended), tasks)
     assert found == pytest.approx(rate, rel=most)
     assert abs(found - rate) <= interval <= 3 * most * rate
 
@@ -157,15 +161,15 @@ def test_the_interval_of_random_ends_covers_their_rate():
         for number in range(76):
             counts.append((number / HZ, total))
             total += sum(draw.random() < 0.04 for _ in range(200))  # 200/s
-        found, interval = throughput(counts)
+        found, interval = throughput(counts, 20)
         covered += abs(found - 200) <= interval
     assert covered >= 170
 
 
 def test_throughput_is_unknown_without_ends():
-    assert throughput([]) is None
-    assert throughput(ticks(lambda time: 0)) is None
-    assert throughput(ticks(lambda time: int(time > 1))) is None
+    assert throughput([], 1) is None
+    assert throughput(ticks(lambda time: 0), 1) is None
+    assert throughput(ticks(lambda time: int(time > 1)), 1) is None
 
 
 def swept(costs, last=200, workload="sleep:2", faults=()):

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -28,8 +29,7 @@ LEAST_POWER, WIDTH = 0.5, 2.5
 """The least power of the time with which deviations are taken to grow, since it is only estimated, and half
 the interval in standard deviations: with these it covers the truth in nine of ten steps of three seconds."""
 
-FEWEST = 2
-"""The fewest intervals between ticks in which tasks ended from which an interval is estimated."""
+TINY = 1e-6
 
 LEAST_SECONDS = 0.5
 """The least seconds for which a step is measured."""
@@ -163,14 +163,14 @@ class EngineSweep(FollowedLane):
         self._counts, self._limit = [], None
         most = max(self._seconds, MOST_LIVES * life)
         start = self.look()
-        await self.until(lambda now: self._known() or (now.sample.failed or 0) > before, most)
+        await self.until(lambda now: self._known(number) or (now.sample.failed or 0) > before, most)
         await self.next_sample()
         counts, self._counts = self._counts, None
         failed = (self.seen.sample.failed or 0) - before
         if failed:
             step = f"{format_count(number)} {self.result.over}"
             return f"{counted(failed, 'task')} failed with {step}{self._why_failing(kinds)}"
-        found = throughput(counts)
+        found = throughput(counts, number)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
         self.result.add(self._step(number, found, start))
@@ -192,11 +192,11 @@ class EngineSweep(FollowedLane):
             limited_by=self._limit,
         )
 
-    def _known(self) -> bool:
+    def _known(self, tasks: int) -> bool:
         counts = self._counts or []
         if not counts or counts[-1][0] - counts[0][0] < LEAST_SECONDS:
             return False
-        found = throughput(counts)
+        found = throughput(counts, tasks)
         return found is not None and found[1] <= KNOWN * found[0]
 
     def _ended(self) -> str:
@@ -225,40 +225,57 @@ def _settled(now: LaneSnapshot) -> bool:
     return now.target.reached is not None or now.target.limit is not None
 
 
-def throughput(counts: Sequence[tuple[float, int]]) -> tuple[float, float] | None:
-    """Return the tasks that ended per second, and half the 95 % interval; None if that is not known at all.
+def throughput(counts: Sequence[tuple[float, int]], tasks: int) -> tuple[float, float] | None:
+    """Return the tasks that ended per second, and half the 95 % interval; None if too few have ended.
 
-    Tasks that started together end together. So it is measured from one tick in which tasks ended to another.
-    How far off that may be follows from the deviations over a twelfth and a sixth of the time. They
-    grow with the time if ends are random, but not if they come in waves.
+    Tasks that started together end together, in waves. So the time is taken in which as many tasks have ended
+    as run at once, or a multiple: that takes equally long wherever in a wave it begins. How far off it may be
+    follows from the deviations over about a twelfth and a sixth of the time. They grow with the time if tasks
+    end at random, but not if they end in waves.
 
     Args:
         counts: the time of each tick, in seconds, and the tasks that had ended by then.
+        tasks: how many run at once.
     """
-    waves = [after for before, after in pairwise(counts) if after[1] > before[1]]
-    intervals = len(waves) - 1
-    if intervals < 1:
+    starts = [after for before, after in pairwise(counts) if after[1] > before[1]]
+    if not starts:
         return None
-    (first, ended_first), (last, ended_last) = waves[0], waves[-1]
-    whole = last - first
-    rate = (ended_last - ended_first) / whole
-    if intervals < FEWEST:
-        return rate, rate / intervals
-    # The first and the last wave ended at any time within their ticks.
-    tick = whole / max(1, sum(first < time <= last for time, _ in counts))
+    (first, begin), (_, end) = starts[0], counts[-1]
+    generations = (end - begin) // tasks
+    if not generations:
+        return None
+    ended = [count for _, count in counts]
+    whole = _time_of(counts, ended, begin + generations * tasks) - first
+    rate = generations * tasks / whole
+    if generations == 1:
+        return rate, rate / math.sqrt(tasks)
+    # The first and the last of them ended at any time within their ticks: that part does not grow.
+    tick = (counts[-1][0] - counts[0][0]) / (len(counts) - 1)
     least = (rate * tick) ** 2 / 6
-    short, long = max(1, intervals // 12), max(1, intervals // 6)
-    near, far = (max(least, _deviation(waves, rate, lag)) for lag in (short, long))
-    power = math.log(far / near) / math.log(long / short) if long > short else 1.0
-    variance = far * (intervals / long) ** max(LEAST_POWER, min(1.0, power))
+    short, long = max(1, generations // 12), max(1, generations // 6)
+    near, far = (_deviation(counts, starts, rate, lag * tasks) for lag in (short, long))
+    far = max(0.0, far / (1 - long / generations) - least)  # the rate is that of the same ticks
+    near = max(TINY * far, near - least)
+    power = math.log(far / near) / math.log(long / short) if long > short and far else 1.0
+    variance = least + far * (generations / long) ** max(LEAST_POWER, min(1.0, power))
     return rate, WIDTH * math.sqrt(variance) / whole
 
 
-def _deviation(waves: Sequence[tuple[float, int]], rate: float, lag: int) -> float:
-    """Return the mean square by which the tasks that end from a wave to a later one differ from the rate."""
+def _time_of(counts: Sequence[tuple[float, int]], ended: Sequence[int], number: int) -> float:
+    """Return when so many tasks had ended, between two ticks."""
+    at = bisect_left(ended, number)
+    (before, fewer), (after, more) = counts[at - 1], counts[at]
+    return before + (after - before) * (number - fewer) / (more - fewer)
+
+
+def _deviation(
+    counts: Sequence[tuple[float, int]], starts: Sequence[tuple[float, int]], rate: float, tasks: int
+) -> float:
+    """Return the mean square by which the end of so many tasks differs from the rate, in tasks."""
+    ended = [count for _, count in counts]
     squares = [
-        (after[1] - before[1] - rate * (after[0] - before[0])) ** 2
-        for before, after in zip(waves, waves[lag:], strict=False)
+        (tasks - rate * (_time_of(counts, ended, count + tasks) - time)) ** 2
+        for time, count in starts
+        if count + tasks <= ended[-1]
     ]
-    # The rate is that of the same ticks, from which long parts of the time deviate less.
-    return sum(squares) / len(squares) / (1 - lag / (len(waves) - 1) if lag < len(waves) - 1 else 1)
+    return sum(squares) / len(squares)

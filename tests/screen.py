@@ -366,7 +366,7 @@ async def stage(
     settings: Settings | None = None,
     pictures: Path = Path("screenshots"),
     by_hand: bool = True,
-    make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = experiment_lab,
+    make_run_lab: Callable[..., Lab] = experiment_lab,
     terminal: RecordedTerminal | None = None,
     cluster: Callable[[], Sequence[Host]] | None = None,
     trials: bool = False,

@@ -3,10 +3,11 @@
 import io
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 import plotext
+from msgspec import structs
 from rich.color import Color
 from rich.console import Console
 from rich.text import Text
@@ -91,7 +92,29 @@ def chart_lines(traces: Sequence[Trace], console: Console) -> Iterator[str]:
 
     A metric without values has no chart, and one that is always 0 has a line of text.
     """
-    for line in _charts(traces, console.width, has_colors(console)):
+    yield from _printed(_charts(traces, console.width, has_colors(console)), console)
+
+
+def plot_lines(plots: Sequence[Plot], console: Console) -> Iterator[str]:
+    """Yield the lines of charts whose x axis is not time, with escape sequences for ``console``."""
+    colored = has_colors(console)
+    for plot in plots:
+        marked = [
+            structs.replace(line, name=line.name[:LONGEST_NAME], mark=MARKS[index % len(MARKS)])
+            for index, line in enumerate(line for line in plot.lines if line.name)
+        ]
+        if marked:
+            shown = structs.replace(plot, lines=marked)
+            texts = [
+                *_legend(shown, console.width, colored),
+                *draw_chart(shown, console.width, colored),
+                Text(),
+            ]
+            yield from _printed(texts, console)
+
+
+def _printed(texts: Iterable[Text], console: Console) -> Iterator[str]:
+    for line in texts:
         with console.capture() as captured:
             console.print(line, soft_wrap=True, highlight=False, end="")
         yield captured.get()
@@ -137,7 +160,7 @@ def _legend(plot: Plot, width: int, colored: bool) -> Iterator[Text]:
 
 
 def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
-    """Draw lines over seconds from 0, without a title. At least one value must be finite.
+    """Draw lines over their x axis, times from 0, without a title. At least one value must be finite.
 
     Without colours the lines have marks.
     """
@@ -148,7 +171,8 @@ def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
     labels = [f"{tick.label:>{LABEL_WIDTH}}" for tick in scale.ticks]
     # The middle of the lowest row is 0.
     figure.ruler("y").lim(-0.5, rows - 0.5).ticks([tick.position for tick in scale.ticks], labels)
-    across = elapsed_ticks(plot.end, plot.length, columns, X_LABEL_GAP)
+    axis = plot.end, plot.length, columns
+    across = elapsed_ticks(*axis, X_LABEL_GAP) if plot.over_time else plot.x_ticks(*axis)
     places = [2 * tick.position + 1 for tick in across]  # the middle of a cell
     figure.ruler("x").lim(0, 2 * columns).ticks(places, [tick.label for tick in across])
 

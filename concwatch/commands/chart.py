@@ -11,6 +11,7 @@ from concwatch.monitor.lab import Lab
 
 if TYPE_CHECKING:
     from concwatch.charts.traces import Trace
+    from concwatch.measure.sweep.sweep_result import SweepResult
     from concwatch.recordings.recording import Recording
 
 # The modules that draw take 0.25 s to import: they are imported only when a chart is printed.
@@ -35,6 +36,19 @@ def print_charts(labs: Sequence[Lab]) -> None:
 
     click.echo()
     for line in _lines(traces_of_labs(labs), sys.stdout.isatty()):
+        click.echo(line)
+
+
+def print_sweep_charts(results: "Sequence[SweepResult]", last: int) -> None:
+    """Print the charts of sweeps up to ``last`` tasks: throughput, and the duration p99."""
+    from concwatch.charts.colors import lane_colors
+    from concwatch.charts.plain import chart_console, has_dark_background, plot_lines
+    from concwatch.charts.sweep import sweep_plots
+
+    names = [result.engine for result in results]
+    colors = dict(zip(names, lane_colors(names, has_dark_background()), strict=True))
+    console = chart_console(sys.stdout if sys.stdout.isatty() else io.StringIO())
+    for line in plot_lines(sweep_plots(results, colors, last), console):
         click.echo(line)
 
 

@@ -14,13 +14,13 @@ from concwatch.commands.options import (
     SCREEN,
     connect_hosts,
     engines_on_hosts,
+    make_settings,
     open_recorder,
     options,
 )
 from concwatch.commands.screen import ALTERNATIVE, ScreenOptions, open_screen
 from concwatch.hosts.host import Host
 from concwatch.monitor.catalog import SHOWN, Engine
-from concwatch.monitor.settings import Settings
 from concwatch.system.machine import program_version
 
 
@@ -81,7 +81,7 @@ def main(
     lanes = engines_on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), hosts)
     chosen = ScreenOptions(
         lanes=lanes,
-        settings=Settings(**workload),
+        settings=make_settings(**workload),
         tasks=tasks,
         max_memory=max_memory,
         rate=rate,

@@ -35,6 +35,7 @@ NAMES = (
     "run",
     "serve",
     "settings",
+    "sweep",
     "watch",
 )
 """The name of each command's module in this package, which defines `command`."""

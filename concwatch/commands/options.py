@@ -8,6 +8,7 @@ import click
 
 from concwatch.charts.symbols import CHOICES as SYMBOL_CHOICES
 from concwatch.commands.values import (
+    ARGUMENT,
     CLUSTER,
     ENGINES,
     FOLDER,
@@ -25,7 +26,8 @@ from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
 from concwatch.monitor.catalog import SHOWN, Engine
 from concwatch.monitor.lab import DEFAULT_HZ
-from concwatch.monitor.settings import ON_SCREEN
+from concwatch.monitor.settings import ON_SCREEN, Settings
+from concwatch.protocol.workloads import USER, is_function
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
@@ -87,6 +89,11 @@ SCREEN: dict[str, dict[str, Any]] = {
         "default": ON_SCREEN,
         "help": "What each task does; see concwatch run --help.",
     },
+    "--arg": {
+        "type": ARGUMENT,
+        "multiple": True,
+        "help": "An argument for the function of the workload module:function, as a string. Can be repeated.",
+    },
     "--refill/--no-refill": {"default": True, "help": "Replace tasks that end."},
     "--trace/--no-trace": {"default": True, "help": "Trace Python's allocations (tracemalloc)."},
     "--gc": {
@@ -121,6 +128,23 @@ max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
 cells = click.option("--cells", **SCREEN["--cells"])
 record = click.option("--record", **SCREEN["--record"])
+arguments = click.option("--arg", **SCREEN["--arg"])
+
+
+def make_settings(workload: str, arg: Sequence[str], **others: Any) -> Settings:
+    """Return the settings of lanes with the values of options.
+
+    Args:
+        workload: the value of ``--workload``.
+        arg: those of ``--arg``.
+        others: other fields of `Settings`.
+
+    Raises:
+        click.UsageError: one line: the workload takes no arguments.
+    """
+    if arg and not is_function(workload):
+        raise click.UsageError(f'--arg has no effect on the workload "{workload}": expected {USER}')
+    return Settings(workload, arguments=tuple(arg), **others)
 
 
 def options(table: Mapping[str, Mapping[str, Any]]) -> Callable[[Command], Command]:

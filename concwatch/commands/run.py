@@ -16,10 +16,12 @@ from concwatch.commands.console import print_error, print_json, print_note
 from concwatch.commands.exits import exit_with
 from concwatch.commands.lab import create_lab, measure_costs
 from concwatch.commands.options import (
+    arguments,
     cluster_option,
     connect_hosts,
     engines_on_hosts,
     host_option,
+    make_settings,
     max_memory,
     open_recorder,
     record,
@@ -76,7 +78,8 @@ EXPECT_HELP = "\n".join(
     "Each engine runs alone in a fresh worker unless --together is given. Needs --tasks, and no terminal.\n\n"
     "\b\nWorkloads:\n"
     + WORKLOADS_HELP
-    + "\n  module:function        your own: async def for event loops, def for threads"
+    + "\n  module:function        your own: async def for event loops, def for threads. One that yields is a"
+    "\n                         set-up: each worker runs it once; what it yields is what each task calls"
     "\n\n\b\nExpectations:\n" + EXPECT_HELP,
 )
 @click.argument(
@@ -101,6 +104,7 @@ EXPECT_HELP = "\n".join(
     default=UNTIL_STOPPED,
     help="What each task does; without a time, it sleeps until the end of the run.",
 )
+@arguments
 @click.option("--seconds", type=SECONDS, default="3", help="How long to hold the tasks.")
 @click.option("--refill/--no-refill", default=True, help="Replace tasks that end.")
 @click.option("--trace/--no-trace", default=False, help="Trace allocations: about twice the RSS.")
@@ -159,7 +163,7 @@ def command(
     **workload: Any,
 ) -> None:
     """Measure engines without a screen."""
-    settings = Settings(threads=pool_threads, **workload)
+    settings = make_settings(threads=pool_threads, **workload)
     try:
         kinds = _engines(names)
         if 0 in tasks:
@@ -184,7 +188,8 @@ def command(
     if json:
         found = session.as_json(settings.workload, expected)
         expectations = [verdict.as_json() for verdict in verdicts]
-        print_json({**found, "interrupted": bool(stopped), "expect": expectations})
+        rest = {"arguments": settings.arguments, "interrupted": bool(stopped), "expect": expectations}
+        print_json({**found, **rest})
     else:
         print_table(session.rows, expected)
         for row in session.rows if anatomy else ():

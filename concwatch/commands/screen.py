@@ -76,7 +76,7 @@ def open_screen(display: Display, options: ScreenOptions, make_lab: "Callable[..
             trials=True,
             cluster=options.joining,
         ),
-        lambda rows, settings: make_lab(rows, settings=settings, budget=options.max_memory),
+        lambda rows, settings, **more: make_lab(rows, settings=settings, budget=options.max_memory, **more),
         options.screenshots,
         recording=SessionRecording(options.recordings, options.recorder),
         initial=InitialState(

@@ -20,7 +20,7 @@ from concwatch.monitor.servers import read_workload
 from concwatch.monitor.settings import LARGEST_TARGET
 from concwatch.protocol.text import unknown_name
 from concwatch.protocol.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
-from concwatch.protocol.workloads import FORMS
+from concwatch.protocol.workloads import END, FORMS
 from concwatch.system.files import why_not_writable
 from concwatch.system.memory import memory_now
 from concwatch.worker.collector import MODES
@@ -181,6 +181,12 @@ def _budget(text: str) -> int:
     return size
 
 
+def _argument(text: str) -> str:
+    if END in text:
+        raise ValueError("an argument with a null character: expected one without")
+    return text
+
+
 def _engines(text: str) -> list[Engine]:
     return find_engines([name.strip() for name in text.split(",")])
 
@@ -286,5 +292,6 @@ SIZES = Parsed("n,...", _sizes)
 WORKLOAD = Parsed(
     "workload", read_workload, lambda: [example for form in FORMS.values() for example in form.examples]
 )
+ARGUMENT = Parsed("value", _argument)
 FOLDER = Parsed("folder", _folder)
 ENGINES = Parsed("engine,...", _engines, completion.engine_names, comma_separated=True)

@@ -12,6 +12,7 @@ from concwatch.protocol.messages import (
     Applied,
     BurstDone,
     Error,
+    Failure,
     Limit,
     Reached,
     Ready,
@@ -50,7 +51,13 @@ class Costs:
     runtime: str = "CPython 3.11.7"
     heap: int | None = None
     """Bytes of a task on the heap, for a runtime that reports its heap and cannot be traced."""
+    served: int | None = None
+    """How many tasks run at once; further ones wait, but count as running. None for all."""
+    refused: int | None = None
+    """The number of live tasks beyond which further ones fail at once, as `REFUSED` says."""
 
+
+REFUSED = "ConnectionRefusedError", "/app/jobs.py:12"
 
 KERNEL_PARTS = ("kernel_stack", "page_tables", "kernel_objects")
 KERNEL_OF_A_THREAD = (16_384, 4_160, 6_950)
@@ -96,10 +103,11 @@ class _Counts:
     created: float = 0.0
     completed: float = 0.0
     cancelled: float = 0.0
+    failed: float = 0.0
 
     @property
     def live(self) -> float:
-        return self.created - self.completed - self.cancelled
+        return self.created - self.completed - self.cancelled - self.failed
 
 
 class FakeLink:
@@ -125,12 +133,14 @@ class FakeLink:
         self._now = self._silent_until = 0.0
         self._counts = _Counts()
         self._durations: list[float] = []  # of the cohorts completed since the last tick
-        self._cohorts: deque[tuple[float, float]] = deque()  # when tasks complete, and how many; oldest first
+        # When tasks complete, how many, and how long they take; the oldest first.
+        self._cohorts: deque[tuple[float, float, float]] = deque()
         self._queued: list[tuple[str, dict[str, object]]] = []  # commands received while it was silent
         self._most_live = 0.0
         self._peak_rss = 0
         self._target = 0
         self._left = 0.0
+        self._served_until = 0.0  # when all tasks so far have been served, if only some run at once
         self._ending = 0.0  # the fraction of a task that should have ended
         # The time of the target, and the tasks created and cancelled before it.
         self._growth: tuple[float, float, float] | None = None
@@ -277,7 +287,7 @@ class FakeLink:
         creating = tasks / self.costs.create_rate
         total = creating + (self._duration() or 0.0) * chunks
         self._counts.created += tasks
-        self._cohorts.append((self._now + total, tasks))
+        self._cohorts.append((self._now + total, tasks, self._duration() or 0.0))
         done = BurstDone(
             tasks=tasks,
             create_seconds=creating,
@@ -302,8 +312,9 @@ class FakeLink:
             return
         counts = self._counts
         while self._cohorts and self._cohorts[0][0] <= now:
-            counts.completed += self._cohorts.popleft()[1]
-            self._durations.append(self._duration() or 0.0)
+            _, tasks, took = self._cohorts.popleft()
+            counts.completed += tasks
+            self._durations.append(took)
         self._end_some(seconds)
         if self._burst is not None:
             end, done = self._burst
@@ -331,9 +342,9 @@ class FakeLink:
         left = float(int(excess))
         self._counts.cancelled += left
         while left and self._cohorts:  # the newest first
-            when, tasks = self._cohorts.pop()
+            when, tasks, seconds = self._cohorts.pop()
             if tasks > left:
-                self._cohorts.append((when, tasks - left))
+                self._cohorts.append((when, tasks - left, seconds))
             left = max(0.0, left - tasks)
 
     def _grow(self, wanted: float) -> None:
@@ -346,9 +357,16 @@ class FakeLink:
         else:
             self._counts.created += wanted
         self._left = max(0.0, self._left - wanted)
+        if self.costs.refused is not None:
+            refused = min(wanted, max(0.0, self._counts.live - self.costs.refused))
+            self._counts.failed += refused
+            wanted -= refused
         seconds = self._duration()
         if wanted and seconds is not None:
-            self._cohorts.append((self._now + seconds, wanted))
+            if self.costs.served is not None:
+                self._served_until = max(self._served_until, self._now) + wanted * seconds / self.costs.served
+                seconds = max(seconds, self._served_until - self._now)
+            self._cohorts.append((self._now + seconds, wanted, seconds))
 
     def _numbers(self) -> list[float]:
         """Return the numbers in the workload."""
@@ -389,14 +407,16 @@ class FakeLink:
         """Return the next report, with the durations since the last one."""
         counts, costs = self._counts, self.costs
         created, completed, cancelled = int(counts.created), int(counts.completed), int(counts.cancelled)
-        live = created - completed - cancelled
+        failed = int(counts.failed)
+        live = created - completed - cancelled - failed
         durations, self._durations = tuple(self._durations), []
         return Tick(
             time=self._now,
             created=created,
             live=live,
             completed=completed,
-            failed=0,
+            failed=failed,
+            failures=(Failure(*REFUSED, failed),) if failed else None,
             cancelled=cancelled,
             queued=max(0, live - 6) if self.engine.name == "pool" else 0,
             lag=0.0004,

@@ -29,6 +29,9 @@ STUCK = 3.0
 PERIOD = 0.1
 """Seconds of a usual period of a CPU quota: being throttled for less is no limit."""
 
+ALL = 0.9
+"""Share of the cores from which on all are said to be used."""
+
 BLOCKED = 0.1
 """Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
 
@@ -116,6 +119,8 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     sleeping = lab.settings.workload.partition(":")[0] in SLEEPING
     if python and threaded and not sleeping and 0.8 <= cpu <= 1.2:
         yield "the GIL: its threads take turns on one core"
+    if lane.machine_cores and cpu >= ALL * lane.machine_cores and not sleeping:
+        yield f"the cores: its tasks use all {lane.machine_cores}"
     blocked = _most_blocked(lane)
     if lag >= BLOCKED and blocked is not None:
         yield _blocks(blocked)

@@ -3,15 +3,16 @@
 import asyncio
 import math
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import structs
 
+from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.monitor.anatomy import task_anatomy
+from concwatch.monitor.failures import failures_text
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.lane import Lane
 from concwatch.monitor.metrics import LaneSnapshot, measured_values
@@ -46,11 +47,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _is_newer(lane: LaneSnapshot, before: LaneSnapshot) -> bool:
-    return lane.sample.time != before.sample.time and lane.sample.tick_time != before.sample.tick_time
-
-
-class Measurement:
+class Measurement(FollowedLane):
     """Runs one plan on one lane of a running lab. ``result`` holds what has been measured so far."""
 
     def __init__(self, lab: Lab, lane: Lane, plan: Plan, progress: Progress = lambda text: None) -> None:
@@ -61,50 +58,45 @@ class Measurement:
             traced=lab.settings.trace,
             gc=lab.settings.gc,
         )
-        self._lab = lab
-        self._lane = lane
+        super().__init__(lab, lane)
         self._plan = plan
         self._progress = progress
-        self._published = asyncio.Event()
-        self._seen = self._look()
         self._stopping = False
         self._limit = ""
         self._blocked: str | None = None
 
-    def _look(self) -> LaneSnapshot:
-        """Return the lane as it is now, after a command."""
-        self._seen = self._lab.snapshot().lanes[self._lane.number]
-        return self._seen
-
     async def run(self) -> Result:
         """Start the worker, measure, and end the worker. A failure is in the result, not raised."""
-        lab, lane, result = self._lab, self._lane, self.result
+        lab, lane, result = self.lab, self.lane, self.result
         began = _now()
-        lab.observers.append(self._observe)
+        lab.observers.append(self.observe)
         lab.switch(lane, True)
         try:
-            await self._until(lambda now: now.status.state not in PENDING)
-            if self._look().on:
+            await self.until(lambda now: now.status.state not in PENDING)
+            if self.look().on:
                 await self._measure()
-            self._conclude(self._look())
+            self._conclude(self.look())
             lab.switch(lane, False)
-            await self._until(lambda now: now.idle, 10.0, failed=True)
+            await self.until(lambda now: now.idle, 10.0, failed=True)
+            ended = self.look().status
+            if ended.state.broken:  # perhaps only in the tear-down of the user's function
+                result.problems = {Outcome.FAILED: ended.reason, **result.problems}
         finally:
-            lab.observers.remove(self._observe)
+            lab.observers.remove(self.observe)
             if result.held and result.last:
                 result.metrics = measured_values(result.held, result.last, self._plan.burst is not None)
             result.seconds = _now() - began
         return result
 
     async def _measure(self) -> None:
-        lab, lane, plan, result = self._lab, self._lane, self._plan, self.result
+        lab, lane, plan, result = self.lab, self.lane, self._plan, self.result
         await asyncio.sleep(SETTLE)
         problem = await server_problem(lab.settings)
         if problem:
             lane.fail(problem)
-        if not self._look().on:
+        if not self.look().on:
             return  # setting a target would start another worker
-        self._describe(self._seen)
+        self._describe(self.seen)
         started, clock = _now(), lab.clock()
         if plan.burst:
             await self._burst(plan.burst)
@@ -118,26 +110,26 @@ class Measurement:
             if math.isfinite(rss)
         ]
         if (
-            plan.stop and not plan.burst and not self._blocked and self._look().on
+            plan.stop and not plan.burst and not self._blocked and self.look().on
         ):  # a blocked loop ends nothing
             self._progress("stopping")
             await self._stop()
 
     async def _burst(self, burst: Burst) -> None:
-        self._lane.run_burst(burst)
-        ended = await self._until(lambda now: now.status.burst is not None or bool(now.refused), BURST_LIMIT)
-        lane = self._seen
+        self.lane.run_burst(burst)
+        ended = await self.until(lambda now: now.status.burst is not None or bool(now.refused), BURST_LIMIT)
+        lane = self.seen
         if not ended:
             self._limit = f"the burst did not end within {format_seconds(BURST_LIMIT)}"
         elif lane.refused:
             self._limit = lane.refused
         elif lane.status.burst is not None:
             self.result.live = lane.status.burst.live
-        await self._next_sample()  # the tick after the report of the burst
+        await self.next_sample()  # the tick after the report of the burst
 
     async def _hold(self) -> None:
         plan = self._plan
-        self._lab.set_target(self._lane, plan.tasks)
+        self.lab.set_target(self.lane, plan.tasks)
         self._progress(f"starting {format_count(plan.tasks)} tasks")
         enough: list[str] = []
 
@@ -145,41 +137,41 @@ class Measurement:
             enough[:] = filter(None, [plan.enough(now) or self._blocked])
             return bool(enough) or now.target.reached is not None or now.target.limit is not None
 
-        grown = await self._until(over, GROW_LIMIT)
-        lane = self._seen
+        grown = await self.until(over, GROW_LIMIT)
+        lane = self.seen
         if not grown and lane.on:
             enough.append(f"not all tasks started within {format_seconds(GROW_LIMIT)}")
         self._limit = "".join(enough)
         live = lane.target.reached.live if lane.target.reached else lane.live
         self._progress(f"holding {format_count(live)} for {format_seconds(plan.seconds)}")
-        await self._until(lambda _: False, plan.seconds)
-        await self._next_sample()
-        self.result.live = self._seen.live
-        if plan.anatomy and self._look().on:
+        await self.until(lambda _: False, plan.seconds)
+        await self.next_sample()
+        self.result.live = self.seen.live
+        if plan.anatomy and self.look().on:
             await self._take_anatomy()
 
     async def _take_anatomy(self) -> None:
         """Ask what a task consists of; that takes memory, so no figure is taken from then on."""
         self._stopping = True
-        held, lane = self.result.held, self._lane
+        held, lane = self.result.held, self.lane
         if held is None:
             return
         if lane.can("anatomy"):
             self._progress("looking at what a task consists of")
             lane.ask_anatomy()
-            answered = await self._until(
+            answered = await self.until(
                 lambda now: now.anatomy is not None or bool(now.anatomy_refused), ANATOMY_LIMIT
             )
-            held = structs.replace(held, anatomy=self._seen.anatomy)
+            held = structs.replace(held, anatomy=self.seen.anatomy)
             late = "" if answered else f"its worker did not answer within {format_seconds(ANATOMY_LIMIT)}"
-            self.result.anatomy_refused = self._seen.anatomy_refused or late
+            self.result.anatomy_refused = self.seen.anatomy_refused or late
         self.result.anatomy = task_anatomy(held)
 
     async def _stop(self) -> None:
         """End all tasks. Measure how long that takes and how much memory is retained."""
         self._stopping = True
-        self._lab.set_target(self._lane, 0)
-        live, limit = self._seen.live, _now() + STOP_LIMIT
+        self.lab.set_target(self.lane, 0)
+        live, limit = self.seen.live, _now() + STOP_LIMIT
 
         def over(now: LaneSnapshot) -> bool:
             nonlocal live, limit
@@ -187,13 +179,14 @@ class Measurement:
                 live, limit = now.live, _now() + STOP_LIMIT
             return now.target.reached is not None or _now() > limit
 
-        await self._until(over)
-        await self._until(lambda _: False, SETTLE)
+        await self.until(over)
+        await self.until(lambda _: False, SETTLE)
 
     def _conclude(self, lane: LaneSnapshot) -> None:
         """Set the outcome."""
         result, planned, status = self.result, self._plan.tasks, lane.status
         self._describe(lane)
+        result.failures = status.failures
         failed = result.last.failed if result.last else 0
         peak, held = status.peak_live, result.held  # not `last`: a target of 0 clears the limit
         limit = self._limit or (held.status.limit_text if held else "")
@@ -212,20 +205,21 @@ class Measurement:
             result.problems[Outcome.SHORT] = what + why
 
     def _why_failing(self, failed: int) -> str:
-        self._lab.servers.check()  # a dead server is a better reason than a failed connection
-        errors = [event for event in self._lab.events.since(0) if event.severity == "error"]
-        found = [event for name in ("", self._lane.engine.name) for event in errors if event.lane == name]
-        why = f": {found[0].text.splitlines()[0]}" if found else ""
-        return f"{format_count(failed)} tasks failed{why}"
+        self.lab.servers.check()  # a dead server is a better reason than a failed connection
+        errors = [event for event in self.lab.events.since(0) if event.severity == "error"]
+        found = {event.lane: event.text.splitlines()[0] for event in reversed(errors)}
+        kinds = failures_text(self.result.failures)
+        why = found.get("") or kinds or found.get(self.lane.engine.name)
+        return f"{format_count(failed)} tasks failed{f': {why}' if why else ''}"
 
     def _describe(self, lane: LaneSnapshot) -> None:
         if lane.status.runtime is not None:
             self.result.runtime, self.result.flags = lane.status.runtime, list(lane.status.flags)
 
-    def _observe(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Store the lane of each snapshot, as long as its worker reports; wake `_until`."""
-        self._published.set()
-        self._seen = lane = snapshot.lanes[self._lane.number]
+        super().observe(snapshot)
+        lane = self.seen
         if not lane.on or lane.sample.live is None:
             return
         self.result.last = lane
@@ -236,26 +230,6 @@ class Measurement:
             if limit or reached:  # else what limited it last is why it has not reached its target
                 self.result.limited_by = limit
             self._blocked = never_yields(lane, snapshot) or self._blocked
-
-    async def _next_sample(self) -> None:
-        """Wait for two more ticks and samples, so that they include everything reported until now."""
-        for _ in range(2):
-            await self._until(partial(_is_newer, before=self._seen), 5.0)
-
-    async def _until(
-        self, done: Callable[[LaneSnapshot], bool], limit: float | None = None, failed: bool = False
-    ) -> bool:
-        """Wait until the lane is ``done``, for at most ``limit`` seconds. Return whether it was.
-
-        It is asked now, and after each snapshot. A failure of the lane ends the wait too, unless ``failed``.
-        """
-        self._look()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(limit):
-                while not done(self._seen) and (failed or not self._seen.status.state.broken):
-                    self._published.clear()
-                    await self._published.wait()
-        return done(self._seen)
 
 
 async def measure(

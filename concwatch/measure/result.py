@@ -1,11 +1,12 @@
 """The plan and the result of a measurement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from concwatch.monitor.anatomy import TaskAnatomy
 from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.protocol.messages import Failure
 from concwatch.worker.burst import Burst
 
 
@@ -49,6 +50,8 @@ class Result:
     tasks: int = 0
     problems: dict[Outcome, str] = field(default_factory=dict)
     """Outcome → reason, the most severe first; empty for `Outcome.DONE`."""
+    failures: Sequence[Failure] = ()
+    """The tasks that failed, by kind."""
     limited_by: str | None = None
     runtime: str | None = None
     flags: list[str] = field(default_factory=list)

@@ -10,6 +10,7 @@ from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.monitor.anatomy import TaskAnatomy
 from concwatch.monitor.catalog import ON, Engine
 from concwatch.monitor.events import Event
+from concwatch.monitor.failures import added, failures_json
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.metric import Combine, Metric
 from concwatch.monitor.metrics import RUN_METRICS, measured_metrics
@@ -107,6 +108,7 @@ class EngineResult:
             "state": self.outcome(expected).value,
             "reason": next(iter(problems.values()), None),
             "limited_by": self.limited_by,
+            "failures": failures_json(added(one for result in self.results for one in result.failures)),
             "traced": first.traced,
             "gc": first.gc,
             "tasks": self.tasks,

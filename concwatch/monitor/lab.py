@@ -13,7 +13,7 @@ from concwatch.monitor.catalog import Engine
 from concwatch.monitor.fleet import Fleet, Reconnect
 from concwatch.monitor.forecast import Forecast
 from concwatch.monitor.host_lanes import INTERVAL, HostLanes, LocalMachine
-from concwatch.monitor.lane import Lane
+from concwatch.monitor.lane import STOP_LIMIT, Lane
 from concwatch.monitor.observable import Observable
 from concwatch.monitor.servers import Server, ServerKeeper
 from concwatch.monitor.settings import Settings
@@ -21,7 +21,7 @@ from concwatch.monitor.snapshot import Snapshot, with_cheapest
 from concwatch.monitor.state import State
 from concwatch.monitor.trial import Trials
 from concwatch.protocol.units import format_count
-from concwatch.protocol.workloads import parse
+from concwatch.protocol.workloads import is_function, parse
 from concwatch.worker.collector import MODES
 
 DEFAULT_HZ = 10.0
@@ -323,7 +323,8 @@ class Lab(Observable):
 
     async def _end_workers(self) -> None:
         loop = asyncio.get_running_loop()  # its clock advances even if the lab's does not
-        deadline = loop.time() + CLOSE_LIMIT
+        # A function of the user may have a tear-down.
+        deadline = loop.time() + (STOP_LIMIT if is_function(self.settings.workload) else CLOSE_LIMIT)
         while any(not lane.idle for lane in self.lanes) or (self._trials and self._trials.running):
             if loop.time() > deadline:
                 self.kill()

@@ -9,6 +9,7 @@ from msgspec import structs
 from concwatch.links.link import Ended, Flood, Garbage, Link, Noise
 from concwatch.monitor.catalog import Engine
 from concwatch.monitor.events import Kind, LaneEventSink, Severity
+from concwatch.monitor.failures import failure_text, new_failures
 from concwatch.monitor.metrics import EngineFacts, LaneStatus, blank_sample
 from concwatch.monitor.series import Series
 from concwatch.monitor.settings import Command, Settings, WorkerSettings
@@ -361,14 +362,19 @@ class Lane:
             match arrival:
                 case Ended():
                     ended = arrival
+                case messages.Error(command="stop"):  # the tear-down of the user's function
+                    self.fail(arrival.message[:LONGEST_MESSAGE])
                 case _ if not self.on:
                     pass
                 case messages.Tick():
+                    before = self.stats.failures
                     wrong = self.stats.add_tick(arrival, self._now, self.target.tasks > 0, self._reached)
                     self._reached = None
                     if wrong:
                         self._handle_garbage(f"an impossible tick: {wrong}")
                     else:
+                        for failure in new_failures(before, self.stats.failures):
+                            self._reports.add(self._now, failure_text(failure), "error")
                         self._check_start(arrival)
                 case messages.Ready():
                     self._handle_ready(arrival)

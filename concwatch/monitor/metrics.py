@@ -50,7 +50,7 @@ from concwatch.monitor.state import State
 from concwatch.monitor.survival import SURVIVAL
 from concwatch.monitor.target import Target
 from concwatch.monitor.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES
-from concwatch.protocol.messages import Anatomy, BurstDone, TracedLines
+from concwatch.protocol.messages import Anatomy, BurstDone, Failure, TracedLines
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.monitor.blocks import BlockedPlace
@@ -351,6 +351,8 @@ class LaneStatus(
     state: State = State.OFF
     reason: str = ""
     """Why it failed."""
+    failures: tuple[Failure, ...] = ()
+    """The failed tasks of the workload, by kind."""
     target: Annotated[Count, SUM] = 0
     """Live tasks that it should hold."""
     asked: Annotated[Count, SUM] = 0

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from concwatch.protocol.units import format_bytes, format_rate, format_seconds
-from concwatch.protocol.workloads import CHURN, CONNECT, HTTP, MAX_SECONDS, parse
+from concwatch.protocol.workloads import CHURN, CONNECT, HTTP, MAX_SECONDS, USER, join_arguments, parse
 
 PARTS = {
     CHURN: ("rate",),
@@ -39,6 +39,8 @@ class Settings(Struct, frozen=True):
     """What tasks that connect to a server fetch, or connect to; a recording calls it ``page``."""
     addresses: int = 1
     """How many loopback addresses, from that one on, tasks connect to in turn."""
+    arguments: tuple[str, ...] = ()
+    """The arguments of the user's function."""
 
 
 ON_SCREEN = CHURN
@@ -83,6 +85,8 @@ def commands(settings: Settings, can: Callable[[str], bool], rate: int) -> list[
         workload["url"] = settings.url
     if workload["word"] == CONNECT:
         workload["addresses"] = settings.addresses
+    if workload["word"] == USER and settings.arguments:
+        workload["arguments"] = join_arguments(settings.arguments)
     found: list[Command] = [
         ("workload", workload),
         ("refill", {"on": settings.refill}),

@@ -13,7 +13,7 @@ from concwatch.monitor.metrics import Sample, blank_sample, copied
 from concwatch.monitor.rates import BestSecond, TickRates, Trailing, finite
 from concwatch.monitor.throttling import ThrottledTime
 from concwatch.monitor.timed_tasks import TimedTasks
-from concwatch.protocol.messages import BurstDone, Reached, Ready, Tick, contradiction
+from concwatch.protocol.messages import BurstDone, Failure, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
 
@@ -80,6 +80,8 @@ class WorkerStats:
         self.lags, self.delays, self.timed = Histogram(), Histogram(), TimedTasks()
         self.blocks = BlockedPlaces(self._log)
         """What has blocked its event loop while its tasks ran a function of the user."""
+        self.failures: tuple[Failure, ...] = ()
+        """The failed tasks of the workload, by kind."""
         self._ended_before = 0  # tasks of earlier workloads that have ended
         self._duration: float | None = None  # the median in the last tick that reported any
         self.paired = (0, 0)
@@ -101,6 +103,8 @@ class WorkerStats:
         if wrong:
             return wrong
         before, self.tick, self.tick_at = self.tick or tick, tick, now
+        if tick.failures is not None:
+            self.failures = tick.failures
         self._rates.add(tick, reached)
         self.best.add(tick.time, tick.completed)
         if tick.switches is not None:
@@ -155,9 +159,14 @@ class WorkerStats:
         self.meter.reset(not self.untouched)
         self._cpu.reset()
         self.blocks = BlockedPlaces(self._log)
+        self.failures = ()
         self.delays, self._duration = Histogram(), None
-        self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
+        self.restart_timing()
         self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
+
+    def restart_timing(self) -> None:
+        """Discard how long tasks took, because those that begin now may take another time."""
+        self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
 
     def add_creation(
         self, reached: Reached, before: tuple[Load, Reading | None] | None, now: tuple[Load, Reading | None]
@@ -257,7 +266,7 @@ class WorkerStats:
         return {
             **{
                 name: getattr(self, name)
-                for name in (*own, "longest_stall", "peak_live", "flags", "born", "burst")
+                for name in (*own, "longest_stall", "peak_live", "flags", "born", "burst", "failures")
             },
             "completion_rate": self.best.best,
             "wake_lag_p99": self.lags.quantile(0.99),

@@ -53,6 +53,20 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
     workloads: TextList = ()
 
 
+MAX_FAILURES = 100
+"""Kinds of failures in one tick."""
+
+
+class Failure(msgspec.Struct, frozen=True, rename={"error": "type"}):
+    """How many tasks have failed in one way."""
+
+    error: ShortText
+    """The type of the exception; empty for all kinds that are not counted one by one."""
+    where: ShortText
+    """The line of the user's code that it came from; empty if unknown."""
+    count: Count
+
+
 class Tick(msgspec.Struct, tag="tick", frozen=True):
     """The worker's counters; ``time`` is in seconds on the worker's clock."""
 
@@ -73,6 +87,7 @@ class Tick(msgspec.Struct, tag="tick", frozen=True):
     switches: Count | None = None
     durations: Durations | None = None
     delays: Durations | None = None
+    failures: Annotated[tuple[Failure, ...], Meta(max_length=MAX_FAILURES)] | None = None
 
 
 class Reached(msgspec.Struct, tag="reached", frozen=True):

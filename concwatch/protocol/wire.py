@@ -28,7 +28,8 @@ Lifecycle
 3. About ten times a second it sends a ``tick``, however busy it is, from a thread of its own if the runtime
    has threads.
 4. At ``stop``, at the end of its standard input, and when its standard output is closed, it exits at once. A
-   worker never outlives the process that started it.
+   worker never outlives the process that started it. Only if it has run the set-up of the user's function, it
+   ends its tasks and runs the tear-down first, for which it has two seconds in all.
 
 Reports, worker to concwatch
 ============================
@@ -63,6 +64,11 @@ Reports, worker to concwatch
                    have begun since the last tick; at most 10,000; absent where tasks are not timed. From
                    their number follows how many timed tasks are live, and how old they are: a beginning
                    should not be reported only when the task has ended
+    ``failures``   list of objects ``type`` (of the exception), ``where`` (the line of the user's code that it
+                   came from, ``"/app/jobs.py:12"``, or ``""``) and ``count``: the tasks of the present
+                   workload that have failed, by kind; absent if nothing has changed since the last one. A
+                   dozen kinds are counted one by one, and the tasks of further ones together, under the type
+                   ``""``
     ``gc``         seconds spent in garbage collection; absent where the runtime does not report it
     ``traced``     bytes that are traced; absent while tracing is off
     ``tracer``     bytes that the tracer itself takes; absent while tracing is off
@@ -132,8 +138,8 @@ worker need not send it. A block that continues is reported every second, under 
 cannot run here, and the worker exits.
     ``command``    the type of the rejected command; null if a task failed
     ``message``    one line for the user: what is wrong, and what was expected
-    ``detail``     a traceback, or null. Only the first failing task of a workload is reported; the counter
-                   ``failed`` has their number
+    ``detail``     a traceback, or null. Only the first failing task of a workload is reported; ticks have
+                   their number as ``failed`` and their kinds as ``failures``
 
 Reports of a bridge
 ===================
@@ -220,16 +226,18 @@ Commands, concwatch to worker
 ``target``    ``tasks``: hold this many live tasks. Sent again, it applies again (a new burst without refill).
 ``refill``    ``on``: true (initially): a task that ends is replaced. false: a target is one burst of tasks
               that are not replaced when they end.
-``workload``  ``spec``, ``url``, ``addresses``: what each task does, see below; what to fetch or connect to,
-              only for ``http`` and ``connect``; the number of addresses, 1 to 254, only for ``connect``. In
-              addition the parts of the spec, so that no worker has to parse it: ``word``, and if the word
-              has them ``seconds``, ``to``, ``count``, ``size`` in bytes, ``rate`` in tasks a second. Live
-              tasks are cancelled and replaced. Answered by ``error``, with nothing changed, if the spec is
-              wrong or something that it needs is missing.
+``workload``  ``spec``, ``url``, ``addresses``, ``arguments``: what each task does, see below; what to fetch
+              or connect to, only for ``http`` and ``connect``; the number of addresses, 1 to 254, only for
+              ``connect``; what the user's function is called with, only for that and if there are any: one
+              string, in which each argument ends with a null character. In addition the parts of the spec,
+              so that no worker has to parse it: ``word``, and if the word has them ``seconds``, ``to``,
+              ``count``, ``size`` in bytes, ``rate`` in tasks a second. Live tasks are cancelled and
+              replaced. Answered by ``error``, with nothing changed, if the spec is wrong or something that
+              it needs is missing.
 ``halt``      ``wall``, ``value``: stop growing. The number of live tasks becomes the target. Answered by a
               ``limit`` report with this name and value.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
-``stop``      exit at once.
+``stop``      exit at once. Answered by ``error`` if a tear-down fails.
 Optional, see ``can``:
 ``trace``     ``on``: start or stop tracing the runtime's allocations.
 ``lines``     report the lines that hold traced memory. Takes a snapshot, during which the process is stopped.
@@ -260,7 +268,11 @@ Workloads
                           sleeps longer than a million seconds
 ``ticks:COUNTxSECONDS``   sleep that long, COUNT times       ``nop``            end at once
 ``payload:BYTES``         hold that much touched memory until cancelled
-``spin:SECONDS``          use that much CPU time             ``module:function``  the user's own
+``spin:SECONDS``          use that much CPU time
+``module:function``       call the user's own function. One that yields is a set-up: it is run once by each
+                          worker before the first task, what it yields is the function that each task calls,
+                          and what follows is the tear-down. If the set-up fails, the command is rejected.
+                          Where tasks run in several interpreters, each of them runs it, at its first task
 ``http:SECONDS``          GET ``url`` once and read the whole body. A status other than 200 and a truncated
                           body are failures. The server answers after SECONDS; ``http`` alone is the same
                           as ``http:0.15``

@@ -6,7 +6,7 @@ from itertools import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
     Durations = Callable[[], float]
 
@@ -26,9 +26,9 @@ MAX_TICKS = 1_000_000
 
 
 class Workload:
-    """A parsed workload: its word, its values, how it is written, and the server of its tasks."""
+    """A parsed workload: its word, its values, how it is written, and what else its tasks need."""
 
-    __slots__ = ("addresses", "spec", "url", "values", "word")
+    __slots__ = ("addresses", "arguments", "call", "spec", "url", "values", "word")
 
     def __init__(self, word: str, values: Tuple[object, ...], spec: str) -> None:
         self.word = word
@@ -38,6 +38,10 @@ class Workload:
         """What ``http`` fetches, or the address that ``connect`` connects to."""
         self.addresses = 1
         """How many loopback addresses, from that one on, ``connect`` connects to in turn."""
+        self.arguments: Tuple[str, ...] = ()
+        """The arguments of the user's function."""
+        self.call: Optional[Callable[[], Any]] = None
+        """What the set-up of the user's function has yielded, which tasks call instead."""
 
     def durations(self, running: Callable[[], int]) -> Optional[Durations]:
         """Return a function that returns the next task's sleep in seconds; None if tasks do not differ in it.
@@ -228,6 +232,20 @@ FORMS: Dict[str, Form] = {
 
 USER = "module:function"
 WORDS = (*FORMS, USER)
+
+
+END = "\0"
+"""The end of each argument on the wire; no argument of a program can contain it."""
+
+
+def join_arguments(arguments: Iterable[str]) -> str:
+    """Return the arguments of a function as one string, the inverse of `split_arguments`."""
+    return "".join(f"{argument}{END}" for argument in arguments)
+
+
+def split_arguments(text: str) -> Tuple[str, ...]:
+    """Return the arguments of a function, each of which ends with a null character in ``text``."""
+    return tuple(text.split(END)[:-1])
 
 
 def is_function(spec: str) -> bool:

@@ -94,6 +94,7 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``time``, ``lane``
     ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
                         ``failed``, ``lost``: the connection to another host is broken
+    ``failures``        list of objects as in a tick
     and the other fields of a `LaneStatus` in `concwatch.monitor.metrics`, where each is explained
 
 ``settings``: the settings of all lanes, when a lab begins, and after each change.
@@ -103,6 +104,7 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``stack``           bytes of each thread's stack; null for the system's default
     ``page``            the address that tasks fetch or connect to, or null
     ``addresses``       loopback addresses, from that one on, that tasks connect to in turn
+    ``arguments``       list of strings: what the user's function is called with
 
 ``own``: when a lab begins, and once a second if one of these has changed.
     ``time``

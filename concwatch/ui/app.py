@@ -34,8 +34,10 @@ from concwatch.ui.widgets.status_bar import StatusBar
 
 if TYPE_CHECKING:
     from concwatch.monitor.observable import Observable
+    from concwatch.ui.alone import MeasuredAlone
     from concwatch.ui.experiment_runs import ExperimentRuns
     from concwatch.ui.race import Race
+    from concwatch.ui.sweep import Sweep
 
 
 class InitialState(Struct, frozen=True):
@@ -70,7 +72,7 @@ class ConcwatchApp(LanesApp):
     def __init__(
         self,
         make_lab: Callable[[], Lab],
-        make_run_lab: Callable[[Sequence[Engine], Settings], Lab],
+        make_run_lab: Callable[..., Lab],
         pictures: Path = Path("screenshots"),
         recording: SessionRecording | None = None,
         initial: InitialState | None = None,
@@ -79,7 +81,7 @@ class ConcwatchApp(LanesApp):
 
         Args:
             make_lab: returns the lab; called once the event loop runs.
-            make_run_lab: returns the lab for one run of one cell of an experiment.
+            make_run_lab: returns the lab for one measurement, given what `Lab` takes.
             pictures: the folder for screenshots, created when needed.
             recording: records the session from the start; None to record only on request.
             initial: the initial state of the screen.
@@ -92,6 +94,8 @@ class ConcwatchApp(LanesApp):
         """The experiments of this session; None until their screen is opened."""
         self.race: Race | None = None
         """The last race; None before the first."""
+        self.sweep: Sweep | None = None
+        """The last sweep; None before the first."""
         self.lab: Lab | None = None
         """The lab; None until the app runs."""
         self.commands: LaneCommands | None = None
@@ -201,18 +205,59 @@ class ConcwatchApp(LanesApp):
             part.kill()
 
     @property
-    def _parts(self) -> "Sequence[Lab | ExperimentRuns | Race]":
+    def _parts(self) -> "Sequence[Lab | ExperimentRuns | MeasuredAlone]":
         """The parts that have workers."""
-        return [part for part in (self.runs, self.race, self.lab) if part is not None]
+        parts = (self.runs, self.race, self.sweep, self.lab)
+        return [part for part in parts if part is not None]
 
     def action_race(self, another: bool = False) -> None:
         """Show the last race, or ask for the number of tasks of ``another`` and start it."""
-        assert self.lab is not None
-        assert self._lanes is not None
-        lab, screen = self.lab, self._lanes
         if self.race is not None and not another:
             self._show_race()
             return
+
+        def start(engines: Sequence[Engine], tasks: int) -> None:
+            from concwatch.ui.race import Race  # not needed for the first frame
+
+            assert self.lab is not None
+            self.race = Race(self._make_run_lab, engines, self.lab.settings, tasks)
+            self.race.start(self.lab)
+            self.call_later(self._show_race)
+
+        self._ask_to_measure(start, "race: number of tasks of each engine", "a race to 0 tasks has no winner")
+
+    def action_sweep(self, another: bool = False) -> None:
+        """Show the last sweep, or ask for the most tasks of ``another`` and start it."""
+        if self.sweep is not None and not another:
+            self._show_sweep()
+            return
+
+        def start(engines: Sequence[Engine], tasks: int) -> None:
+            from concwatch.measure.sweep.sweep import HZ  # not needed for the first frame
+            from concwatch.ui.sweep import Sweep
+
+            assert self.lab is not None
+            self.sweep = Sweep(partial(self._make_run_lab, hz=HZ), engines, self.lab.settings, tasks)
+            self.sweep.start(self.lab)
+            self.call_later(self._show_sweep)
+
+        self._ask_to_measure(
+            start, "how many tasks at once are enough: try up to", "a sweep to 0 tasks measures nothing"
+        )
+
+    def _ask_to_measure(
+        self, start: Callable[[Sequence[Engine], int], None], question: str, none: str
+    ) -> None:
+        """Ask for a number of tasks, and call ``start`` with the engines that can run here and that number.
+
+        Args:
+            start: measures them.
+            question: what the number is.
+            none: what is wrong with 0.
+        """
+        assert self.lab is not None
+        assert self._lanes is not None
+        lab = self.lab
         engines = [
             engine
             for engine in dict.fromkeys(lane.engine for lane in lab.lanes)
@@ -226,23 +271,16 @@ class ConcwatchApp(LanesApp):
             tasks = parse_count(text, LARGEST_TARGET)
             untraced = replace(lab.settings, trace=False)
             if not tasks:
-                raise ValueError("a race to 0 tasks has no winner: expected a number from 1")
+                raise ValueError(f"{none}: expected a number from 1")
             if problem := why_too_many(engines, untraced, tasks, together=False, budget=None):
                 raise ValueError(problem.partition(", or --force")[0])
             return tasks
 
-        def start(tasks: int) -> None:
-            from concwatch.ui.race import Race  # not needed for the first frame
-
-            self.race = Race(self._make_run_lab, engines, lab.settings, tasks)
-            self.race.start(lab)
-            self.call_later(self._show_race)
-
         most = max((lane.status.target for lane in lab.snapshot().lanes), default=0) or STEP
         names = ", ".join(engine.name for engine in engines)
-        screen.ask(
-            start,
-            "race: number of tasks of each engine",
+        self._lanes.ask(
+            lambda tasks: start(engines, tasks),
+            question,
             str(most),
             parse,
             lambda tasks: f"enter stops all lanes; then {names} run alone, one after another",
@@ -253,11 +291,16 @@ class ConcwatchApp(LanesApp):
 
         assert self.race is not None
         assert self._lanes is not None
-        self.push_screen(
-            RaceScreen(
-                self.race, self._lanes.colors_of(self._lanes.snapshot), partial(self.action_race, True)
-            )
-        )
+        colors = self._lanes.colors_of(self._lanes.snapshot)
+        self.push_screen(RaceScreen(self.race, colors, partial(self.action_race, True)))
+
+    def _show_sweep(self) -> None:
+        from concwatch.ui.screens.sweep import SweepScreen  # not needed for the first frame
+
+        assert self.sweep is not None
+        assert self._lanes is not None
+        colors = self._lanes.colors_of(self._lanes.snapshot)
+        self.push_screen(SweepScreen(self.sweep, colors, partial(self.action_sweep, True)))
 
     def action_experiments(self) -> None:
         """Show the experiments."""

@@ -60,6 +60,10 @@ class LabAppActions(AppActions, Protocol):
         """Show the last race, or start one."""
         ...
 
+    def action_sweep(self) -> None:
+        """Show the last sweep, or start one."""
+        ...
+
 
 class ExperimentActions(Protocol):
     """What the screen of experiments does."""

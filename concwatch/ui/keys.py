@@ -172,6 +172,11 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         "race: stop all lanes, then measure each engine alone with the same number of tasks", "race", 56,
         "Race",
     ),
+    Row(
+        "H", lambda on: on.app.action_sweep(),
+        "how many at once: stop all lanes, then measure each engine alone with more and more tasks",
+        "how many", 57, "How many at once",
+    ),
     *PICTURES,
     *GENERAL,
     Row("q", lambda on: on.app.action_quit(), "quit and stop all workers", "quit", 51, always=True),

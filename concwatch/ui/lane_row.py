@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import structs
 
 from concwatch.monitor.catalog import ON
+from concwatch.monitor.failures import added
 from concwatch.monitor.metric import combined
 from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
 from concwatch.monitor.series import Samples, Series, Spread
@@ -44,6 +45,7 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
         **combined(parts, [1] * len(parts)),
         state=state,
         reason=next(reasons, ""),
+        failures=added(failure for part in parts for failure in part.failures),
         limit=limit,
         limit_text=limit_text,
         runtime=_same([part.runtime for part in parts]),

@@ -23,6 +23,8 @@ def load_callable(workload: Workload, coroutine: bool, token: Any = None) -> Opt
         ValueError: one line that says what is missing.
     """
     if workload.word == USER:
+        if workload.call is not None:
+            return workload.call
         from concwatch.worker.user_function import load_function  # imports inspect
 
         return load_function(workload, coroutine)

@@ -89,6 +89,7 @@ class TickReporter:
             "lag": round(engine.lag(late), 6),
             **({"gc": round(self._collector.seconds, 6)} if self._collector.has_seconds else {}),
             **engine.timing.drain(),
+            **engine.failures.report(),
             **self._usage(),
             **self.memory(),
         }

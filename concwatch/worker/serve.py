@@ -11,7 +11,7 @@ from time import monotonic
 from concwatch.agent.json_lines import LONGEST_LINE, decode, encode
 from concwatch.agent.memory_maps import read_memory_maps
 from concwatch.protocol import wire
-from concwatch.protocol.workloads import DEFAULT, WORDS, parse
+from concwatch.protocol.workloads import DEFAULT, END, WORDS, parse, split_arguments
 from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional
 
     from concwatch.protocol.workloads import Workload
-    from concwatch.worker.engines.base import BaseEngine
+    from concwatch.worker.engines.base import BaseEngine, Waits
 
     Fields = Dict[str, Any]
+    Commands = Dict[str, Callable[[Fields], Optional[Waits]]]
+    """A handler returns what the engine waits for until the command has taken effect."""
 
 
 MAX_TASKS = 1_000_000_000
@@ -102,6 +104,12 @@ def _workload(fields: Fields) -> Workload:
     workload = parse(_string(fields, "spec"))
     if fields.get("url") is not None:
         workload.url = _string(fields, "url")
+    if fields.get("arguments") is not None:
+        expected = "arguments that each end with a null character"
+        text = _field(
+            fields, "arguments", lambda value: type(value) is str and value[-1:] in ("", END), expected
+        )
+        workload.arguments = split_arguments(text)
     if fields.get("addresses") is not None:
         workload.addresses = max(1, _integer(fields, "addresses", MAX_ADDRESSES))
     return workload
@@ -169,14 +177,12 @@ def _anatomy(engine: BaseEngine, reporter: TickReporter) -> Callable[[Fields], N
     return report
 
 
-def commands(
-    engine: BaseEngine, reporter: TickReporter, collector: Collector
-) -> Dict[str, Callable[[Fields], None]]:
+def commands(engine: BaseEngine, reporter: TickReporter, collector: Collector) -> Commands:
     """Return a worker's commands: type → handler, called on the engine's thread.
 
     Each handler raises ValueError, with a message of one line, for a field that violates the specification.
     """
-    table: Dict[str, Callable[[Fields], None]] = {
+    table: Commands = {
         "refill": lambda fields: engine.tracker.set_refill(_boolean(fields, "on")),
         "workload": lambda fields: engine.set_workload(_workload(fields)),
         "halt": lambda fields: engine.stop_growing(
@@ -197,7 +203,7 @@ def commands(
     }
 
 
-def _read_commands(channel: Channel, engine: BaseEngine, table: Dict[str, Callable[[Fields], None]]) -> None:
+def _read_commands(channel: Channel, engine: BaseEngine, table: Commands) -> None:
     """Pass every command to the engine's thread; exit the process when the input ends."""
     for line in channel.lines():
         arrived = monotonic()
@@ -224,21 +230,26 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Dict[str, Callab
         except MemoryError:
             engine.reserve.release()
             channel.refuse(name, ValueError("out of memory while reading it"))
+    try:
+        engine.finish()
+    except ValueError as error:
+        channel.refuse("stop", error)
     os._exit(0)
 
 
 def _answered(
-    channel: Channel, engine: BaseEngine, name: str, handle: Callable[[], None], arrived: float
-) -> Callable[[], None]:
-    def apply() -> None:
+    channel: Channel, engine: BaseEngine, name: str, handle: Callable[[], Optional[Waits]], arrived: float
+) -> Callable[[], Waits]:
+    def apply() -> Waits:
         try:
-            handle()
+            yield from handle() or ()
         except ValueError as error:
             channel.refuse(name, error)
         except OSError as error:  # tasks have opened all files that the limit allows
             channel.refuse(name, ValueError(f"{name} could not be applied: {error}"))
         else:
             channel.send("applied", command=name, seconds=monotonic() - arrived, flags=engine.flags())
+        return True
 
     return apply
 

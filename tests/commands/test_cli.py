@@ -36,6 +36,12 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"5,10,5": expected each number of tasks once', ("run", "asyncio", "--tasks", "5,10,5")),
         ('"0" is not a number of runs: expected a whole number from 1 to 100', (*RUN, "--repeats", "0")),
         ('unknown workload "slep:3": expected one of churn[:RATE/s]', (*RUN, "--workload", "slep:3")),
+        ('--arg has no effect on the workload "hold": expected module:function',
+         (*RUN, "--workload", "hold", "--arg", "x")),
+        ('--arg has no effect on the workload "nop": expected module:function',
+         ("sweep", "asyncio", "--workload", "nop", "--arg", "x")),
+        ("an argument with a null character: expected one without",
+         (*RUN, "--workload", "jobs:fetch", "--arg", "a\0b")),
         ('"nan" is not a time: expected seconds from 0 to 86,400', (*RUN, "--seconds", "nan")),
         ('unknown collector mode "frozn": expected one of default, frozen, off', (*RUN, "--gc", "frozn")),
         ("a pool of 0 threads runs nothing: expected a number from 1", (*RUN, "--pool-threads", "0")),
@@ -157,6 +163,25 @@ def test_options_are_sent_to_the_worker(fakes):
         ("threads", {"count": 9}), ("target", {"tasks": 1_000}),
     ]  # fmt: skip
     assert [command for command in commands if command not in fakes.links["pool"].sent] == []
+
+
+@pytest.mark.parametrize("command", [("run", "asyncio", *QUICK), ("sweep", "asyncio", "--to", "1")])
+def test_arguments_of_a_function_are_sent_and_reported(fakes, command):
+    words = ("--workload", "app.jobs:fetch", "--arg", "http://host/a b", "--arg", "", "--json")
+    found = json.loads(invoke(*command, *words).stdout)
+    assert (found["workload"], found["arguments"]) == ("app.jobs:fetch", ["http://host/a b", ""])
+    (sent,) = fakes.links["asyncio"].commands("workload")
+    assert sent == {
+        "spec": "app.jobs:fetch", "word": "module:function", "arguments": "http://host/a b\0\0",
+    }  # fmt: skip
+
+
+def test_tasks_that_fail_are_reported_by_type_and_line(fakes):
+    fakes.costs["asyncio"] = Costs(refused=100)
+    done = invoke("run", "asyncio", *QUICK, "--no-refill")
+    assert done.exit_code == 1
+    failing = "asyncio: failing: 900 tasks failed: ConnectionRefusedError at app/jobs.py:12: 900 times"
+    assert failing in done.stdout.splitlines()
 
 
 def test_a_limited_lane_is_a_failure_unless_expected(fakes):

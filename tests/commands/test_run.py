@@ -77,7 +77,9 @@ def test_tasks_that_fail_are_counted_and_logged(tmp_path, monkeypatch):
     found, errors = measured(*run, check=1)
     (lane,) = found["lanes"]
     assert (lane["state"], lane["created"], lane["failed"], lane["completed"]) == ("failing", 5, 5, 0)
-    assert lane["reason"] == "5 tasks failed: a task failed: KeyError: 'the reason'"
+    place = f"{tmp_path / 'jobs.py'}:3"
+    assert lane["failures"] == [{"type": "KeyError", "where": place, "count": 5}]
+    assert lane["reason"] == f"5 tasks failed: KeyError at {tmp_path.name}/jobs.py:3: 5 times"
     assert errors.count("KeyError: 'the reason'") == 2  # in the message, and in the traceback
     assert 'jobs.py", line 3, in broken' in errors
 

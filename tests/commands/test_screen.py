@@ -24,11 +24,22 @@ def nothing_set(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def test_the_defaults_are_those_of_the_command_line(monkeypatch):
+@pytest.fixture
+def opened(monkeypatch):
+    """The options of each screen that is opened, which none is in fact."""
     opened = []
     monkeypatch.setattr(cli, "check_display", lambda alternative: None)
     monkeypatch.setattr(cli, "Display", lambda: None)
     monkeypatch.setattr(cli, "open_screen", lambda display, options, make_lab: opened.append(options))
+    return opened
+
+
+def test_the_workload_of_the_screen_may_have_arguments(opened):
+    assert invoke("--workload", "app.jobs:fetch", "--arg", "a", "--arg", "b").exit_code == 0
+    assert opened[0].settings.arguments == ("a", "b")
+
+
+def test_the_defaults_are_those_of_the_command_line(opened):
     assert invoke().exit_code == 0
     (parsed,) = opened
     assert structs.replace(parsed, lanes=tuple(parsed.lanes)) == ScreenOptions()

@@ -41,8 +41,8 @@ from tests.lab_driver import ENGINES, GIB
 from tests.virtual_time import fast
 
 KEYS = {
-    "engine", "host", "runtime", "flags", "state", "reason", "limited_by", "traced", "gc", "tasks",
-    "plus_minus", "marks",
+    "engine", "host", "runtime", "flags", "state", "reason", "limited_by", "failures", "traced", "gc",
+    "tasks", "plus_minus", "marks",
 }  # fmt: skip
 """Keys of a lane in ``run --json`` that are not figures."""
 

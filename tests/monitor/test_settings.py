@@ -37,6 +37,15 @@ def test_the_parts_of_a_workload_with_connections_are_sent_with_its_server(spec,
     assert sent == {"spec": spec, **expected, "url": "tcp://127.0.0.1:4242", "addresses": 32}
 
 
+def test_arguments_are_sent_only_to_a_function_of_the_user():
+    settings = Settings("app.jobs:fetch", arguments=("a b", ""))
+    sent = dict(commands(settings, lambda _: False, 100))["workload"]
+    assert sent == {"spec": "app.jobs:fetch", "word": "module:function", "arguments": "a b\0\0"}
+    for spec, arguments in (("app.jobs:fetch", ()), ("sleep:1", ("left over",))):
+        sent = dict(commands(Settings(spec, arguments=arguments), lambda _: False, 100))["workload"]
+        assert "arguments" not in sent
+
+
 def test_only_two_workloads_have_connections():
     assert [spec for spec in ("connect", "connect:1s", "http", "hold", "connect.it:f") if connects(spec)] == [
         "connect", "connect:1s", "http",
@@ -49,5 +58,5 @@ def test_settings_recorded_before_there_were_addresses_are_read():
         b'"threads":null,"stack":null,"page":"http://127.0.0.1:9/page"}'
     )
     found = msgspec.json.decode(line, type=SettingsLine)
-    assert (found.url, found.addresses) == ("http://127.0.0.1:9/page", 1)
+    assert (found.url, found.addresses, found.arguments) == ("http://127.0.0.1:9/page", 1, ())
     assert b'"page":"http://127.0.0.1:9/page"' in msgspec.json.encode(found)

@@ -32,6 +32,19 @@ GOLDEN_REPORTS = [
         messages.Tick(5.25, 10, 4, 3, 2, 1, 0, 1e-06, 0.5, switches=80, durations=(0.2013, 1e-06), delays=()),
     ),
     (
+        '{"type":"tick","time":5.25,"created":2,"live":0,"completed":0,"failed":2,"cancelled":0,'
+        '"failures":[{"type":"OSError","where":"/app/jobs.py:12","count":1},{"type":"","where":"","count":1}]}',
+        messages.Tick(
+            5.25,
+            2,
+            0,
+            0,
+            2,
+            0,
+            failures=(messages.Failure("OSError", "/app/jobs.py:12", 1), messages.Failure("", "", 1)),
+        ),
+    ),
+    (
         '{"type":"reached","target":3,"live":3,"created":2,"cancelled":0,"seconds":0.125}',
         messages.Reached(3, 3, 2, 0, 0.125),
     ),
@@ -59,6 +72,7 @@ GOLDEN_COMMANDS = """\
 {"type":"workload","spec":"ticks:10x0.1"}
 {"type":"workload","spec":"http:0.5","url":"http://127.0.0.1:4242/page?latency=0.5"}
 {"type":"workload","spec":"connect","url":"tcp://127.0.0.1:4242","addresses":32}
+{"type":"workload","spec":"app.jobs:fetch","arguments":"http://127.0.0.1/\\u0000\\u0000"}
 {"type":"halt","wall":"memory budget","value":5}
 {"type":"rate","hz":0.5}
 {"type":"gc","mode":"frozen"}
@@ -304,7 +318,9 @@ def test_specification_and_structs_have_the_same_reports():
 
 
 def test_specification_and_worker_have_the_same_commands():
-    golden = {fields["type"]: set(fields) - {"type"} for fields in map(json.loads, GOLDEN_COMMANDS)}
+    golden = {}
+    for fields in map(json.loads, GOLDEN_COMMANDS):
+        golden.setdefault(fields["type"], set()).update(set(fields) - {"type"})
     assert golden == specified_commands()
     assert {*commands(BaseEngine, None, None), "target", "stop"} == set(golden)
 
@@ -316,7 +332,10 @@ def test_the_specification_lists_the_workloads():
     }
 
 
-MAY_LACK = {"tick": {"traced", "tracer", "heap", "cpu", "switches"}, "block": {"exact", "stack", "own"}}
+MAY_LACK = {
+    "tick": {"traced", "tracer", "heap", "cpu", "switches", "failures"},
+    "block": {"exact", "stack", "own"},
+}
 """Optional fields of reports."""
 
 

@@ -1,5 +1,6 @@
 """Parsing workloads, and loading functions of the user."""
 
+import inspect
 import math
 import re
 import sys
@@ -9,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.protocol.workloads import DEFAULT, FORMS, USER, WORDS, churn, parse, spread
+from concwatch.protocol.workloads import (
+    DEFAULT,
+    FORMS,
+    USER,
+    WORDS,
+    churn,
+    join_arguments,
+    parse,
+    split_arguments,
+    spread,
+)
 from concwatch.worker.user_function import load_function
 
 VALID = {
@@ -136,7 +147,12 @@ def find(tmp_path, monkeypatch):
     modules = dict(sys.modules)
     (tmp_path / "user_jobs.py").write_text(JOBS)
 
-    yield lambda spec, coroutine=True: load_function(parse(spec), coroutine)
+    def find(spec, coroutine=True, arguments=()):
+        workload = parse(spec)
+        workload.arguments = arguments
+        return load_function(workload, coroutine)
+
+    yield find
     for name in set(sys.modules) - set(modules):
         del sys.modules[name]
 
@@ -192,6 +208,19 @@ def test_a_module_that_fails_to_import_is_reported(find, tmp_path, source):
 )
 def test_a_missing_or_unsuitable_function_is_reported(find, spec, coroutine, expected):
     assert re.search(expected, error_message(find, spec, coroutine))
+
+
+def test_a_function_is_called_with_the_arguments_of_the_workload(find):
+    found = find("user_jobs:with_default", coroutine=False, arguments=("7",))
+    assert (found.func.__name__, found.args) == ("with_default", ("7",))
+    assert inspect.iscoroutinefunction(find("user_jobs:one_more", arguments=("7",)))
+    with pytest.raises(ValueError, match=r"too many .*: expected a function that takes 2 arguments, one for"):
+        find("user_jobs:one_more", arguments=("7", "8"))
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0"))))
+def test_arguments_are_one_string_on_the_wire(arguments):
+    assert split_arguments(join_arguments(arguments)) == tuple(arguments)
 
 
 @given(least=st.floats(0, 100), span=st.floats(0.1, 100), count=st.integers(20, 500))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from time import monotonic
+from functools import partial
+from time import monotonic, sleep
 
 from concwatch.agent.memory_maps import read_memory_maps
+from concwatch.protocol.workloads import USER
 from concwatch.worker.burst import BurstTimer
 from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_limit import FileLimit
+from concwatch.worker.failures import Failures
 from concwatch.worker.target import TargetTracker, TaskCounts
 from concwatch.worker.timing import Timing
 
@@ -21,9 +24,13 @@ if TYPE_CHECKING:
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
+    from concwatch.worker.setup import Setup
 
     Waits = Generator[Union[float, List[Any], None], None, bool]
     """What an engine waits for: seconds (0: all ready callbacks), the end of tasks, or (None) a wake-up."""
+
+    Change = Callable[[], Optional[Waits]]
+    """A command on the engine's thread, with what it waits for until it has taken effect."""
 
 CPYTHON = sys.implementation.name == "cpython"
 CPYTHON_COMMANDS = ("trace", "gc", "lines", "anatomy")
@@ -40,11 +47,18 @@ Tasks that end at once would else become so many that each turn of a loop takes 
 """
 
 
+FINISH_LIMIT = 1.0
+"""Seconds that tasks have to end, and then the tear-down of the user's function, before the process ends."""
+
+
 class BaseEngine:
     """One way to run tasks. `serve` holds the target until the process ends."""
 
     can: Tuple[str, ...] = (*CPYTHON_COMMANDS, "trim", "burst") if CPYTHON else ("trim", "burst")
     """The optional commands that it supports."""
+
+    coroutines: ClassVar[bool] = False
+    """Whether its tasks run coroutine functions rather than plain ones."""
 
     native: ClassVar[Dict[str, str]] = {}
     """What tasks allocate besides objects, by the kind of memory of `concwatch.agent.memory_maps`."""
@@ -66,13 +80,17 @@ class BaseEngine:
         """Bursts requested and not yet started."""
         self.idle_maps: Dict[str, int] = {}
         """What `read_memory_maps` returned before the first task; empty if unknown."""
-        self._inbox: Deque[Callable[[], None]] = deque()
+        self.failures = Failures()
+        """The failed tasks of the workload."""
+        self._setup: Optional[Setup] = None  # that of the workload, which has been entered
+        self._old_setups: List[Setup] = []  # those of earlier ones, while tasks of them are live
+        self._inbox: Deque[Change] = deque()
         self._failure_reported = threading.Lock()  # acquired by the first task of a workload that fails
         self._file_limit = FileLimit(self.tracker, self.counts, self.submit)
 
     # Called from any thread.
 
-    def submit(self, change: Callable[[], None]) -> None:
+    def submit(self, change: Change) -> None:
         """Call ``change`` on the engine's own thread, between two slices."""
         self._inbox.append(change)
         self.wake()
@@ -101,6 +119,32 @@ class BaseEngine:
         """Report the limit on open files if running tasks have hit it; called before each tick."""
         self._file_limit.check(self.report_limit)
 
+    def finish(self) -> None:
+        """Before the process ends: end the tasks of the user's function, then run its tear-down, if any.
+
+        Raises:
+            ValueError: one line: the tear-down failed.
+        """
+        setup = self._setup
+        if setup is None:
+            return
+        self.submit(partial(self.set_target, 0, monotonic()))
+        _wait_until(lambda: not self.counts.live)
+        problems: List[Optional[ValueError]] = []
+
+        def leave() -> Waits:
+            try:
+                yield from self.leave(setup)
+                problems.append(None)
+            except ValueError as error:
+                problems.append(error)
+            return True
+
+        self.submit(leave)
+        _wait_until(lambda: bool(problems))
+        if problems and problems[0] is not None:
+            raise problems[0]
+
     # Called on the engine's own thread.
 
     def serve(self) -> None:
@@ -115,18 +159,60 @@ class BaseEngine:
         """
         raise NotImplementedError
 
-    def set_workload(self, workload: Workload) -> None:
-        """Switch to ``workload`` and replace live tasks.
+    def set_workload(self, workload: Workload) -> Waits:
+        """Switch to ``workload`` and replace live tasks; run the set-up of a function of the user first.
 
         Raises:
             ValueError: it cannot run here; nothing has changed.
         """
+        setup = None
+        if workload.word == USER:
+            from concwatch.worker.user_function import load_setup  # imports inspect
+
+            setup = load_setup(workload, self.coroutines)
+        if setup is not None:
+            yield from self.enter(setup)
+            workload.call = setup.call
         self.load(workload)
+        if self._setup is not None:
+            self._old_setups.append(self._setup)
+        self._setup = setup
         if not self.counts.created:
             self.read_idle_maps()  # what it has imported is no task's
         self._failure_reported = threading.Lock()
+        self.failures = Failures()
         self.timing.reset()
         self.tracker.replace(self.counts.live)
+        return True
+
+    def enter(self, setup: Setup) -> Waits:
+        """Run the set-up of a function of the user.
+
+        Raises:
+            ValueError: one line: it failed.
+        """
+        setup.enter()
+        yield from ()
+        return True
+
+    def leave(self, setup: Setup) -> Waits:
+        """Run the tear-down of a function of the user.
+
+        Raises:
+            ValueError: one line: it failed.
+        """
+        setup.leave()
+        yield from ()
+        return True
+
+    def _leave_old(self) -> Waits:
+        """Run the tear-downs of earlier workloads, whose tasks have ended."""
+        while self._old_setups:
+            try:
+                yield from self.leave(self._old_setups.pop())
+            except ValueError as error:
+                self.send("error", command=None, message=str(error)[:1000], detail=None)
+        return True
 
     def read_idle_maps(self) -> None:
         """Read what memory the worker has before its first task."""
@@ -178,17 +264,19 @@ class BaseEngine:
         """Hold the target forever; each engine waits in its own way for what this yields."""
         while True:
             yield None
-            self.apply_commands()
+            yield from self.apply_commands()
             while self.bursts:
                 yield from self.run_burst(self.bursts.popleft())
             while True:
                 wanted = self.wanted()
+                if self._old_setups and not self.tracker.replacing:
+                    yield from self._leave_old()
                 self.allow_replacements(REPLACEMENTS if wanted else sys.maxsize, wanted)
                 if wanted > 0:
                     yield from self.grow(wanted)
                 elif wanted < 0 and not (yield from self.shrink(-wanted)):
                     break  # wait until a task ends
-                self.apply_commands()
+                yield from self.apply_commands()
                 if wanted == 0:
                     break
                 self.report_reached()
@@ -259,12 +347,13 @@ class BaseEngine:
     def count_burst(self, tasks: List[Any]) -> None:
         """Count the end of these tasks of a burst, unless each task counts its own."""
 
-    def apply_commands(self) -> None:
+    def apply_commands(self) -> Waits:
         """Apply the commands received since the last call."""
         if self._inbox:
             self.allow_replacements(0, 0)  # a command may change what is wanted
         while self._inbox:
-            self._inbox.popleft()()
+            yield from self._inbox.popleft()() or ()
+        return True
 
     def report_reached(self) -> None:
         """Report once that the target has been met."""
@@ -274,15 +363,15 @@ class BaseEngine:
             self.on_reached()
 
     def report_failure(self, error: BaseException) -> None:
-        """Report a workload's first failure with its traceback; the counter ``failed`` covers the rest."""
+        """Count a failure by its kind, and report a workload's first one with its traceback."""
         if isinstance(error, MemoryError):
             self.reserve.release()
+        limited = self._file_limit.handle(error)
         # Tasks that are being replaced belong to the previous workload; the new one may fail later.
-        if (
-            not self._file_limit.handle(error)
-            and not self.tracker.replacing
-            and self._failure_reported.acquire(blocking=False)
-        ):
+        if self.tracker.replacing:
+            return
+        self.failures.add(error)
+        if not limited and self._failure_reported.acquire(blocking=False):
             lines: List[str] = []
             try:
                 import traceback  # imports tokenize; needed only for a failure
@@ -327,3 +416,10 @@ class BaseEngine:
     def report_limit(self, standing: int, wanted: int, limit: str, value: Optional[int], detail: str) -> None:
         """Report what prevents more than ``standing`` of the wanted tasks."""
         self.send("limit", standing=standing, wanted=wanted, wall=limit, value=value, detail=detail)
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until ``condition`` is true, for `FINISH_LIMIT` seconds at most."""
+    deadline = monotonic() + FINISH_LIMIT
+    while not condition() and monotonic() < deadline:
+        sleep(0.01)

@@ -147,9 +147,14 @@ class BlockingEngine(BaseEngine):
             elif isinstance(wait, list):
                 while self.counts.live:
                     self._wait()
-                    self.apply_commands()
+                    self._apply_at_once()
             else:
                 sleep(wait)
+
+    def _apply_at_once(self) -> None:
+        """Apply commands, none of which waits for anything, since tasks end on their own threads."""
+        for wait in self.apply_commands():
+            raise AssertionError(wait)
 
     def _wait(self) -> None:
         """Wait until woken."""

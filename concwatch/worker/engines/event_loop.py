@@ -13,12 +13,14 @@ from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional
+    from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional, Tuple
 
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
+    from concwatch.worker.engines.base import Waits
     from concwatch.worker.loop_blocks import LoopBlocks
+    from concwatch.worker.setup import Setup
 
     Body = Callable[[], Coroutine[Any, Any, object]]
 
@@ -73,6 +75,8 @@ class EventLoopEngine(LoopEngine):
         library: the package that the loop comes from, with its version; empty for asyncio.
     """
 
+    coroutines = True
+
     def __init__(
         self,
         send: Callable[..., None],
@@ -92,6 +96,8 @@ class EventLoopEngine(LoopEngine):
         self._keep = False
         self._blocks: Optional[LoopBlocks] = None
         """Looks for what blocks the loop, while tasks run a function of the user."""
+        self._held: Dict[Setup, Tuple[asyncio.Task[None], asyncio.Event]] = {}
+        """Async set-ups that have been entered, each with its task and what ends that."""
 
     def wake(self) -> None:
         """Wake the loop, from any thread."""
@@ -129,6 +135,27 @@ class EventLoopEngine(LoopEngine):
             from concwatch.worker.loop_blocks import LoopBlocks  # imports much of the agent
 
             self._blocks = LoopBlocks(self.loop, lambda: self.collector.seconds, self.send)
+
+    def enter(self, setup: Setup) -> Waits:
+        """Run the set-up of a function of the user; other tasks go on meanwhile if it is asynchronous."""
+        if not setup.asynchronous:
+            return (yield from super().enter(setup))
+        entered, leaving = self.loop.create_future(), asyncio.Event()
+        holder = self.loop.create_task(setup.hold(entered, leaving))
+        yield [entered]
+        entered.result()
+        self._held[setup] = holder, leaving
+        return True
+
+    def leave(self, setup: Setup) -> Waits:
+        """Run the tear-down of a function of the user."""
+        if not setup.asynchronous:
+            return (yield from super().leave(setup))
+        holder, leaving = self._held.pop(setup)
+        leaving.set()
+        yield [holder]
+        holder.result()
+        return True
 
     def serve(self) -> None:
         """Run the loop, and hold the target on it."""

@@ -7,14 +7,17 @@ import select
 from functools import partial
 from time import monotonic
 
-from concwatch.protocol.workloads import parse
+from concwatch.protocol.workloads import USER, parse
 from concwatch.worker.engines.bodies import BODIES, TaskCancelled, load_body
+from concwatch.worker.failures import PLACE, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
+    from concwatch.protocol.workloads import Workload
     from concwatch.worker.engines.bodies import Bodies
+    from concwatch.worker.setup import Setup
 
 LONGEST_WAIT = 1_000_000.0
 
@@ -57,11 +60,43 @@ class PipeToken:
 
 PIPE_BODIES: Bodies = {**BODIES, "sleep": PipeToken.sleep, "hold": PipeToken.wait}
 
+_setups: List[Setup] = []
+"""The set-up of the last task's workload, if it has one."""
+
 _body: Dict[Tuple[object, ...], Callable[[], object]] = {}
 """The function of the last task, cached: most tasks have the same workload."""
 
 
-def run(end: int, spec: str, url: Optional[str], addresses: int) -> Tuple[str, float, float]:
+def _change_setup(workload: Workload) -> None:
+    """Run the tear-down of the workload before, and the set-up of a function of the user, if there are any.
+
+    Raises:
+        ValueError: one line: one of them failed.
+    """
+    _body.clear()
+    _leave()
+    if workload.word == USER:
+        from concwatch.worker.user_function import load_setup  # imports inspect
+
+        setup = load_setup(workload, coroutine=False)
+        if setup is not None:
+            import atexit  # of this interpreter
+
+            setup.enter()
+            _setups.append(setup)
+            atexit.unregister(_leave)
+            atexit.register(_leave)
+            workload.call = setup.call
+
+
+def _leave() -> None:
+    while _setups:
+        _setups.pop().leave()
+
+
+def run(
+    end: int, spec: str, url: Optional[str], addresses: int, arguments: Tuple[str, ...]
+) -> Tuple[str, float, float]:
     """Run one task; return how it ended, when it began, and when it ended (seconds, monotonic).
 
     Args:
@@ -69,16 +104,20 @@ def run(end: int, spec: str, url: Optional[str], addresses: int) -> Tuple[str, f
         spec: the workload.
         url: what ``http`` fetches, or the address that ``connect`` connects to.
         addresses: how many addresses ``connect`` connects to in turn.
+        arguments: the arguments of the user's function.
     """
-    key = (end, spec, url, addresses)
+    key = (end, spec, url, addresses, arguments)
     if key not in _body:
         workload = parse(spec)
-        workload.url, workload.addresses = url, addresses
-        _body.clear()
+        workload.url, workload.addresses, workload.arguments = url, addresses, arguments
+        _change_setup(workload)
         _body[key] = load_body(workload, PipeToken(end), PIPE_BODIES, int)
     begun = monotonic()
     try:
         _body[key]()
     except TaskCancelled:
         return "cancelled", begun, monotonic()
+    except BaseException as error:
+        setattr(error, PLACE, place_of(error.__traceback__))  # its traceback stays in this interpreter
+        raise
     return "completed", begun, monotonic()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from concwatch.protocol.workloads import Workload
     from concwatch.worker.collector import Collector
+    from concwatch.worker.engines.base import Waits
+    from concwatch.worker.setup import Setup
 
 # A new interpreter starts with the path that the process was started with. The root is on it for one import
 # only: as in the worker itself, packages beside concwatch must not be importable.
@@ -43,7 +45,7 @@ class InterpretersEngine(ExecutorEngine):
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._read_end, False)
         self._spec: Callable[[], str] = lambda: "nop"
-        self._server: Tuple[Optional[str], int] = None, 1
+        self._rest: Tuple[Optional[str], int, Tuple[str, ...]] = None, 1, ()
         self._job_ended_bound = partial(self._job_ended, None)  # created once, so that jobs share it
 
     def new_executor(self, threads: int) -> Executor:
@@ -61,12 +63,27 @@ class InterpretersEngine(ExecutorEngine):
         spec, durations = workload.spec, workload.durations(self.running_target)
         # Drawn here: interpreters that drew their own durations would all draw the same ones.
         self._spec = (lambda: f"sleep:{durations():.6f}") if durations else (lambda: spec)
-        self._server = workload.url, workload.addresses
+        self._rest = workload.url, workload.addresses, workload.arguments
+
+    def enter(self, setup: Setup) -> Waits:
+        """Do nothing: each interpreter runs the set-up before its first task, since it cannot share it."""
+        yield from ()
+        return True
+
+    def leave(self, setup: Setup) -> Waits:
+        """End all interpreters, each of which runs its tear-down, if the process ends.
+
+        After a change of the workload each does so before its next task.
+        """
+        if setup is self._setup:
+            self._executor.shutdown()
+        yield from ()
+        return True
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
         with self._lock:
-            future = self._executor.submit(run, self._read_end, self._spec(), *self._server)
+            future = self._executor.submit(run, self._read_end, self._spec(), *self._rest)
             self._submitted.append(future)
         self._drop_started()
         future.add_done_callback(

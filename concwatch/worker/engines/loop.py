@@ -134,7 +134,7 @@ class LoopEngine(BaseEngine):
                 yield 0
             del chosen  # with its exception a task takes more memory than before
             self.cancel_batch.adjust(monotonic() - began, count)
-            self.apply_commands()
+            yield from self.apply_commands()
         return self.counts.live < before
 
     def is_live(self, task: Any) -> bool:

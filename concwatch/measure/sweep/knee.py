@@ -1,0 +1,160 @@
+"""Where a curve of throughput bends: how many tasks at once are enough."""
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+from msgspec import Struct, structs
+
+from concwatch.measure.sweep.law import Law, Point, fit, fit_bend
+
+ENOUGH = 0.95
+"""The share of the best throughput that is enough."""
+
+AT_END = 0.8
+"""If the number of tasks that are enough is more than this share of the most that were tried, throughput may
+rise beyond, and nothing is known to be enough."""
+
+FALLS = 0.9
+"""Throughput is said to fall if it ends below this share of the best."""
+
+SAMPLES = 200
+"""How many times the curve is drawn again with the errors of its steps, for the intervals."""
+
+INTERVAL = 0.95
+
+
+class Estimate(Struct, frozen=True):
+    """A value and the interval in which it is with a probability of 95 %."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Knee(Struct, frozen=True):
+    """The fewest tasks that reach 95 % of the best throughput."""
+
+    tasks: Estimate
+    throughput: float
+    """That of so many tasks, in tasks per second."""
+    best: float
+    """The best throughput, in tasks per second."""
+
+
+class FittedLaw(Struct, frozen=True):
+    """A law that fits the steps, with the intervals that follow from their errors."""
+
+    law: Law
+    rate: Estimate
+    contention: Estimate
+    crosstalk: Estimate
+    peak: Estimate | None
+    """The number of tasks with the highest throughput; None unless throughput falls beyond."""
+
+
+def interpolate(points: Sequence[Point], tasks: float) -> float:
+    """Return the throughput between two steps."""
+    for before, after in pairwise(points):
+        if before.tasks <= tasks <= after.tasks:
+            part = (tasks - before.tasks) / (after.tasks - before.tasks)
+            return before.throughput + part * (after.throughput - before.throughput)
+    return points[-1].throughput
+
+
+def best_throughput(points: Sequence[Point]) -> float:
+    """Return the best throughput: the mean of the steps that do not differ from the highest by their errors.
+
+    The highest of several equal steps is too high, by the error of each.
+    """
+    top = max(points, key=lambda point: point.throughput)
+    equal = [
+        point.throughput
+        for point in points
+        if top.throughput - point.throughput <= math.hypot(top.error, point.error)
+    ]
+    return sum(equal) / len(equal)
+
+
+def _enough(points: Sequence[Point]) -> float | None:
+    """Return the fewest tasks with enough throughput, between two steps; None if it rises to the end."""
+    wanted = ENOUGH * best_throughput(points)
+    after = next((number for number, point in enumerate(points) if point.throughput >= wanted), None)
+    if after is None:
+        return None
+    tasks = float(points[after].tasks)
+    if after:
+        before, here = points[after - 1], points[after]
+        part = (wanted - before.throughput) / (here.throughput - before.throughput)
+        tasks = before.tasks + part * (here.tasks - before.tasks)
+    return tasks if tasks <= AT_END * points[-1].tasks or len(points) == 1 else None
+
+
+def find_knee(points: Sequence[Point]) -> Knee | None:
+    """Return how many tasks are enough; None if throughput rises to the last step.
+
+    Args:
+        points: the steps, by their number of tasks.
+    """
+    tasks = _enough(points) if points else None
+    if tasks is None:
+        return None
+    drawn = [found for again in _drawn(points) if (found := _enough(again)) is not None]
+    shown = math.ceil(tasks - 1e-9)
+    best = best_throughput(points)
+    return Knee(_estimate(float(shown), drawn), min(best, interpolate(points, shown)), best)
+
+
+def fit_law(points: Sequence[Point]) -> FittedLaw | None:
+    """Return the law that fits the steps, with intervals; None if none does."""
+    law = fit(points)
+    if law is None:
+        return None
+    again = [fit_bend(drawn, law.bend, law) for drawn in _drawn(points)]
+    peak = None
+    if more_is_slower(points) and law.peak is not None:
+        peaks = [found for each in again if (found := each.peak) is not None]
+        best = max(points, key=lambda point: point.throughput)
+        # A sharp bend is at one of the steps; that of the law depends on the steps far from it.
+        at = law.peak if law.bend == 1 else float(best.tasks)
+        peak = _estimate(at, peaks)
+    return FittedLaw(
+        law,
+        _estimate(law.rate, [each.rate for each in again]),
+        _estimate(law.contention, [each.contention for each in again]),
+        _estimate(law.crosstalk, [each.crosstalk for each in again]),
+        peak,
+    )
+
+
+def more_is_slower(points: Sequence[Point]) -> bool:
+    """Return whether throughput falls beyond its best, by more than its errors."""
+    best, last = max(points, key=lambda point: point.throughput), points[-1]
+    lost = best.throughput - last.throughput
+    return last.throughput < FALLS * best.throughput and lost > 2 * math.hypot(best.error, last.error)
+
+
+def _drawn(points: Sequence[Point]) -> Iterator[list[Point]]:
+    """Yield the curve again and again, with random errors as large as those of its steps.
+
+    A parametric bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6). The
+    random numbers are the same each time, so that the same steps have the same intervals.
+    """
+    draw = random.Random(1)
+    for _ in range(SAMPLES):
+        yield [
+            structs.replace(each, throughput=max(1e-9, draw.gauss(each.throughput, each.error)))
+            for each in points
+        ]
+
+
+def _estimate(value: float, drawn: Sequence[float]) -> Estimate:
+    found = sorted([*drawn, value])
+    share: Callable[[float], float] = partial(_quantile, found)
+    return Estimate(value, min(value, share((1 - INTERVAL) / 2)), max(value, share((1 + INTERVAL) / 2)))
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    return values[min(len(values) - 1, int(share * len(values)))]

@@ -1,0 +1,192 @@
+"""The result of a sweep: the steps of one engine, and what follows from them."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from msgspec import Struct, to_builtins
+
+from concwatch.measure.sweep.knee import Estimate, FittedLaw, Knee, find_knee, fit_law, more_is_slower
+from concwatch.measure.sweep.law import Point
+from concwatch.monitor.failures import failures_json
+from concwatch.monitor.unit import COUNT, RATE, SECONDS, SHARE, Unit
+from concwatch.protocol.messages import Failure
+from concwatch.protocol.units import format_count, format_rate, format_seconds
+
+KNOWN = 0.02
+"""Half the 95 % interval, as a share of the throughput, within which it is known."""
+
+TASKS, POOL_THREADS = "tasks", "pool threads"
+"""What grows from step to step."""
+
+LONGER = 2.0
+"""How many times as long tasks must take, for the same throughput, to be mentioned."""
+
+FIGURES: Mapping[str, Unit] = {
+    "knee": COUNT,
+    "knee_throughput": RATE,
+    "knee_p99": SECONDS,
+    "best_throughput": RATE,
+    "peak": COUNT,
+    "contention": SHARE,
+}
+"""The values that can be expected of a sweep, and their units."""
+
+
+class Step(Struct, frozen=True):
+    """What was measured with one number of live tasks. None is unknown."""
+
+    tasks: int
+    """Live tasks, or threads of the pool."""
+    throughput: float
+    """Tasks that ended and were replaced, per second."""
+    interval: float
+    """Half the 95 % interval of the throughput."""
+    duration_p50: float | None
+    duration_p99: float | None
+    """Seconds, of tasks that began at this step."""
+    cpu: float | None
+    """Cores used."""
+    memory_per_task: float | None
+    """Bytes, with what the kernel holds."""
+    seconds: float
+    """For how long it was measured."""
+    limited_by: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the throughput is known within 2 %."""
+        return self.interval <= KNOWN * self.throughput
+
+    @property
+    def point(self) -> Point:
+        """The step as a point of the curve."""
+        return Point(self.tasks, self.throughput, self.interval / 2)
+
+
+class SweepResult(Struct, dict=True):
+    """The steps of one engine, and what follows from them."""
+
+    engine: str
+    over: str = TASKS
+    """What grows from step to step: the live tasks, or the threads of a pool."""
+    steps: list[Step] = []
+    """By their number of tasks."""
+    ended_by: str = ""
+    """Why no more tasks were tried; empty if all were."""
+    failures: Sequence[Failure] = ()
+    """The tasks that failed, by kind."""
+    failed: bool = False
+    """Whether the worker could not run at all, or failed."""
+    runtime: str | None = None
+
+    @property
+    def points(self) -> list[Point]:
+        """The curve of throughput."""
+        return [step.point for step in self.steps]
+
+    @cached_property
+    def knee(self) -> Knee | None:
+        """How many tasks are enough; None if throughput rises to the last step."""
+        return find_knee(self.points)
+
+    @cached_property
+    def law(self) -> FittedLaw | None:
+        """The law of scalability that fits; None if none does."""
+        return fit_law(self.points)
+
+    @property
+    def more_is_slower(self) -> bool:
+        """Whether throughput falls beyond its best."""
+        return len(self.steps) > 1 and more_is_slower(self.points)
+
+    @property
+    def limited_by(self) -> str | None:
+        """What limits throughput from the knee on, if concwatch knows."""
+        knee = self.knee
+        after = [step for step in self.steps if knee is not None and step.tasks >= knee.tasks.value]
+        return next((step.limited_by for step in after if step.limited_by), None)
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """The values of `FIGURES` by name; None if unknown."""
+        knee, law = self.knee, self.law
+        return {
+            "knee": knee.tasks.value if knee else None,
+            "knee_throughput": knee.throughput if knee else None,
+            "knee_p99": self.p99(knee.tasks.value) if knee else None,
+            "best_throughput": max((step.throughput for step in self.steps), default=None),
+            "peak": law.peak.value if law and law.peak else None,
+            "contention": law.contention.value if law else None,
+        }
+
+    def p99(self, tasks: float) -> float | None:
+        """Return the duration p99 of the first step with so many tasks."""
+        return next((step.duration_p99 for step in self.steps if step.tasks >= tasks), None)
+
+    def add(self, step: Step) -> None:
+        """Add a step."""
+        self.steps = sorted([*self.steps, step], key=lambda one: one.tasks)
+        for name in ("knee", "law"):
+            self.__dict__.pop(name, None)
+
+    def sentence(self) -> str:
+        """Return how many tasks are enough, and what more of them bring, in one sentence."""
+        knee, steps = self.knee, self.steps
+        if not steps:
+            return f"{self.engine}: not measured: {self.ended_by}"
+        if knee is None:
+            last = steps[-1]
+            return (
+                f"{self.engine}: throughput rises up to {format_count(last.tasks)} {self.over}: "
+                f"{format_rate(last.throughput)}"
+            )
+        enough, p99 = int(knee.tasks.value), self.p99(knee.tasks.value)
+        took = f", p99 {format_seconds(p99)}" if p99 is not None else ""
+        what = "at once" if self.over == TASKS else self.over.removesuffix("s" if enough == 1 else "")
+        verb = "is" if enough == 1 else "are"
+        text = (
+            f"{self.engine}: {format_count(enough)} {what} {verb} enough: {format_rate(knee.throughput)} "
+            f"of at most {format_rate(knee.best)}{took}"
+        )
+        last = steps[-1]
+        if self.more_is_slower:
+            return f"{text}; more is slower: {format_rate(last.throughput)} with {format_count(last.tasks)}"
+        if p99 and last.duration_p99 and last.duration_p99 > LONGER * p99:
+            slower = format_seconds(last.duration_p99)
+            return f"{text}; with {format_count(last.tasks)} p99 is {slower} for the same throughput"
+        return text
+
+    def as_json(self) -> dict[str, object]:
+        """Return its object of ``concwatch sweep --json``: tasks, seconds, bytes, tasks per second."""
+        knee, law = self.knee, self.law
+        return {
+            "engine": self.engine,
+            "runtime": self.runtime,
+            "over": self.over,
+            "knee": knee
+            and {
+                "tasks": int(knee.tasks.value),
+                "interval": [knee.tasks.low, knee.tasks.high],
+                "throughput": knee.throughput,
+                "p99": self.figures["knee_p99"],
+                "best_throughput": knee.best,
+            },
+            "fit": law
+            and {
+                "rate": _as_json(law.rate),
+                "contention": _as_json(law.contention),
+                "crosstalk": _as_json(law.crosstalk),
+                "peak": law.peak and _as_json(law.peak),
+                "bend": law.law.bend,
+            },
+            "more_is_slower": self.more_is_slower,
+            "limited_by": self.limited_by,
+            "ended_by": self.ended_by or None,
+            "failures": failures_json(self.failures),
+            "failed": self.failed,
+            "steps": [{**to_builtins(step), "known": step.known} for step in self.steps],
+        }
+
+
+def _as_json(estimate: Estimate) -> dict[str, object]:
+    return {"value": estimate.value, "interval": [estimate.low, estimate.high]}

@@ -1,0 +1,161 @@
+"""The dialog of a sweep: throughput and durations over live tasks, and how many are enough."""
+
+from collections.abc import Callable, Iterable, Mapping
+from textwrap import wrap
+
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.events import Resize
+from textual.widget import Widget
+
+from concwatch.charts.sweep import sweep_plots
+from concwatch.measure.sweep.sweep_result import Step, SweepResult
+from concwatch.monitor.settings import describe
+from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS
+from concwatch.protocol.units import format_count
+from concwatch.ui.dialogs.help import READING, ReadDialog
+from concwatch.ui.layout import CHART
+from concwatch.ui.sweep import Sweep
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.text_lines import TextLines
+
+MOST_ROWS, OTHER_ROWS = 20, 9
+"""The maximum height of the charts in rows with their frame, and the rows of the dialog and the screen
+without charts and engines."""
+
+INTERVAL = 0.25
+"""Seconds between two updates."""
+
+CELLS = 12
+"""The width of a column of the table in cells."""
+
+HEADINGS = ("enough", "throughput", "of at most", "p50", "p99", "memory/task")
+
+
+class SweepTable(TextLines):
+    """What is enough for each engine, and what is being measured."""
+
+    DEFAULT_CSS = """
+    SweepTable { height: auto; }
+    """
+
+    def show(self, sweep: Sweep, colors: Mapping[str, str]) -> None:
+        """Show the state of a sweep; ``colors`` has the colour of each engine."""
+        room = max(len(engine.name) for engine in sweep.engines) + 1
+        heads = "".join(f"{heading:>{CELLS}}" for heading in HEADINGS[: self._columns(room)])
+        lines = [Content.styled(f"{'engine':{room}}{heads}", "bold $dim")]
+        found = {result.engine: result for result in sweep.results}
+        for engine in sweep.engines:
+            result = found.get(engine.name)
+            name = f"{engine.name:{room}}", f"bold {colors.get(engine.name, '')}".strip()
+            if engine.name == sweep.running:
+                lines.append(Content.assemble(name, ("▸ ", "$accent"), (sweep.progress, "$dim")))
+            elif result is None:
+                lines.append(Content.assemble(name, ("not run" if sweep.finished else "waits", "$dim")))
+            else:
+                lines.append(Content.assemble(name, self._row(result, room)))
+        todo = "escape closes this; the sweep continues · x stops it"
+        if sweep.finished:
+            todo = sweep.problem or "H starts another sweep · s saves a picture"
+        lines += [Content(), *self._said(sweep), Content.styled(todo, "$dim")]
+        self.set_lines(*lines)
+
+    def _columns(self, room: int) -> int:
+        return max(2, (self.size.width - room) // CELLS)
+
+    def _row(self, result: SweepResult, room: int) -> tuple[str, str]:
+        knee = result.knee
+        if not result.steps:
+            return f"  {result.ended_by or 'not measured'}", "$warning"
+        if knee is None:
+            last = result.steps[-1]
+            return f"  throughput rises up to {format_count(last.tasks)} tasks", ""
+        at: Step = next(step for step in result.steps if step.tasks >= knee.tasks.value)
+        cells = (
+            COUNT.text(knee.tasks.value),
+            RATE.text(knee.throughput),
+            RATE.text(knee.best),
+            SECONDS.text(at.duration_p50),
+            SECONDS.text(at.duration_p99),
+            BYTES.text(at.memory_per_task),
+        )
+        return "".join(f"{cell:>{CELLS}}" for cell in cells[: self._columns(room)]), ""
+
+    def _said(self, sweep: Sweep) -> list[Content]:
+        """Return the sentences on the engines that have been measured."""
+        found: list[Content] = []
+        for result in sweep.results:
+            if result.engine == sweep.running:
+                continue
+            notes = [f"limited by {result.limited_by}"] if result.limited_by else []
+            notes += [f"ended: {result.ended_by}"] if result.ended_by and result.steps else []
+            text = "; ".join((result.sentence(), *notes))
+            found += map(Content, wrap(text, max(20, self.size.width), subsequent_indent="  "))
+        return [*found, Content()] if found else []
+
+
+class SweepScreen(ReadDialog):
+    """Shows a sweep while it runs, and its result."""
+
+    BINDINGS = [
+        *READING,
+        Binding("H", "start_another", show=False),
+        Binding("x", "stop", show=False),
+    ]
+
+    DEFAULT_CSS = """
+    SweepScreen > VerticalScroll { width: 150; }
+    SweepScreen Horizontal { height: auto; }
+    """
+
+    def __init__(self, sweep: Sweep, colors: Mapping[str, str], another: Callable[[], object]) -> None:
+        """Create the dialog of ``sweep``.
+
+        Args:
+            sweep: the sweep, which runs or is over.
+            colors: the colour of each engine.
+            another: asks for the most tasks of another sweep.
+        """
+        what = describe(sweep.settings.workload)
+        super().__init__(
+            f"how many at once, up to {format_count(sweep.last)}, untraced; each {what}", Content()
+        )
+        self._sweep = sweep
+        self._colors = colors
+        self._another = another
+
+    def body(self) -> Iterable[Widget]:
+        """Yield the charts and the table."""
+        plots = sweep_plots((), self._colors, self._sweep.last)
+        yield Horizontal(*(Chart(plot, hint="the first step is being measured") for plot in plots))
+        yield SweepTable()
+
+    def on_mount(self) -> None:
+        """Update the charts and the table until the sweep is over."""
+        self.on_resize()
+        self.set_interval(INTERVAL, self._show)
+
+    def on_resize(self, _: Resize | None = None) -> None:
+        """Set the height of the charts to what the table leaves; hide them if that is too little."""
+        rows = min(MOST_ROWS, self.app.size.height - OTHER_ROWS - 2 * len(self._sweep.engines))
+        for chart in self.query(Chart):
+            chart.display = rows >= CHART
+            chart.styles.height = rows
+        self.call_after_refresh(self._show)
+
+    def _show(self) -> None:
+        self.query_one(SweepTable).show(self._sweep, self._colors)
+        plots = sweep_plots(self._sweep.results, self._colors, self._sweep.last, self._sweep.running)
+        for chart, plot in zip(self.query(Chart), plots, strict=True):
+            chart.show(plot)
+
+    def action_stop(self) -> None:
+        """Stop the sweep; what has been measured stays."""
+        self._sweep.stop()
+
+    def action_start_another(self) -> None:
+        """Close this, and ask for the most tasks of another sweep, unless this one is still running."""
+        if self._sweep.finished:
+            self.dismiss()
+            self.app.call_later(self._another)

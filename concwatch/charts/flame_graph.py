@@ -45,10 +45,12 @@ def _digits(share: float) -> str:
     return f"{100 * share:.{0 if share >= 0.0995 else 1}f}".removesuffix(".0")
 
 
-class Block:
+class FlameBlock:
     """A function as called by the one below it, with the CPU time of all stacks that begin so."""
 
-    def __init__(self, name: str, file: str = "", own: bool = False, parent: "Block | None" = None) -> None:
+    def __init__(
+        self, name: str, file: str = "", own: bool = False, parent: "FlameBlock | None" = None
+    ) -> None:
         self.name, self.file, self.own, self.parent = name, file, own, parent
         self.cpu = 0.0
         """The CPU seconds of it and of what it called."""
@@ -57,15 +59,15 @@ class Block:
         self.samples = 0
         self.lines: dict[int, float] = {}
         """The CPU seconds by the line that ran."""
-        self.children: list[Block] = []
+        self.children: list[FlameBlock] = []
         """The functions that it called: the program's own code first, then those with most CPU time."""
-        self._by_function: dict[tuple[str, str], Block] = {}
+        self._by_function: dict[tuple[str, str], FlameBlock] = {}
 
-    def called(self, name: str, file: str = "", own: bool = False) -> "Block":
+    def called(self, name: str, file: str = "", own: bool = False) -> "FlameBlock":
         """Return the block of a function that it called, adding it if it is new."""
         found = self._by_function.get((name, file))
         if found is None:
-            found = self._by_function[name, file] = Block(name, file, own, self)
+            found = self._by_function[name, file] = FlameBlock(name, file, own, self)
             self.children.append(found)
         return found
 
@@ -75,7 +77,7 @@ class Block:
         return self.own or any(child.leads_to_own for child in self.children)
 
     @property
-    def path(self) -> Sequence["Block"]:
+    def path(self) -> Sequence["FlameBlock"]:
         """The blocks from the outermost one to this one."""
         return [*(self.parent.path if self.parent else ()), self]
 
@@ -96,7 +98,7 @@ class Block:
         for child in self.children:
             child.arrange()
 
-    def walk(self) -> Iterator["Block"]:
+    def walk(self) -> Iterator["FlameBlock"]:
         """Yield it and all blocks above it."""
         yield self
         for child in self.children:
@@ -111,7 +113,7 @@ class FlameGraph(Struct, frozen=True):
     name: str
     """The process."""
     profile: Profile
-    root: Block
+    root: FlameBlock
 
     @property
     def subtitle(self) -> str:
@@ -121,30 +123,30 @@ class FlameGraph(Struct, frozen=True):
         used = f"{format_seconds(profile.cpu)} of CPU time in {format_seconds(profile.seconds)}"
         return f"{used} ({cores} of a core) · {counted(profile.samples, 'sample')}"
 
-    def share(self, block: Block) -> float:
+    def share(self, block: FlameBlock) -> float:
         """Return a block's share of the CPU time."""
         return block.cpu / self.root.cpu if self.root.cpu else 0.0
 
-    def interval(self, block: Block) -> str:
+    def interval(self, block: FlameBlock) -> str:
         """Return its share with a 95 % interval: ``42 % ± 5``."""
         share, samples = self.share(block), self.root.samples
         margin = CONFIDENCE * math.sqrt(share * (1 - share) / samples) if samples else 0.0
         return f"{sampled_percent(share)}{f' ± {_digits(margin)}' if margin else ''}"
 
-    def describe(self, block: Block) -> str:
+    def describe(self, block: FlameBlock) -> str:
         """Return a block's figures: its share, its CPU time, and what of it is its own."""
         parts = [self.interval(block), format_seconds(block.cpu)]
         if block.children and block.itself:
             parts.append(f"{sampled_percent(block.itself / block.cpu)} of it in itself")
         return " · ".join(parts)
 
-    def own_functions(self) -> Sequence[tuple[Block, float]]:
+    def own_functions(self) -> Sequence[tuple[FlameBlock, float]]:
         """Return the program's own functions with the CPU seconds in them and the libraries that they call.
 
         Each by the block in which most of that is, the functions with most first.
         """
         found: dict[tuple[str, str], float] = {}
-        largest: dict[tuple[str, str], tuple[float, Block]] = {}
+        largest: dict[tuple[str, str], tuple[float, FlameBlock]] = {}
         for block, cpu in self._own_blocks(self.root, None).items():
             key = block.name, block.file
             found[key] = found.get(key, 0.0) + cpu
@@ -152,7 +154,7 @@ class FlameGraph(Struct, frozen=True):
         ranked = sorted(found.items(), key=lambda one: -one[1])
         return [(largest[key][1], cpu) for key, cpu in ranked]
 
-    def _own_blocks(self, block: Block, own: Block | None) -> dict[Block, float]:
+    def _own_blocks(self, block: FlameBlock, own: FlameBlock | None) -> dict[FlameBlock, float]:
         """Return the blocks of the program's own code in a block, each with its CPU time but the others'."""
         own = block if block.own else own
         found = {own: block.itself} if own is not None else {}
@@ -180,7 +182,7 @@ class FlameGraph(Struct, frozen=True):
         return "".join(f"{line}\n" for line in lines)
 
 
-def _folded_name(block: Block) -> str:
+def _folded_name(block: FlameBlock) -> str:
     """Return the name of a frame; semicolons separate frames, and the last space the amount."""
     name = block.name.replace(";", ":")
     return f"{name} ({short_place(block.file).replace(';', ':')})" if block.file else name
@@ -193,7 +195,7 @@ def thread_name(label: str) -> str:
 
 def flame_graph(name: str, profile: Profile) -> FlameGraph:
     """Return the flame graph of a profile of the process ``name``."""
-    root = Block(name)
+    root = FlameBlock(name)
     threads = len({stack.thread for stack in profile.stacks}) > 1 or not all(
         stack.frames for stack in profile.stacks
     )
@@ -243,14 +245,14 @@ def shortened(name: str, letters: int) -> str:
 class Placed(Struct, frozen=True):
     """A block in a row, from column ``left`` up to ``right``."""
 
-    block: Block
+    block: FlameBlock
     left: int
     right: int
     shade: bool
     """Alternates between neighbours, so that they can be told apart."""
 
 
-def rows(zoomed: Block, width: int, most: int) -> Sequence[Sequence[Placed]]:
+def rows(zoomed: FlameBlock, width: int, most: int) -> Sequence[Sequence[Placed]]:
     """Return the rows of a flame graph, the outermost function first.
 
     Args:
@@ -276,7 +278,9 @@ def rows(zoomed: Block, width: int, most: int) -> Sequence[Sequence[Placed]]:
     return found[:most]
 
 
-def _proportional(spans: Iterable[tuple[Block, float, float]]) -> Iterator[tuple[Block, float, float]]:
+def _proportional(
+    spans: Iterable[tuple[FlameBlock, float, float]],
+) -> Iterator[tuple[FlameBlock, float, float]]:
     """Yield what blocks have called, with where each begins and ends."""
     for block, left, right in spans:
         per_second = (right - left) / block.cpu if block.cpu else 0.0

@@ -80,10 +80,9 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
     help="What each task does; see concwatch run --help. It has to end by itself.",
 )
 @arguments
-@click.option("--from", "first", type=Parsed("number", _parse_tasks), default="1", help="The fewest tasks.")
+@click.option("--from", type=Parsed("number", _parse_tasks), default="1", help="The fewest tasks.")
 @click.option(
     "--to",
-    "last",
     type=Parsed("number", _parse_tasks),
     show_default="10k; 100 pool threads",
     help="The most.",
@@ -127,8 +126,6 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 )
 def command(
     names: Sequence[str],
-    first: int,
-    last: int | None,
     over: str,
     tasks: int | None,
     seconds: float,
@@ -142,6 +139,7 @@ def command(
     **workload: Any,
 ) -> None:
     """Find how many tasks at once are enough."""
+    first, last = workload.pop("from"), workload.pop("to")  # the first is a keyword of Python
     settings = make_settings(threads=pool_threads, **workload)
     try:
         if chart:

@@ -26,7 +26,7 @@ SAMPLES = 200
 INTERVAL = 0.95
 
 
-class Estimate(Struct, frozen=True):
+class IntervalEstimate(Struct, frozen=True):
     """A value and the interval in which it is with a probability of 95 %."""
 
     value: float
@@ -37,7 +37,7 @@ class Estimate(Struct, frozen=True):
 class Knee(Struct, frozen=True):
     """The fewest tasks that reach 95 % of the best throughput."""
 
-    tasks: Estimate
+    tasks: IntervalEstimate
     throughput: float
     """That of so many tasks, in tasks per second."""
     best: float
@@ -48,10 +48,10 @@ class FittedLaw(Struct, frozen=True):
     """A law that fits the steps, with the intervals that follow from their errors."""
 
     law: Law
-    rate: Estimate
-    contention: Estimate
-    crosstalk: Estimate
-    peak: Estimate | None
+    rate: IntervalEstimate
+    contention: IntervalEstimate
+    crosstalk: IntervalEstimate
+    peak: IntervalEstimate | None
     """The number of tasks with the highest throughput; None unless throughput falls beyond."""
 
 
@@ -150,10 +150,12 @@ def _drawn(points: Sequence[Point]) -> Iterator[list[Point]]:
         ]
 
 
-def _estimate(value: float, drawn: Sequence[float]) -> Estimate:
+def _estimate(value: float, drawn: Sequence[float]) -> IntervalEstimate:
     found = sorted([*drawn, value])
     share: Callable[[float], float] = partial(_quantile, found)
-    return Estimate(value, min(value, share((1 - INTERVAL) / 2)), max(value, share((1 + INTERVAL) / 2)))
+    return IntervalEstimate(
+        value, min(value, share((1 - INTERVAL) / 2)), max(value, share((1 + INTERVAL) / 2))
+    )
 
 
 def _quantile(values: Sequence[float], share: float) -> float:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from msgspec import Struct, to_builtins
 
-from concwatch.measure.sweep.knee import Estimate, FittedLaw, Knee, find_knee, fit_law, more_is_slower
+from concwatch.measure.sweep.knee import FittedLaw, IntervalEstimate, Knee, find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.law import Point
 from concwatch.monitor.failures import failures_json
 from concwatch.monitor.unit import COUNT, RATE, SECONDS, SHARE, Unit
@@ -188,5 +188,5 @@ class SweepResult(Struct, dict=True):
         }
 
 
-def _as_json(estimate: Estimate) -> dict[str, object]:
+def _as_json(estimate: IntervalEstimate) -> dict[str, object]:
     return {"value": estimate.value, "interval": [estimate.low, estimate.high]}

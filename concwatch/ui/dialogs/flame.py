@@ -29,11 +29,11 @@ SAMPLING_KEYS = "enter ends it now · esc cancels it"
 NOTHING = "the process used no CPU time while its stacks were sampled"
 
 
-class Figures(TextLines):
+class FlameFigures(TextLines):
     """The figures of the selected block."""
 
     DEFAULT_CSS = """
-    Figures { height: 3; margin-top: 1; }
+    FlameFigures { height: 3; margin-top: 1; }
     """
 
     def show(self, graph: FlameGraph, view: FlameView) -> None:
@@ -71,7 +71,7 @@ class FlameScreen(Dialog[None]):
         }
         & #about { height: auto; margin-bottom: 1; }
         &.-low > Vertical { width: 100%; max-width: 100%; height: 100%; max-height: 100%; }
-        &.-low #about, &.-low Figures { margin: 0; }
+        &.-low #about, &.-low FlameFigures { margin: 0; }
     }
     """
 
@@ -130,7 +130,7 @@ class FlameScreen(Dialog[None]):
         self._graph = graph
         answer = [Content(graph.answer())] if graph.answer() else []
         self.query_one("#about", TextLines).set_lines(Content.styled(graph.subtitle, "$dim"), *answer)
-        box, view, figures = self.query_one(Vertical), FlameView(graph), Figures()
+        box, view, figures = self.query_one(Vertical), FlameView(graph), FlameFigures()
         box.border_subtitle = KEYS
         box.mount(view, figures)
         self.call_after_refresh(figures.show, graph, view)
@@ -138,7 +138,7 @@ class FlameScreen(Dialog[None]):
     def show_changes(self) -> None:
         """Show the figures of the selected block."""
         if self._graph is not None:
-            self.query_one(Figures).show(self._graph, self.query_one(FlameView))
+            self.query_one(FlameFigures).show(self._graph, self.query_one(FlameView))
 
     def action_back(self) -> None:
         """Zoom out, or close the dialog."""

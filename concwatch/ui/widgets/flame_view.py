@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from concwatch.charts.flame_graph import Block, FlameGraph, Placed, rows, sampled_percent, shortened
+from concwatch.charts.flame_graph import FlameBlock, FlameGraph, Placed, rows, sampled_percent, shortened
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
 
 OWN = ("$accent 55%", "$accent 42%")
@@ -31,7 +31,7 @@ class FlameView(ClickableLines):
         self._zoomed = graph.root
         own = graph.own_functions()
         self.selected = own[0][0] if own else graph.root
-        self._before: list[Block] = []
+        self._before: list[FlameBlock] = []
         """The blocks that were zoomed into before."""
         self._top = 0
 
@@ -78,11 +78,11 @@ class FlameView(ClickableLines):
         content = assemble(edge, (f"{label:{width - 1}}", f"{bold}{text} on {color}"))
         return Cell(width, content, call((self.zoom, self._zoom_at)[second], block))
 
-    def _zoom_at(self, block: Block) -> None:
+    def _zoom_at(self, block: FlameBlock) -> None:
         """Do the same as `zoom`: no two cells may have the same action."""
         self.zoom(block)
 
-    def zoom(self, block: Block) -> None:
+    def zoom(self, block: FlameBlock) -> None:
         """Show a block as wide as the whole, and select it."""
         if block is not self._zoomed:
             self._before.append(self._zoomed)
@@ -97,7 +97,7 @@ class FlameView(ClickableLines):
         self._select(self.selected)
         return True
 
-    def _select(self, block: Block) -> None:
+    def _select(self, block: FlameBlock) -> None:
         self.selected = block
         self.update_lines()
 

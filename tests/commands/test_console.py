@@ -33,6 +33,7 @@ COMMANDS = {
     "attach": [("999999999",)],
     "compare": [("one.concwatch", "two.concwatch"), ("one.concwatch", "one.concwatch")],
     "completion": [("bash",)],
+    "dashboard": [(), ("--alerts",)],
     "demo": [()],
     "doctor": [()],
     "engines": [(), ("threads",)],
@@ -49,6 +50,10 @@ COMMANDS = {
     ],
     "serve": [("--help",)],
     "settings": [()],
+    "sweep": [
+        ("threads", "--workload", "nop", "--to", "2", "--seconds", "0.1", "--chart"),
+        ("Ünknown–▁", "--workload", "nop"),
+    ],
     "watch": [("--json", "-", "--expect", "created < 0", "--", sys.executable, "-c", "print('ä – ▁')")],
 }
 """Command → the arguments of each call."""

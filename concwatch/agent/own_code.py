@@ -83,6 +83,6 @@ def creating_line(depth: int) -> str:
                 LINE_FUNCTIONS[line] = name_of(frame.f_code)
             return line
         if not nearest and not file.startswith(_AGENT) and not any(name in file for name in LOOPS):
-            nearest = printable(line)
+            nearest = printable(f"{file}:{frame.f_lineno}")
         frame = frame.f_back
     return nearest

@@ -46,11 +46,13 @@ class Failures:
         """Return all counts as a field of a tick if they have changed since the last call, else nothing."""
         if not self._changed:
             return {}
+        try:
+            from concwatch.agent.names import printable  # only a failure needs it
+        except OSError:  # too many files are open: they are reported later
+            return {}
         with self._lock:
             self._changed = False
             counts = list(self._counts.items())
-        from concwatch.agent.names import printable  # only a failure needs it
-
         return {
             "failures": [
                 {"type": printable(type_), "where": printable(where), "count": count}

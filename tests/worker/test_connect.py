@@ -248,7 +248,7 @@ def test_a_task_in_an_interpreter_is_cancelled_while_it_waits_for_its_connection
     results = []
     threads = [
         threading.Thread(
-            target=lambda: results.append(run(pipe[0], "connect:0.02", lines.fields["url"], ADDRESSES)[0])
+            target=lambda: results.append(run(pipe[0], "connect:0.02", lines.fields["url"], ADDRESSES, ())[0])
         )
         for _ in range(5)
     ]

@@ -133,8 +133,10 @@ def test_what_blocks_a_hub_is_named(monitor):
         assert {block["stack"][block["own"][0]]["in"] for block in blocks} <= {"crunch"}
         return {block["stack"][block["own"][1]]["in"]: block for block in blocks}
 
-    found = eventually(lambda: len(found := callers()) >= 2 and found, "blocks of two functions")
-    assert set(found) == {"handle", "main"}
+    # On a busy machine, one that is short may be interrupted for as long as a block.
+    found = eventually(
+        lambda: {"handle", "main"} <= set(found := callers()) and found, "blocks of two functions"
+    )
     assert found["handle"]["group"] == "handle"
     (loop,) = process.tick(lambda tick: "loops" in tick)["loops"]
     assert (loop["name"], loop["kind"]) == (found["handle"]["loop"], "gevent.Hub")

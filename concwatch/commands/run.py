@@ -12,9 +12,9 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.anatomy_table import print_anatomy
 from concwatch.commands.chart import check_chart, print_charts
-from concwatch.commands.console import print_error, print_json, print_note
+from concwatch.commands.console import print_json
 from concwatch.commands.exits import exit_with
-from concwatch.commands.lab import create_lab, measure_costs
+from concwatch.commands.lab import measure_costs
 from concwatch.commands.options import (
     arguments,
     cluster_option,
@@ -26,9 +26,8 @@ from concwatch.commands.options import (
     open_recorder,
     record,
 )
-from concwatch.commands.progress import ProgressLine
 from concwatch.commands.run_table import print_table, print_verdicts
-from concwatch.commands.signals import run_until_signal
+from concwatch.commands.session import print_warnings, run_session
 from concwatch.commands.values import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
 from concwatch.hosts.host import Host
 from concwatch.measure.expect import (
@@ -51,8 +50,7 @@ from concwatch.system.memory import MemoryBudget
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
-    from concwatch.monitor.lab import Lab
-    from concwatch.recordings.recorder import Recorder
+    pass
 
 WORKLOADS_HELP = "\n".join(f"  {form.syntax:22} {form.what}" for form in FORMS.values())
 
@@ -179,7 +177,7 @@ def command(
         raise click.UsageError(str(error)) from None
     recorder = open_recorder(record, engines)
     session = RunSession(engines, tasks, seconds, repeats, together, anatomy)
-    labs, stopped = _measure(session, settings, max_memory, recorder)
+    labs, stopped = run_session(session, settings, max_memory, recorder)
     if stopped and (stopped != signal.SIGINT or not session.rows):
         exit_with(-stopped)  # nothing was measured, or no reader is left
     recording_error = recorder.problem if recorder is not None else ""
@@ -228,33 +226,6 @@ def _engines(names: Sequence[str]) -> Sequence[Engine]:
     return engines
 
 
-def _measure(
-    session: RunSession, settings: Settings, budget: int | None, recorder: "Recorder | None"
-) -> "tuple[list[Lab], int]":
-    """Run a session. Return its labs and the number of the signal that ended it, or 0."""
-    labs: list[Lab] = []
-    line = ProgressLine()
-    why = "failed"
-
-    def make_lab(engines: Sequence[Engine]) -> "Lab":
-        lab = create_lab(engines, settings=settings, budget=budget)
-        labs.append(lab)
-        if recorder is not None:
-            recorder.observe(lab)
-        return lab
-
-    try:
-        _, stopped = run_until_signal(session.run(make_lab, line.show))
-        why = f"ended by {signal.Signals(stopped).name}" if stopped else "done"
-    except ValueError as error:  # a server that tasks connect to could not be started
-        raise click.ClickException(str(error)) from None
-    finally:
-        if recorder is not None:
-            recorder.stop(why)
-    line.clear()
-    return labs, stopped
-
-
 def _print_problems(session: RunSession, recording_error: str) -> None:
     """Print the warnings and errors of a session, and of its recording.
 
@@ -264,8 +235,4 @@ def _print_problems(session: RunSession, recording_error: str) -> None:
     reasons = [next(iter(row.problems().values()), "") for row in session.rows]
     if all(reason.startswith("workload ") for reason in reasons):
         raise click.UsageError(reasons[0])
-    for event in session.events:
-        if event.severity != "info":
-            print_note(f"{event.lane or 'concwatch'}: {event.text}")
-    if recording_error not in ("", *(event.text for event in session.events)):
-        print_error(recording_error)
+    print_warnings(session.events, recording_error)

@@ -1,6 +1,5 @@
 """``concwatch sweep``: find how many tasks at once are enough."""
 
-import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,24 +8,23 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_sweep_charts
-from concwatch.commands.console import print_error, print_json, print_note
-from concwatch.commands.lab import create_lab
+from concwatch.commands.console import print_error, print_json
+from concwatch.commands.exits import exit_with
 from concwatch.commands.options import arguments, make_settings, max_memory, open_recorder, record
-from concwatch.commands.progress import ProgressLine
-from concwatch.commands.signals import run_until_signal
+from concwatch.commands.session import print_warnings, run_session
 from concwatch.commands.sweep_table import print_sweep
 from concwatch.commands.values import MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
 from concwatch.measure.expect import COMPARISONS, MetricExpectation, check_one_of
 from concwatch.measure.sweep.session import SweepSession
 from concwatch.measure.sweep.sweep import HZ
 from concwatch.measure.sweep.sweep_result import FIGURES
-from concwatch.monitor.catalog import CATALOG, Engine, find_engines
+from concwatch.monitor.catalog import CATALOG, find_engines
 from concwatch.monitor.unit import Unit
 from concwatch.protocol.units import parse_count
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
-    from concwatch.monitor.lab import Lab
+    pass
 
 
 MOST_TASKS, MOST_THREADS = 10_000, 100
@@ -159,27 +157,10 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     recorder = open_recorder(record, engines)
-    session, line = SweepSession(engines, first, last, seconds, repeats, fixed), ProgressLine()
-
-    def make_lab(engines: Sequence[Engine]) -> "Lab":
-        lab = create_lab(engines, settings=settings, budget=max_memory, hz=HZ)
-        if recorder is not None:
-            recorder.observe(lab)
-        return lab
-
-    why = "failed"
-    try:
-        _, stopped = run_until_signal(session.run(make_lab, line.show))
-        why = f"ended by {signal.Signals(stopped).name}" if stopped else "done"
-    except ValueError as error:  # a server that tasks connect to could not be started
-        raise click.ClickException(str(error)) from None
-    finally:
-        if recorder is not None:
-            recorder.stop(why)
-    line.clear()
-    for event in session.events:
-        if event.severity != "info":
-            print_note(f"{event.lane or 'concwatch'}: {event.text}")
+    session = SweepSession(engines, first, last, seconds, repeats, fixed)
+    _, stopped = run_session(session, settings, max_memory, recorder, hz=HZ)
+    recording_error = recorder.problem if recorder is not None else ""
+    print_warnings(session.events, recording_error)
     verdicts = [
         (each, result, result.figures[each.metric])
         for each in expect
@@ -199,5 +180,5 @@ def command(
     for each, value in failed:
         print_error(f"{each.text}: it is {FIGURES[each.metric].text(value)}")
     if stopped:
-        sys.exit(128 + stopped)
-    sys.exit(int(bool(failed) or any(result.failed for result in session.results)))
+        exit_with(-stopped)
+    sys.exit(int(bool(failed or recording_error) or any(result.failed for result in session.results)))

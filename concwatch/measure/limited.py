@@ -44,7 +44,8 @@ def limited_by(lane: LaneSnapshot, lab: Snapshot, reached: bool = False) -> str 
 
     ``reached`` tells whether the target has been reached, and that is all that is asked of it.
     """
-    if lane.status.state not in ACTIVE or not lane.status.peak_live:
+    # Short tasks of threads that take turns have ended before any report finds them live.
+    if lane.status.state not in ACTIVE or not (lane.status.peak_live or lane.sample.completed):
         return None
     # Without refill, tasks end for good once all have been created.
     reached = reached or (not lab.settings.refill and lane.status.peak_live >= lane.status.target)

@@ -161,7 +161,7 @@ class Standstills:
             self._stopped_since, self._stopped_until = math.inf, now
 
     def _observe_silence(self, seconds: float, used: float, waits: bool, has_loops: bool) -> None:
-        """Say that nothing runs in the process, unless it may only wait for a processor."""
+        """Report that nothing runs in the process, unless it may only wait for a processor."""
         if used >= BUSY and (has_loops or seconds >= TOLD[1]):
             place, where = self._place()
             rest = f"{place} by {HOLDS_LOCK} and uses {format_percent(used / seconds)} of a core"

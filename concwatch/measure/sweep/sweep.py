@@ -252,7 +252,8 @@ def throughput(counts: Sequence[tuple[float, int]], tasks: int) -> tuple[float, 
     # The first and the last of them ended at any time within their ticks: that part does not grow.
     tick = (counts[-1][0] - counts[0][0]) / (len(counts) - 1)
     least = (rate * tick) ** 2 / 6
-    short, long = max(1, generations // 12), max(1, generations // 6)
+    long = max(1, min(2, generations // 4), generations // 6)
+    short = max(1, long // 2)
     near, far = (_deviation(counts, starts, rate, lag * tasks) for lag in (short, long))
     far = max(0.0, far / (1 - long / generations) - least)  # the rate is that of the same ticks
     near = max(TINY * far, near - least)

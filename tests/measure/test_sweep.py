@@ -12,7 +12,8 @@ from concwatch.measure.measurement import while_stepping
 from concwatch.measure.sweep.knee import find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.law import Law, Point, fit
-from concwatch.measure.sweep.sweep import HZ, EngineSweep, throughput
+from concwatch.measure.sweep.sweep import HZ, EngineSweep
+from concwatch.measure.sweep.throughput import throughput
 from concwatch.monitor.catalog import find_engines
 from concwatch.monitor.lab import Lab
 from concwatch.monitor.settings import Settings

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from operator import mul
 
 from msgspec import Struct, structs
 
@@ -19,6 +20,12 @@ rise beyond, and nothing is known to be enough."""
 
 FALLS = 0.9
 """Throughput is said to fall if it ends below this share of the best."""
+
+DIFFERS = 2.0
+"""Steps differ if their throughputs do by more than so many standard errors of the difference."""
+
+LEAST_ERROR = 1e-3
+"""The least standard error of a step that counts, as a share of the throughput."""
 
 SAMPLES = 200
 """How many times the curve is drawn again with the errors of its steps, for the intervals."""
@@ -67,15 +74,17 @@ def interpolate(points: Sequence[Point], tasks: float) -> float:
 def best_throughput(points: Sequence[Point]) -> float:
     """Return the best throughput: the mean of the steps that do not differ from the highest by their errors.
 
-    The highest of several equal steps is too high, by the error of each.
+    The highest of several equal steps is too high, by the error of each. Each step counts by the inverse of its
+    variance, so that one that is known badly does not spoil those that are known well.
     """
     top = max(points, key=lambda point: point.throughput)
     equal = [
-        point.throughput
+        point
         for point in points
-        if top.throughput - point.throughput <= math.hypot(top.error, point.error)
+        if top.throughput - point.throughput <= DIFFERS * math.hypot(top.error, point.error)
     ]
-    return sum(equal) / len(equal)
+    weights = [1 / max(point.error, LEAST_ERROR * top.throughput) ** 2 for point in equal]
+    return sum(map(mul, weights, (point.throughput for point in equal))) / sum(weights)
 
 
 def _enough(points: Sequence[Point]) -> float | None:
@@ -133,7 +142,7 @@ def more_is_slower(points: Sequence[Point]) -> bool:
     """Return whether throughput falls beyond its best, by more than its errors."""
     best, last = max(points, key=lambda point: point.throughput), points[-1]
     lost = best.throughput - last.throughput
-    return last.throughput < FALLS * best.throughput and lost > 2 * math.hypot(best.error, last.error)
+    return last.throughput < FALLS * best.throughput and lost > DIFFERS * math.hypot(best.error, last.error)
 
 
 def _drawn(points: Sequence[Point]) -> Iterator[list[Point]]:

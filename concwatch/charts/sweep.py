@@ -74,7 +74,7 @@ def _plot(
         lines.append(line)
         if knee and shown:
             place = math.log10(knee.tasks.value)
-            best = law.law.throughput(knee.tasks.value) if law else knee.throughput
+            best = law.law.throughput(knee.tasks.value) if law else knee.throughput.value
             lines.append(Line("", color, [place], [best if fitted else shown], mark="●"))
             marks.append(Annotation(place, color, format_count(round(knee.tasks.value))))
     end = math.log10(max(10, last)) + 0.01

@@ -1,10 +1,10 @@
 """The throughput of a step, from the tasks that had ended at each tick, and how far off it may be.
 
 Tasks that started together end together, in waves, so the tasks that end within a fixed time depend on where
-in a wave that time begins. What is measured instead is how long it takes until as many tasks have ended as run
-at once, or a multiple of that: each live task has then ended once, wherever in a wave the time begins. Its mean
-over many beginnings is steadier still, as that of a frequency counter which averages over overlapping intervals
-(E. Rubiola, On the measurement of frequency and of its sample variance, Rev. Sci. Instrum. 76, 2005).
+in a wave that time begins. What is measured instead is how long it takes until as many tasks have ended as
+run at once, or a multiple of that: each live task has then ended once, wherever in a wave the time begins.
+Its mean over many beginnings is steadier still, as in a frequency counter that averages over overlapping
+times (E. Rubiola, Rev. Sci. Instrum. 76, 054703, 2005).
 """
 
 import math
@@ -16,8 +16,8 @@ LAG = 0.75
 """The share of the generations that ended over which time is taken; the rest is where that time may begin."""
 
 PARTS, FEWEST_PARTS, BEGINNINGS = 6, 3, 8
-"""Into how many parts a step is divided to see how its throughput varies, how many these are at least, and how
-many overlapping parts are taken for each."""
+"""Into how many parts a step is divided to see how its throughput varies, how many these are at least, and
+how many overlapping parts are taken for each."""
 
 LEAST_PART = 1.25
 """The least generations of a part."""
@@ -27,8 +27,8 @@ WIDTH = 2.8
 three seconds it covers the truth in nine of ten: tasks that end at random, in waves, or one after another."""
 
 TICKS = 1 / 24
-"""The variance of a time in squared ticks, since tasks may end at any time within one. Of waves that come about
-as often as ticks, half of the deviation is left in the mean."""
+"""The variance of a time in squared ticks, since tasks may end at any time within one. Of waves that come
+about as often as ticks, half of the deviation is left in the mean."""
 
 
 class _Ended:
@@ -58,7 +58,7 @@ class _Ended:
         return (self._place(number + tasks)[0] - begun) / tasks
 
     def _place(self, number: float) -> tuple[float, float]:
-        """Return the integral of the time over the first ``number`` tasks, and when the last of them ended."""
+        """Return the integral of the time over the first ``number`` tasks, and when the last one ended."""
         place = number + self.counts[0]
         at = min(max(1, bisect_left(self.counts, place)), len(self.counts) - 1)
         fewer, more = self.counts[at - 1 : at + 1]
@@ -122,15 +122,14 @@ def _variance(ended: _Ended, tasks: int, rate: float, part: float, length: float
     if part / 2 >= LEAST_PART * tasks:
         near, shorter = _part_variance(ended, tasks, rate, part / 2)
         growth = math.log(far / near) / math.log(longer / shorter) if far and near else 0.0
-    return far * (length / longer) ** max(0.0, min(1.0, growth))
+    grown: float = (length / longer) ** max(0.0, min(1.0, growth))
+    return far * grown
 
 
 def _part_variance(ended: _Ended, tasks: int, rate: float, part: float) -> tuple[float, float]:
     """Return the variance of the time measured within a part, and the length of that time in tasks."""
     span, room = _Span(part, tasks), ended.total - part
     count = max(BEGINNINGS, int(BEGINNINGS * ended.total / part))
-    found = [
-        span.seconds(ended, room * number / count) - span.lag / rate for number in range(count + 1)
-    ]
+    found = [span.seconds(ended, room * number / count) - span.lag / rate for number in range(count + 1)]
     # The rate is that of the same tasks.
     return sum(each**2 for each in found) / len(found) / (1 - part / ended.total), span.length

@@ -74,8 +74,8 @@ class SweepTable(TextLines):
         at: Step = next(step for step in result.steps if step.tasks >= knee.tasks.value)
         cells = (
             COUNT.text(knee.tasks.value),
-            RATE.text(knee.throughput),
-            RATE.text(knee.best),
+            RATE.text(knee.throughput.value),
+            RATE.text(knee.best.value),
             SECONDS.text(at.duration_p50),
             SECONDS.text(at.duration_p99),
             BYTES.text(at.memory_per_task),

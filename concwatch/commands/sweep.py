@@ -178,4 +178,5 @@ def command(
         print_error(f"{each.text}: it is {FIGURES[each.metric].text(value)}")
     if stopped:
         exit_with(-stopped)
-    sys.exit(int(bool(failed or recording_error) or any(result.failed for result in results)))
+    broken = any(result.failed or not result.steps for result in results)
+    sys.exit(int(bool(failed or recording_error or broken)))

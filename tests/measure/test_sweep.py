@@ -273,12 +273,60 @@ def test_a_sweep_ends_at_a_limit_and_names_it():
 
 def test_a_sweep_ends_where_tasks_fail_and_names_how():
     result = swept(Costs(refused=100))
-    assert max(step.tasks for step in result.steps) <= 100
-    ending = r"\d+ tasks failed with 128 tasks: ConnectionRefusedError at app/jobs.py:12: \d+ times"
-    assert re.fullmatch(ending, result.ended_by)
+    most = max(step.tasks for step in result.steps)
+    ending = r"\d+ tasks failed with (\d+) tasks: ConnectionRefusedError at app/jobs.py:12: \d+ times"
+    found = re.fullmatch(ending, result.ended_by)
+    assert 80 <= most <= 100 < int(found[1]) <= 125, "between two steps that are near each other"
     (failure,) = result.as_json()["failures"]
     assert (failure["type"], failure["where"]) == ("ConnectionRefusedError", "/app/jobs.py:12")
     assert failure["count"] > 0
+
+
+def test_a_sweep_is_denser_below_the_fewest_tasks_that_fail():
+    points = curve(lambda n: 3.0 * n, [1, 2, 4, 8, 16, 32, 64])
+    assert finer(points, 0) is None
+    assert finer(points, 0, 128) == 91
+    assert finer(points, 1, 91) == 76
+    assert finer(points, 2, 76) is None, "near enough"
+    assert finer(points, 0, 16) == 11, "tasks fail that did not before"
+    bending = curve(lambda n: min(10 * n, 500), [1, 2, 4, 8, 16, 32, 64, 128])
+    assert finer(bending, 0, 40) is None, "no more above those that fail"
+
+
+def test_steps_at_which_more_tasks_only_wait_are_short():
+    long = swept(Costs(served=4), 1_000, "sleep:0.1")
+    found = {step.tasks: step for step in long.steps}
+    assert found[1_000].throughput == pytest.approx(40, rel=0.05)
+    assert found[1_000].seconds < 5, "25 s is how long all of them take to end once"
+    assert found[1_000].duration_p99 is None
+    assert found[64].duration_p99 == pytest.approx(1.6, rel=0.1)
+    assert 3 <= long.knee.tasks.value <= 5
+
+
+def test_the_knee_is_measured_where_durations_change():
+    result = swept(Costs(served=50))
+    knee = next(step for step in result.steps if step.tasks >= result.knee.tasks.value)
+    assert knee.tasks - result.knee.tasks.value <= 2
+
+
+@pytest.mark.parametrize(
+    ("function", "peak"),
+    [
+        (lambda n: n / (1 + (n / 60) ** 1.6), 82.6),
+        (lambda n: n / (1 + (n / 60) ** 3), 47.6),
+        (lambda n: n / (1 + 0.05 * max(0, n - 100)), 100),  # each task above 100 slows all
+        (lambda n: n * math.exp(-n / 37), 37),
+        (lambda n: n / (1 + 0.03 * (n - 1) + 0.0003 * n * (n - 1)), 57),
+    ],
+)
+def test_the_peak_is_found_whether_a_law_fits_or_not(function, peak):
+    result = SweepResult("asyncio")
+    for point in densified(function):
+        figures = dict.fromkeys(("duration_p50", "duration_p99", "cpu", "memory_per_task"))
+        result.add(Step(point.tasks, point.throughput, 2 * point.error, seconds=3.0, **figures))
+    assert result.figures["peak"] == pytest.approx(peak, rel=0.15)
+    found = result.as_json()["peak"]
+    assert found["interval"][0] <= found["value"] <= found["interval"][1]
 
 
 def test_a_sweep_ends_when_no_task_ends():

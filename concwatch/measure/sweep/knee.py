@@ -9,7 +9,8 @@ from operator import mul
 
 from msgspec import Struct, structs
 
-from concwatch.measure.sweep.law import Law, Point, fit, fit_bend
+from concwatch.measure.sweep.law import Law, Point, fit, fit_bend, misfit
+from concwatch.measure.sweep.peak import measured_peak
 
 ENOUGH = 0.95
 """The share of the best throughput that is enough."""
@@ -29,6 +30,9 @@ LEAST_ERROR = 1e-3
 
 NEGLIGIBLE = 1e-3
 """Crosstalk that prolongs no task by more than this share, with the most tasks, is none."""
+
+PEAK_FITS = 0.02
+"""The law tells the peak only if the typical step is this near to it, as a share of its throughput."""
 
 SAMPLES = 200
 """How many times the curve is drawn again with the errors of its steps, for the intervals."""
@@ -141,13 +145,6 @@ def fit_law(points: Sequence[Point]) -> FittedLaw | None:
     if law is None:
         return None
     again = [fit_bend(drawn, law.bend, law) for drawn in _drawn(points)]
-    peak = None
-    if more_is_slower(points) and law.peak is not None:
-        peaks = [found for each in again if (found := each.peak) is not None]
-        best = max(points, key=lambda point: point.throughput)
-        # A sharp bend is at one of the steps; that of the law depends on the steps far from it.
-        at = law.peak if law.bend == 1 else float(best.tasks)
-        peak = _estimate(at, peaks)
     least = NEGLIGIBLE / points[-1].tasks ** 2
     crosstalk = [each.crosstalk if each.crosstalk > least else 0.0 for each in (law, *again)]
     return FittedLaw(
@@ -155,8 +152,26 @@ def fit_law(points: Sequence[Point]) -> FittedLaw | None:
         _estimate(law.rate, [each.rate for each in again]),
         _estimate(law.contention, [each.contention for each in again]),
         _estimate(crosstalk[0], crosstalk[1:]),
-        peak,
+        _peak_of_law(points, law, again) or find_peak(points),
     )
+
+
+def _peak_of_law(points: Sequence[Point], law: Law, again: Sequence[Law]) -> IntervalEstimate | None:
+    """Return the peak of a law; None if the steps around the peak know it better.
+
+    Where the law is some way off, or bends sharply, its peak follows from the steps far away.
+    """
+    near = law.bend == 1 and misfit(law, points) <= PEAK_FITS
+    if law.peak is None or not near or not more_is_slower(points):
+        return None
+    return _estimate(law.peak, [peak for each in again if (peak := each.peak) is not None])
+
+
+def find_peak(points: Sequence[Point]) -> IntervalEstimate | None:
+    """Return the number of tasks with the highest throughput; None unless throughput falls beyond."""
+    if not points or not more_is_slower(points):
+        return None
+    return _estimate(measured_peak(points), [measured_peak(again) for again in _drawn(points)])
 
 
 def more_is_slower(points: Sequence[Point]) -> bool:

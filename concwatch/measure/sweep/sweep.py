@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
+
 from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by
@@ -34,6 +36,13 @@ FALLEN = 0.5
 
 GENERATION_LIMIT = 60.0
 """Seconds within which as many tasks have ended as are live; otherwise the sweep ends."""
+
+QUEUED, CONFIRMS = 4.0, 0.05
+"""How many times as many tasks as are enough only wait for one another, as far as known; and how near the
+throughput must then be to the best, as a share of it, if not all of them have ended."""
+
+DIFFERS = 1.25
+"""How many times as long the p99 of two neighbouring steps must be for one between them to be measured."""
 
 GROW_LIMIT = 60.0
 """Seconds within which the tasks of a step must have started."""
@@ -72,6 +81,7 @@ class EngineSweep(FollowedLane):
         self._progress = progress
         self._counts: list[tuple[float, int]] | None = None
         self._limit: str | None = None
+        self._failing: int | None = None  # the fewest tasks with which some have failed
 
     async def run(self) -> SweepResult:
         """Start the worker, measure all steps, and end the worker. A failure is in the result."""
@@ -113,22 +123,50 @@ class EngineSweep(FollowedLane):
                 result.ended_by = f"throughput has fallen below half of {format_rate(best)}"
                 break
         added = 0
-        while not self.seen.status.state.broken and (more := finer(result.points, added)) is not None:
+        while not self.seen.status.state.broken:
+            more = finer(result.points, added, self._failing)
+            if more is None:
+                break
             added += 1
             problem = await self._measure(more)
-            if problem:
+            if problem and self._failing == more:
+                result.ended_by = problem
+            elif problem:
                 result.ended_by = result.ended_by or problem
-                break
+                return
+        between = self._unmeasured_knee()
+        if between is not None and not self.seen.status.state.broken:
+            result.ended_by = await self._measure(between) or result.ended_by
+
+    def _unmeasured_knee(self) -> int | None:
+        """Return how many tasks are enough if that is between two steps with different durations."""
+        knee = self.result.knee
+        tasks = int(knee.tasks.value) if knee is not None else 0
+        below = [step.duration_p99 for step in self.result.steps if step.tasks < tasks]
+        above = [step for step in self.result.steps if step.tasks >= tasks]
+        if not below or not above or above[0].tasks == tasks:
+            return None
+        shorter, longer = below[-1], above[0].duration_p99
+        return tasks if shorter and longer and longer > DIFFERS * shorter else None
+
+    def _at_once(self, number: int) -> int | None:
+        """Return how many of so many tasks run at once; None unless the rest of them waits for long."""
+        knee = self.result.knee
+        if knee is None or self._tasks is not None or self.result.more_is_slower:
+            return None
+        waits = number > QUEUED * knee.tasks.value and number > self._seconds * knee.best.value
+        return int(knee.tasks.value) if waits else None
 
     async def _measure(self, number: int) -> str:
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
         self._progress(f"{format_count(number)} {self.result.over}")
         tasks = number if self._tasks is None else self._tasks
-        before = self.look().sample.failed or 0
-        kinds = self.seen.status.failures
         # Tasks of the step before would end at other times, which takes long to average, or still be slow.
         self.lab.set_target(self.lane, 0)
         await self.until(_settled, GROW_LIMIT)
+        if self._failing is not None:  # some may have failed meanwhile
+            await self.next_sample()
+        before, kinds = self.look().sample.failed or 0, self.seen.status.failures
         if self._tasks is not None:
             self.lab.set_threads(number)
             await self.next_sample()
@@ -138,12 +176,25 @@ class EngineSweep(FollowedLane):
             return f"{self.seen.status.limit_text}: at most {format_count(self.seen.live)} tasks"
         if not grown:
             return self._ended() or f"not all of {counted(tasks, 'task')} started within {GROW_LIMIT:.0f} s"
+
+        def has_failed(now: LaneSnapshot) -> bool:
+            return (now.sample.failed or 0) > before
+
+        # If all but a few only wait, it would take long until each had ended, and nothing new would be seen.
+        at_once = self._at_once(number)
+        if at_once is not None:
+            start = self.look()
+            found = await self._count(at_once, self._seconds, has_failed, timed=False)
+            best = max(step.throughput for step in self.result.steps)
+            if found is not None and not has_failed(self.seen) and abs(found[0] - best) <= CONFIRMS * best:
+                untimed = self._step(number, found, start)
+                self.result.add(structs.replace(untimed, duration_p50=None, duration_p99=None))
+                return ""
         # Until each task has been replaced, those of the step before are still among them.
-        ended, began = self.seen.sample.completed or 0, self.seen.sample.tick_time or 0.0
+        ended, began = self.look().sample.completed or 0, self.seen.sample.tick_time or 0.0
 
         def over(now: LaneSnapshot) -> bool:
-            failed = (now.sample.failed or 0) > before
-            return failed or (now.sample.completed or 0) >= ended + number
+            return has_failed(now) or (now.sample.completed or 0) >= ended + number
 
         if not await self.until(over, max(GENERATION_LIMIT, self._seconds)):
             return self._ended() or (
@@ -151,22 +202,37 @@ class EngineSweep(FollowedLane):
                 f"ended within {format_seconds(GENERATION_LIMIT)}"
             )
         life = (self.seen.sample.tick_time or 0.0) - began
-        self.lane.stats.restart_timing()
-        self._counts, self._limit = [], None
         most = max(self._seconds, MOST_LIVES * life)
         start = self.look()
-        await self.until(lambda now: self._known(number) or (now.sample.failed or 0) > before, most)
-        await self.next_sample()
-        counts, self._counts = self._counts, None
+        found = await self._count(number, most, has_failed)
         failed = (self.seen.sample.failed or 0) - before
         if failed:
-            step = f"{format_count(number)} {self.result.over}"
+            self._failing = min(number, self._failing or number)
+            step = counted(number, self.result.over.removesuffix("s"))
             return f"{counted(failed, 'task')} failed with {step}{self._why_failing(kinds)}"
-        found = throughput(counts, number)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
         self.result.add(self._step(number, found, start))
         return ""
+
+    async def _count(
+        self, at_once: int, most: float, failed: Callable[[LaneSnapshot], bool], timed: bool = True
+    ) -> tuple[float, float] | None:
+        """Return the throughput, and half its interval, once it is known, and durations if they are timed."""
+        self.lane.stats.restart_timing()
+        self._counts, self._limit = [], None
+
+        def timed_enough(now: LaneSnapshot) -> bool:
+            return failed(now) or not (timed and now.status.duration_p99_so_far)
+
+        def known(now: LaneSnapshot) -> bool:
+            return failed(now) or (self._known(at_once) and timed_enough(now))
+
+        await self.until(known, most)
+        await self.until(timed_enough, most / 2)  # usually it is already
+        await self.next_sample()
+        counts, self._counts = self._counts, None
+        return throughput(counts, at_once)
 
     def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
         now = self.seen

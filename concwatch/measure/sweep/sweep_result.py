@@ -12,6 +12,7 @@ from concwatch.measure.sweep.knee import (
     Knee,
     estimate_best,
     find_knee,
+    find_peak,
     fit_law,
     more_is_slower,
 )
@@ -127,7 +128,7 @@ class SweepResult(Struct, dict=True):
             "knee_throughput": knee.throughput if knee else None,
             "knee_p99": self._p99_at(knee.tasks) if knee else None,
             "best_throughput": estimate_best(self.points) if self.steps else None,
-            "peak": law.peak if law else None,
+            "peak": law.peak if law else find_peak(self.points),
             "contention": law.contention if law else None,
             "crosstalk": law.crosstalk if law else None,
         }
@@ -189,6 +190,7 @@ class SweepResult(Struct, dict=True):
         last = steps[-1]
         if self.more_is_slower:
             return f"{text}; more is slower: {format_rate(last.throughput)} with {format_count(last.tasks)}"
+        last = next((step for step in reversed(steps) if step.duration_p99), last)
         if p99 and last.duration_p99 and last.duration_p99 > LONGER * p99:
             slower = format_seconds(last.duration_p99)
             return f"{text}; with {format_count(last.tasks)} p99 is {slower} for the same throughput"
@@ -219,6 +221,7 @@ class SweepResult(Struct, dict=True):
                 "bend": law.law.bend,
             },
             "more_is_slower": self.more_is_slower,
+            "peak": estimates["peak"] and _as_json(estimates["peak"]),
             "limited_by": self.limited_by,
             "ended_by": self.ended_by or None,
             "failures": failures_json(self.failures),

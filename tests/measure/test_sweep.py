@@ -303,10 +303,19 @@ def test_steps_at_which_more_tasks_only_wait_are_short():
     assert 3 <= long.knee.tasks.value <= 5
 
 
-def test_the_knee_is_measured_where_durations_change():
-    result = swept(Costs(served=50))
-    knee = next(step for step in result.steps if step.tasks >= result.knee.tasks.value)
-    assert knee.tasks - result.knee.tasks.value <= 2
+def test_the_knee_is_measured_where_durations_differ_around_it():
+    def result_of(p99):
+        result = SweepResult("asyncio")
+        for point in curve(lambda n: min(10 * n, 500), [8, 16, 32, 45, 54, 64, 128], 0.001):
+            timed = {"duration_p50": 0.1, "duration_p99": p99(point.tasks)}
+            others = {"cpu": None, "memory_per_task": None, "seconds": 3.0}
+            result.add(Step(point.tasks, point.throughput, 2 * point.error, **timed, **others))
+        return result
+
+    apart = result_of(lambda n: 0.1 if n <= 50 else 0.2)
+    assert apart.unmeasured_knee == apart.knee.tasks.value
+    assert result_of(lambda n: 0.1).unmeasured_knee is None
+    assert result_of(lambda n: None).unmeasured_knee is None
 
 
 @pytest.mark.parametrize(

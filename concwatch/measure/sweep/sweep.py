@@ -9,6 +9,7 @@ from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by
 from concwatch.measure.measurement import SETTLE
+from concwatch.measure.sweep.knee import Knee
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.sweep_result import KNOWN, POOL_THREADS, TASKS, Step, SweepResult
 from concwatch.measure.sweep.throughput import throughput
@@ -37,12 +38,9 @@ FALLEN = 0.5
 GENERATION_LIMIT = 60.0
 """Seconds within which as many tasks have ended as are live; otherwise the sweep ends."""
 
-QUEUED, CONFIRMS = 4.0, 0.05
+QUEUED, CONFIRMS = 4.0, 0.1
 """How many times as many tasks as are enough only wait for one another, as far as known; and how near the
 throughput must then be to the best, as a share of it, if not all of them have ended."""
-
-DIFFERS = 1.25
-"""How many times as long the p99 of two neighbouring steps must be for one between them to be measured."""
 
 GROW_LIMIT = 60.0
 """Seconds within which the tasks of a step must have started."""
@@ -134,28 +132,17 @@ class EngineSweep(FollowedLane):
             elif problem:
                 result.ended_by = result.ended_by or problem
                 return
-        between = self._unmeasured_knee()
+        between = result.unmeasured_knee
         if between is not None and not self.seen.status.state.broken:
             result.ended_by = await self._measure(between) or result.ended_by
 
-    def _unmeasured_knee(self) -> int | None:
-        """Return how many tasks are enough if that is between two steps with different durations."""
-        knee = self.result.knee
-        tasks = int(knee.tasks.value) if knee is not None else 0
-        below = [step.duration_p99 for step in self.result.steps if step.tasks < tasks]
-        above = [step for step in self.result.steps if step.tasks >= tasks]
-        if not below or not above or above[0].tasks == tasks:
-            return None
-        shorter, longer = below[-1], above[0].duration_p99
-        return tasks if shorter and longer and longer > DIFFERS * shorter else None
-
-    def _at_once(self, number: int) -> int | None:
-        """Return how many of so many tasks run at once; None unless the rest of them waits for long."""
+    def _served(self, number: int) -> Knee | None:
+        """Return how many of so many tasks run at once, as known; None unless the rest waits for long."""
         knee = self.result.knee
         if knee is None or self._tasks is not None or self.result.more_is_slower:
             return None
         waits = number > QUEUED * knee.tasks.value and number > self._seconds * knee.best.value
-        return int(knee.tasks.value) if waits else None
+        return knee if waits else None
 
     async def _measure(self, number: int) -> str:
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
@@ -177,22 +164,22 @@ class EngineSweep(FollowedLane):
         if not grown:
             return self._ended() or f"not all of {counted(tasks, 'task')} started within {GROW_LIMIT:.0f} s"
 
+        ended, began = self.seen.sample.completed or 0, self.seen.sample.tick_time or 0.0
+
         def has_failed(now: LaneSnapshot) -> bool:
             return (now.sample.failed or 0) > before
 
         # If all but a few only wait, it would take long until each had ended, and nothing new would be seen.
-        at_once = self._at_once(number)
-        if at_once is not None:
-            start = self.look()
-            found = await self._count(at_once, self._seconds, has_failed, timed=False)
-            best = max(step.throughput for step in self.result.steps)
+        served = self._served(number)
+        if served is not None:
+            start, best = self.look(), served.best.value
+            found = await self._count(int(served.tasks.value), self._seconds, has_failed, timed=False)
             if found is not None and not has_failed(self.seen) and abs(found[0] - best) <= CONFIRMS * best:
                 untimed = self._step(number, found, start)
                 self.result.add(structs.replace(untimed, duration_p50=None, duration_p99=None))
                 return ""
-        # Until each task has been replaced, those of the step before are still among them.
-        ended, began = self.look().sample.completed or 0, self.seen.sample.tick_time or 0.0
 
+        # Until each task has been replaced, those that started together are still among them.
         def over(now: LaneSnapshot) -> bool:
             return has_failed(now) or (now.sample.completed or 0) >= ended + number
 

@@ -28,6 +28,9 @@ KNOWN = 0.02
 TASKS, POOL_THREADS = "tasks", "pool threads"
 """What grows from step to step."""
 
+DIFFERS = 1.25
+"""How many times as long the p99 of two neighbouring steps must be for one between them to be measured."""
+
 LONGER = 2.0
 """How many times as long tasks must take, for the same throughput, to be mentioned."""
 
@@ -108,15 +111,27 @@ class SweepResult(Struct, dict=True):
         return fit_law(self.points)
 
     @property
+    def unmeasured_knee(self) -> int | None:
+        """How many tasks are enough if no step has as many, and durations differ between its neighbours."""
+        tasks = int(self.knee.tasks.value) if self.knee is not None else 0
+        shorter = [step.duration_p99 for step in self.steps if step.tasks < tasks][-1:]
+        longer = self._step_from(tasks)
+        if not shorter or longer is None or longer.tasks == tasks:
+            return None
+        below, above = shorter[0], longer.duration_p99
+        return tasks if below and above and above > DIFFERS * below else None
+
+    @property
     def more_is_slower(self) -> bool:
         """Whether throughput falls beyond its best."""
         return len(self.steps) > 1 and more_is_slower(self.points)
 
     @property
     def limited_by(self) -> str | None:
-        """What limits throughput from the knee on, if concwatch knows."""
+        """What limits throughput from the knee on, or with the most tasks without one, if concwatch knows."""
         knee = self.knee
         after = [step for step in self.steps if knee is not None and step.tasks >= knee.tasks.value]
+        after = after or self.steps[-1:]
         return next((step.limited_by for step in after if step.limited_by), None)
 
     @property

@@ -52,6 +52,13 @@ def test_repeats_are_one_result_with_the_spread_between_them(served):
     assert "asyncio: 8 at once are enough" in sweep("asyncio", "--to", "16", "--repeats", "2").stdout
 
 
+def test_a_sweep_of_which_no_step_could_be_measured_fails(served):
+    served.costs["asyncio"] = Costs(refused=0)
+    done = sweep("asyncio", "--to", "8", check=1)
+    assert "asyncio: not measured: " in done.stdout
+    assert " failed with 1 task: ConnectionRefusedError at app/jobs.py:12" in done.stdout
+
+
 def test_two_sweeps_are_compared(served, tmp_path):
     for name, at_once in (("before", 8), ("after", 16)):
         served.costs["asyncio"] = Costs(served=at_once)

@@ -35,6 +35,8 @@ ALL = 0.9
 BLOCKED = 0.1
 """Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
 
+MACHINE = "the machine"
+
 GIL = "the GIL: its threads take turns on one core"
 
 SLEEPING = ("sleep", "churn", "hold", "payload")
@@ -111,7 +113,7 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     if turns and cpu >= ALL:
         yield GIL  # though others use cores, it has the one that it can use
     if others >= 0.5 and (short or cpu >= 0.3):
-        yield f"the machine: other processes use {format_percent(others)} of the cores"
+        yield f"{MACHINE}: other processes use {format_percent(others)} of the cores"
     collecting = _collecting(lane)
     if (
         "gc" in status.can

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
-from concwatch.measure.limited import limited_by
+from concwatch.measure.limited import MACHINE, limited_by
 from concwatch.measure.measurement import SETTLE
 from concwatch.measure.sweep.knee import Knee
 from concwatch.measure.sweep.ladder import finer, sizes
@@ -117,7 +117,9 @@ class EngineSweep(FollowedLane):
             if result.ended_by:
                 break
             best = max(step.throughput for step in result.steps)
-            if result.steps[-1].throughput < FALLEN * best:
+            # If other processes took the cores, it may rise again with more tasks.
+            disturbed = (result.steps[-1].limited_by or "").startswith(MACHINE)
+            if result.steps[-1].throughput < FALLEN * best and not disturbed:
                 result.ended_by = f"throughput has fallen below half of {format_rate(best)}"
                 break
         added = 0

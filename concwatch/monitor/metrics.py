@@ -26,6 +26,7 @@ from concwatch.monitor.metric import (
     DERIVED,
     DOWN,
     EXACT,
+    HELD,
     MAX,
     MEAN,
     NEITHER,
@@ -395,11 +396,11 @@ class LaneStatus(
     )] = None
     duration_p50: Annotated[float | None, Metric(
         "task p50", SECONDS, f"Half of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P50_SO_FAR), UP, 16,
-        run=10, compared=True,
+        run=10, compared=True, actions=HELD,
     )] = None
     duration_p99: Annotated[float | None, Metric(
         "task p99", SECONDS, f"99 % of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P99_SO_FAR), UP, 17,
-        column=CostColumn(10, 7, 8), run=11, compared=True,
+        column=CostColumn(10, 7, 8), run=11, compared=True, actions=HELD,
     )] = None
     peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 39, run=2)] = 0
     peak_rss: Annotated[Count | None, Metric(

@@ -68,7 +68,7 @@ class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
 
     workload: WorkloadText = WorkloadText("sleep:10")  # immutable
     """The workload of each task."""
-    action: Literal["burst", "hold"] = "burst"
+    action: Literal["burst", "hold", "sweep"] = "burst"
     """See `concwatch.measure.experiments.cell.ACTIONS`."""
     sizes: tuple[int, ...] = ()
     """Numbers of tasks, ascending. Required."""
@@ -93,7 +93,7 @@ class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
     environment: dict[Variable, Value] = {}
     """Environment variables added for the worker or program, and for its build."""
     seconds: Seconds = 1.0
-    """Seconds to hold the tasks after all have started."""
+    """Seconds to hold the tasks after all have started; in a sweep, the most to measure their throughput."""
 
     def __post_init__(self) -> None:
         for key, sizes in (("sizes", self.sizes), ("quick", self.quick or ())):

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from concwatch.hosts.host import Host
-from concwatch.measure.experiments.cell import BURST, READINGS, ExperimentCell
+from concwatch.measure.experiments.cell import BURST, READINGS, SWEEP, ExperimentCell
 from concwatch.measure.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.monitor.catalog import AT, CATALOG, ON, catalog_row
 from concwatch.monitor.unit import SCALES
@@ -177,6 +177,8 @@ class ExperimentTable(CellOptions, frozen=True, kw_only=True):
         reading, metric = self.reading, READINGS[self.reading]
         if series.program and reading not in PROGRAM_READINGS:
             return f"only {', '.join(PROGRAM_READINGS)} can be read from a program"
+        if series.program and series.action == SWEEP:
+            return "a program ends by itself: expected action burst"
         if series.action not in metric.actions:
             return f"{reading} can only be read with action {' or '.join(metric.actions)}"
         if metric.needs_tracing and not series.trace:

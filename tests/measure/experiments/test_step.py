@@ -1,11 +1,15 @@
 """A step of a sweep as a cell of an experiment, and the figures of a burst that it is compared with."""
 
+import asyncio
+
 import pytest
 
-from concwatch.links.fake import Costs, FakeWorkers
+from concwatch.commands.lab import open_process
+from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.measure.experiments.runner import CellState
+from concwatch.measure.experiments.runner import CellState, Runner, Selection
 from concwatch.measure.sweep.sweep import HZ
+from concwatch.monitor.lab import Lab
 from tests.measure.experiments.test_runner import experiment, run
 
 SWEEP = {"reading": "throughput", "action": '"sweep"', "workload": "sleep:2", "seconds": 3}
@@ -33,7 +37,7 @@ def test_a_step_has_the_throughput_the_cycle_and_the_durations_of_its_tasks():
     assert 0 < result.own_seconds < result.seconds
 
 
-def test_a_step_is_sampled_as_often_as_in_a_sweep(monkeypatch):
+def test_a_step_is_sampled_as_often_as_in_a_sweep():
     what = experiment("asyncio", sizes=(10,), **SWEEP)
     runner = run(what, FakeWorkers(), repeats=1)
     assert runner.lab.hz == HZ
@@ -65,9 +69,7 @@ def test_a_step_that_cannot_be_measured_fails_with_the_reason(costs, how, reason
     assert reason in figure.reason
 
 
-def test_a_step_whose_worker_dies_fails(monkeypatch):
-    from concwatch.links.fake import Fault
-
+def test_a_step_whose_worker_dies_fails():
     (figure,) = swept(Costs(), 10, faults=[Fault(1.0, Ended("killed by SIGKILL"))])
     assert (figure.state, figure.reason) == (CellState.FAILED, "killed by SIGKILL")
 
@@ -87,3 +89,26 @@ def test_the_time_left_has_the_life_of_tasks_until_throughput_is_known():
 
     assert expected() == pytest.approx(2 + 3 * 2, abs=1)
     assert expected(workload="ticks:3x0.1") == pytest.approx(0.3 + 3, abs=1)
+
+
+# Real workers.
+
+RESOURCES = "concwatch.measure.experiments.limited_resources"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("workload", "most"), [("semaphore", 200), ("crowd", 193)])
+def test_tasks_that_share_a_resource_end_no_faster_than_it_lets_them(workload, most):
+    what = experiment(
+        "asyncio", sizes=(20,), **{**SWEEP, "workload": f"{RESOURCES}:{workload}", "seconds": 1}
+    )
+
+    def make_lab(engines, settings, **options):
+        return Lab(engines, open_link=open_process, settings=settings, **options)
+
+    runner = Runner(what, Selection(repeats=1), make_lab)
+    asyncio.run(runner.run())
+    (figure,) = runner.figures()
+    assert figure.state is CellState.DONE, figure.reason
+    assert 0 < figure.here <= 1.5 * most  # on a busy machine, ticks are late
+    assert figure.results[0].metrics["duration_p50"] >= 0.1

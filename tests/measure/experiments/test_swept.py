@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from concwatch.measure.comparing.experiment_result import read_experiment
 from concwatch.measure.experiments.experiment_report import sheets
 from concwatch.measure.experiments.formats import report_csv, report_json, report_markdown
 from concwatch.measure.experiments.loading import decode, load
@@ -11,6 +12,7 @@ from concwatch.measure.experiments.runner import CellState, Runner, Selection
 from concwatch.measure.experiments.swept import swept
 from concwatch.measure.experiments.table import table_lines
 from concwatch.measure.result import Result
+from concwatch.monitor.metric import DOWN
 from tests.measure.experiments.test_experiment_report import INFO
 
 TOY = """
@@ -126,6 +128,14 @@ def test_more_is_slower_is_said():
     runner = toy()
     fill(runner, "sweep", lambda tasks: tasks / (0.1 * (1 + (tasks / 100) ** 2)))
     assert "more is slower" in sheets(runner)[0].sentence
+
+
+def test_a_lower_throughput_is_worse_in_a_comparison():
+    runner = toy()
+    fill(runner, "sweep", rate, 3)
+    side = read_experiment(report_json(runner, INFO).encode(), "a")
+    assert {(subject.key, subject.worse) for subject in side.metrics} == {("throughput", DOWN)}
+    assert len(side.metrics) == 9
 
 
 # What is shipped.

@@ -132,7 +132,7 @@ def test_more_is_slower_is_said():
 
 def test_a_lower_throughput_is_worse_in_a_comparison():
     runner = toy()
-    fill(runner, "sweep", rate, 3)
+    fill(runner, "sweep", rate, 3, runtime="CPython 3.11.7")
     side = read_experiment(report_json(runner, INFO).encode(), "a")
     assert {(subject.key, subject.worse) for subject in side.metrics} == {("throughput", DOWN)}
     assert len(side.metrics) == 9

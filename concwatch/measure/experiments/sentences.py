@@ -20,7 +20,7 @@ def sentence(table: ExperimentTable, figures: Sequence[TableFigure]) -> str:
     if not found:
         return _nothing(own)
     compared = _compared(table, found) or _against_published(found)
-    enough = [result.sentence() for result in swept(table, found)][:MAX_LISTED]
+    enough = [flat(result.sentence()) for result in swept(table, found)][:MAX_LISTED]
     if enough and compared:
         compared = f"{compared[:1].upper()}{compared[1:]}"
     return ". ".join(filter(None, [*enough, compared])) or _among_themselves(table, found)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.commands.lab import open_process
-from concwatch.monitor.catalog import PYTHONS, find_engines
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.watch_app import WatchApp
+from concwatch.commands.basics.lab import open_process
+from concwatch.monitor.lanes.catalog import PYTHONS, find_engines
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.ui.apps.app import ConcwatchApp
+from concwatch.ui.apps.watch_app import WatchApp
 from tests.screen import ScreenStage, experiment_lab
 from tests.watch_driver import WatchBench
 from tests.worker_driver import Worker, row_of
@@ -29,7 +29,7 @@ STEP = re.compile(r"^\d+\. \[`[^`]+`\]\(([^)]+)\) `([^`]+)`", re.MULTILINE)
 LIMITS = {"target": 12, "group": 10, "tick": 12}
 """The maximal number of steps of each path."""
 
-ELSEWHERE = ("concwatch/worker/", "concwatch/agent/")
+ELSEWHERE = ("concwatch/portable/worker/", "concwatch/portable/agent/")
 """The packages that run in another process."""
 
 STORED = {
@@ -364,7 +364,7 @@ def test_a_worker_imports_nothing_of_the_monitor(engine, tmp_path):
         worker.send("target", tasks=1)
         worker.until(lambda: ">" in worker.noise, "list of modules")
         loaded = set(worker.noise.partition("<")[2].partition(">")[0].split())
-    assert "concwatch.worker" in loaded
+    assert "concwatch.portable.worker" in loaded
     assert not NEVER & loaded
     others = {row.name for row in PYTHONS} - {engine.name}
     assert not {"uvloop", "gevent"} & others & loaded
@@ -385,11 +385,11 @@ def test_a_worker_with_threads_imports_no_expensive_module(name):
         worker.do("halt", wall="patience", value=1)
         worker.next_ticks(2)
         loaded = imported(worker.noise)
-    assert "concwatch.worker.reporter" in loaded
+    assert "concwatch.portable.worker.reporter" in loaded
     # Of concwatch.system only what is needed when no more files can be opened.
     own_system = {module for module in loaded if module.startswith("concwatch.system.")}
-    assert own_system == {"concwatch.system.open_files"}
-    assert "concwatch.protocol.text" not in loaded
+    assert own_system == {"concwatch.portable.machine.open_files"}
+    assert "concwatch.portable.protocol.text" not in loaded
     # The engine uses functools.partial; until Python 3.12 threading imports functools as well.
     own = {
         "threads": "import functools, threading",
@@ -408,31 +408,31 @@ def test_a_server_imports_nothing_of_monitor_or_worker(server, package):
     imports = f"concwatch.system.{server}" + (f", {package}.web" if package else "")
     loaded = imported_by(f"import {imports}")
     assert not (NEVER - {package, f"concwatch.system.{server}"}) & loaded
-    assert not any(module.startswith("concwatch.worker") for module in loaded)
+    assert not any(module.startswith("concwatch.portable.worker") for module in loaded)
 
 
 @pytest.mark.real
 def test_the_package_and_its_wire_import_no_other_module():
-    assert imported_by("import concwatch.protocol.wire") - imported_by("pass") == {
+    assert imported_by("import concwatch.portable.protocol.wire") - imported_by("pass") == {
         "concwatch",
-        "concwatch.protocol",
-        "concwatch.protocol.wire",
+        "concwatch.portable.protocol",
+        "concwatch.portable.protocol.wire",
     }
 
 
 LATER = (
     "click",
-    "concwatch.charts.picture",
+    "concwatch.charts.painters.picture",
     "concwatch.demos",
     "concwatch.hosts.link",
     "concwatch.links.process",
     "concwatch.measure.experiments",
     "concwatch.measure.layout",
-    "concwatch.monitor.memory_leak",
+    "concwatch.monitor.verdicts.memory_leak",
     "concwatch.pictures",
-    "concwatch.protocol.agent_messages",
+    "concwatch.links.agent_messages",
     "concwatch.recordings",
-    "concwatch.ui.dialogs.dialog",
+    "concwatch.ui.base.dialog",
     "glob",
     "hashlib",
     "plotext",
@@ -444,7 +444,9 @@ LATER = (
 
 @pytest.mark.real
 def test_the_first_frame_imports_only_what_it_needs():
-    loaded = imported_by("import concwatch.__main__, concwatch.commands.screen, concwatch.ui.app")
+    loaded = imported_by(
+        "import concwatch.__main__, concwatch.commands.screens.screen, concwatch.ui.apps.app"
+    )
     loaded -= imported_by("import textual.app")  # on newer Pythons it needs more of the standard library
     assert not [module for module in loaded if module.startswith(LATER)]
 
@@ -453,4 +455,6 @@ def test_the_first_frame_imports_only_what_it_needs():
 @pytest.mark.real
 def test_what_only_a_type_checker_follows_is_not_imported(module):
     loaded = imported_by(f"import concwatch.ui.{module}")
-    assert not [name for name in loaded if name.startswith(("concwatch.ui.screens.", "concwatch.ui.app"))]
+    assert not [
+        name for name in loaded if name.startswith(("concwatch.ui.screens.", "concwatch.ui.apps.app"))
+    ]

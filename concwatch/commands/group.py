@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from concwatch.commands import configuration
-from concwatch.commands.completion import VARIABLE
-from concwatch.commands.configuration import SCREEN
-from concwatch.commands.console import BAD_INPUT, clean_exit, discard_output, print_error
-from concwatch.commands.exits import INTERRUPTED, UNREAD, exit_with
-from concwatch.commands.settings_file import PREFIX
-from concwatch.protocol.text import unknown_name
+from concwatch.commands.basics import configuration
+from concwatch.commands.basics.completion import VARIABLE
+from concwatch.commands.basics.configuration import SCREEN
+from concwatch.commands.basics.console import BAD_INPUT, clean_exit, discard_output, print_error
+from concwatch.commands.basics.exits import INTERRUPTED, UNREAD, exit_with
+from concwatch.commands.basics.settings_file import PREFIX
+from concwatch.portable.protocol.text import unknown_name
 from concwatch.web.in_page import in_page
 
 NAMES = (

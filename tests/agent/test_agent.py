@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.agent.report import PART
+from concwatch.portable.agent.sending.report import PART
 from tests.agent_driver import EVERY, MANY, eventually, finish, oldest_and_newest, with_newest
 
 pytestmark = pytest.mark.real

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from concwatch.agent.inject import environment
+from concwatch.portable.agent.attaching.inject import environment
 from tests.agent_driver import EVERY, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real

@@ -110,7 +110,7 @@ class DemoLane:
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a metric's value by its name in `concwatch.monitor.metrics.metrics`, or NaN if it is not known yet.
+        """Return a metric's value by its name, as `concwatch figures` lists it; NaN if not known yet.
 
         Raises:
             DemoFailed: there is no such metric.

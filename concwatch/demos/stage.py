@@ -37,8 +37,8 @@ The methods of a stage, each with await:
     film()                        start the film here; without it, it starts with the first frame;
                                   film(keys=True) also shows the keys pressed and the drags
 
-A condition is called with the running concwatch.monitor.lanes.lab.Lab, which has a snapshot(). Most conditions use
-a text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
+A condition is called with the running concwatch.monitor.lanes.lab.Lab, which has a snapshot(). Most use a
+text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
 
     on, off                       whether its worker is running, or has ended
     live, target                  numbers of tasks

@@ -12,20 +12,22 @@ otherwise.
             does each forked process. A process that has imported no framework and started no thread so far
             sends ``ready``, a tick of zeros and ``waiting``, and closes the connection; it connects again
             once it has, or at the first garbage collection after a second.
-``attach``  The monitor listens, and makes the process run `concwatch.portable.agent.attaching.inject.script` (through
-            ``sys.remote_exec``, or gdb): the process connects to that path.
-``start``   The process listens at the first of the `concwatch.portable.agent.sending.places.socket_paths` of its pid that it
-            can bind, ``…/concwatch-UID/PID.sock``; the monitor connects to it. It serves one monitor at a
-            time; another one waits.
+``attach``  The monitor listens, and makes the process run what
+            `concwatch.portable.agent.attaching.inject.script` returns (through ``sys.remote_exec``, or gdb):
+            the process connects to that path.
+``start``   The process listens at the first path of
+            `concwatch.portable.agent.sending.places.socket_paths` for its pid that it can bind,
+            ``…/concwatch-UID/PID.sock``; the monitor connects to it. It serves one monitor at a time;
+            another one waits.
 
 All three use the same protocol. When the connection ends, for whatever reason, the agent removes its hooks
 within 5 s; after ``start``, it listens again.
 
 Lines
 =====
-As in `concwatch.portable.protocol.wire`: UTF-8, one JSON object per line, ended by ``\\n``, at most 1 MiB; both sides
-ignore unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have a
-fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters. A
+As in `concwatch.portable.protocol.wire`: UTF-8, one JSON object per line, ended by ``\\n``, at most 1 MiB;
+both sides ignore unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have
+a fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters. A
 report may contain lists of objects; a command is flat. Arguments, values and environment variables of the
 program are never sent, only names that it gives to executors and to child processes. A monitor that
 reads too slowly misses ticks, but no counts, because all figures are totals since the agent started.
@@ -278,8 +280,8 @@ system does not say so.
     ``blocks``     integer, the blocks of memory that Python has allocated
 
 ``applied``: as in `concwatch.portable.protocol.wire`: a command has taken effect, and how long that took.
-``error``: as in `concwatch.portable.protocol.wire`: a command was refused (``command``), or the agent reports a
-limitation of this process (``command`` is null), each once.
+``error``: as in `concwatch.portable.protocol.wire`: a command was refused (``command``), or the agent reports
+a limitation of this process (``command`` is null), each once.
 ``waiting``: the process has no tasks and no threads so far. It closes the connection, and connects again once
 there is something to report.
 ``end``: the last report of a process that exits normally, after a last tick and last groups. Without it, the

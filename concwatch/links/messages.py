@@ -1,4 +1,4 @@
-"""The messages of workers and bridges, decoded strictly. `concwatch.portable.protocol.wire` specifies them."""
+"""The messages of workers and bridges, decoded strictly, as `concwatch.portable.protocol.wire` has them."""
 
 from collections.abc import Callable
 from functools import cache

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from concwatch.monitor.lanes.forecast import mean_life
-from concwatch.monitor.metrics.metrics import THROTTLED, LaneSnapshot
+from concwatch.monitor.metrics.metrics import LaneSnapshot
 from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.monitor.metrics.state import ACTIVE
 from concwatch.monitor.verdicts.blocks import BlockedPlace
-from concwatch.monitor.verdicts.throttling import quota_name
+from concwatch.monitor.verdicts.throttling import THROTTLED, quota_name
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import format_count, format_percent, format_rate, format_seconds
 from concwatch.portable.protocol.workloads import is_function, parse

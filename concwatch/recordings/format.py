@@ -12,8 +12,8 @@ an unknown value. Among samples of the same lane, and objects of the same type, 
 except that a mark may be put on an earlier moment.
 
 Whole numbers are exact; a sample's ``time`` is written to the microsecond, and a metric to as many
-``decimals`` as its row in `concwatch.monitor.metrics.metrics` says; other numbers are rounded to 5 significant
-digits. A number that is whole after rounding is written without a point.
+``decimals`` as its row in `concwatch.monitor.metrics.metrics` says; other numbers are rounded to 5
+significant digits. A number that is whole after rounding is written without a point.
 
 Lanes
 =====

@@ -21,7 +21,7 @@ Points = tuple["array[float]", "array[float]"]
 
 
 class RecordedSeries:
-    """The samples of one lane up to a moment, with the interface of `concwatch.monitor.metrics.series.Series`.
+    """The samples of one lane up to a moment, as `concwatch.monitor.metrics.series.Series` has them.
 
     A long series is reduced to its extremes, which are still finer than a chart can draw.
     """

@@ -24,8 +24,9 @@ from concwatch.measure.doctor.doctor_lines import proof_rows, rows
 from concwatch.measure.doctor.examination import Examination, examine, terminal_problems
 from concwatch.measure.doctor.proof import MAX_THREADS, prove, thread_target
 from concwatch.monitor.lanes.catalog import CATALOG, find_engines
-from concwatch.monitor.lanes.forecast import UNBOUND, Fit
+from concwatch.monitor.lanes.forecast import UNBOUND
 from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.metrics import BY_NAME, FORECAST
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.portable.machine import cpu_quota

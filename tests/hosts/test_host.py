@@ -539,7 +539,7 @@ async def test_killing_bridge_or_worker_ends_the_other(victim):
 def shorten_silence(monkeypatch, seconds):
     """Set the seconds without a line after which monitor and bridge end the connection."""
     archive = io.BytesIO(package.archive())
-    bridge = (package.PACKAGE / "hosts" / "bridge.py").read_text()
+    bridge = (package.WING / "bridge" / "bridge.py").read_text()
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(archive, "a") as file:
         file.writestr(
             "concwatch/portable/bridge/bridge.py", bridge.replace("SILENCE = 4.5", f"SILENCE = {seconds}")

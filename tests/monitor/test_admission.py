@@ -20,7 +20,6 @@ from concwatch.monitor.lanes.forecast import (
     MARGIN,
     OFFERED,
     Demand,
-    Fit,
     Forecast,
     demand,
     forecast,
@@ -29,6 +28,7 @@ from concwatch.monitor.lanes.forecast import (
     why_too_many,
 )
 from concwatch.monitor.lanes.servers import SERVERS, Server
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
 from concwatch.portable.machine.limits import SystemLimit

@@ -10,7 +10,8 @@ from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Limit
 from concwatch.monitor.lanes.catalog import Engine
-from concwatch.monitor.lanes.forecast import IDLE, MARGIN, OFFERED, Fit
+from concwatch.monitor.lanes.forecast import IDLE, MARGIN, OFFERED
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.verdicts.events import KEPT, EventLog

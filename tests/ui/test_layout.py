@@ -11,7 +11,7 @@ from concwatch.monitor.lanes.catalog import CATALOG, SHOWN
 from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
 from concwatch.monitor.metrics.state import State
-from concwatch.ui.keys.keys import keys
+from concwatch.ui.keys import keys
 from concwatch.ui.look.layout import CHART, FRAME, layout
 from concwatch.ui.widgets.bars.key_bar import KeyBar
 from concwatch.ui.widgets.charts.chart import Chart

@@ -21,7 +21,7 @@ from concwatch.measure.doctor.examination import Examination, examine, examine_h
 from concwatch.measure.doctor.proof import ENGINE, Proof
 from concwatch.measure.doctor.proof import prove as measure_proof
 from concwatch.monitor.lanes.catalog import CATALOG, find_engines
-from concwatch.monitor.lanes.forecast import Fit
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import UNTIL_STOPPED, Settings
 from concwatch.portable.machine.limits import system_limits
 

@@ -1,7 +1,8 @@
 """A recording as one side of a comparison.
 
-The metrics are those of `concwatch.monitor.metrics.metrics`, read as in ``concwatch run``: from the samples of each
-worker at its peak of live tasks, and at its end. Each worker whose peak is near the lane's gives one value.
+The metrics are those of `concwatch.monitor.metrics.metrics`, read as in ``concwatch run``: from the samples
+of each worker at its peak of live tasks, and at its end. Each worker whose peak is near the lane's gives one
+value.
 """
 
 from collections.abc import Iterator, Sequence

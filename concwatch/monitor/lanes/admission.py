@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from concwatch.monitor.lanes.forecast import IDLE, Demand, Fit, Forecast, demand, fit, forecast
+from concwatch.monitor.lanes.forecast import IDLE, Demand, Forecast, demand, fit, forecast
 from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import ACTIVE
 from concwatch.monitor.verdicts.events import EventSink

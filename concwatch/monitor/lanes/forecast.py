@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.cost import Cost
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings, connects
 from concwatch.portable.machine.limits import SystemLimit, system_limits
 from concwatch.portable.machine.open_files import NAME as OPEN_FILES
@@ -48,15 +49,6 @@ TRACED_PACE = 0.6
 
 UNBOUND = "no limit found"
 """The text for no limit."""
-
-
-class Fit(Struct, frozen=True):
-    """How many tasks fit, and the first limit."""
-
-    tasks: int
-    limit: str
-    forecast: bool = False
-    """Whether memory is the limit, and what a task takes of it was not measured on this machine."""
 
 
 class Demand(Struct, frozen=True):

@@ -8,8 +8,9 @@ from msgspec import convert, structs
 from concwatch.hosts.host import LOCAL, Host
 from concwatch.links.messages import HostFigures
 from concwatch.monitor.lanes.admission import AdmissionControl, Capacity
-from concwatch.monitor.lanes.forecast import Fit, most_held
+from concwatch.monitor.lanes.forecast import most_held
 from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.metrics import LaneSnapshot
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import HostStatus, Machine

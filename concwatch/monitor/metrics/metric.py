@@ -1,4 +1,4 @@
-"""What a metric is: a row of the table in `concwatch.monitor.metrics.metrics`, and what is made from such rows.
+"""What a metric is: a row of `concwatch.monitor.metrics.metrics`, and what is made from such rows.
 
 A figure is a value of one, on the screen or in a file. Only what users have written down already calls the
 metric itself a figure: the command ``concwatch figures``, ``figure`` in the JSON of comparisons and

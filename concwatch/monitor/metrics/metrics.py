@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct, structs
 
 from concwatch.links.messages import Anatomy, BurstDone, Failure, TracedLines
-from concwatch.monitor.lanes.forecast import Fit
+from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.metric import (
     ALL,
     ANY,
@@ -51,6 +51,7 @@ from concwatch.monitor.metrics.target import Target
 from concwatch.monitor.metrics.unit import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, SWITCHES
 from concwatch.monitor.statistics.survival import SURVIVAL
 from concwatch.monitor.verdicts.ongoing import OngoingStatus
+from concwatch.monitor.verdicts.throttling import THROTTLED
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
     from concwatch.links.agent_messages import AgentTick
@@ -70,9 +71,6 @@ Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
 
 BUSY = 0.10
 """Share of the cores used by others above which a time or rate is marked."""
-
-THROTTLED = 0.10
-"""Share of the time above which throttling by a CPU quota counts: times and rates are marked."""
 
 # Caveats.
 

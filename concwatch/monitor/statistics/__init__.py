@@ -1,1 +1,1 @@
-"""Statistics without a clock or a process: histograms, quantiles, survival, confidence intervals and rates."""
+"""Statistics without a clock or a process: histograms, quantiles, survival, confidence intervals, rates."""

@@ -2,7 +2,6 @@
 
 from collections import deque
 
-from concwatch.monitor.metrics.metrics import THROTTLED
 from concwatch.monitor.statistics.rates import Trailing, rate_at
 from concwatch.monitor.verdicts.events import Kind, Severity
 from concwatch.portable.protocol.units import format_seconds
@@ -13,6 +12,9 @@ KEPT = 600
 
 LASTING = 5.0
 """Seconds over which the throttled share is averaged that begins or ends throttling."""
+
+THROTTLED = 0.10
+"""Share of the time above which throttling by a CPU quota counts: times and rates are marked."""
 
 LITTLE = THROTTLED / 5
 """The share below which throttling has ended."""

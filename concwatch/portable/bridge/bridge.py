@@ -1,8 +1,8 @@
 """The bridge: runs on another host, starts a worker or watches a program there, and relays the wire.
 
 It measures the worker from outside and adds its own reports (``host``, ``process``, ``echo``, ``ended``, …;
-see `concwatch.portable.protocol.wire`). The worker ends with the bridge. The bridge ends when its standard input
-closes, or after `SILENCE` seconds without input, since a broken connection may not be closed.
+see `concwatch.portable.protocol.wire`). The worker ends with the bridge. The bridge ends when its standard
+input closes, or after `SILENCE` seconds without input, since a broken connection may not be closed.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ INJECTION_LIMIT = 20.0
 NOT_PYTHON = "is not Python"
 """How `why_no_agent` ends of a program in another language."""
 
-HOW = "start it with concwatch watch, or call concwatch.portable.agent.start() in its code"
+HOW = "start it with concwatch watch, or call concwatch.agent.start() in its code"
 
 
 def process_name(pid: int) -> str:
@@ -74,12 +74,12 @@ def why_no_agent(pid: int, address: str) -> str:
     if any(
         option.startswith("-") and set(option[1:]) & set("IES") for option in _interpreter_options(options)
     ):
-        return "its Python ignores sitecustomize (-I, -E or -S): call concwatch.portable.agent.start() in its code"
+        return "its Python ignores sitecustomize (-I, -E or -S): call concwatch.agent.start() in its code"
     if _effective_user(pid) not in (None, os.geteuid()):
         return "it runs as another user, who cannot open concwatch's socket"
     try:
         if variable_of(pid, ADDRESS) != address:
-            return "its environment was emptied: call concwatch.portable.agent.start() in its code"
+            return "its environment was emptied: call concwatch.agent.start() in its code"
     except OSError:
         pass
     return "its Python has not started the agent: it may be older than 3.9"

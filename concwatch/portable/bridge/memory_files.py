@@ -43,7 +43,7 @@ def compiled_archive(archive: str) -> int:
     header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)  # PEP 552: unchecked hash
     with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w") as target:
         for name in source.namelist():
-            if not name.startswith("concwatch/hosts/"):
+            if not name.startswith("concwatch/portable/bridge/"):
                 code = compile(source.read(name), f"{archive}/{name}", "exec", dont_inherit=True)
                 target.writestr(name + "c", header + marshal.dumps(code))
     return memory_file("concwatch-worker", out.getvalue())

@@ -75,7 +75,7 @@ class Watcher:
             for name in source.namelist():
                 if name.startswith("concwatch/portable/agent/"):
                     source.extract(name, self._folder)
-        self._package = os.path.join(self._folder, "concwatch", "agent")
+        self._package = os.path.join(self._folder, "concwatch", "portable", "agent")
         self._address = os.path.join(self._folder, "monitor")
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self._address)

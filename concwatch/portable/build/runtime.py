@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from concwatch.portable.build.tool import Found, Tool, find
 
-SOURCES = Path(__file__).resolve().parent
+SOURCES = Path(__file__).resolve().parents[2] / "runtimes"
 
 
 class Runtime(NamedTuple):

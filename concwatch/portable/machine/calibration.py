@@ -93,8 +93,8 @@ class Calibration:
 
     def __init__(self, path: str, delay: float = 0.0) -> None:
         path = path.replace("/proc/self/", f"/proc/{os.getpid()}/")
-        code = f"import sys; sys.path.insert(0, {path!r}); from concwatch.portable.machine.calibration import main; main()"
-        self._command = [sys.executable, "-c", code]
+        imports = "from concwatch.portable.machine.calibration import main"
+        self._command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r}); {imports}; main()"]
         self._due = inf
         self._delay = delay
         self._process: Optional[subprocess.Popen[str]] = None

@@ -6,7 +6,8 @@ Control groups are charged for all of it. Standard library: bridges on other hos
   ``/proc/meminfo`` divided by the threads of the machine. Exact.
 - **Page tables**: ``VmPTE`` of ``/proc/PID/status``. Exact.
 - **Kernel objects**: slab memory and socket buffers. Exact for a process in a control group of its own (see
-  `concwatch.portable.machine.control_group`); else estimated from its threads and open files (`EstimatedObjects`).
+  `concwatch.portable.machine.control_group`); else estimated from its threads and open files
+  (`EstimatedObjects`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class KernelObjects:
     """How they are known: ``control group`` or ``estimated``."""
 
     def at(self, figures: Dict[str, Any]) -> Optional[int]:
-        """Return their bytes now; ``figures`` are those of `concwatch.portable.machine.proc.memory_figures`."""
+        """Return their bytes now; ``figures`` are those of `proc.memory_figures`."""
         raise NotImplementedError
 
     def fields(self, figures: Dict[str, Any]) -> Dict[str, Any]:

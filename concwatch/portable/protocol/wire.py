@@ -17,8 +17,8 @@ pipe of a worker that sends more fills up. Standard error is free text, of which
 worker must make sure that what its tasks print cannot reach its standard output.
 
 The lane of a watched program has no target: its ``can`` does not include ``"target"``. It sends other
-reports, with a ``group`` of tasks for each coroutine function, and answers ``waits``: see `concwatch.portable.agent`,
-which specifies them.
+reports, with a ``group`` of tasks for each coroutine function, and answers ``waits``: see
+`concwatch.links.agent_messages`, which specifies them.
 
 Lifecycle
 =========

@@ -21,7 +21,7 @@ PLACE = "_concwatch_place"
 
 GROUPS = ("ExceptionGroup", "BaseExceptionGroup")
 
-_CONCWATCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_CONCWATCH = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 
 class Failures:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict
 
-_CONCWATCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_CONCWATCH = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 
 class LoopBlocks:

@@ -18,8 +18,8 @@ from concwatch.monitor.metrics.settings import LARGEST_TARGET, Settings
 from concwatch.portable.protocol.units import parse_count
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.base.keyboard import Keyboard
+from concwatch.ui.keys import keys
 from concwatch.ui.keys.key_targets import ExperimentKeys, LabKeys
-from concwatch.ui.keys.keys import keys
 from concwatch.ui.keys.lane_commands import LaneCommands
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.costs import CostPanel

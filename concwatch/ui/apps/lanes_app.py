@@ -24,8 +24,8 @@ from concwatch.portable.worker.collector import trim_heap
 from concwatch.ui.base.base_screen import BaseScreen
 from concwatch.ui.base.input_queue import InputQueue
 from concwatch.ui.base.keyboard import Keyboard, palette
+from concwatch.ui.keys import keys
 from concwatch.ui.keys.key_targets import AppKeys
-from concwatch.ui.keys.keys import keys
 from concwatch.ui.look.layout import is_large_enough
 from concwatch.ui.look.palette import ALL_THEMES, THEMES, readable
 from concwatch.ui.screens.monitor import MonitorScreen

@@ -11,8 +11,8 @@ from concwatch.portable.protocol.text import plain
 from concwatch.recordings.recording import Recording
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.base.keyboard import Keyboard
+from concwatch.ui.keys import keys
 from concwatch.ui.keys.key_targets import ReplayKeys, WatchReplayKeys
-from concwatch.ui.keys.keys import keys
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.costs import CostPanel
 from concwatch.ui.panels.events import EventPanel

@@ -16,8 +16,8 @@ from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.watching.watching import HZ, Watching
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.base.keyboard import Keyboard
+from concwatch.ui.keys import keys
 from concwatch.ui.keys.key_targets import WatchKeys
-from concwatch.ui.keys.keys import keys
 from concwatch.ui.keys.program_commands import ProgramCommands
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel

@@ -15,8 +15,8 @@ from concwatch.monitor.lanes.lab import Lab
 from concwatch.ui.base.base_screen import DismissOnceScreen, is_exiting
 from concwatch.ui.base.keyboard import Keyboard, bar, bindings, help_lines
 from concwatch.ui.dialogs.help import WORDS, HelpScreen, ReadDialog
+from concwatch.ui.keys import keys
 from concwatch.ui.keys.key_targets import ExperimentKeys
-from concwatch.ui.keys.keys import keys
 from concwatch.ui.look.palette import FEW_COLORS, dimmed
 from concwatch.ui.sources.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.bars.key_bar import KeyBar

@@ -16,7 +16,7 @@ from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.ui.base.base_screen import is_exiting
 from concwatch.ui.base.keyboard import bar, bindings, help_lines
 from concwatch.ui.base.view import MonitorView
-from concwatch.ui.keys.keys import keys
+from concwatch.ui.keys import keys
 from concwatch.ui.look.layout import Layout, layout
 from concwatch.ui.look.palette import FEW_COLORS
 from concwatch.ui.panels.charts import ChartPanel

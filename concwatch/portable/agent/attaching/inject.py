@@ -10,17 +10,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict, Iterable, List, Mapping
 
-PACKAGE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SITECUSTOMIZE = os.path.join("site", "sitecustomize.py")
 """The file, in the package, that every Python process imports at startup."""
 
-FIRST = "lazy.py"
+FIRST = os.path.join("attaching", "lazy.py")
 """The module from which it is seen whether the agent is compiled."""
 
 COMPILED = "compiled"
 """The folder beside the socket with the compiled modules, if they were not compiled when installed."""
 
-NOT_LOADED = ("inject.py", "inside_gdb.py")
+NOT_LOADED = ("inject.py", "inside_gdb.py", "sitecustomize.py")
 """Modules that watched programs never load."""
 
 MARK = "concwatch: "
@@ -65,8 +65,8 @@ def script(address: str, package: str = PACKAGE) -> str:
 def gdb_command(pid: int, file: str, package: str = PACKAGE) -> List[str]:
     """Return the command that makes gdb execute `script`, written to ``file``, in a process.
 
-    It stops the process for 0.2 to 0.6 s while gdb reads symbols; `concwatch.portable.agent.attaching.inside_gdb` tells what it
-    does then. In the process's main thread only another thread is started, which executes the script.
+    It stops the process for 0.2 to 0.6 s while gdb reads symbols, and then runs `inside_gdb`. In the
+    process's main thread only another thread is started, which executes the script.
 
     Args:
         pid: the process.
@@ -84,7 +84,7 @@ def gdb_command(pid: int, file: str, package: str = PACKAGE) -> List[str]:
         "handle all nostop noprint pass",
         "handle SIGINT nostop noprint pass",
         "handle SIGSTOP stop nopass",
-        f"source {os.path.join(package, 'inside_gdb.py')}",
+        f"source {os.path.join(package, 'attaching', 'inside_gdb.py')}",
         f"python main(*{(text, MARK, BEGUN, DONE)!a})",
     ]
     return [
@@ -110,12 +110,14 @@ def compile_agent(package: str, folder: str) -> None:
         return
     compiled = os.path.join(folder, package.lstrip(os.sep))  # as Python does with ``sys.pycache_prefix``
     try:
-        for name in os.listdir(package):
-            if name.endswith(".py") and name not in NOT_LOADED:
-                file = os.path.join(package, name)
-                target = os.path.join(compiled, os.path.basename(cache_from_source(file)))
-                if not os.path.exists(target):
-                    compile_file(file, target, doraise=True)
+        for room, _, names in os.walk(package):
+            for name in names:
+                if name.endswith(".py") and name not in NOT_LOADED:
+                    file = os.path.join(room, name)
+                    name = os.path.basename(cache_from_source(file))
+                    target = os.path.join(compiled, os.path.relpath(room, package), name)
+                    if not os.path.exists(target):
+                        compile_file(file, target, doraise=True)
     except (OSError, PyCompileError):  # a full disk: then each process does it
         pass
 

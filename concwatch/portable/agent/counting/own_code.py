@@ -20,7 +20,7 @@ LOOPS = ("asyncio", "gevent")
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
-_AGENT = (os.path.dirname(__file__) + os.sep, FILE)
+_AGENT = (os.path.dirname(os.path.dirname(__file__)) + os.sep, FILE)
 
 _own_files: Dict[str, bool] = {}
 

@@ -17,7 +17,7 @@ class _Compiled(object):
     def __init__(self, package, folder):
         from _frozen_importlib_external import cache_from_source
 
-        self._needed = not os.path.exists(cache_from_source(os.path.join(package, "lazy.py")))
+        self._needed = not os.path.exists(cache_from_source(os.path.join(package, "attaching", "lazy.py")))
         self._folder = folder
         self._previous = None
 
@@ -47,7 +47,7 @@ def _prepare():
     sys.modules["_concwatch_agent"] = agent
     with compiled:
         loader.exec_module(agent)
-        from _concwatch_agent.lazy import LazyStart
+        from _concwatch_agent.attaching.lazy import LazyStart
     LazyStart(address, compiled).install()
     if sys.dont_write_bytecode and os.path.islink(__file__) and not os.path.exists(__spec__.cached):
         sys.dont_write_bytecode = False

@@ -61,7 +61,7 @@ class BaseEngine:
     """Whether its tasks run coroutine functions rather than plain ones."""
 
     native: ClassVar[Dict[str, str]] = {}
-    """What tasks allocate besides objects, by the kind of memory of `concwatch.portable.agent.memory.memory_maps`."""
+    """What tasks allocate besides objects, by the kind of memory, as in `agent.memory.memory_maps`."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         self.send = send

@@ -27,8 +27,8 @@ Lines
 =====
 As in `concwatch.portable.protocol.wire`: UTF-8, one JSON object per line, ended by ``\\n``, at most 1 MiB;
 both sides ignore unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have
-a fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters. A
-report may contain lists of objects; a command is flat. Arguments, values and environment variables of the
+a fraction, and times are on a monotonic clock. Names are at most 200 characters, without control characters.
+A report may contain lists of objects; a command is flat. Arguments, values and environment variables of the
 program are never sent, only names that it gives to executors and to child processes. A monitor that
 reads too slowly misses ticks, but no counts, because all figures are totals since the agent started.
 

@@ -41,6 +41,9 @@ AT_ONCE = 0.2
 EXIT_PRIORITY = -1_000
 """The priority of the agent's ``multiprocessing`` finalizer: after all of the program's."""
 
+_AGENT = __name__.rpartition(".")[0].rpartition(".")[0]
+"""The name under which this copy of the agent was loaded."""
+
 OWNER = "_concwatch_agent"
 """The name in ``sys.modules`` of the copy of the agent that reports this process."""
 
@@ -329,13 +332,13 @@ BEFORE_EXIT.callback = REPORTER.finish_at_once
 
 def start(address: Optional[str]) -> None:
     """Start reporting, with the copy of the agent that is already running in this process if there is one."""
-    package = sys.modules[__package__]
+    package = sys.modules[_AGENT]
     owner = sys.modules.setdefault(OWNER, package)
     (REPORTER.start if owner is package else owner.start)(address)
 
 
 def stop() -> None:
     """Stop reporting."""
-    package = sys.modules[__package__]
+    package = sys.modules[_AGENT]
     owner = sys.modules.get(OWNER, package)
     (REPORTER.stop if owner is package else owner.stop)()

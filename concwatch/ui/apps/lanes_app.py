@@ -63,7 +63,7 @@ class LanesApp(InputQueue):
     """Shows a screen of lanes, which subclasses create."""
 
     TITLE = "concwatch"
-    CSS_PATH = "screens/monitor.tcss"  # here because Textual does not load that of a default screen
+    CSS_PATH = "../screens/monitor.tcss"  # here because Textual does not load that of a default screen
     BINDINGS = [Binding("ctrl+c", "quit", "Quit", show=False, priority=True)]
 
     theme: Reactive[str] = Reactive(THEMES[0].name)  # setting a theme later parses every style sheet again

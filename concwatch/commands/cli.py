@@ -64,7 +64,7 @@ def main(
     symbols: str | None,
     **workload: Any,
 ) -> None:
-    """Watch live what one more task costs: threads, pool jobs, asyncio and uvloop tasks, goroutines and more.
+    """See live what one more task costs, and which tasks of your program leak or block its event loop.
 
     Without a command, this opens the screen, which needs a terminal. Press ? for its keys.
 

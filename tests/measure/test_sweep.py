@@ -13,9 +13,9 @@ from concwatch.measure.sweep.knee import find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.law import Law, Point, fit
 from concwatch.measure.sweep.sweep import HZ, EngineSweep, throughput
-from concwatch.monitor.catalog import find_engines
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
+from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
 from tests.virtual_time import fast, now
 
 SIZES = sizes(1, 1_000)

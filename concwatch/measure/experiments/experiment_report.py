@@ -11,8 +11,8 @@ from concwatch.measure.experiments.runner import CellState, Runner, TableFigure
 from concwatch.measure.experiments.sentences import sentence
 from concwatch.measure.experiments.swept import swept, uncertainty
 from concwatch.measure.sweep.sweep_result import SweepResult
-from concwatch.protocol.text import flat
-from concwatch.protocol.units import (
+from concwatch.portable.protocol.text import flat
+from concwatch.portable.protocol.units import (
     UNKNOWN,
     format_bytes,
     format_count,

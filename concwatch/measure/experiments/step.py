@@ -7,7 +7,7 @@ from concwatch.measure.measurement import rss_curve, while_stepping
 from concwatch.measure.result import Result
 from concwatch.measure.sweep.step_metrics import step_values
 from concwatch.measure.sweep.sweep import EngineSweep
-from concwatch.monitor.lab import Lab
+from concwatch.monitor.lanes.lab import Lab
 
 
 async def run_step(lab: Lab, cell: ExperimentCell) -> Result:

@@ -10,7 +10,7 @@ from concwatch.measure.experiments.runner import TableFigure
 from concwatch.measure.measured import Measured
 from concwatch.measure.result import Result
 from concwatch.measure.sweep.sweep_result import KNOWN, Step, SweepResult
-from concwatch.monitor.unit import SCALES
+from concwatch.monitor.metrics.unit import SCALES
 
 LEAST_STEPS = 3
 """Fewer steps show no bend."""

@@ -3,8 +3,8 @@
 from operator import attrgetter
 
 from concwatch.measure.sweep.sweep_result import Step
-from concwatch.monitor.metric import DERIVED, DOWN, EXACT, NONE, SAMPLED, UP, Metric
-from concwatch.monitor.unit import RATE, SECONDS
+from concwatch.monitor.metrics.metric import DERIVED, DOWN, EXACT, NONE, SAMPLED, UP, Metric
+from concwatch.monitor.metrics.unit import RATE, SECONDS
 
 SWEEP, ENDING = ("sweep",), ("burst", "sweep")
 """The actions of an experiment whose tasks all end."""

@@ -5,12 +5,12 @@ from functools import cached_property
 
 from msgspec import Struct, to_builtins
 
+from concwatch.links.messages import Failure
 from concwatch.measure.sweep.knee import FittedLaw, IntervalEstimate, Knee, find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.law import Point
-from concwatch.monitor.failures import failures_json
-from concwatch.monitor.unit import COUNT, RATE, SECONDS, SHARE, Unit
-from concwatch.protocol.messages import Failure
-from concwatch.protocol.units import format_count, format_rate, format_seconds
+from concwatch.monitor.metrics.unit import COUNT, RATE, SECONDS, SHARE, Unit
+from concwatch.monitor.verdicts.failures import failures_json
+from concwatch.portable.protocol.units import format_count, format_rate, format_seconds
 
 KNOWN = 0.02
 """Half the 95 % interval, as a share of the throughput, within which it is known."""

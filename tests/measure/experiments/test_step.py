@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
 from concwatch.measure.sweep.sweep import HZ
-from concwatch.monitor.lab import Lab
+from concwatch.monitor.lanes.lab import Lab
 from tests.measure.experiments.test_runner import experiment, run
 
 SWEEP = {"reading": "throughput", "action": '"sweep"', "workload": "sleep:2", "seconds": 3}

@@ -12,7 +12,7 @@ from concwatch.measure.experiments.runner import CellState, Runner, Selection
 from concwatch.measure.experiments.swept import swept
 from concwatch.measure.experiments.table import table_lines
 from concwatch.measure.result import Result
-from concwatch.monitor.metric import DOWN
+from concwatch.monitor.metrics.metric import DOWN
 from tests.measure.experiments.test_experiment_report import INFO
 
 TOY = """

@@ -1,10 +1,12 @@
 """`concwatch sweep`, with fake workers and with real ones."""
 
 import json
+import re
 
 import pytest
 
 from concwatch.links.fake import Costs
+from concwatch.recordings.load import load
 from tests.command_line import invoke
 
 
@@ -50,6 +52,17 @@ def test_repeats_are_one_result_with_the_spread_between_them(served):
     assert set(twice["spread"]) >= {"knee", "best_throughput"}
     assert "runs" not in once
     assert "asyncio: 8 at once are enough" in sweep("asyncio", "--to", "16", "--repeats", "2").stdout
+
+
+def test_a_recording_has_the_steps_and_the_result_as_events(served, tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    sweep("asyncio", "--to", "16", "--record", path)
+    recording = load(path)
+    texts = [event.text for event in recording.events(recording.duration).since(0)]
+    for tasks in (1, 2, 4, 8, 16):
+        assert any(re.match(rf"{tasks} tasks?: [\d.]+/s", text) for text in texts)
+    assert any(text.startswith("8 at once are enough") for text in texts)
+    assert invoke("compare", path, path).exit_code == 0
 
 
 def test_two_sweeps_are_compared(served, tmp_path):

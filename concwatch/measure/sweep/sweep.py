@@ -91,6 +91,7 @@ class EngineSweep(FollowedLane):
                 else:
                     await self._climb()
             self._note_failure()
+            self._log(self.result.summary().removeprefix(f"{self.result.engine}: "))
             self.lab.switch(self.lane, False)
             await self.until(lambda now: now.idle, 10.0, failed=True)
             self._note_failure()  # of the tear-down of the user's function
@@ -165,8 +166,14 @@ class EngineSweep(FollowedLane):
         found = throughput(counts, number)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
-        self.result.add(self._step(number, found, start))
+        measured = self._step(number, found, start)
+        self.result.add(measured)
+        self._log(measured.text(self.result.over))
         return ""
+
+    def _log(self, text: str) -> None:
+        """Log what has been found, for recordings."""
+        self.lab.log(self.lane.engine.name, text)
 
     def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
         now = self.seen

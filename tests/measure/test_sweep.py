@@ -181,7 +181,7 @@ def test_waves_of_a_semaphore_do_not_spoil_the_throughput(tasks):
 
         found, interval = throughput(ticks(ended, max(3.0, 3 * tasks / 496)), tasks)
         assert found == pytest.approx(496, rel=0.01)
-        assert abs(found - 496) <= interval <= 0.035 * 496
+        assert abs(found - 496) <= interval <= 0.04 * 496
 
 
 def test_the_knee_of_a_noisy_plateau_is_not_at_its_end():
@@ -251,7 +251,7 @@ def swept_lab(costs, last=200, workload="sleep:2", faults=()):
 
 def test_a_sweep_finds_how_many_are_served_at_once():
     result = swept(Costs(served=50))
-    assert 45 <= result.knee.tasks.value <= 60
+    assert 45 <= result.knee.tasks.low <= result.knee.tasks.value <= result.knee.tasks.high <= 60
     assert result.knee.best.value == pytest.approx(25, rel=0.03)
     assert result.steps[-1].duration_p50 == pytest.approx(8, rel=0.1)
     assert result.ended_by == ""

@@ -58,7 +58,7 @@ async def test_a_sweep_shows_the_curve_of_each_engine_and_what_is_enough():
 async def test_its_chart_is_a_slide_with_the_number_that_is_enough_and_what_was_found(tmp_path, monkeypatch):
     monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: False)  # a PNG takes a process
     async with staged((120, 40), pictures=tmp_path) as s:
-        await start(s, "32")
+        await start(s, "16")
         await s.until(lambda: s.app.sweep.finished, "the end of the sweep", limit=600)
         await s.press("S")
         await s.until(lambda: s.app.saved, "the slide")

@@ -10,9 +10,10 @@ ENGINES = ("asyncio",)
 
 async def play(stage: Stage) -> None:
     await stage.type("w", "concwatch.demos.programs.jobs:ask")
-    await stage.caption("How large should the semaphore be? H tries more and more tasks, and measures")
+    await stage.caption("A service answers fifty at a time: how large should the semaphore be?")
     await stage.film()
     await stage.type("H", "500")
+    await stage.caption("H tries more and more tasks at once, and measures each step until it is known")
     await stage.until(lambda lab: stage.sees("64 tasks"), text="64 tasks are being measured", limit=60)
     await stage.caption(
         "Left, the tasks that end per second: they bend. Right, how long a task takes: it rises"

@@ -14,9 +14,9 @@ async def play(stage: Stage) -> None:
     await stage.film()
     await stage.type("H", "500")
     await stage.caption("H tries more and more tasks at once, and measures each step until it is known")
-    await stage.until(lambda lab: stage.sees("64 tasks"), text="64 tasks are being measured", limit=60)
+    await stage.until(lambda lab: stage.sees("256 tasks"), text="256 tasks are being measured", limit=60)
     await stage.caption(
-        "Left, the tasks that end per second: they bend. Right, how long a task takes: it rises"
+        "Left, tasks ended per second: the curve bends. Right, how long a task takes: it rises"
     )
     await stage.until(lambda lab: stage.sees("are enough"), text='"are enough" is shown', limit=120)
     await stage.caption("The fewest tasks with 95 % of the best throughput, marked on both curves")

@@ -8,8 +8,8 @@ from concwatch.charts.annotations import Annotation
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.ticks import size_ticks
 from concwatch.measure.sweep.sweep_result import Step, SweepResult
-from concwatch.monitor.unit import RATE, SECONDS, Unit
-from concwatch.protocol.units import format_count
+from concwatch.monitor.metrics.unit import RATE, SECONDS, Unit
+from concwatch.portable.protocol.units import format_count
 
 THROUGHPUT, P99 = "tasks ended per second over live tasks", "duration p99 over live tasks"
 

@@ -14,8 +14,8 @@ from textual.widget import Widget
 from concwatch.demos.mouse import Mouse
 from concwatch.demos.screen_strips import screen_strips
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.slider import Slider
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.lanes.slider import Slider
 
 POLL_INTERVAL = 0.05
 """Seconds between two evaluations of a condition."""

@@ -11,16 +11,16 @@ from msgspec import structs
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
-from concwatch.monitor.anatomy import task_anatomy
-from concwatch.monitor.failures import failures_text
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import LaneSnapshot, measured_values
-from concwatch.monitor.servers import server_problem
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import PENDING
-from concwatch.protocol.units import format_count, format_seconds
-from concwatch.worker.burst import Burst
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.lanes.servers import server_problem
+from concwatch.monitor.metrics.anatomy import task_anatomy
+from concwatch.monitor.metrics.metrics import LaneSnapshot, measured_values
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import PENDING
+from concwatch.monitor.verdicts.failures import failures_text
+from concwatch.portable.protocol.units import format_count, format_seconds
+from concwatch.portable.worker.burst import Burst
 
 SETTLE = 0.5
 """Seconds of idling before the first task, and again after the last has ended."""

@@ -9,10 +9,10 @@ import pytest
 from msgspec import structs
 
 from concwatch.charts.annotations import Annotation
+from concwatch.charts.painters.slide import Slide, draw_slide, parse_size
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.slide import Slide, draw_slide, parse_size
 from concwatch.charts.ticks import elapsed_ticks
-from concwatch.monitor.unit import BYTES
+from concwatch.monitor.metrics.unit import BYTES
 from concwatch.pictures.png import to_png
 from tests.command_line import invoke
 from tests.made_recording import made_lines

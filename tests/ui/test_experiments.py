@@ -8,14 +8,14 @@ from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import shipped
 from concwatch.measure.experiments.runner import Runner
-from concwatch.monitor.catalog import CATALOG, SHOWN
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.protocol.units import format_forecast
+from concwatch.monitor.lanes.catalog import CATALOG, SHOWN
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.portable.protocol.units import format_forecast
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
-from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
+from concwatch.ui.sources.experiment_runs import ExperimentRuns
+from concwatch.ui.widgets.charts.experiment_charts import RunChart, SizeChart
 from tests import virtual_time
 from tests.screen import GIB, GOLDEN, LIMITS, MEMORY, assert_golden, stage
 
@@ -154,7 +154,7 @@ async def test_every_shipped_experiment_is_listed_and_described():
 
 
 async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monkeypatch):
-    monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
+    monkeypatch.setattr("concwatch.ui.widgets.bars.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
     async with experiments() as s:
         runs = await open_experiments(s)
         await s.press("down")

@@ -5,13 +5,13 @@ from xml.etree import ElementTree
 import pytest
 
 from concwatch.links.fake import Costs, FakeWorkers
-from concwatch.monitor.catalog import CATALOG
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.ui.dialogs.dialog import TypeDialog
+from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.screens.sweep import SweepScreen
-from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.charts.chart import Chart
 from tests.screen import MEMORY, stage
 from tests.virtual_time import now
 
@@ -56,7 +56,7 @@ async def test_a_sweep_shows_the_curve_of_each_engine_and_what_is_enough():
 
 
 async def test_its_chart_is_a_slide_with_the_number_that_is_enough_and_what_was_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: False)  # a PNG takes a process
+    monkeypatch.setattr("concwatch.ui.apps.picture_files.can_draw", lambda: False)  # a PNG takes a process
     async with staged((120, 40), pictures=tmp_path) as s:
         await start(s, "16")
         await s.until(lambda: s.app.sweep.finished, "the end of the sweep", limit=600)

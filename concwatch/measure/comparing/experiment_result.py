@@ -15,9 +15,9 @@ from concwatch.measure.comparing.side import Fact, Side, Subject, format_iso, jo
 from concwatch.measure.experiments.cell import ExperimentCell
 from concwatch.measure.experiments.runner import CellState
 from concwatch.measure.measured import Measured
-from concwatch.monitor.metrics import BY_NAME
-from concwatch.monitor.unit import SCALES
-from concwatch.protocol.text import flat
+from concwatch.monitor.metrics.metrics import BY_NAME
+from concwatch.monitor.metrics.unit import SCALES
+from concwatch.portable.protocol.text import flat
 
 KIND = 'a result of the experiment "{}"'
 

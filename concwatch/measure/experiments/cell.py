@@ -7,16 +7,16 @@ from msgspec.structs import replace
 from concwatch.hosts.host import Host
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
-from concwatch.monitor.catalog import Engine, catalog_row, find_engines
-from concwatch.monitor.cost import NEAR_ALL
-from concwatch.monitor.forecast import forecast, limit_fits, task_demand
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.metric import Metric
-from concwatch.monitor.metrics import LISTED
-from concwatch.monitor.settings import Settings
-from concwatch.protocol.units import format_count
-from concwatch.protocol.workloads import parse
-from concwatch.worker.burst import Burst
+from concwatch.monitor.lanes.catalog import Engine, catalog_row, find_engines
+from concwatch.monitor.lanes.cost import NEAR_ALL
+from concwatch.monitor.lanes.forecast import forecast, limit_fits, task_demand
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.metric import Metric
+from concwatch.monitor.metrics.metrics import LISTED
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.protocol.units import format_count
+from concwatch.portable.protocol.workloads import parse
+from concwatch.portable.worker.burst import Burst
 
 BURST, HOLD = "burst", "hold"
 ACTIONS = {

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from concwatch.hosts.host import Host
 from concwatch.measure.experiments.cell import BURST, READINGS, ExperimentCell
 from concwatch.measure.experiments.program import PROGRAM_READINGS, find_runtime
-from concwatch.monitor.catalog import AT, CATALOG, ON, catalog_row
-from concwatch.monitor.unit import SCALES
-from concwatch.protocol.text import unknown_name
-from concwatch.protocol.workloads import parse
+from concwatch.monitor.lanes.catalog import AT, CATALOG, ON, catalog_row
+from concwatch.monitor.metrics.unit import SCALES
+from concwatch.portable.protocol.text import unknown_name
+from concwatch.portable.protocol.workloads import parse
 
 MILLION = 1_000_000
 REPEATS = 3

@@ -9,8 +9,8 @@ from concwatch.measure.experiments.cell import READINGS
 from concwatch.measure.experiments.experiment import ExperimentTable, Publication
 from concwatch.measure.experiments.runner import CellState, Runner, TableFigure
 from concwatch.measure.experiments.sentences import sentence
-from concwatch.protocol.text import flat
-from concwatch.protocol.units import (
+from concwatch.portable.protocol.text import flat
+from concwatch.portable.protocol.units import (
     UNKNOWN,
     format_bytes,
     format_count,

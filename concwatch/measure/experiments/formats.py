@@ -28,9 +28,9 @@ from concwatch.measure.experiments.experiment_report import (
 from concwatch.measure.experiments.runner import CellOutcome, Runner, TableFigure
 from concwatch.measure.layout import markdown, markdown_table, without_unknown
 from concwatch.measure.result import Result
-from concwatch.monitor.unit import SCALES, SECONDS
-from concwatch.protocol.text import flat
-from concwatch.protocol.units import UNKNOWN, format_count, format_seconds
+from concwatch.monitor.metrics.unit import SCALES, SECONDS
+from concwatch.portable.protocol.text import flat
+from concwatch.portable.protocol.units import UNKNOWN, format_count, format_seconds
 from concwatch.system.files import write_atomically
 
 STANDARD_OUTPUT = "-"

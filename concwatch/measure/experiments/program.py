@@ -13,19 +13,19 @@ from typing import NoReturn
 from concwatch.measure.experiments.cell import ExperimentCell, MissingError, NotMeasuredError
 from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
-from concwatch.monitor.catalog import AT
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.servers import server_problem
-from concwatch.monitor.settings import connects
-from concwatch.protocol.units import format_seconds
-from concwatch.runtimes.builder import BuildError
+from concwatch.monitor.lanes.catalog import AT
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.servers import server_problem
+from concwatch.monitor.metrics.settings import connects
+from concwatch.portable.build.builder import BuildError
+from concwatch.portable.build.runtime import SOURCES, Runtime
+from concwatch.portable.machine.spawn import kill_session
+from concwatch.portable.protocol.units import format_seconds
 from concwatch.runtimes.building import build
 from concwatch.runtimes.pythons import Interpreter, find_interpreter
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
-from concwatch.runtimes.runtime import SOURCES, Runtime
 from concwatch.system.child import describe_exit, error_line, explain_start_error, start_child
 from concwatch.system.process import Sampler
-from concwatch.system.spawn import kill_session
 
 POLL_INTERVAL = 0.003
 """Seconds between two readings of the peak RSS, which cannot be read after the program's end."""

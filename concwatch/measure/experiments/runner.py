@@ -11,10 +11,10 @@ from concwatch.measure.experiments.experiment import Entry, Experiment, entries
 from concwatch.measure.experiments.program import run_program
 from concwatch.measure.measured import Measured
 from concwatch.measure.result import Result
-from concwatch.monitor.catalog import Engine
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.unit import SCALES
+from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.unit import SCALES
 
 PACE_PRIOR = 10.0
 """Weight, in seconds, of the forecast against the time that the cells have taken so far."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from concwatch.measure.experiments.experiment import ExperimentTable
 from concwatch.measure.experiments.runner import CellState, TableFigure
-from concwatch.protocol.text import flat
-from concwatch.protocol.units import format_count, format_number
+from concwatch.portable.protocol.text import flat
+from concwatch.portable.protocol.units import format_count, format_number
 
 MAX_LISTED = 4
 """The most series that a line lists one by one."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from concwatch.links.messages import Failure
 from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by
@@ -10,15 +11,14 @@ from concwatch.measure.measurement import SETTLE
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.sweep_result import KNOWN, POOL_THREADS, TASKS, Step, SweepResult
 from concwatch.measure.sweep.throughput import throughput
-from concwatch.monitor.failures import failures_since, failures_text
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
-from concwatch.monitor.servers import server_problem
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import PENDING
-from concwatch.protocol.messages import Failure
-from concwatch.protocol.units import counted, format_count, format_rate, format_seconds
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.lanes.servers import server_problem
+from concwatch.monitor.metrics.metrics import BY_NAME, LaneSnapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import PENDING
+from concwatch.monitor.verdicts.failures import failures_since, failures_text
+from concwatch.portable.protocol.units import counted, format_count, format_rate, format_seconds
 
 HZ = 25.0
 """Ticks per second. When a task has ended is known to within one tick."""

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from msgspec import Struct, to_builtins
 
+from concwatch.links.messages import Failure
 from concwatch.measure.measured import Measured
 from concwatch.measure.sweep.knee import (
     FittedLaw,
@@ -16,10 +17,15 @@ from concwatch.measure.sweep.knee import (
     more_is_slower,
 )
 from concwatch.measure.sweep.law import Point
-from concwatch.monitor.failures import failures_json
-from concwatch.monitor.unit import COUNT, RATE, SECONDS, SHARE, Unit
-from concwatch.protocol.messages import Failure
-from concwatch.protocol.units import counted, format_count, format_percent, format_rate, format_seconds
+from concwatch.monitor.metrics.unit import COUNT, RATE, SECONDS, SHARE, Unit
+from concwatch.monitor.verdicts.failures import failures_json
+from concwatch.portable.protocol.units import (
+    counted,
+    format_count,
+    format_percent,
+    format_rate,
+    format_seconds,
+)
 
 KNOWN = 0.02
 """Half the 95 % interval, as a share of the throughput, within which it is known."""

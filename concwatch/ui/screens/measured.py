@@ -7,11 +7,11 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.events import Resize
 
-from concwatch.monitor.settings import Settings
-from concwatch.ui.alone import MeasuredAlone
+from concwatch.monitor.metrics.settings import Settings
 from concwatch.ui.dialogs.help import READING, ReadDialog
-from concwatch.ui.layout import CHART
-from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.look.layout import CHART
+from concwatch.ui.sources.alone import MeasuredAlone
+from concwatch.ui.widgets.charts.chart import Chart
 
 MOST_ROWS = 20
 """The maximum height of the charts in rows with their frame."""

@@ -9,15 +9,15 @@ from textual.widget import Widget
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.measure.result import Outcome, Result
-from concwatch.monitor.metric import Metric
-from concwatch.monitor.metrics import BY_NAME, CAVEATS, cost_metric
-from concwatch.monitor.series import Series
-from concwatch.monitor.settings import describe
-from concwatch.protocol.units import format_count
-from concwatch.ui.race import Race
+from concwatch.monitor.metrics.metric import Metric
+from concwatch.monitor.metrics.metrics import BY_NAME, CAVEATS, cost_metric
+from concwatch.monitor.metrics.series import Series
+from concwatch.monitor.metrics.settings import describe
+from concwatch.portable.protocol.units import format_count
 from concwatch.ui.screens.measured import MeasuredDialog
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.sources.race import Race
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.text.text_lines import TextLines
 
 COSTS = ("memory_per_task", "rss_per_task")
 """The metrics that decide the places; the second if the first is unknown."""

@@ -10,13 +10,13 @@ from textual.widget import Widget
 
 from concwatch.charts.sweep import sweep_plots
 from concwatch.measure.sweep.sweep_result import Step, SweepResult
-from concwatch.monitor.settings import describe
-from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS
-from concwatch.protocol.units import format_count
+from concwatch.monitor.metrics.settings import describe
+from concwatch.monitor.metrics.unit import BYTES, COUNT, RATE, SECONDS
+from concwatch.portable.protocol.units import format_count
 from concwatch.ui.screens.measured import MeasuredDialog
-from concwatch.ui.sweep import Sweep
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.sources.sweep import Sweep
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.text.text_lines import TextLines
 
 OTHER_ROWS = 9
 """The rows of the dialog and the screen without charts and engines."""

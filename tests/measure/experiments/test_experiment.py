@@ -5,7 +5,7 @@ import pytest
 from concwatch.measure.experiments.cell import READINGS
 from concwatch.measure.experiments.experiment import Publication, entries
 from concwatch.measure.experiments.loading import decode, load, shipped
-from concwatch.monitor.unit import SCALES
+from concwatch.monitor.metrics.unit import SCALES
 
 HEAD = 'name = "mine"\ntitle = "Mine"\nabout = "One."\nmethod = "Two."\n'
 TABLE = '[[table]]\ntitle = "T"\nreading = "peak_rss"\nunit = "MB"\nsizes = [1, 10]\n'

@@ -6,13 +6,13 @@ import hashlib
 import msgspec
 import pytest
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.measure.experiments.experiment import Experiment
 from concwatch.measure.experiments.loading import load, shipped
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
-from concwatch.monitor.catalog import AT, PYTHONS
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.unit import SCALES
+from concwatch.monitor.lanes.catalog import AT, PYTHONS
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.unit import SCALES
 
 NAMES = [path.stem for path in shipped()]
 LONGEST_TITLE = 60

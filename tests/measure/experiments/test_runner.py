@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from concwatch.links.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended
+from concwatch.links.messages import Error
 from concwatch.measure.experiments.loading import decode
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import CLOSE_LIMIT, Lab
-from concwatch.protocol.messages import Error
-from concwatch.system.limits import SystemLimit
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import CLOSE_LIMIT, Lab
+from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import Memory
 from tests.virtual_time import fast, now
 

@@ -12,7 +12,10 @@ from concwatch.measure.measurement import while_stepping
 from concwatch.measure.sweep.knee import find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.law import Law, Point, fit
-from concwatch.measure.sweep.sweep import HZ, EngineSweep, throughput
+from concwatch.measure.sweep.repeats import merge
+from concwatch.measure.sweep.sweep import HZ, EngineSweep
+from concwatch.measure.sweep.sweep_result import POOL_THREADS, Step, SweepResult
+from concwatch.measure.sweep.throughput import throughput
 from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
@@ -93,7 +96,7 @@ def test_the_fewest_tasks_with_enough_throughput(function, low, high):
     knee = find_knee(densified(function))
     assert low <= knee.tasks.value <= high
     assert knee.tasks.low <= knee.tasks.value <= knee.tasks.high
-    assert knee.best == pytest.approx(max(map(function, SIZES)), rel=0.03)
+    assert knee.best.value == pytest.approx(max(map(function, SIZES)), rel=0.03)
 
 
 def test_nothing_is_enough_while_throughput_rises():
@@ -166,6 +169,64 @@ def test_the_interval_of_random_ends_covers_their_rate():
     assert covered >= 170
 
 
+@pytest.mark.parametrize("tasks", [50, 54, 64, 100, 128, 200, 256, 512])
+def test_waves_of_a_semaphore_do_not_spoil_the_throughput(tasks):
+    """Fifty end every 0.1 s, which is no multiple of a tick, and no divisor of a generation."""
+    draw = random.Random(tasks)
+    for _ in range(20):
+        begin = draw.random()
+
+        def ended(time, begin=begin):
+            return 50 * int((time + begin) / 0.1008)
+
+        found, interval = throughput(ticks(ended, max(3.0, 3 * tasks / 496)), tasks)
+        assert found == pytest.approx(496, rel=0.01)
+        assert abs(found - 496) <= interval <= 0.04 * 496
+
+
+def test_the_knee_of_a_noisy_plateau_is_not_at_its_end():
+    draw = random.Random(5)
+    for _ in range(50):
+        error = {number: 0.004 if number < 50 else draw.choice((0.005, 0.01)) for number in [*SIZES, 45, 54]}
+        points = [
+            Point(number, min(10.0 * number, 500.0) * draw.gauss(1, each), each * min(10 * number, 500))
+            for number, each in sorted(error.items())
+        ]
+        knee = find_knee(points)
+        assert 45 <= knee.tasks.low <= knee.tasks.value <= knee.tasks.high <= 64
+        assert knee.best.value == pytest.approx(500, rel=0.02)
+        assert knee.best.low <= knee.best.value <= knee.best.high
+
+
+def step(tasks, rate, interval=1.0):
+    return Step(tasks, rate, interval, 0.1, 0.2, None, None, 3.0)
+
+
+def test_the_interval_of_repeats_has_the_spread_between_them():
+    def result(*factors):
+        steps = [
+            step(tasks, 10.0 * tasks * factor) for tasks, factor in zip((8, 16, 32), factors, strict=True)
+        ]
+        return SweepResult("asyncio", steps=steps)
+
+    alike = merge([result(1, 1, 1), result(1, 1, 1), result(1, 1, 1)])
+    assert [each.throughput for each in alike.steps] == [80, 160, 320]
+    assert alike.steps[0].interval == pytest.approx(1 / 3**0.5)
+    spread = merge([result(0.9, 1.1, 1), result(1.1, 1, 0.9), result(1, 0.9, 1.1)])
+    # Six degrees of freedom, and a standard deviation of a tenth.
+    assert spread.steps[2].interval == pytest.approx(2.447 * 0.1 * 320 / 3**0.5)
+    assert spread.steps[0].seconds == 9
+
+
+def test_repeats_that_ended_early_count_where_they_have_steps():
+    first = SweepResult("asyncio", steps=[step(1, 10.0), step(2, 20.0)], runtime="CPython 3.11.7")
+    second = SweepResult("asyncio", steps=[step(1, 10.0)], ended_by="3 tasks failed", failed=True)
+    both = merge([first, second])
+    assert [(each.tasks, each.throughput) for each in both.steps] == [(1, 10), (2, 20)]
+    assert (both.ended_by, both.failed, both.runtime) == ("3 tasks failed", True, "CPython 3.11.7")
+    assert merge([first]) is first
+
+
 def test_throughput_is_unknown_without_ends():
     assert throughput([], 1) is None
     assert throughput(ticks(lambda time: 0), 1) is None
@@ -174,19 +235,24 @@ def test_throughput_is_unknown_without_ends():
 
 def swept(costs, last=200, workload="sleep:2", faults=()):
     """Return the result of a sweep of a fake worker."""
+    return swept_lab(costs, last, workload, faults)[1]
+
+
+def swept_lab(costs, last=200, workload="sleep:2", faults=()):
+    """Return the lab of a sweep, and its result."""
 
     async def run():
         workers = FakeWorkers({"asyncio": costs}, {"asyncio": list(faults)})
         lab = Lab(find_engines(["asyncio"]), settings=Settings(workload), open_link=workers, clock=now, hz=HZ)
-        return await while_stepping(lab, EngineSweep(lab, lab.lanes[0], 1, last, 3.0).run())
+        return lab, await while_stepping(lab, EngineSweep(lab, lab.lanes[0], 1, last, 3.0).run())
 
     return fast(run())
 
 
 def test_a_sweep_finds_how_many_are_served_at_once():
     result = swept(Costs(served=50))
-    assert 45 <= result.knee.tasks.value <= 60
-    assert result.knee.best == pytest.approx(25, rel=0.03)
+    assert 45 <= result.knee.tasks.low <= result.knee.tasks.value <= result.knee.tasks.high <= 60
+    assert result.knee.best.value == pytest.approx(25, rel=0.03)
     assert result.steps[-1].duration_p50 == pytest.approx(8, rel=0.1)
     assert result.ended_by == ""
     assert not result.failed
@@ -195,6 +261,18 @@ def test_a_sweep_finds_how_many_are_served_at_once():
     assert found["knee"]["tasks"] == result.knee.tasks.value
     assert [step["tasks"] for step in found["steps"]] == sorted(
         {*sizes(1, 200), *(s.tasks for s in result.steps)}
+    )
+
+
+def test_each_step_and_what_was_found_are_events():
+    lab, result = swept_lab(Costs(served=8), last=32)
+    texts = [event.text for event in lab.events.since(0) if event.lane == "asyncio"]
+    for each in result.steps:
+        assert each.text() in texts
+    assert any(text.startswith("8 at once are enough: ") for text in texts)
+    assert Step(1, 0.5, 0.1, 2.0, 2.1, None, None, 3.0).text() == "1 task: 0.5/s ± 20 %, p99 2.1 s"
+    assert (
+        Step(2_000, 500.0, 1.0, 4.0, None, None, None, 3.0).text(POOL_THREADS) == "2,000 pool threads: 500/s"
     )
 
 

@@ -1,10 +1,7 @@
 """The sweep of one engine: throughput and durations at growing numbers of live tasks."""
 
 import asyncio
-import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from concwatch.links.messages import Failure
 from concwatch.measure.answer import LEAST
@@ -13,6 +10,7 @@ from concwatch.measure.limited import limited_by
 from concwatch.measure.measurement import SETTLE
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.sweep_result import KNOWN, POOL_THREADS, TASKS, Step, SweepResult
+from concwatch.measure.sweep.throughput import throughput
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.lanes.servers import server_problem
@@ -25,13 +23,7 @@ from concwatch.portable.protocol.units import counted, format_count, format_rate
 HZ = 25.0
 """Ticks per second. When a task has ended is known to within one tick."""
 
-LEAST_POWER, WIDTH = 0.5, 2.5
-"""The least power of the time with which deviations are taken to grow, since it is only estimated, and half
-the interval in standard deviations: with these it covers the truth in nine of ten steps of three seconds."""
-
-TINY = 1e-6
-
-LEAST_SECONDS = 0.5
+LEAST_SECONDS = 1.5
 """The least seconds for which a step is measured."""
 
 MOST_LIVES = 3.0
@@ -99,6 +91,7 @@ class EngineSweep(FollowedLane):
                 else:
                     await self._climb()
             self._note_failure()
+            self._log(self.result.summary().removeprefix(f"{self.result.engine}: "))
             self.lab.switch(self.lane, False)
             await self.until(lambda now: now.idle, 10.0, failed=True)
             self._note_failure()  # of the tear-down of the user's function
@@ -173,8 +166,14 @@ class EngineSweep(FollowedLane):
         found = throughput(counts, number)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
-        self.result.add(self._step(number, found, start))
+        measured = self._step(number, found, start)
+        self.result.add(measured)
+        self._log(measured.text(self.result.over))
         return ""
+
+    def _log(self, text: str) -> None:
+        """Log what has been found, for recordings."""
+        self.lab.log(self.lane.engine.name, text)
 
     def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
         now = self.seen
@@ -223,60 +222,3 @@ class EngineSweep(FollowedLane):
 
 def _settled(now: LaneSnapshot) -> bool:
     return now.target.reached is not None or now.target.limit is not None
-
-
-def throughput(counts: Sequence[tuple[float, int]], tasks: int) -> tuple[float, float] | None:
-    """Return the tasks that ended per second, and half the 95 % interval; None if too few have ended.
-
-    Tasks that started together end together, in waves. So the time is taken in which as many tasks have ended
-    as run at once, or a multiple: that takes equally long wherever in a wave it begins. How far off it may be
-    follows from the deviations over about a twelfth and a sixth of the time. They grow with the time if tasks
-    end at random, but not if they end in waves.
-
-    Args:
-        counts: the time of each tick, in seconds, and the tasks that had ended by then.
-        tasks: how many run at once.
-    """
-    starts = [after for before, after in pairwise(counts) if after[1] > before[1]]
-    if not starts:
-        return None
-    (first, begin), (_, end) = starts[0], counts[-1]
-    generations = (end - begin) // tasks
-    if not generations:
-        return None
-    ended = [count for _, count in counts]
-    whole = _time_of(counts, ended, begin + generations * tasks) - first
-    rate = generations * tasks / whole
-    if generations == 1:
-        return rate, rate / math.sqrt(tasks)
-    # The first and the last of them ended at any time within their ticks: that part does not grow.
-    tick = (counts[-1][0] - counts[0][0]) / (len(counts) - 1)
-    least = (rate * tick) ** 2 / 6
-    long = max(1, min(2, generations // 4), generations // 6)
-    short = max(1, long // 2)
-    near, far = (_deviation(counts, starts, rate, lag * tasks) for lag in (short, long))
-    far = max(0.0, far / (1 - long / generations) - least)  # the rate is that of the same ticks
-    near = max(TINY * far, near - least)
-    power = math.log(far / near) / math.log(long / short) if long > short and far else 1.0
-    variance = least + far * (generations / long) ** max(LEAST_POWER, min(1.0, power))
-    return rate, WIDTH * math.sqrt(variance) / whole
-
-
-def _time_of(counts: Sequence[tuple[float, int]], ended: Sequence[int], number: int) -> float:
-    """Return when so many tasks had ended, between two ticks."""
-    at = bisect_left(ended, number)
-    (before, fewer), (after, more) = counts[at - 1], counts[at]
-    return before + (after - before) * (number - fewer) / (more - fewer)
-
-
-def _deviation(
-    counts: Sequence[tuple[float, int]], starts: Sequence[tuple[float, int]], rate: float, tasks: int
-) -> float:
-    """Return the mean square by which the end of so many tasks differs from the rate, in tasks."""
-    ended = [count for _, count in counts]
-    squares = [
-        (tasks - rate * (_time_of(counts, ended, count + tasks) - time)) ** 2
-        for time, count in starts
-        if count + tasks <= ended[-1]
-    ]
-    return sum(squares) / len(squares)

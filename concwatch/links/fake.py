@@ -7,7 +7,7 @@ from math import exp
 from typing import Any, Protocol
 
 from concwatch.links.link import Arrival, Ended, Link
-from concwatch.protocol.messages import (
+from concwatch.links.messages import (
     Anatomy,
     Applied,
     BurstDone,
@@ -19,7 +19,7 @@ from concwatch.protocol.messages import (
     TaskPart,
     Tick,
 )
-from concwatch.protocol.workloads import CONNECT, HTTP, WORDS, Workload, parse
+from concwatch.portable.protocol.workloads import CONNECT, HTTP, WORDS, Workload, parse
 from concwatch.system.process import Reading
 
 

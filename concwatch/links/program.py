@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import IO
 
+from concwatch.portable.machine.proc import Process
+from concwatch.portable.machine.processes import children_of, find_process, pids
+from concwatch.portable.machine.spawn import Terminator
 from concwatch.system.child import describe_exit, explain_start_error, shell_status
-from concwatch.system.proc import Process
-from concwatch.system.processes import children_of, find_process, pids
-from concwatch.system.spawn import Terminator
 
 TERMINATION_TIMEOUT = 5.0
 """Seconds that a program may take to exit after SIGTERM."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from concwatch.monitor.blocks import BlockedPlace
-from concwatch.monitor.forecast import mean_life
-from concwatch.monitor.metrics import THROTTLED, LaneSnapshot
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import ACTIVE
-from concwatch.monitor.throttling import quota_name
-from concwatch.protocol.text import short_place
-from concwatch.protocol.units import format_count, format_percent, format_rate, format_seconds
-from concwatch.protocol.workloads import is_function, parse
+from concwatch.monitor.lanes.forecast import mean_life
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import ACTIVE
+from concwatch.monitor.verdicts.blocks import BlockedPlace
+from concwatch.monitor.verdicts.throttling import THROTTLED, quota_name
+from concwatch.portable.protocol.text import short_place
+from concwatch.portable.protocol.units import format_count, format_percent, format_rate, format_seconds
+from concwatch.portable.protocol.workloads import is_function, parse
 from concwatch.system.memory import BUDGET
 
 RELIABLE = 0.9

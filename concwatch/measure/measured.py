@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from concwatch.measure.result import Result
-from concwatch.monitor.student import T95, student_t
+from concwatch.monitor.statistics.student import T95, student_t
 
 
 @dataclass(frozen=True)

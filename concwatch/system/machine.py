@@ -7,8 +7,8 @@ import time
 
 from msgspec import Struct
 
+from concwatch.portable.machine.proc import LINUX, busy_seconds
 from concwatch.system.memory import memory_now
-from concwatch.system.proc import LINUX, busy_seconds
 
 
 class Load(Struct, frozen=True):

@@ -5,7 +5,7 @@ from typing import Any
 
 import psutil
 
-from concwatch.system.proc import Process
+from concwatch.portable.machine.proc import Process
 
 
 def find_process(pid: int) -> Process | None:
@@ -59,7 +59,7 @@ def variable_of(pid: int, name: str) -> str | None:
 
 
 def process_figures(pid: int) -> dict[str, Any] | None:
-    """Return the same figures as `concwatch.system.proc.process_figures`."""
+    """Return the same figures as `concwatch.portable.machine.proc.process_figures`."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():

@@ -9,9 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.agent import places
-from concwatch.agent.inject import COMPILED, NOT_LOADED, PACKAGE, compile_agent, environment, script
-from concwatch.links.injection import inject
+from concwatch.portable.agent.attaching.inject import (
+    COMPILED,
+    NOT_LOADED,
+    PACKAGE,
+    compile_agent,
+    environment,
+    script,
+)
+from concwatch.portable.agent.sending import places
+from concwatch.portable.bridge.injection import inject
 from tests.agent_driver import EVERY, AgentProcess, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
@@ -128,7 +135,7 @@ async def stays(): await asyncio.sleep(600)
 def hooks():
     found = [asyncio.BaseEventLoop.create_task.__code__.co_filename]
     found += map(repr, [*gc.callbacks, *sys.meta_path])
-    names = ("concwatch/agent", "concwatch_agent.", "concwatch.agent.")
+    names = ("concwatch/portable/agent", "concwatch_agent.", "concwatch.portable.agent.")
     return sum(any(name in hook for name in names) for hook in found)
 async def main():
     tasks = [asyncio.create_task(stays()) for _ in range(5)]
@@ -172,7 +179,7 @@ def test_a_wrapper_around_a_hook_works_after_the_agent_has_left(monitor):
 def test_a_program_runs_normally_without_the_monitor(python, tmp_path):
     tmp_path.chmod(0o700)
     for address in (tmp_path / "missing", tmp_path / "missing folder" / "missing"):
-        env = {"PYTHONPATH": str(ROOT / "concwatch/agent/site"), "CONCWATCH_AGENT": str(address)}
+        env = {"PYTHONPATH": str(ROOT / "concwatch/portable/agent/site"), "CONCWATCH_AGENT": str(address)}
         done = subprocess.run(
             [python, "-c", RUN],
             env={**os.environ, **env},

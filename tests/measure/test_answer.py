@@ -3,16 +3,16 @@
 import pytest
 from msgspec import structs
 
+from concwatch.links.messages import StackFrame
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by
-from concwatch.monitor.blocks import BlockedPlace
-from concwatch.monitor.metrics import BY_NAME, EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.snapshot import Machine, Snapshot, with_cheapest
-from concwatch.monitor.state import State
-from concwatch.monitor.user_source import why_not_found
-from concwatch.protocol.messages import StackFrame
-from concwatch.protocol.workloads import parse
+from concwatch.monitor.lanes.user_source import why_not_found
+from concwatch.monitor.metrics.metrics import BY_NAME, EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.snapshot import Machine, Snapshot, with_cheapest
+from concwatch.monitor.metrics.state import State
+from concwatch.monitor.verdicts.blocks import BlockedPlace
+from concwatch.portable.protocol.workloads import parse
 
 
 def lane(name="asyncio", threads=False, state=State.RUNNING, target=10_000, live=10_000, fits=0, **known):

@@ -12,8 +12,8 @@ import pytest
 from concwatch.links.fake import Costs
 from concwatch.measure.comparing.comparison import Difference
 from concwatch.measure.measured import Measured
-from concwatch.monitor.metrics import EngineFacts, blank_sample
-from concwatch.monitor.state import State
+from concwatch.monitor.metrics.metrics import EngineFacts, blank_sample
+from concwatch.monitor.metrics.state import State
 from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused
 

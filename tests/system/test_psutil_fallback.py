@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from concwatch.system import proc, processes, psutil_fallback
+from concwatch.portable.machine import proc, processes
+from concwatch.system import psutil_fallback
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="compares with /proc")
 

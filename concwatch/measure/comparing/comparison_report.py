@@ -18,7 +18,7 @@ from concwatch.measure.layout import (
     wrapped,
 )
 from concwatch.measure.measured import Measured
-from concwatch.protocol.units import UNKNOWN, format_count, format_number, format_percent
+from concwatch.portable.protocol.units import UNKNOWN, format_count, format_number, format_percent
 
 RULE = (
     "Beyond the spread: the ranges of A and B, lowest to highest, have no value in common. "

@@ -10,7 +10,7 @@ from concwatch.measure.comparing.run_result import read_run
 from concwatch.measure.comparing.side import Side
 from concwatch.measure.comparing.sweep_file import read_sweep
 from concwatch.measure.comparing.watched import read_watch, read_watch_recording
-from concwatch.protocol.text import one_line
+from concwatch.portable.protocol.text import one_line
 from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import read_text

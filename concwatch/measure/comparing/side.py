@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from concwatch.measure.measured import Measured
-from concwatch.monitor.metrics import LISTED
-from concwatch.monitor.unit import RATE, Unit
-from concwatch.protocol.units import format_bytes, format_number
+from concwatch.monitor.metrics.metrics import LISTED
+from concwatch.monitor.metrics.unit import RATE, Unit
+from concwatch.portable.protocol.units import format_bytes, format_number
 
 TOLERANCE = 0.05
 """Relative difference up to which two numeric conditions, such as the length, are taken as equal."""

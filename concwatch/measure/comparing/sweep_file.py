@@ -14,8 +14,8 @@ from concwatch.measure.comparing.side import Fact, Side, Subject, machine_facts
 from concwatch.measure.measured import Measured
 from concwatch.measure.sweep.knee import IntervalEstimate
 from concwatch.measure.sweep.sweep_result import FIGURES, TASKS, Step, SweepResult
-from concwatch.protocol.text import flat
-from concwatch.protocol.units import format_count
+from concwatch.portable.protocol.text import flat
+from concwatch.portable.protocol.units import format_count
 
 KIND = "a result of concwatch sweep"
 

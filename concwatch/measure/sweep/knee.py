@@ -79,7 +79,7 @@ def interpolate(points: Sequence[Point], tasks: float) -> float:
 
 
 def best_steps(points: Sequence[Point]) -> list[int]:
-    """Return the positions of the steps that do not differ by their errors from the one that is surely best."""
+    """Return the positions of the steps that do not differ from the one that is surely best."""
     top = max(points, key=lambda point: point.throughput - DIFFERS * point.error)
     return [
         at

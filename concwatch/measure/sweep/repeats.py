@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from concwatch.measure.sweep.sweep_result import Step, SweepResult
-from concwatch.monitor.failures import added
-from concwatch.monitor.student import T95, student_t
+from concwatch.monitor.statistics.student import T95, student_t
+from concwatch.monitor.verdicts.failures import added
 
 
 def merge(sweeps: Sequence[SweepResult]) -> SweepResult:

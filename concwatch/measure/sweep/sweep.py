@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
+from concwatch.links.messages import Failure
 from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import MACHINE, limited_by
@@ -13,15 +14,14 @@ from concwatch.measure.sweep.knee import Knee
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.sweep_result import KNOWN, POOL_THREADS, TASKS, Step, SweepResult
 from concwatch.measure.sweep.throughput import throughput
-from concwatch.monitor.failures import failures_since, failures_text
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
-from concwatch.monitor.servers import server_problem
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import PENDING
-from concwatch.protocol.messages import Failure
-from concwatch.protocol.units import counted, format_count, format_rate, format_seconds
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.lanes.servers import server_problem
+from concwatch.monitor.metrics.metrics import BY_NAME, LaneSnapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import PENDING
+from concwatch.monitor.verdicts.failures import failures_since, failures_text
+from concwatch.portable.protocol.units import counted, format_count, format_rate, format_seconds
 
 HZ = 25.0
 """Ticks per second. When a task has ended is known to within one tick."""
@@ -99,6 +99,7 @@ class EngineSweep(FollowedLane):
                 else:
                     await self._climb()
             self._note_failure()
+            self._log(self.result.summary().removeprefix(f"{self.result.engine}: "))
             self.lab.switch(self.lane, False)
             await self.until(lambda now: now.idle, 10.0, failed=True)
             self._note_failure()  # of the tear-down of the user's function
@@ -178,7 +179,7 @@ class EngineSweep(FollowedLane):
             found = await self._count(int(served.tasks.value), self._seconds, has_failed, timed=False)
             if found is not None and not has_failed(self.seen) and abs(found[0] - best) <= CONFIRMS * best:
                 untimed = self._step(number, found, start)
-                self.result.add(structs.replace(untimed, duration_p50=None, duration_p99=None))
+                self._keep(structs.replace(untimed, duration_p50=None, duration_p99=None))
                 return ""
 
         # Until each task has been replaced, those that started together are still among them.
@@ -201,8 +202,13 @@ class EngineSweep(FollowedLane):
             return f"{counted(failed, 'task')} failed with {step}{self._why_failing(kinds)}"
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
-        self.result.add(self._step(number, found, start))
+        self._keep(self._step(number, found, start))
         return ""
+
+    def _keep(self, step: Step) -> None:
+        """Add a step to the result, and log it."""
+        self.result.add(step)
+        self._log(step.text(self.result.over))
 
     async def _count(
         self, at_once: int, most: float, failed: Callable[[LaneSnapshot], bool], timed: bool = True
@@ -222,6 +228,10 @@ class EngineSweep(FollowedLane):
         await self.next_sample()
         counts, self._counts = self._counts, None
         return throughput(counts, at_once)
+
+    def _log(self, text: str) -> None:
+        """Log what has been found, for recordings."""
+        self.lab.log(self.lane.engine.name, text)
 
     def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
         now = self.seen

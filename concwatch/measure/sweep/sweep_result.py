@@ -5,6 +5,7 @@ from functools import cached_property
 
 from msgspec import Struct, to_builtins
 
+from concwatch.links.messages import Failure
 from concwatch.measure.measured import Measured
 from concwatch.measure.sweep.knee import (
     FittedLaw,
@@ -17,10 +18,15 @@ from concwatch.measure.sweep.knee import (
     more_is_slower,
 )
 from concwatch.measure.sweep.law import Point
-from concwatch.monitor.failures import failures_json
-from concwatch.monitor.unit import COUNT, RATE, SECONDS, SHARE, Unit
-from concwatch.protocol.messages import Failure
-from concwatch.protocol.units import format_count, format_rate, format_seconds
+from concwatch.monitor.metrics.unit import COUNT, RATE, SECONDS, SHARE, Unit
+from concwatch.monitor.verdicts.failures import failures_json
+from concwatch.portable.protocol.units import (
+    counted,
+    format_count,
+    format_percent,
+    format_rate,
+    format_seconds,
+)
 
 KNOWN = 0.02
 """Half the 95 % interval, as a share of the throughput, within which it is known."""
@@ -70,6 +76,12 @@ class Step(Struct, frozen=True):
     def known(self) -> bool:
         """Whether the throughput is known within 2 %."""
         return self.interval <= KNOWN * self.throughput
+
+    def text(self, over: str = TASKS) -> str:
+        """Return what was measured, in a line."""
+        half = f" ± {format_percent(self.interval / self.throughput)}" if not self.known else ""
+        took = f", p99 {format_seconds(self.duration_p99)}" if self.duration_p99 is not None else ""
+        return f"{counted(self.tasks, over.removesuffix('s'))}: {format_rate(self.throughput)}{half}{took}"
 
     @property
     def point(self) -> Point:
@@ -210,6 +222,12 @@ class SweepResult(Struct, dict=True):
             slower = format_seconds(last.duration_p99)
             return f"{text}; with {format_count(last.tasks)} p99 is {slower} for the same throughput"
         return text
+
+    def summary(self) -> str:
+        """Return `sentence`, what limits throughput, and why no more tasks were tried."""
+        notes = [f"limited by {self.limited_by}"] if self.limited_by else []
+        notes += [f"ended: {self.ended_by}"] if self.ended_by and self.steps else []
+        return "; ".join((self.sentence(), *notes))
 
     def as_json(self) -> dict[str, object]:
         """Return its object of ``concwatch sweep --json``: tasks, seconds, bytes, tasks per second."""

@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 LAG = 0.75
 """The share of the generations that ended over which time is taken; the rest is where that time may begin."""
 
-PARTS, FEWEST_PARTS, BEGINNINGS = 6, 3, 8
+PARTS, FEWEST_PARTS, BEGINNINGS = 6, 3, 4
 """Into how many parts a step is divided to see how its throughput varies, how many these are at least, and
 how many overlapping parts are taken for each."""
 

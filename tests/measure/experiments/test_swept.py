@@ -70,7 +70,7 @@ def test_the_steps_of_a_series_have_a_knee(repeats):
     assert result.engine == "replaced"
     assert 45 <= knee.tasks.value <= 50
     assert knee.tasks.low < knee.tasks.high
-    assert knee.best == pytest.approx(500, rel=0.02)
+    assert knee.best.value == pytest.approx(500, rel=0.02)
     assert [step.tasks for step in result.steps] == list(runner.experiment.table[0].series[0].sizes)
 
 

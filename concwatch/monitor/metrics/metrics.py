@@ -55,7 +55,7 @@ from concwatch.monitor.verdicts.ongoing import OngoingStatus
 from concwatch.monitor.verdicts.throttling import THROTTLED
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
-    from concwatch.links.agent_messages import AgentTick
+    from concwatch.links.agent_messages import AgentErrorKind, AgentTick
     from concwatch.monitor.metrics.group_status import GroupFigures
     from concwatch.monitor.metrics.process_status import ProcessFacts, ProcessStatus
     from concwatch.monitor.metrics.resource_status import ResourceStatus
@@ -529,6 +529,8 @@ class LaneSnapshot(Struct, frozen=True):
     """How late the event loops of a watched process were, in each tick; not in recordings."""
     containers: "tuple[GrowingContainer, ...]" = ()
     """The containers of a watched process that grow with its memory; not in recordings."""
+    agent_errors: "tuple[AgentErrorKind, ...]" = ()
+    """The first kinds of errors of the agent of a watched process; not in recordings."""
     memory: "RssParts | None" = None
     """What RSS of a watched process is made of, as its agent has answered last; not in recordings."""
     lines: TracedLines | None = None

@@ -227,6 +227,7 @@ class Lab(Observable):
             self.servers.check()
             self.fleet.update_members()
             self.fleet.share_budgets()
+            self.local.meter.update_own()
             for host in self.hosts:
                 host.meter.update(host.lanes)
         self.publish(now)

@@ -16,12 +16,12 @@ from concwatch.system.child import ROOT
 from concwatch.system.cpu_quota import throttling_of
 from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.limits import read_fields
+from concwatch.system.local_processes import find_process, process_table, running
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
 from concwatch.system.memory_limit import memory_limit_of
 from concwatch.system.proc import PssReader
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.processes import find_process
 
 CALIBRATION_DELAY = 2.0
 """Seconds of watching after which it is measured what the kernel holds for a thread and a socket."""
@@ -137,14 +137,14 @@ class LocalHost(WatchedHost):
     def family(self) -> Collection[int]:
         """Return the pids of the program's processes and of those attached to that are running."""
         own = self._program.family() if self._program else ()
-        return {*own, *(pid for pid in self._attached if find_process(pid))}
+        return {*own, *(pid for pid in self._attached if running(pid))}
 
     def parent_and_name(self, pid: int) -> tuple[int, str]:
         """Return the pid of a process's parent, and the process's name; raises LookupError."""
         process = find_process(pid)
         if process is None:
             raise LookupError(pid)
-        return process.parent, process_name(pid)
+        return process.parent, process_name(pid, process_table())
 
     def attach(self, pid: int, gdb: bool) -> None:
         """Connect to a process that listens, or load the agent into it."""
@@ -155,17 +155,17 @@ class LocalHost(WatchedHost):
             return
         file = self._listener.path.parent / f"attach-{pid}.py"
         file.write_text(script(str(self._listener.path)))
-        self._attached[pid] = inject(pid, str(file), gdb) or ""
+        self._attached[pid] = inject(pid, str(file), gdb, table=process_table()) or ""
 
     def why_no_agent(self, pid: int) -> str:
         """Return why a process has no agent; empty while one may still connect."""
         if pid in self._attached:
             return self._attached[pid]
-        return why_no_agent(pid, str(self._listener.path))
+        return why_no_agent(pid, str(self._listener.path), process_table())
 
     def reader(self, pid: int) -> ProcessReader:
         """Return a reader of a process's figures; raises LookupError."""
-        if find_process(pid) is None:
+        if running(pid) is None:
             raise LookupError(pid)
         try:
             return Sampler(pid, PssReader(pid), _objects.of(pid), throttling_of(pid), memory_limit_of(pid))
@@ -184,7 +184,7 @@ class LocalHost(WatchedHost):
 
     def exists(self, pid: int) -> bool:
         """Return whether a process is running; one that waits to be reaped has ended."""
-        return find_process(pid) is not None
+        return running(pid) is not None
 
     def close(self) -> None:
         """Stop listening for agents."""
@@ -212,7 +212,7 @@ def loads_by_gdb(pid: int) -> bool:
     """Return whether only gdb, which stops a process for a moment, can load the agent into it."""
     process = find_process(pid)
     listens = process is not None and any(map(os.path.exists, socket_paths(pid, process.user)))
-    return not listens and needs_gdb(pid)
+    return not listens and needs_gdb(pid, process_table())
 
 
 def why_not_attachable(pid: int) -> str | None:

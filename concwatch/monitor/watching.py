@@ -158,6 +158,7 @@ class Watching(Observable):
             self._judge_quotas(now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
+            self.machine.update_own()
             self.machine.update(())
             self._budget.update(0)
         self.publish(now)

@@ -36,7 +36,6 @@ held, until = b"x" * (40 << 20), time.process_time() + 0.3
 while time.process_time() < until: pass
 print(child.pid, flush=True)
 sys.stdin.read()
-child.kill()
 """
 """A process with threads, a child, memory and used CPU time, at rest once it has printed the child's pid."""
 
@@ -62,6 +61,7 @@ def program():
         child = int(started.stdout.readline())
         yield started.pid, child
         started.stdin.close()
+        os.kill(child, signal.SIGKILL)
 
 
 async def rests(pid):
@@ -178,12 +178,14 @@ async def test_a_lab_runs_on_psutil_alone(without_proc):
 
 
 async def test_a_program_and_its_processes_are_found_by_psutil_alone(without_proc):
-    program = Program([sys.executable, "-c", BUSY], os.environ, output=subprocess.DEVNULL, background=True)
+    program = Program(["sh", "-c", "sleep 600 & wait"], os.environ, background=True)
     try:
-        await until(lambda: len(program.family()) == 2, "the program and its child")
+        await until(lambda: len(program.family()) == 2, "the shell and its child")
         assert program.pid in program.family()
-        await until(lambda: program.status is not None, "it ends, since it has no input")
-        await until(lambda: len(program.orphans()) == 1, "its child goes on")
+        program.terminate()
+        await until(lambda: program.status is not None, "the shell ends")
+        (orphan,) = program.orphans()
+        assert set(program.family()) == {orphan}
     finally:
         program.kill()
     await until(lambda: not program.family(), "all have ended")

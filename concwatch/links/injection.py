@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from concwatch.system.processes import ProcessTable
+    from concwatch.system.process_table import ProcessTable
 
 REMOTE_EXEC = (3, 14)
 """The first version of Python with ``sys.remote_exec``."""

@@ -134,9 +134,9 @@ class MachineMeter:
         if self._sampler:
             self.own = self._sampler.read()
         else:
-            from concwatch.system.by_psutil import ProcessFigures
+            from concwatch.system.by_psutil import PsutilFigures
 
-            self._sampler = Sampler(figures=ProcessFigures(os.getpid()))
+            self._sampler = Sampler(figures=PsutilFigures(os.getpid()))
 
     def snapshot(self, budget: MemoryBudget) -> Machine:
         """Return the machine's part of a snapshot."""

@@ -18,7 +18,7 @@ _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 """The kinds of CPU time that are spent on something; each system has some of them."""
 
 
-class ProcessFigures:
+class PsutilFigures:
     """Reads the figures of one process, each time in about 0.075 ms.
 
     Args:

@@ -8,7 +8,7 @@ from concwatch.system.proc import LINUX, Process
 if TYPE_CHECKING:
     import psutil
 
-    from concwatch.system.processes import ProcessTable
+    from concwatch.system.process_table import ProcessTable
 
 
 def process_table() -> "ProcessTable":

@@ -177,9 +177,9 @@ def figures_of(pid: int) -> FigureReader:
     """Return the reader of a process that is read each tick; raises OSError if there is no such process."""
     if LINUX:
         return ProcFigures(pid)
-    from concwatch.system.by_psutil import ProcessFigures
+    from concwatch.system.by_psutil import PsutilFigures
 
-    return ProcessFigures(pid)
+    return PsutilFigures(pid)
 
 
 class Sampler:

@@ -9,32 +9,7 @@ from concwatch.system.proc import Process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, Iterable, Iterator, List, Protocol, Tuple
-
-    class ProcessTable(Protocol):
-        """The functions of this module, which psutil provides where there is no ``/proc``."""
-
-        def find_process(self, pid: int) -> Process | None:
-            """Return a running process; None if there is none with this pid."""
-
-        def pids(self) -> list[int]:
-            """Return the pids of all processes."""
-
-        def children_of(self, parents: Iterable[int]) -> set[int]:
-            """Return the pids of all descendants of ``parents``."""
-
-        def command_of(self, pid: int) -> list[str]:
-            """Return a process's command line; empty if it cannot be read."""
-
-        def program_of(self, pid: int) -> str:
-            """Return the path of a process's executable; raises OSError."""
-
-        def variable_of(self, pid: int, name: str) -> str | None:
-            """Return a variable of a process's environment; None if it is not set; raises OSError."""
-
-        def mapped_files(self, pid: int) -> list[str]:
-            """Return the files that are mapped into a process's memory."""
-
+    from typing import Dict, Iterable, Iterator, List, Tuple
 
 _ENDED = ("Z", "X")
 """The states of a process that has ended but has not been reaped by its parent."""

@@ -71,7 +71,7 @@ async def rests(pid):
 async def test_both_read_the_same_figures_of_a_process(program):
     pid, _ = program
     await rests(pid)
-    here, there = by_psutil.ProcessFigures(pid), ProcFigures(pid)
+    here, there = by_psutil.PsutilFigures(pid), ProcFigures(pid)
     ours, theirs = here.read(time.monotonic()), there.read(time.monotonic())
     # The kernel counts pages for each thread or CPU apart, and adds them up now and then.
     assert ours["rss"] == pytest.approx(theirs["rss"], abs=1 << 20)
@@ -119,7 +119,7 @@ async def test_both_tell_a_stopped_and_an_ended_process(sleeps):
     sleeps.send_signal(signal.SIGSTOP)
     for table in TABLES:
         await until(lambda table=table: table.find_process(sleeps.pid).state == "T", "stopped")
-    assert by_psutil.ProcessFigures(sleeps.pid).read(0.0)["state"] == "T"
+    assert by_psutil.PsutilFigures(sleeps.pid).read(0.0)["state"] == "T"
     assert by_psutil.is_running(known)
     sleeps.kill()
     for table in TABLES:  # it waits to be reaped
@@ -139,7 +139,7 @@ def test_both_know_nothing_of_a_process_that_does_not_exist():
             table.program_of(NOBODY)
         with pytest.raises(OSError, match=GONE):
             table.variable_of(NOBODY, "PATH")
-    for reader in (by_psutil.ProcessFigures, ProcFigures):
+    for reader in (by_psutil.PsutilFigures, ProcFigures):
         with pytest.raises(OSError, match=GONE):
             reader(NOBODY)
 

@@ -100,7 +100,7 @@ class Program(StartedProgram):
         self._terminator = None if keep else Terminator(self.pid)
         self._background = background
         self._group = self.pid if background else os.getpgrp()
-        self._known: dict[int, psutil.Process] = {}
+        self._below: dict[int, psutil.Process] = {}
 
     @property
     def pid(self) -> int:
@@ -119,13 +119,14 @@ class Program(StartedProgram):
 
     def family(self) -> Collection[int]:
         """Return the pids of its process and of all running descendants, including orphaned ones."""
-        self._known = {pid: process for pid, process in self._known.items() if is_running(process)}
         own = {self.pid} if self.status is None else set()
-        for pid in (own | process_table().children_of(own | self._known.keys())) - self._known.keys():
+        self._below = {pid: process for pid, process in self._below.items() if is_running(process)}
+        known = own | self._below.keys()
+        for pid in process_table().children_of(known) - known:
             process = running(pid)
             if process is not None:
-                self._known[pid] = process
-        return self._known.keys()
+                self._below[pid] = process
+        return own | self._below.keys()
 
     def send_signal(self, number: int) -> None:
         """Send a signal to its main process."""
@@ -148,7 +149,8 @@ class Program(StartedProgram):
         """Return the pids of other processes in its process group. A leader of its own group is a daemon."""
         # In the foreground the group is the shell's, which may contain unrelated processes.
         candidates = process_table().pids() if self._background else self.family()
-        return [pid for pid in candidates if _group_of(pid) == self._group != pid and running(pid)]
+        others = (pid for pid in candidates if _group_of(pid) == self._group != pid)
+        return [pid for pid in others if running(pid)]
 
     def signal_orphans(self, number: int) -> None:
         """Send a signal to the processes that it has left behind."""

@@ -171,9 +171,8 @@ def test_the_lane_of_an_ended_process_ends_and_the_process_cannot_be_attached_to
 def test_another_users_process_cannot_be_attached_to():
     with running("cat") as program:
         code = (
-            "import os; from concwatch.monitor.watched_host import why_not_attachable as why; "
-            "import concwatch.system.by_psutil; os.setgid(65534); "  # whose files that user cannot read
-            f"os.setuid(65534); print(why({program.pid}))"
+            "import os; from concwatch.monitor.watched_host import why_not_attachable; os.setgid(65534); "
+            f"os.setuid(65534); print(why_not_attachable({program.pid}))"
         )
         text = subprocess.check_output(
             [sys.executable, "-c", code],

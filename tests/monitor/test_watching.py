@@ -367,7 +367,7 @@ def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():
 
 
 def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
-    monkeypatch.setattr(host, "find_process", lambda pid: object())  # it was there a moment ago
+    monkeypatch.setattr(host.LocalHost, "exists", lambda *_: True)  # it was there a moment ago
     with pytest.raises(LookupError):
         host.LocalHost(None).reader(1 << 22)
 

@@ -1,5 +1,6 @@
 """The two readers of processes and machine, psutil here and ``/proc`` on hosts, say the same."""
 
+import importlib
 import os
 import re
 import signal
@@ -157,6 +158,7 @@ def test_both_read_the_same_machine():
 @pytest.fixture
 def without_proc(monkeypatch):
     """Let this side read everything by psutil, as on macOS."""
+    importlib.import_module("concwatch.links.process")  # a module imported later would keep what it finds
     for name, module in list(sys.modules.items()):
         if name.startswith("concwatch.system.") and hasattr(module, "LINUX"):
             monkeypatch.setattr(module, "LINUX", False)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def process_table() -> "ProcessTable":
     """Return the process table of this system: ``/proc``, or psutil where there is none."""
-    # A watched program's process is looked up before the first frame, and psutil takes 11 ms to load. Among 94
-    # processes it takes 1.7 to 6 ms to find the descendants of one, not 1.2, twice a second, and 0.13 ms to
-    # describe one, not 0.017. It cuts a title such as "nginx: master process" into words, guesses at an
+    # A watched program's process is looked up before the first frame, and psutil takes 11 ms to load. Among
+    # 94 processes it takes 1.7 to 6 ms to find the descendants of one, not 1.2, twice a second, and 0.13 ms
+    # to describe one, not 0.017. It cuts a title such as "nginx: master process" into words, guesses at an
     # executable that may not be read, and has the kernel visit all pages of a process for its mapped files.
     if LINUX:
         return processes

@@ -85,7 +85,7 @@ class Watching(Observable):
         self._quotas: dict[float, QuotaVerdict] = {}
         """By their cores: processes with the same quota are taken to be in one control group."""
         self._search_due = self._leaks_due = 0.0
-        self._machine_due = clock() + INTERVAL / 2  # not in the first step, before the first frame
+        self._machine_due = clock() + INTERVAL / 2  # not beside the first frame, which it would delay
 
     def attach(self, pid: int, gdb: bool = False) -> None:
         """Observe a running process, with an agent if it can be loaded.

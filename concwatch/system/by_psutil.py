@@ -19,7 +19,7 @@ _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 
 
 class PsutilFigures:
-    """Reads the figures of one process, each time in about 0.075 ms.
+    """Reads the figures of one process, each time in 0.08 ms, or 0.25 if it is done once a second.
 
     Args:
         pid: the process.

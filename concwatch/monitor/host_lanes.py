@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from msgspec import convert, structs
@@ -136,7 +137,8 @@ class MachineMeter:
         else:
             from concwatch.system.by_psutil import PsutilFigures
 
-            self._sampler = Sampler(figures=PsutilFigures(os.getpid()))
+            with suppress(OSError):  # no file can be opened
+                self._sampler = Sampler(figures=PsutilFigures(os.getpid()))
 
     def snapshot(self, budget: MemoryBudget) -> Machine:
         """Return the machine's part of a snapshot."""

@@ -16,13 +16,13 @@ from weakref import WeakKeyDictionary, ref
 
 import pytest
 
-from concwatch.agent.counted_group import CountedGroup
-from concwatch.agent.counting import COUNTS
-from concwatch.agent.hooks import HOOKS, Replacement
-from concwatch.agent.own_code import creating_line
-from concwatch.agent.replacements import named_like
-from concwatch.agent.threads import thread_label
-from concwatch.protocol.units import counted
+from concwatch.portable.agent.counting.counted_group import CountedGroup
+from concwatch.portable.agent.counting.counting import COUNTS
+from concwatch.portable.agent.counting.own_code import creating_line
+from concwatch.portable.agent.counting.threads import thread_label
+from concwatch.portable.agent.hooking.hooks import HOOKS, Replacement
+from concwatch.portable.agent.hooking.replacements import named_like
+from concwatch.portable.protocol.units import counted
 
 GRACE = 0.5
 """Seconds that the threads of a test may take to end after its teardown, all together."""

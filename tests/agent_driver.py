@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.agent.inject import environment
+from concwatch.portable.agent.attaching.inject import environment
 from tests.other_pythons import PYTHONS
 
 EVERY = {

@@ -40,7 +40,8 @@ def lines() -> Iterator[str]:
     """Yield the lines of the page."""
     ctx = click.Context(main, info_name="concwatch", **main.context_settings)
     yield f'.TH CONCWATCH 1 "" "concwatch {program_version()}" "User Commands"'
-    yield from (".SH NAME", "concwatch \\- watch what one more thread, coroutine or pool job costs")
+    first = inspect.cleandoc(main.help or "").partition("\n")[0].rstrip(".")
+    yield from (".SH NAME", f"concwatch \\- {first[0].lower()}{roff(first[1:])}")
     yield from (".SH SYNOPSIS", ".B concwatch", roff("[OPTIONS] [COMMAND] [ARGS]..."))
     yield from (".SH DESCRIPTION", *paragraphs(main.help or ""))
     yield from (".SH OPTIONS", *options(main, ctx), ".SH COMMANDS")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from concwatch.links.fake import FakeWorkers
-from concwatch.monitor.host_lanes import LocalMachine
+from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.system.machine import Load
 from tests import virtual_time
 from tests.lab_driver import use_lab

@@ -2,7 +2,7 @@
 
 from concwatch.hosts.host import Host
 from concwatch.links.fake import FakeWorkers
-from concwatch.protocol.messages import HostFigures
+from concwatch.links.messages import HostFigures
 from tests.screen import GIB
 
 

@@ -16,7 +16,7 @@ import pytest
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import BridgeProgram, HostLink
 from concwatch.links.link import Ended
-from concwatch.protocol.messages import Error, Reached, Ready
+from concwatch.links.messages import Error, Reached, Ready
 from tests.command_line import PROGRAM
 from tests.processes import assert_ended
 

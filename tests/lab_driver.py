@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from concwatch.commands.cli import main
 from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
-from concwatch.monitor.catalog import CATALOG, Engine
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.protocol.messages import Applied, Ready, Tick
-from concwatch.protocol.workloads import HTTP
+from concwatch.links.messages import Applied, Ready, Tick
+from concwatch.monitor.lanes.catalog import CATALOG, Engine
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.protocol.workloads import HTTP
 from concwatch.runtimes.pythons import OLDEST
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.system import limits
+from concwatch.portable.machine import limits
 
 
 def after(setup, command):

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from concwatch.monitor.metrics import EngineFacts, Sample, blank_sample
-from concwatch.monitor.state import State
+from concwatch.monitor.metrics.metrics import EngineFacts, Sample, blank_sample
+from concwatch.monitor.metrics.state import State
 from concwatch.recordings.format import (
     VERSION,
     EndLine,

@@ -44,5 +44,5 @@ def _add_row(name: str, row: str, end: str) -> None:
     exec(compile(text.replace(end, row + end), spec.origin, "exec"), module.__dict__)
 
 
-_add_row("concwatch.monitor.metrics", ROW, END)
-_add_row("concwatch.monitor.group_status", GROUP_ROW, GROUP_END)
+_add_row("concwatch.monitor.metrics.metrics", ROW, END)
+_add_row("concwatch.monitor.metrics.group_status", GROUP_ROW, GROUP_END)

@@ -10,15 +10,15 @@ from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC
 from concwatch.exporters.families import OF_FUNCTIONS
 from concwatch.exporters.function_totals import FunctionTotals
+from concwatch.links.agent_messages import AgentTick, GroupReport, Groups
 from concwatch.measure.comparing.watched import read_watch, read_watch_recording
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
-from concwatch.monitor.ranking import merge_groups
-from concwatch.protocol.agent_messages import AgentTick, GroupReport, Groups
+from concwatch.monitor.watching.ranking import merge_groups
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
-from concwatch.ui.lane_row import combined_sample
-from concwatch.ui.widgets.group_table import COLUMNS as GROUP_COLUMNS
+from concwatch.ui.sources.lane_row import combined_sample
+from concwatch.ui.widgets.tables.group_table import COLUMNS as GROUP_COLUMNS
 from tests.command_line import invoke
 from tests.lab_driver import Bench
 from tests.own_row import FIELD, GROUP_NAME, GROUP_TITLE, NAME, TITLE

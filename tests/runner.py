@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from concwatch.commands.settings_file import PATH_VARIABLE
+from concwatch.commands.basics.settings_file import PATH_VARIABLE
 from concwatch.system.files import write_atomically
 from tests.temporary import use_temporary_folder
 

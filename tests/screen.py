@@ -17,26 +17,26 @@ from textual.geometry import Offset, Region
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.demos.keyboard import key_event
 from concwatch.demos.pilot import ScreenPilot
 from concwatch.demos.recording_driver import RecordedTerminal
 from concwatch.hosts.host import Host
 from concwatch.links.fake import FakeLink, FakeWorkers
-from concwatch.monitor.catalog import SHOWN, Engine
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.settings import Settings
-from concwatch.system.limits import SystemLimit
+from concwatch.monitor.lanes.catalog import SHOWN, Engine
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
-from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.apps.app import ConcwatchApp
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.slider import Slider
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.lanes.lane_card import LaneCard
+from concwatch.ui.widgets.lanes.slider import Slider
 from tests import virtual_time
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -1,188 +1,190 @@
-"""The package as a whole: the paths that README.md describes, names, which code runs, what is imported."""
+"""The package as a whole: its pages, private names, which code runs, what is imported."""
 
 import ast
 import importlib
 import inspect
+import os
 import re
+import shlex
 import subprocess
 import sys
-from collections import defaultdict
-from contextlib import contextmanager
+import tomllib
 from functools import cache
 from pathlib import Path
 
+import click
 import pytest
 
-from concwatch.commands.lab import open_process
-from concwatch.monitor.catalog import PYTHONS, find_engines
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.watch_app import WatchApp
-from tests.screen import ScreenStage, experiment_lab
-from tests.watch_driver import WatchBench
+from concwatch.commands.cli import main
+from concwatch.demos.keyboard import key_event
+from concwatch.monitor.lanes.catalog import PYTHONS
+from concwatch.ui.keys.keys import MONITOR, WATCH
+from tests.build_man import page
+from tests.command_line import invoke
 from tests.worker_driver import Worker, row_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "concwatch"
-STEP = re.compile(r"^\d+\. \[`[^`]+`\]\(([^)]+)\) `([^`]+)`", re.MULTILINE)
-LIMITS = {"target": 12, "group": 10, "tick": 12}
-"""The maximal number of steps of each path."""
-
-ELSEWHERE = ("concwatch/worker/", "concwatch/agent/")
-"""The packages that run in another process."""
-
-STORED = {
-    "LaneCard._set_target",  # a message
-    "BaseScreen.run_requested",  # a message
-    "_read_commands",  # a pipe
-    "TargetTracker.wanted",
-    "Lane._receive",  # a pipe
-    "Lane._sample",
-    "MonitorScreen.show_snapshot",
-    "ChangedGroups.send",
-    "WatchedProcess.step",  # a socket
-}
-"""The steps that no earlier step calls: each takes the value from where an earlier step stored it."""
 
 
-def paths():
-    """Return the steps of each path: the file and the function."""
-    sections = re.split(r"(?m)^### The path of a (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    names, texts = sections[1::2], sections[2::2]
-    return {name: STEP.findall(text.split("\n### ")[0]) for name, text in zip(names, texts, strict=True)}
+# The pages.
+
+PAGES = (*ROOT.glob("*.md"), *PACKAGE.rglob("*.md"), *(ROOT / "tests").rglob("*.md"))
+README = (ROOT / "README.md").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+COMMANDS = main.list_commands(click.Context(main))
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\$ | {4})?(concwatch [^`\n]+)$", re.MULTILINE)
+INLINE = re.compile(r"`(concwatch [a-z-][^`]*)`")
+ENDING = (
+    "concwatch watch --metrics ",
+    "concwatch watch --json ",
+    "concwatch dashboard ",
+    "concwatch run threads ",
+)
+"""README's commands that end by themselves, and need neither a terminal nor a toolchain."""
 
 
-def functions(path):
-    """Return the qualified names of the functions and methods of a file."""
-    found = set()
-    for node in ast.parse(path.read_bytes()).body:
-        inside = node.body if isinstance(node, ast.ClassDef) else [node]
-        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
-        found |= {
-            prefix + each.name for each in inside if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
-    return found
+def anchors(text):
+    """Return the anchors that GitHub makes of the headings of a page."""
+    headings = re.findall(r"(?m)^#+ (.+)$", BLOCK.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_each_step_of_a_path_exists_and_no_path_is_long():
-    assert paths().keys() == LIMITS.keys()
-    for path, steps in paths().items():
-        assert 0 < len(steps) <= LIMITS[path]
-        for file, name in steps:
-            assert name in functions(ROOT / file), f"{file}: {name}"
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_each_relative_link_of_a_page_resolves(path):
+    for target in LINK.findall(BLOCK.sub("", path.read_text("utf-8"))):
+        file, _, anchor = target.partition("#")
+        found = path.parent / file if file else path
+        if "://" in target or ("screenshots" in found.parts and not (ROOT / "screenshots").is_dir()):
+            continue  # a source distribution has no pictures
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found.read_text("utf-8")), target
 
 
-def source(path, name):
-    """Return the source of a function or method of a file."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    body = ast.parse(text).body
-    *owner, function = name.split(".")
-    for kind in owner:
-        body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == kind)
-    node = next(node for node in body if getattr(node, "name", "") == function)
-    return ast.get_source_segment(text, node)
+def test_every_page_can_be_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        path = waiting.pop()
+        if path in reached:
+            continue
+        reached.add(path)
+        links = LINK.findall(path.read_text("utf-8"))
+        waiting += [
+            (path.parent / link.partition("#")[0]).resolve()
+            for link in links
+            if "://" not in link and link.partition("#")[0].endswith(".md")
+        ]
+    assert [path for path in PAGES if path not in reached and "golden" not in path.parts] == []
 
 
-def test_each_step_in_another_process_is_called_in_an_earlier_step():
-    for steps in paths().values():
-        for number, (file, name) in enumerate(steps):
-            if file.startswith(ELSEWHERE) and number and name not in STORED:
-                function = name.rsplit(".", 1)[-1]
-                assert any(function in source(*before) for before in steps[:number]), name
+def test_the_description_on_pypi_has_no_relative_link():
+    text = README
+    for rule in PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    links = [link for link in LINK.findall(text) if not link.startswith("#")]
+    assert len(links) > 40
+    repository = PROJECT["project"]["urls"]["Repository"]
+    for before, after in zip(LINK.findall(README), LINK.findall(text), strict=True):
+        kind = "raw" if before.startswith("screenshots/") else "blob"
+        expected = before if "://" in before or before[0] == "#" else f"{repository}/{kind}/main/{before}"
+        assert after == expected
 
 
-def _step(frame):
-    """Return the step that a frame runs: the file and the qualified name of the function."""
-    return Path(frame.f_code.co_filename), frame.f_code.co_qualname
+def test_one_sentence_says_everywhere_what_the_program_is():
+    sentence = PROJECT["project"]["description"]
+    assert README.startswith(f"# concwatch\n\n**{sentence}**\n")
+    assert inspect.cleandoc(main.help).startswith(f"{sentence}\n")
+    assert f"concwatch \\- {sentence[0].lower()}{sentence[1:-1]}\n" in page()
 
 
-@contextmanager
-def remaining_steps(path):
-    """Yield the steps of a path that have not run in this process yet; steps are removed as they run.
+def test_the_readme_names_every_command_and_every_extra():
+    commands = README.partition("\n## Commands\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| (`.*?) \|", commands)
+    named = set(re.findall(r"`([^`]+)`", " ".join(rows)))
+    extras = set(PROJECT["project"]["optional-dependencies"]) - {"test", "check", "fuzz"}
+    assert named == {"concwatch", *COMMANDS, *extras}
 
-    A step counts only if an earlier step calls it, with no other function of the package in between, or if it
-    is one of `STORED`.
-    """
-    left = [(ROOT / file, name) for file, name in paths()[path] if not file.startswith(ELSEWHERE)]
-    passed = []
 
-    def notice(frame, event, arg):
-        if event != "call" or not left or _step(frame) != left[0]:
-            return
-        caller = frame.f_back
-        while caller is not None and PACKAGE not in Path(caller.f_code.co_filename).parents:
-            caller = caller.f_back
-        if not passed or left[0][1] in STORED or (caller is not None and _step(caller) in passed):
-            passed.append(left.pop(0))
+def commands(text):
+    """Return the command lines of concwatch in a page, without comments."""
+    blocks = "\n".join(body for kind, body in BLOCK.findall(text) if kind in ("", "sh"))
+    indented = "\n".join(re.findall(r"(?m)^ {4}concwatch [a-z-].*$", BLOCK.sub("", text)))
+    found = COMMAND.findall(f"{blocks}\n{indented}") + INLINE.findall(text)
+    return sorted({re.sub(r"\s+#.*", "", command).strip() for command in found})
 
-    sys.setprofile(notice)
-    try:
-        yield left
-    finally:
-        sys.setprofile(None)
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_each_command_of_a_page_exists_with_its_options(path):
+    for command in commands(path.read_text("utf-8")):
+        words = shlex.split(command.partition(" > ")[0])[1:]
+        if "…" in command or set(words) & {"COMMAND", "NAME"} or words == ["--version"]:
+            continue
+        named = 1 if words[0] in COMMANDS else 0
+        assert named or words[0].startswith("-"), command
+        done = invoke(*words[:named], "--help", *words[named:])
+        assert (done.exit_code, done.stdout[:7]) == (0, "Usage: "), (command, done.output)
 
 
 @pytest.mark.real
-async def test_a_target_and_a_tick_follow_the_documented_paths():
-    def make_lab():
-        return Lab(find_engines(["threads"]), settings=Settings("hold", trace=False), open_link=open_process)
+@pytest.mark.parametrize("command", [each for each in commands(README) if each.startswith(ENDING)])
+def test_a_command_of_the_readme_runs(command, tmp_path):
+    (tmp_path / "app.py").write_text("import asyncio\nasyncio.run(asyncio.sleep(0.5))\n")
+    smaller = command.replace("9464", "0").replace("10k", "10 --seconds 0.2")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        smaller,
+        shell=True,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout or [
+        each for each in tmp_path.iterdir() if each.name != "app.py" and each.stat().st_size
+    ]
 
-    app = ConcwatchApp(make_lab, experiment_lab)
-    async with app.run_test(size=(120, 40)) as pilot:
-        s = ScreenStage(app, pilot)
-        await s.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "the monitor")
-        lane = s.lane("threads")
-        s.lab.switch(lane, True)
-        await s.until(lambda: lane.stats.tick, "the worker runs")
-        await s.drag("threads", 50)
-        with remaining_steps("target") as left:
-            await s.drop("threads", 50)
-            await s.until(lambda: not left, lambda: str(left))
-        await s.until(lambda: lane.live == 50, "50 tasks are live")
-        with remaining_steps("tick") as left:
-            await s.until(lambda: not left, lambda: str(left))
+
+def test_each_documented_key_is_bound():
+    bound = {name for row in (*MONITOR, *WATCH) for name in row.keys.split(",")}
+    for text in (README, (PACKAGE / "ui/README.md").read_text("utf-8")):
+        tables = re.findall(r"(?ms)^\| key .*?\n\n", text)
+        cells = "".join(re.findall(r"(?m)^\| (.*?) \|", "".join(tables)))
+        documented = [key for key in re.findall(r"`([^`]+)`", cells) if key.isascii()]
+        assert {"+", "[", "space"} <= set(documented)
+        for key in documented:
+            name = key_event(key).key
+            assert name in bound or key in ("shift", "home", "end", "pgup", "pgdn", "tab"), key
 
 
-async def test_a_group_follows_the_documented_path(tmp_path):
-    bench = WatchBench()
-    agent = bench.agent(40)
-    app = WatchApp(bench.watching, None, tmp_path)
-    async with app.run_test(size=(120, 40)) as pilot:
-        s = ScreenStage(app, pilot)
-        with remaining_steps("group") as left:
-            left.remove((PACKAGE / "links/agent_link.py", "AgentLink.arrivals"))  # of a real agent
-            for at in range(20):
-                agent.report_groups(at / 2, fetch_page=(3, 10 * at))
-                bench.advance(0.5)
-                await s.settle()
-            assert left == []
-        app.exit()
+def methods(text):
+    """Return the qualified names of the methods in a source text."""
+    return {
+        f"{kind.name}.{each.name}"
+        for kind in ast.parse(text).body
+        if isinstance(kind, ast.ClassDef)
+        for each in kind.body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def test_the_ways_of_the_developers_page_name_functions_that_exist():
+    text = (PACKAGE / "README.md").read_text("utf-8")
+    ways = text.partition("\n## The way of ")[2].partition("\n## How to add ")[0]
+    named = set(re.findall(r"`([A-Z]\w+\.\w+)`", ways))
+    assert len(named) > 20
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text("utf-8")
+        if any(f"class {name.partition('.')[0]}" in text for name in named):
+            named -= methods(text)
+    assert named == set()
 
 
 # Names.
-
-
-def test_each_test_file_has_the_name_of_a_module_of_its_package():
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        room, module = path.relative_to(ROOT / "tests").parent, path.stem.removeprefix("test_")
-        modules = {PACKAGE.name: PACKAGE} if room == Path() else {}
-        for folder in (PACKAGE / room, ROOT / "tests" / room):
-            modules |= {each.stem: each for each in folder.rglob("*.py")}
-            modules |= {
-                each.parent.name: each for each in folder.rglob("__init__.py") if "def " in each.read_text()
-            }
-        assert module in modules, path
-
-
-def test_no_two_modules_define_a_class_of_the_same_name():
-    modules = defaultdict(list)
-    for path in sorted((*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"))):
-        # Nested classes are qualified by the outer one, as Textual's messages are.
-        for node in ast.parse(path.read_bytes()).body:
-            if isinstance(node, ast.ClassDef):
-                modules[node.name].append(path.relative_to(ROOT).as_posix())
-    assert {name: found for name, found in modules.items() if len(found) > 1} == {}
 
 
 def is_private(name):
@@ -272,18 +274,18 @@ EVENT_COMMAND = "exporters/event_command.py"
 """Runs the shell command that the user gives as ``--on-event``."""
 DEMO = "demos/demo.py"
 """Runs the demo that the user names, a Python file."""
-BRIDGE = "hosts/memory_files.py"
+BRIDGE = "portable/bridge/memory_files.py"
 """Compiles the modules of the archive on another host."""
-REPLACEMENTS = "agent/replacements.py"
+REPLACEMENTS = "portable/agent/hooking/replacements.py"
 """Compiles its own source text, with the parameters of the replaced function."""
 UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
-ENGINES = "worker/engines/__init__.py"
+ENGINES = "portable/worker/engines/__init__.py"
 """Imports the module of an engine that its own table names."""
 IMPORTERS = {
     "commands/group.py",  # its own commands
     "measure/experiments/programs/tiny_tasks.py",  # the event loop of a published experiment
     "measure/experiments/formats.py",  # pyperf
-    "worker/user_function.py",  # the workload module:function
+    "portable/worker/user_function.py",  # the workload module:function
 }
 
 
@@ -364,7 +366,7 @@ def test_a_worker_imports_nothing_of_the_monitor(engine, tmp_path):
         worker.send("target", tasks=1)
         worker.until(lambda: ">" in worker.noise, "list of modules")
         loaded = set(worker.noise.partition("<")[2].partition(">")[0].split())
-    assert "concwatch.worker" in loaded
+    assert "concwatch.portable.worker" in loaded
     assert not NEVER & loaded
     others = {row.name for row in PYTHONS} - {engine.name}
     assert not {"uvloop", "gevent"} & others & loaded
@@ -385,11 +387,11 @@ def test_a_worker_with_threads_imports_no_expensive_module(name):
         worker.do("halt", wall="patience", value=1)
         worker.next_ticks(2)
         loaded = imported(worker.noise)
-    assert "concwatch.worker.reporter" in loaded
-    # Of concwatch.system only what is needed when no more files can be opened.
-    own_system = {module for module in loaded if module.startswith("concwatch.system.")}
-    assert own_system == {"concwatch.system.open_files"}
-    assert "concwatch.protocol.text" not in loaded
+    assert "concwatch.portable.worker.reporter" in loaded
+    # Of the machine only what is needed when no more files can be opened.
+    machine = {module for module in loaded if module.startswith("concwatch.portable.machine.")}
+    assert machine == {"concwatch.portable.machine.open_files"}
+    assert "concwatch.portable.protocol.text" not in loaded
     # The engine uses functools.partial; until Python 3.12 threading imports functools as well.
     own = {
         "threads": "import functools, threading",
@@ -408,31 +410,32 @@ def test_a_server_imports_nothing_of_monitor_or_worker(server, package):
     imports = f"concwatch.system.{server}" + (f", {package}.web" if package else "")
     loaded = imported_by(f"import {imports}")
     assert not (NEVER - {package, f"concwatch.system.{server}"}) & loaded
-    assert not any(module.startswith("concwatch.worker") for module in loaded)
+    assert not any(module.startswith("concwatch.portable.worker") for module in loaded)
 
 
 @pytest.mark.real
 def test_the_package_and_its_wire_import_no_other_module():
-    assert imported_by("import concwatch.protocol.wire") - imported_by("pass") == {
+    assert imported_by("import concwatch.portable.protocol.wire") - imported_by("pass") == {
         "concwatch",
-        "concwatch.protocol",
-        "concwatch.protocol.wire",
+        "concwatch.portable",
+        "concwatch.portable.protocol",
+        "concwatch.portable.protocol.wire",
     }
 
 
 LATER = (
     "click",
-    "concwatch.charts.picture",
+    "concwatch.charts.painters.picture",
     "concwatch.demos",
     "concwatch.hosts.link",
     "concwatch.links.process",
     "concwatch.measure.experiments",
     "concwatch.measure.layout",
-    "concwatch.monitor.memory_leak",
+    "concwatch.monitor.verdicts.memory_leak",
     "concwatch.pictures",
-    "concwatch.protocol.agent_messages",
+    "concwatch.links.agent_messages",
     "concwatch.recordings",
-    "concwatch.ui.dialogs.dialog",
+    "concwatch.ui.base.dialog",
     "glob",
     "hashlib",
     "plotext",
@@ -444,21 +447,23 @@ LATER = (
 
 @pytest.mark.real
 def test_the_first_frame_imports_only_what_it_needs():
-    loaded = imported_by("import concwatch.__main__, concwatch.commands.screen, concwatch.ui.app")
+    loaded = imported_by(
+        "import concwatch.__main__, concwatch.commands.screens.screen, concwatch.ui.apps.app"
+    )
     loaded -= imported_by("import textual.app")  # on newer Pythons it needs more of the standard library
     assert not [module for module in loaded if module.startswith(LATER)]
 
 
 LAB = """
 import asyncio
-from concwatch.commands.lab import real_lab
-from concwatch.monitor.catalog import SHOWN
+from concwatch.commands.basics.lab import real_lab
+from concwatch.monitor.lanes.catalog import SHOWN
 async def main(): real_lab(SHOWN).snapshot()
 asyncio.run(main())
 """
 WATCHED = """
 import os
-from concwatch.commands.watch_session import watched
+from concwatch.commands.watching.watch_session import watched
 with watched(["sleep", "0"]) as (watching, _):
     watching.snapshot()
     os._exit(0)  # without the search for processes that it has left behind
@@ -472,8 +477,10 @@ def test_the_figures_of_the_first_frame_are_read_without_psutil(code):
     assert "psutil" not in imported_by(code)
 
 
-@pytest.mark.parametrize("module", ["keys", "panels.panel"])
+@pytest.mark.parametrize("module", ["keys.keys", "panels.panel"])
 @pytest.mark.real
 def test_what_only_a_type_checker_follows_is_not_imported(module):
     loaded = imported_by(f"import concwatch.ui.{module}")
-    assert not [name for name in loaded if name.startswith(("concwatch.ui.screens.", "concwatch.ui.app"))]
+    assert not [
+        name for name in loaded if name.startswith(("concwatch.ui.screens.", "concwatch.ui.apps.app"))
+    ]

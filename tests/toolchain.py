@@ -7,15 +7,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concwatch.monitor.catalog import Engine
+from concwatch.monitor.lanes.catalog import Engine
+from concwatch.portable.build.runtime import Runtime
+from concwatch.portable.build.tool import Tool
 from concwatch.runtimes.building import build
-from concwatch.runtimes.runtime import Runtime
-from concwatch.runtimes.tool import Tool
 from concwatch.system.child import ROOT
 
 WORKER = f"""#!{sys.executable}
 import sys; sys.path.insert(0, {ROOT!r})
-from concwatch.worker.serve import serve
+from concwatch.portable.worker.serve import serve
 serve("asyncio")
 """
 """The worker that the compiler builds, in Python."""

@@ -4,10 +4,10 @@ import json
 import time
 from collections import deque
 
+from concwatch.links.agent_messages import AgentReady, AgentTick, GroupReport, Groups
 from concwatch.links.link import Ended
-from concwatch.monitor.watched_host import WatchedHost
-from concwatch.monitor.watching import Watching
-from concwatch.protocol.agent_messages import AgentReady, AgentTick, GroupReport, Groups
+from concwatch.monitor.watching.watched_host import WatchedHost
+from concwatch.monitor.watching.watching import Watching
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading

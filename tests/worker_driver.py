@@ -15,11 +15,11 @@ from typing import Any
 
 import psutil
 
-from concwatch.agent.json_lines import LONGEST_LINE, encode
-from concwatch.commands.lab import open_process
-from concwatch.monitor.catalog import Engine, find_engines
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import parts
+from concwatch.commands.basics.lab import open_process
+from concwatch.monitor.lanes.catalog import Engine, find_engines
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import parts
+from concwatch.portable.agent.sending.json_lines import LONGEST_LINE, encode
 from concwatch.runtimes.building import build
 from concwatch.system.child import ROOT
 
@@ -69,7 +69,7 @@ class Worker:
 
     Args:
         engine: its row in the catalog, or its name.
-        python: another interpreter, which runs ``-m concwatch.worker``.
+        python: another interpreter, which runs ``-m concwatch.portable.worker``.
         command: the whole command instead.
         cwd: its working directory, with the functions of the user.
         patience: the time limit of one condition in seconds.
@@ -86,7 +86,7 @@ class Worker:
     ) -> None:
         if command is None:
             row = row_of(engine) if isinstance(engine, str) else engine
-            command = [python, "-m", "concwatch.worker", row.name] if python else start_command(row)
+            command = [python, "-m", "concwatch.portable.worker", row.name] if python else start_command(row)
         self.reports: list[Report] = []
         self._patience = patience
         self._clock_offset = math.inf  # of this process's clock from the worker's, in seconds

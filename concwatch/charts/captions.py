@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from concwatch.charts.annotations import truncate
 from concwatch.charts.plot import Line
-from concwatch.monitor.unit import Unit
+from concwatch.monitor.metrics.unit import Unit
 
 TICK_DELAY = 0.5
 """Seconds for which the newest samples may lack values that the next tick brings."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from concwatch.monitor.metrics import LaneSnapshot, known_cost
-from concwatch.monitor.series import Samples
+from concwatch.monitor.metrics.metrics import LaneSnapshot, known_cost
+from concwatch.monitor.metrics.series import Samples
 
 Point = tuple[float, float]
 """Live tasks, and bytes of memory, RSS and kernel, above those of the idle worker."""

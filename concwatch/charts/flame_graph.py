@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from concwatch.protocol.agent_messages import Profile, ProfileFrame
-from concwatch.protocol.text import short_place
-from concwatch.protocol.units import counted, format_percent, format_seconds
+from concwatch.links.agent_messages import Profile, ProfileFrame
+from concwatch.portable.protocol.text import short_place
+from concwatch.portable.protocol.units import counted, format_percent, format_seconds
 
 CONFIDENCE = 1.96
 """The standard deviations of a 95 % interval."""

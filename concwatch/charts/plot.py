@@ -13,9 +13,9 @@ from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
 from concwatch.charts.ticks import XTicks, age_ticks, column_grid, size_ticks
-from concwatch.monitor.series import Samples
-from concwatch.monitor.unit import Unit
-from concwatch.protocol.units import format_count
+from concwatch.monitor.metrics.series import Samples
+from concwatch.monitor.metrics.unit import Unit
+from concwatch.portable.protocol.units import format_count
 
 PEAK_SHARE = 1 / 13
 """On a logarithmic axis, the part of the width over which lines show their running maximum."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from concwatch.monitor.unit import Unit
+from concwatch.monitor.metrics.unit import Unit
 
 HEADROOM = 1.04
 """The minimum ratio of the top of a linear axis to its highest value."""

@@ -2,9 +2,9 @@
 
 from msgspec import structs
 
-from concwatch.monitor.metric import MetricChart
-from concwatch.monitor.metrics import METRICS
-from concwatch.monitor.unit import BYTES, Unit
+from concwatch.monitor.metrics.metric import MetricChart
+from concwatch.monitor.metrics.metrics import METRICS
+from concwatch.monitor.metrics.unit import BYTES, Unit
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
 """The time windows that the user can choose, in seconds."""
@@ -25,7 +25,7 @@ class ChartSpec(MetricChart, frozen=True, kw_only=True):
     """One chart: what it shows, and where."""
 
     metric: str
-    """One of `concwatch.monitor.series.CHARTED`, or `COST`."""
+    """One of `concwatch.monitor.metrics.series.CHARTED`, or `COST`."""
     unit: Unit
 
     @property

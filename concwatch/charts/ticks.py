@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from concwatch.charts.scales import DECIMAL_LOG_STEPS, AxisTick
-from concwatch.protocol.units import format_short
+from concwatch.portable.protocol.units import format_short
 
 LABEL_GAP = 3
 """The minimum number of cells between two labels of a time axis."""

@@ -7,10 +7,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from concwatch.commands.display import Display, check_display
-from concwatch.commands.group import Commands
-from concwatch.commands.lab import create_lab
-from concwatch.commands.options import (
+from concwatch.commands.basics.display import Display, check_display
+from concwatch.commands.basics.lab import create_lab
+from concwatch.commands.basics.options import (
     SCREEN,
     connect_hosts,
     engines_on_hosts,
@@ -18,9 +17,10 @@ from concwatch.commands.options import (
     open_recorder,
     options,
 )
-from concwatch.commands.screen import ALTERNATIVE, ScreenOptions, open_screen
+from concwatch.commands.group import Commands
+from concwatch.commands.screens.screen import ALTERNATIVE, ScreenOptions, open_screen
 from concwatch.hosts.host import Host
-from concwatch.monitor.catalog import SHOWN, Engine
+from concwatch.monitor.lanes.catalog import SHOWN, Engine
 from concwatch.system.machine import program_version
 
 
@@ -64,7 +64,7 @@ def main(
     symbols: str | None,
     **workload: Any,
 ) -> None:
-    """Watch live what one more task costs: threads, pool jobs, asyncio and uvloop tasks, goroutines and more.
+    """See live what one more task costs, and which tasks of your program leak or block its event loop.
 
     Without a command, this opens the screen, which needs a terminal. Press ? for its keys.
 

@@ -8,37 +8,39 @@ from typing import Any
 
 import click
 
-from concwatch.commands import configuration
-from concwatch.commands.completion import VARIABLE
-from concwatch.commands.configuration import SCREEN
-from concwatch.commands.console import BAD_INPUT, clean_exit, discard_output, print_error
-from concwatch.commands.exits import INTERRUPTED, UNREAD, exit_with
-from concwatch.commands.settings_file import PREFIX
-from concwatch.protocol.text import unknown_name
+from concwatch.commands.basics import configuration
+from concwatch.commands.basics.completion import VARIABLE
+from concwatch.commands.basics.configuration import SCREEN
+from concwatch.commands.basics.console import BAD_INPUT, clean_exit, discard_output, print_error
+from concwatch.commands.basics.exits import INTERRUPTED, UNREAD, exit_with
+from concwatch.commands.basics.settings_file import PREFIX
+from concwatch.portable.protocol.text import unknown_name
 from concwatch.web.in_page import in_page
 
-NAMES = (
-    "attach",
-    "compare",
-    "completion",
-    "dashboard",
-    "demo",
-    "doctor",
-    "engines",
-    "experiment",
-    "export",
-    "figures",
-    "flame",
-    "hosts",
-    "recordings",
-    "replay",
-    "run",
-    "serve",
-    "settings",
-    "sweep",
-    "watch",
-)
-"""The name of each command's module in this package, which defines `command`."""
+ROOMS = {
+    "attach": "watching",
+    "compare": "measuring",
+    "completion": "basics",
+    "dashboard": "watching",
+    "demo": "screens",
+    "doctor": "measuring",
+    "engines": "measuring",
+    "experiment": "measuring",
+    "export": "playing",
+    "figures": "measuring",
+    "flame": "watching",
+    "hosts": "measuring",
+    "recordings": "playing",
+    "replay": "playing",
+    "run": "measuring",
+    "serve": "screens",
+    "settings": "basics",
+    "sweep": "measuring",
+    "watch": "watching",
+}
+"""The package below this one with the module of each command, which has its name and defines `command`."""
+
+NAMES = tuple(ROOMS)
 
 LENIENT = "settings"
 """The command that runs even if the settings are wrong, since it prints what is wrong."""
@@ -55,7 +57,7 @@ class Commands(click.Group):
         """Import and return a command."""
         if cmd_name not in NAMES:
             return None
-        found: click.Command = import_module(f"concwatch.commands.{cmd_name}").command
+        found: click.Command = import_module(f"concwatch.commands.{ROOMS[cmd_name]}.{cmd_name}").command
         return found
 
     def resolve_command(

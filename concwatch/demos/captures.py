@@ -12,7 +12,7 @@ from concwatch.demos.screen_strips import screen_strips
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.film import Frame, make_film
 from concwatch.pictures.png import PicturesUnavailable, to_png
-from concwatch.ui.screen_vectors import screen_svg, vector_charts
+from concwatch.ui.apps.screen_vectors import screen_svg, vector_charts
 
 FRAME_INTERVAL = 0.2
 """Seconds between two frames of a film."""

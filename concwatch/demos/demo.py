@@ -14,9 +14,9 @@ from msgspec import Struct
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
 from concwatch.hosts.host import read_hosts
-from concwatch.monitor.catalog import SHOWN, Engine, find_engines
-from concwatch.protocol.text import one_line, suggest
-from concwatch.ui.palette import ALL_THEMES
+from concwatch.monitor.lanes.catalog import SHOWN, Engine, find_engines
+from concwatch.portable.protocol.text import one_line, suggest
+from concwatch.ui.look.palette import ALL_THEMES
 
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the demos that come with concwatch."""

@@ -7,7 +7,7 @@ import unicodedata
 from textual.events import Key
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, key_to_character
 
-from concwatch.protocol.text import suggest
+from concwatch.portable.protocol.text import suggest
 
 ALIASES = {
     "esc": "escape",

@@ -1,13 +1,13 @@
 """A lane as demos see it."""
 
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import BY_NAME, LaneSnapshot
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import State
-from concwatch.protocol.messages import Reached
-from concwatch.protocol.text import suggest
-from concwatch.protocol.units import format_count
+from concwatch.links.messages import Reached
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.metrics.metrics import BY_NAME, LaneSnapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import State
+from concwatch.portable.protocol.text import suggest
+from concwatch.portable.protocol.units import format_count
 
 MIN_MEASURED = 0.95
 """Share of the target that must have been live when the bytes per task were measured."""
@@ -110,7 +110,7 @@ class DemoLane:
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a metric's value by its name in `concwatch.monitor.metrics`, or NaN if it is not known yet.
+        """Return a metric's value by its name, as `concwatch figures` lists it; NaN if not known yet.
 
         Raises:
             DemoFailed: there is no such metric.

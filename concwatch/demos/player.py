@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from concwatch.demos.captures import Captures
 from concwatch.demos.demo import Demo, describe
 from concwatch.demos.stage import Stage
-from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.watch_app import WatchApp
+from concwatch.ui.apps.app import ConcwatchApp
+from concwatch.ui.apps.watch_app import WatchApp
 
 POLL_INTERVAL = 0.05
 """Seconds between two checks whether the program is still running."""

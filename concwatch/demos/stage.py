@@ -37,8 +37,8 @@ The methods of a stage, each with await:
     film()                        start the film here; without it, it starts with the first frame;
                                   film(keys=True) also shows the keys pressed and the drags
 
-A condition is called with the running concwatch.monitor.lab.Lab, which has a snapshot(). Most conditions use
-a text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
+A condition is called with the running concwatch.monitor.lanes.lab.Lab, which has a snapshot(). Most use a
+text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
 
     on, off                       whether its worker is running, or has ended
     live, target                  numbers of tasks
@@ -66,22 +66,22 @@ from concwatch.demos.keyboard import character_event, key_event
 from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
 from concwatch.demos.mouse import EVENT_INTERVAL
 from concwatch.demos.pilot import ScreenPilot
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import LARGEST_TARGET
-from concwatch.monitor.watching import Watching
-from concwatch.protocol.text import plain, suggest
-from concwatch.protocol.units import format_count, format_seconds, parse_count
-from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.dialogs.dialog import TypeDialog
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import LARGEST_TARGET
+from concwatch.monitor.watching.watching import Watching
+from concwatch.portable.protocol.text import plain, suggest
+from concwatch.portable.protocol.units import format_count, format_seconds, parse_count
+from concwatch.ui.apps.app import ConcwatchApp
+from concwatch.ui.apps.picture_files import chart_slide
+from concwatch.ui.apps.watch_app import WatchApp
+from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.dialogs.fit_dialog import FitDialog
 from concwatch.ui.panels.lanes import LanePanel
-from concwatch.ui.picture_files import chart_slide
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.watch_app import WatchApp
-from concwatch.ui.widgets.caption_bar import CaptionBar, KeyBadge
-from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.slider import Slider
+from concwatch.ui.widgets.bars.caption_bar import CaptionBar, KeyBadge
+from concwatch.ui.widgets.bars.key_bar import KeyBar
+from concwatch.ui.widgets.lanes.lane_card import LaneCard
+from concwatch.ui.widgets.lanes.slider import Slider
 
 RESPONSE_TIMEOUT = 30.0
 """Seconds to wait for the first frame, and for the effect of a key or the mouse."""
@@ -141,7 +141,6 @@ class Stage:
         """Open a dialog with a key, type a text into it, and press enter."""
         with self._step(f"type {text} after {key}"):
             self._show(f"{key}  {text}  enter")
-            behind = self.app.screen
             await self._pilot.send(key_event(key))
             await self._expect(
                 lambda: isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input),
@@ -154,7 +153,9 @@ class Stage:
             def refused() -> str:
                 return dialog.error or self._fit_question()
 
-            await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to accept {text}")
+            await self._expect(
+                lambda: self.app.screen is not dialog or refused(), f"the dialog to accept {text}"
+            )
             if refused():
                 raise DemoFailed(f"the dialog does not accept it: {refused()}")
 

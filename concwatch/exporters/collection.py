@@ -6,9 +6,9 @@ from concurrent.futures import Future
 
 from concwatch.exporters.families import EVENTS, INFO, OF_PROCESSES, PROCESSES, Collected, Value
 from concwatch.exporters.function_totals import FunctionTotals
-from concwatch.monitor.events import KINDS, Kind
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.watching import Watching
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.verdicts.events import KINDS, Kind
+from concwatch.monitor.watching.watching import Watching
 from concwatch.system.machine import program_version
 
 TIMEOUT = 5.0

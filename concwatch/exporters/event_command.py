@@ -8,12 +8,12 @@ import time
 from collections import deque
 
 from concwatch.exporters.event_lines import JsonEvents
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.watching import Watching
-from concwatch.protocol.text import flat
-from concwatch.protocol.units import format_seconds
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.watching.watching import Watching
+from concwatch.portable.machine.spawn import ChildSetup
+from concwatch.portable.protocol.text import flat
+from concwatch.portable.protocol.units import format_seconds
 from concwatch.system.child import describe_exit
-from concwatch.system.spawn import ChildSetup
 
 MOST_WAITING = 100
 """Events that wait for the command; of more, the oldest are dropped."""

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from concwatch.exporters.exporter import PROCESS_EXPORTED
-from concwatch.monitor.events import Event
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.watching import Watching
-from concwatch.protocol.text import flat
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.verdicts.events import Event
+from concwatch.monitor.watching.watching import Watching
+from concwatch.portable.protocol.text import flat
 
 
 class JsonEvents:

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from concwatch.monitor.metrics import EXPORTED
-from concwatch.monitor.process_status import PROCESS_METRICS
-from concwatch.monitor.watching import Watching
+from concwatch.monitor.metrics.metrics import EXPORTED
+from concwatch.monitor.metrics.process_status import PROCESS_METRICS
+from concwatch.monitor.watching.watching import Watching
 
 PROCESS_EXPORTED = (*EXPORTED, *(row for row in PROCESS_METRICS if row.openmetrics))
 """The metrics of a process that Prometheus and logs get."""

@@ -6,7 +6,7 @@ prometheus_client takes 20 µs for each of some thousand lines, which was more t
 from collections.abc import Iterable, Iterator, Sequence
 
 from concwatch.exporters.families import Collected, Family, MetricType
-from concwatch.monitor.buckets import BOUNDS, Buckets
+from concwatch.monitor.statistics.buckets import BOUNDS, Buckets
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"

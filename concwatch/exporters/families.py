@@ -10,11 +10,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from concwatch.exporters.exporter import PROCESS_EXPORTED
-from concwatch.monitor.buckets import Buckets
-from concwatch.monitor.group_status import GROUP_METRICS
-from concwatch.monitor.metric import Known, Metric
-from concwatch.monitor.metrics import SAMPLED_METRICS, LaneSnapshot
-from concwatch.monitor.unit import BYTES, SECONDS, SHARE
+from concwatch.monitor.metrics.group_status import GROUP_METRICS
+from concwatch.monitor.metrics.metric import Known, Metric
+from concwatch.monitor.metrics.metrics import SAMPLED_METRICS, LaneSnapshot
+from concwatch.monitor.metrics.unit import BYTES, SECONDS, SHARE
+from concwatch.monitor.statistics.buckets import Buckets
 
 PREFIX = "concwatch"
 

@@ -14,11 +14,11 @@ from concwatch.exporters.families import (
     Collected,
     MetricType,
 )
-from concwatch.monitor.blocks import BlockedPlace
-from concwatch.monitor.buckets import EMPTY, Buckets
-from concwatch.monitor.group_status import Function, GroupFigures
-from concwatch.monitor.metric import MetricSource
-from concwatch.monitor.metrics import LaneSnapshot
+from concwatch.monitor.metrics.group_status import Function, GroupFigures
+from concwatch.monitor.metrics.metric import MetricSource
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.statistics.buckets import EMPTY, Buckets
+from concwatch.monitor.verdicts.blocks import BlockedPlace
 
 MOST_FUNCTIONS = 50
 """Functions with labels of their own: the first that create tasks, and as many lines that block event loops.

@@ -8,7 +8,7 @@ from typing import Any
 
 from concwatch.exporters.collection import TIMEOUT, Collection
 from concwatch.exporters.exposition import OPENMETRICS, PLAIN, exposition
-from concwatch.monitor.watching import Watching
+from concwatch.monitor.watching.watching import Watching
 
 COMPRESSION = 1
 """The level of compression: the lines are so much alike that more of it hardly pays."""

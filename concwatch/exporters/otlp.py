@@ -17,10 +17,10 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from concwatch.exporters.collection import Collection
 from concwatch.exporters.families import START_TIME, Collected, MetricType
-from concwatch.monitor.buckets import BOUNDS, Buckets
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.watching import Watching
-from concwatch.protocol.text import one_line
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.statistics.buckets import BOUNDS, Buckets
+from concwatch.monitor.watching.watching import Watching
+from concwatch.portable.protocol.text import one_line
 from concwatch.system.machine import program_version
 
 PATH = "/v1/metrics"

@@ -21,12 +21,12 @@ import distributed
 from cloudpickle import register_pickle_by_value
 from distributed.versions import VersionMismatchWarning
 
-from concwatch.agent.json_lines import encode
 from concwatch.hosts import plugin
 from concwatch.hosts.cluster_pipe import ClusterPipe
 from concwatch.hosts.host import PYTHON, Host
 from concwatch.hosts.local_cluster import local_cluster
-from concwatch.protocol.text import one_line, plain
+from concwatch.portable.agent.sending.json_lines import encode
+from concwatch.portable.protocol.text import one_line, plain
 
 LOCAL = "local:"
 """The prefix of an address that asks for a cluster on this machine, followed by its number of workers."""

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
-from concwatch.agent.json_lines import encode
 from concwatch.hosts import plugin
 from concwatch.links.link import Arrival, Ended
 from concwatch.links.output import OUT, ProcessOutput
-from concwatch.protocol.text import one_line, plain
+from concwatch.portable.agent.sending.json_lines import encode
+from concwatch.portable.protocol.text import one_line, plain
 
 KILL_TIMEOUT = 0.4
 """Seconds after which a bridge that was to end, but has not reported its exit, counts as ended."""

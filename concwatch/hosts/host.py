@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct, structs
 
 from concwatch.links.link import Arrival
-from concwatch.protocol.text import one_line, suggest
+from concwatch.portable.protocol.text import one_line, suggest
 
 LOCAL = "local"
 """The name of this machine."""

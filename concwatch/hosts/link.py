@@ -9,13 +9,13 @@ from time import monotonic
 
 from msgspec import Struct, structs
 
-from concwatch.agent.json_lines import encode
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, Pipe
 from concwatch.links.link import Arrival, Ended, Garbage, Noise
+from concwatch.links.messages import Echo, HostFigures, ProcessFigures, WorkerEnded
 from concwatch.links.process import WorkerProcess
 from concwatch.links.readings import ReportedReadings
-from concwatch.protocol.messages import Echo, HostFigures, ProcessFigures, WorkerEnded
+from concwatch.portable.agent.sending.json_lines import encode
 from concwatch.system.child import describe_exit
 from concwatch.system.process import Reading
 

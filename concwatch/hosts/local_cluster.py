@@ -6,9 +6,9 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from concwatch.protocol.text import one_line
+from concwatch.portable.machine.spawn import ChildSetup
+from concwatch.portable.protocol.text import one_line
 from concwatch.system.child import error_line
-from concwatch.system.spawn import ChildSetup
 
 START_TIMEOUT = 60.0
 """Seconds that a local cluster may take to start on a busy machine."""

@@ -1,4 +1,4 @@
-"""The archive that is sent to another host: worker, agent, bridge and the modules that read ``/proc``."""
+"""The archive that is sent to another host: the package `concwatch.portable`."""
 
 import io
 from functools import cache
@@ -6,35 +6,26 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-PARTS = (
-    "__init__.py", "protocol/__init__.py", "protocol/wire.py", "protocol/workloads.py",
-    "protocol/text.py", "worker", "agent", "system/__init__.py", "system/open_files.py",
-    "system/calibration.py", "system/control_group.py", "system/cpu_quota.py", "system/kernel_memory.py",
-    "system/kernel_objects.py", "system/limits.py", "system/memory_limit.py", "system/proc.py",
-    "system/processes.py", "system/spawn.py", "links/__init__.py", "links/injection.py",
-    "links/private_folder.py", "hosts/__init__.py", "hosts/bridge.py", "hosts/machine_report.py",
-    "hosts/memory_files.py", "hosts/report_stream.py", "hosts/watcher.py",
-    "runtimes/__init__.py", "runtimes/builder.py", "runtimes/runtime.py", "runtimes/store.py",
-    "runtimes/tool.py",
-)  # fmt: skip
-"""Its files and folders, which use the standard library only and the syntax of Python 3.9."""
+WING = PACKAGE / "portable"
+"""What runs on other hosts; it is sent as it is."""
 
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
 def _files() -> list[Path]:
-    found = []
-    for part in PARTS:
-        path = PACKAGE / part
-        found += [path] if path.is_file() else sorted(path.rglob("*.py"))
-    return found
+    return [PACKAGE / "__init__.py", *sorted(WING.rglob("*.py"))]
 
 
 def _code(source: str) -> str:
-    """Return source code without the text of its docstrings, a third of it; each line keeps its number."""
+    """Return source code without comments and the text of docstrings: each line keeps its number."""
     import ast  # not at the top, as below
+    import tokenize
 
     lines = source.splitlines(keepends=True)
+    for token in tokenize.generate_tokens(iter(lines).__next__):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip() + "\n"
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Expr(value=ast.Constant(value=str()), lineno=first, end_lineno=int(last)):
@@ -66,7 +57,7 @@ def _compressed() -> bytes:
 
 @cache
 def _boot() -> bytes:
-    return f"size = {len(_compressed())}\n".encode() + (PACKAGE / "hosts" / "boot.py").read_bytes()
+    return f"size = {len(_compressed())}\n".encode() + (WING / "bridge" / "boot.py").read_bytes()
 
 
 def code() -> str:

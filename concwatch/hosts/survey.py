@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink
 from concwatch.links.link import Ended
-from concwatch.protocol.messages import Error, HostFigures, Survey
+from concwatch.links.messages import Error, HostFigures, Survey
 
 POLL_INTERVAL = 0.02
 """Seconds between two polls of a link."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from concwatch.agent.json_lines import encode
+from concwatch.links.agent_messages import AgentReport, RawFrame, decode_report
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.pipe_bytes import MAX_LINES, PipeLines, decode_lines
-from concwatch.links.private_folder import remove_socket_folder, socket_folder
-from concwatch.protocol.agent_messages import AgentReport, RawFrame, decode_report
+from concwatch.portable.agent.sending.json_lines import encode
+from concwatch.portable.bridge.private_folder import remove_socket_folder, socket_folder
 
 SOCKET = "agent.sock"
 BACKLOG = 1024

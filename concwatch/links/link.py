@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from concwatch.protocol.messages import HostReport, Report
+from concwatch.links.messages import HostReport, Report
 from concwatch.system.process import Reading
 
 

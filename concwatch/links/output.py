@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
+from concwatch.links.messages import decode, quoted
 from concwatch.links.pipe_bytes import PipeBytes, PipeLines, decode_lines
-from concwatch.protocol.messages import decode, quoted
 from concwatch.system.child import describe_exit, error_line
 
 OUT, ERR = 1, 2

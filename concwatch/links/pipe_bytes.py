@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from concwatch.agent.json_lines import LONGEST_LINE
 from concwatch.links.link import Garbage
+from concwatch.portable.agent.sending.json_lines import LONGEST_LINE
 
 MAX_BYTES = 4 << 20
 """Bytes read from one pipe between two polls: 40 MiB per second at ten polls per second."""

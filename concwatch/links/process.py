@@ -8,14 +8,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from concwatch.agent.json_lines import encode
 from concwatch.links.link import Arrival, Ended
 from concwatch.links.output import OUT, ProcessOutput
+from concwatch.portable.agent.sending.json_lines import encode
+from concwatch.portable.machine.cpu_quota import throttling_of
+from concwatch.portable.machine.kernel_objects import KernelObjectsSource
+from concwatch.portable.machine.spawn import NICENESS, ChildSetup
 from concwatch.system.child import ROOT, explain_start_error
-from concwatch.system.cpu_quota import throttling_of
-from concwatch.system.kernel_objects import KernelObjectsSource
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.spawn import NICENESS, ChildSetup
 
 READ_SIZE = 1 << 16
 """Bytes that are read at once, as many as a pipe holds."""

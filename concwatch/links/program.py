@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
+from concwatch.portable.machine.spawn import Terminator
 from concwatch.system.child import describe_exit, explain_start_error, shell_status
 from concwatch.system.local_processes import is_running, process_table, running
-from concwatch.system.spawn import Terminator
 
 if TYPE_CHECKING:
     import psutil

@@ -1,6 +1,6 @@
 """Readings of processes on other hosts, from the figures that bridges report."""
 
-from concwatch.protocol.messages import ProcessFigures, ProcessRow
+from concwatch.links.messages import ProcessFigures, ProcessRow
 from concwatch.system.process import CpuShare, Reading
 
 OF_ROWS = ("pss", "memory_limit", "memory_used", "started")

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from concwatch.monitor.metrics import BY_NAME, KEPT, LaneSnapshot, known_cost
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.protocol.units import format_bytes, format_count, format_short
+from concwatch.monitor.metrics.metrics import BY_NAME, KEPT, LaneSnapshot, known_cost
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.portable.protocol.units import format_bytes, format_count, format_short
 
 LEAST = 100
 """Tasks that must have been live before their cost is shown."""

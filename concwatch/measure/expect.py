@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from concwatch.measure.run import EngineResult
-from concwatch.monitor.catalog import AT, CATALOG, find_engines
-from concwatch.monitor.metrics import BY_NAME, measured_metrics
-from concwatch.monitor.unit import Unit
-from concwatch.protocol.text import flat, suggest
-from concwatch.protocol.units import format_exactly
+from concwatch.monitor.lanes.catalog import AT, CATALOG, find_engines
+from concwatch.monitor.metrics.metrics import BY_NAME, measured_metrics
+from concwatch.monitor.metrics.unit import Unit
+from concwatch.portable.protocol.text import flat, suggest
+from concwatch.portable.protocol.units import format_exactly
 
 EXPECTABLE = {metric.name: metric for metric in measured_metrics()}
 """The metrics that can be expected of an engine."""

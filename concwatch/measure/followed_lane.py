@@ -5,10 +5,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
 
 
 def _is_newer(lane: LaneSnapshot, before: LaneSnapshot) -> bool:

@@ -4,15 +4,15 @@ import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from concwatch.protocol.text import flat
-from concwatch.protocol.units import UNKNOWN
+from concwatch.portable.protocol.text import flat
+from concwatch.portable.protocol.units import UNKNOWN
 
 WIDTH = 100
 """The longest line, in columns."""
 
 
 class Piece(NamedTuple):
-    """Text with a tone, which `concwatch.commands.console` prints in a colour."""
+    """Text with a tone, which `concwatch.commands.basics.console` prints in a colour."""
 
     text: str
     tone: str = ""

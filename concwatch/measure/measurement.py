@@ -11,16 +11,16 @@ from msgspec import structs
 from concwatch.measure.followed_lane import FollowedLane
 from concwatch.measure.limited import limited_by, never_yields
 from concwatch.measure.result import Outcome, Plan, Result
-from concwatch.monitor.anatomy import task_anatomy
-from concwatch.monitor.failures import failures_text
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.metrics import LaneSnapshot, measured_values
-from concwatch.monitor.servers import server_problem
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import PENDING
-from concwatch.protocol.units import format_count, format_seconds
-from concwatch.worker.burst import Burst
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.lanes.servers import server_problem
+from concwatch.monitor.metrics.anatomy import task_anatomy
+from concwatch.monitor.metrics.metrics import LaneSnapshot, measured_values
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import PENDING
+from concwatch.monitor.verdicts.failures import failures_text
+from concwatch.portable.protocol.units import format_count, format_seconds
+from concwatch.portable.worker.burst import Burst
 
 SETTLE = 0.5
 """Seconds of idling before the first task, and again after the last has ended."""
@@ -103,12 +103,7 @@ class Measurement(FollowedLane):
         else:
             await self._hold()
         result.own_seconds = _now() - started
-        times, values = lab.snapshot().series[lane.number].since("rss", clock)
-        result.rss_curve = [
-            (round(time - clock, 3), int(rss))
-            for time, rss in zip(times, values, strict=True)
-            if math.isfinite(rss)
-        ]
+        result.rss_curve = rss_curve(lab, lane, clock)
         if (
             plan.stop and not plan.burst and not self._blocked and self.look().on
         ):  # a blocked loop ends nothing
@@ -230,6 +225,16 @@ class Measurement(FollowedLane):
             if limit or reached:  # else what limited it last is why it has not reached its target
                 self.result.limited_by = limit
             self._blocked = never_yields(lane, snapshot) or self._blocked
+
+
+def rss_curve(lab: Lab, lane: Lane, since: float) -> list[tuple[float, int]]:
+    """Return the RSS of a lane over time: seconds since a time on the lab's clock, and bytes."""
+    times, values = lab.snapshot().series[lane.number].since("rss", since)
+    return [
+        (round(time - since, 3), int(rss))
+        for time, rss in zip(times, values, strict=True)
+        if math.isfinite(rss)
+    ]
 
 
 async def measure(

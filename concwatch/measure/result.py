@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from concwatch.monitor.anatomy import TaskAnatomy
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.protocol.messages import Failure
-from concwatch.worker.burst import Burst
+from concwatch.links.messages import Failure
+from concwatch.monitor.metrics.anatomy import TaskAnatomy
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.portable.worker.burst import Burst
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Result:
     traced: bool = False
     gc: str = "default"
     metrics: dict[str, float | None] = field(default_factory=dict)
-    """Name → value, of `concwatch.monitor.metrics.LISTED`."""
+    """Name → value, of `concwatch.monitor.metrics.metrics.LISTED`."""
     held: LaneSnapshot | None = None
     """The lane while its tasks were held."""
     last: LaneSnapshot | None = None

@@ -6,14 +6,14 @@ from typing import Any
 from msgspec import Struct, structs
 
 from concwatch.measure.expect import MetricExpectation
-from concwatch.monitor.events import KINDS, WITHDRAWN
-from concwatch.monitor.group_status import GROUP_METRICS, GroupFigures, GroupStatus
-from concwatch.monitor.metric import Metric, combined_value
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.process_status import PROCESS_METRICS
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.unit import COUNT
-from concwatch.monitor.waits import place_json, waits_json
+from concwatch.monitor.metrics.group_status import GROUP_METRICS, GroupFigures, GroupStatus
+from concwatch.monitor.metrics.metric import Metric, combined_value
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.metrics.process_status import PROCESS_METRICS
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.unit import COUNT
+from concwatch.monitor.verdicts.events import KINDS, WITHDRAWN
+from concwatch.monitor.verdicts.waits import place_json, waits_json
 
 METRICS = {row.name: row for row in (*GROUP_METRICS, *PROCESS_METRICS)}
 """The metrics that an expectation can name; those of whole processes first count for the program."""

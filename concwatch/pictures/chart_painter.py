@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from concwatch.charts.terminal import shade
-from concwatch.charts.vector import Vectors
+from concwatch.charts.painters.terminal import shade
+from concwatch.charts.painters.vector import Vectors
 from concwatch.pictures.cells import DEFAULT_BACKGROUND
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.palette import Pair, Palette

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from rich.segment import Segment
 
-from concwatch.charts.vector import Vectors
+from concwatch.charts.painters.vector import Vectors
 from concwatch.pictures.cells import Glyph, Rows, TerminalCell, read_cells
 from concwatch.pictures.chart_painter import ChartPainter, chart_pairs
 from concwatch.pictures.glyphs import HEIGHT, WIDTH, draw_masks

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from concwatch.charts.graphemes import graphemes
-from concwatch.charts.vector import Vectors
+from concwatch.charts.painters.vector import Vectors
 from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP
 
 PLACEHOLDERS = range(0xF0000, 0xF1000)

@@ -11,8 +11,8 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from concwatch.monitor.metrics import COLUMNS, Sample
-from concwatch.protocol.text import suggest
+from concwatch.monitor.metrics.metrics import COLUMNS, Sample
+from concwatch.portable.protocol.text import suggest
 from concwatch.recordings.recording import Recording
 
 BATCH = 2_000

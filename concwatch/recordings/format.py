@@ -12,8 +12,8 @@ an unknown value. Among samples of the same lane, and objects of the same type, 
 except that a mark may be put on an earlier moment.
 
 Whole numbers are exact; a sample's ``time`` is written to the microsecond, and a metric to as many
-``decimals`` as its row in `concwatch.monitor.metrics` says; other numbers are rounded to 5 significant
-digits. A number that is whole after rounding is written without a point.
+``decimals`` as its row in `concwatch.monitor.metrics.metrics` says; other numbers are rounded to 5
+significant digits. A number that is whole after rounding is written without a point.
 
 Lanes
 =====
@@ -31,7 +31,7 @@ system report is ``null``: there the lines of the charts break. The header's ``c
     ``lane``   the lane's number
     ``time``   time of the sample
 
-and the metrics that are fields of a `Sample` in `concwatch.monitor.metrics`, where each is explained:
+and the metrics that are fields of a `Sample` in `concwatch.monitor.metrics.metrics`, where each is explained:
 ``rss``, ``created_per_second``, ``live``, and so on, in that order.
 
 The metrics whose source is a tick are from the worker's last one before the sample, in which
@@ -95,7 +95,7 @@ a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_
     ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
                         ``failed``, ``lost``: the connection to another host is broken
     ``failures``        list of objects as in a tick
-    and the other fields of a `LaneStatus` in `concwatch.monitor.metrics`, where each is explained
+    and the other fields of a `LaneStatus` in `concwatch.monitor.metrics.metrics`, where each is explained
 
 ``settings``: the settings of all lanes, when a lab begins, and after each change.
     ``time``
@@ -142,12 +142,20 @@ from typing import Any
 
 from msgspec import Struct, json, structs
 
-from concwatch.monitor.blocks import BlockedPlace
-from concwatch.monitor.events import Kind, Severity
-from concwatch.monitor.group_status import GroupStatus
-from concwatch.monitor.metrics import COLUMNS, SAMPLED_METRICS, Count, EngineFacts, LaneStatus, Sample, Time
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.snapshot import Machine
+from concwatch.monitor.metrics.group_status import GroupStatus
+from concwatch.monitor.metrics.metrics import (
+    COLUMNS,
+    SAMPLED_METRICS,
+    Count,
+    EngineFacts,
+    LaneStatus,
+    Sample,
+    Time,
+)
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.snapshot import Machine
+from concwatch.monitor.verdicts.blocks import BlockedPlace
+from concwatch.monitor.verdicts.events import Kind, Severity
 
 KIND = "concwatch-recording"
 VERSION = 3

@@ -6,8 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from concwatch.monitor.events import KEPT, Entry, Log
-from concwatch.monitor.series import CHARTED, extremes
+from concwatch.monitor.metrics.series import CHARTED, extremes
+from concwatch.monitor.verdicts.events import KEPT, Entry, Log
 from concwatch.recordings.format import Line
 
 STEPS = (1, 10, 100)
@@ -21,7 +21,7 @@ Points = tuple["array[float]", "array[float]"]
 
 
 class RecordedSeries:
-    """The samples of one lane up to a moment, with the interface of `concwatch.monitor.series.Series`.
+    """The samples of one lane up to a moment, as `concwatch.monitor.metrics.series.Series` has them.
 
     A long series is reduced to its extremes, which are still finer than a chart can draw.
     """

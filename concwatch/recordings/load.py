@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from concwatch.monitor.metrics import COLUMNS, EngineFacts, Sample
-from concwatch.monitor.series import BACKFILLED, CHARTED, fill_back
-from concwatch.protocol.text import one_line, plain
-from concwatch.protocol.units import counted
+from concwatch.monitor.metrics.metrics import COLUMNS, EngineFacts, Sample
+from concwatch.monitor.metrics.series import BACKFILLED, CHARTED, fill_back
+from concwatch.portable.protocol.text import one_line, plain
+from concwatch.portable.protocol.units import counted
 from concwatch.recordings.format import KIND, VERSION, Header, JoinLine, LaneLine, Line, format_position
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import RecordedLane, Recording

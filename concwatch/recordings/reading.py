@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from concwatch.protocol.units import format_bytes
+from concwatch.portable.protocol.units import format_bytes
 from concwatch.recordings.writers import is_locked
 from concwatch.system.memory import memory_now
 

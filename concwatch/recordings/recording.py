@@ -12,14 +12,14 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import astuple, replace
 
-from concwatch.monitor.blocks import BlockedPlace
-from concwatch.monitor.events import BLOCK, Event, Log, Mark
-from concwatch.monitor.group_status import GroupStatus
-from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
-from concwatch.monitor.series import BACKFILLED
-from concwatch.monitor.settings import slider_end
-from concwatch.monitor.snapshot import Snapshot, with_cheapest
-from concwatch.protocol.text import flat, plain
+from concwatch.monitor.metrics.group_status import GroupStatus
+from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
+from concwatch.monitor.metrics.series import BACKFILLED
+from concwatch.monitor.metrics.settings import slider_end
+from concwatch.monitor.metrics.snapshot import Snapshot, with_cheapest
+from concwatch.monitor.verdicts.blocks import BlockedPlace
+from concwatch.monitor.verdicts.events import BLOCK, Event, Log, Mark
+from concwatch.portable.protocol.text import flat, plain
 from concwatch.recordings.format import (
     BlocksLine,
     EndLine,

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from concwatch.links.link import Arrival, Ended, Link
-from concwatch.protocol.messages import Building, Built
+from concwatch.links.messages import Building, Built
+from concwatch.portable.build.runtime import Runtime
 from concwatch.runtimes.building import build
-from concwatch.runtimes.runtime import Runtime
 from concwatch.system.process import Reading
 
 

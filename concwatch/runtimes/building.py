@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from concwatch.runtimes.builder import Build, Builder, BuildError, BuildStopped
-from concwatch.runtimes.runtime import Runtime
+from concwatch.portable.build.builder import Build, Builder, BuildError, BuildStopped
+from concwatch.portable.build.runtime import Runtime
 
 
 async def build(ways: Sequence[Runtime], engine: str, report: Callable[[str], object]) -> Build:

@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 from msgspec import Struct
 
-from concwatch.protocol.text import one_line
+from concwatch.portable.protocol.text import one_line
 
 OLDEST = (3, 9)
 """The oldest version that workers run on."""

@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
-from concwatch.runtimes.runtime import Runtime
+from concwatch.portable.build.runtime import Runtime
 
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # constant, so that the same sources give the same archive
 

@@ -1,7 +1,7 @@
 """The table of runtimes. What a task is in each, and how much memory it takes, is in the lab's catalog."""
 
-from concwatch.runtimes.runtime import Runtime
-from concwatch.runtimes.tool import Tool
+from concwatch.portable.build.runtime import Runtime
+from concwatch.portable.build.tool import Tool
 
 
 def words(*commands: str) -> tuple[tuple[str, ...], ...]:

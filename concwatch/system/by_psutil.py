@@ -1,8 +1,8 @@
 """What psutil tells of processes and of this machine, the same on every system.
 
 psutil takes 11 ms to load: import this module where it is used, and not before the first frame, of which that
-is a twentieth. Code that runs on other hosts has readers of its own (`concwatch.system.proc`,
-`concwatch.system.processes`), since nothing can be installed there.
+is a twentieth. Code that runs on other hosts has readers of its own (`concwatch.portable.machine.proc`,
+`concwatch.portable.machine.processes`), since nothing can be installed there.
 """
 
 import os
@@ -11,8 +11,8 @@ from typing import Any
 
 import psutil
 
-from concwatch.system.proc import Process
-from concwatch.system.processes import descendants
+from concwatch.portable.machine.proc import Process
+from concwatch.portable.machine.processes import descendants
 
 _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 """The kinds of CPU time that are spent on something; each system has some of them."""
@@ -35,7 +35,7 @@ class PsutilFigures:
             raise ProcessLookupError(str(error)) from None
 
     def read(self, now: float) -> dict[str, Any] | None:
-        """Return those of the figures of `concwatch.system.proc.process_figures` that psutil has.
+        """Return those of the figures of `concwatch.portable.machine.proc.process_figures` that psutil has.
 
         None if the process has ended or access is denied.
         """

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from concwatch.protocol.units import format_count
-from concwatch.system import open_files
-from concwatch.system.limits import limit_hit
-from concwatch.system.spawn import NICENESS, ChildSetup
+from concwatch.portable.machine import open_files
+from concwatch.portable.machine.limits import limit_hit
+from concwatch.portable.machine.spawn import NICENESS, ChildSetup
+from concwatch.portable.protocol.units import format_count
 
 ROOT = str(Path(__file__).resolve().parents[2])
 """The folder that holds the package ``concwatch``."""

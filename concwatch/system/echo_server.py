@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import NoReturn
 
-from concwatch.system.open_files import open_file_limit, raise_limit
+from concwatch.portable.machine.open_files import open_file_limit, raise_limit
 
 BACKLOG = 65_535
 """Connections to each address that may wait to be accepted; the system allows fewer."""

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from concwatch.protocol.text import one_line
-from concwatch.protocol.units import format_bytes
+from concwatch.portable.protocol.text import one_line
+from concwatch.portable.protocol.units import format_bytes
 
 MAX_SIZE = 1 << 18
 """Size of a TOML file in bytes."""

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from concwatch.system import processes
-from concwatch.system.proc import LINUX
+from concwatch.portable.machine import processes
+from concwatch.portable.machine.proc import LINUX
 
 if TYPE_CHECKING:
     import psutil
 
-    from concwatch.system.process_table import ProcessTable
+    from concwatch.portable.machine.process_table import ProcessTable
 
 
 def process_table() -> "ProcessTable":

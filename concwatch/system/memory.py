@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from concwatch.system.proc import LINUX, available_memory, machine_memory
+from concwatch.portable.machine.proc import LINUX, available_memory, machine_memory
 
 BUDGET = "memory budget"
 """The name of the limit that concwatch itself sets."""

@@ -5,7 +5,7 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from concwatch.system.open_files import raise_limit
+from concwatch.portable.machine.open_files import raise_limit
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from concwatch.system.cpu_quota import Throttling
-from concwatch.system.kernel_memory import KernelObjects
-from concwatch.system.memory_limit import MemoryLimit
-from concwatch.system.proc import (
+from concwatch.portable.machine.cpu_quota import Throttling
+from concwatch.portable.machine.kernel_memory import KernelObjects
+from concwatch.portable.machine.memory_limit import MemoryLimit
+from concwatch.portable.machine.proc import (
     CLOCK,
     LINUX,
     ProcFile,

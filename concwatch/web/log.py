@@ -5,7 +5,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from concwatch.protocol.text import one_line, plain
+from concwatch.portable.protocol.text import one_line, plain
 
 QUIET = 60.0
 """Seconds for which the same message is not repeated."""

@@ -13,7 +13,7 @@ from aiohttp import WSMsgType, web
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
-from concwatch.protocol.text import one_line, plain
+from concwatch.portable.protocol.text import one_line, plain
 from concwatch.system.child import describe_exit
 from concwatch.web.in_page import page_environment
 from concwatch.web.page_input import InputFilter, clamp_size

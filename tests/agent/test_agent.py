@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.agent.report import PART
+from concwatch.portable.agent.sending.report import PART
 from tests.agent_driver import EVERY, MANY, eventually, finish, oldest_and_newest, with_newest
 
 pytestmark = pytest.mark.real
@@ -94,7 +94,7 @@ def test_reports_have_groups_waits_and_outcomes_but_no_secrets(monitor, python):
         assert tick["existing"] == tick["live"] + 6
     process.apply("outcomes", on=False)
     assert "failed" not in process.tick()
-    assert "_concwatch_agent.reporter" in finish(program)
+    assert "_concwatch_agent.sending.reporter" in finish(program)
     assert "secret" not in json.dumps(process.messages)
 
 

@@ -3,11 +3,11 @@
 import sys
 from functools import partial
 
-from concwatch.agent.names import FILE
-from concwatch.agent.stacks import StackSample, longest_run, take_sample
-from concwatch.monitor.blocks import BlockedPlaces, merge_places
-from concwatch.monitor.events import EventLog
-from concwatch.protocol.messages import Block, StackFrame
+from concwatch.links.messages import Block, StackFrame
+from concwatch.monitor.verdicts.blocks import BlockedPlaces, merge_places
+from concwatch.monitor.verdicts.events import EventLog
+from concwatch.portable.agent.blocking.stacks import StackSample, longest_run, take_sample
+from concwatch.portable.agent.counting.names import FILE
 
 STACK = (
     StackFrame("sleep", "/lib/time.py:3"),

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from concwatch.agent.busy import LoopMeter
-from concwatch.agent.durations import OLDEST, QUOTA, YOUNGER, Durations
-from concwatch.monitor.histogram import Histogram
+from concwatch.monitor.statistics.histogram import Histogram
+from concwatch.portable.agent.blocking.busy import LoopMeter
+from concwatch.portable.agent.counting.durations import OLDEST, QUOTA, YOUNGER, Durations
 from tests.agent_driver import eventually, finish, oldest_and_newest
 
 
@@ -35,7 +35,7 @@ def test_each_task_is_timed_while_there_are_few_and_again_after_many():
 @pytest.mark.parametrize("tasks", [1, 20, 21, 30, 100])
 def test_ages_of_timed_tasks_are_few_and_their_means_are_kept(tasks, monkeypatch):
     durations, now = Durations(), [0.0]
-    monkeypatch.setattr("concwatch.agent.durations.monotonic", lambda: now[0])
+    monkeypatch.setattr("concwatch.portable.agent.counting.durations.monotonic", lambda: now[0])
     for number in range(tasks):
         now[0] = float(number)
         assert durations.add(durations.choose(number, 0))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.agent.inject import script
+from concwatch.portable.agent.attaching.inject import script
 from tests.agent_driver import eventually, finish
 
 pytest.importorskip("gevent")

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from concwatch.agent import heartbeat
-from concwatch.agent.handover import GIL, MIN_EXTENDED, Handover
+from concwatch.portable.agent.blocking import heartbeat
+from concwatch.portable.agent.blocking.handover import GIL, MIN_EXTENDED, Handover
 from tests.agent_driver import PATIENCE, eventually
 
 pytestmark = pytest.mark.skipif(not GIL, reason="this Python has no lock")
@@ -69,7 +69,7 @@ def test_the_lock_is_not_given_to_a_thread_that_is_not_due():
 
 
 def test_a_loop_goes_on_once_the_agents_thread_has_done_what_was_due(monkeypatch):
-    monkeypatch.setattr("concwatch.agent.handover.MAX_START", LONG)
+    monkeypatch.setattr("concwatch.portable.agent.blocking.handover.MAX_START", LONG)
     handover, done = Handover(), []
 
     def agent():
@@ -89,7 +89,7 @@ def test_a_loop_does_not_wait_again_for_a_thread_that_does_not_run(monkeypatch):
     handover = Handover()
     handover.wait(0)  # and works from now on
     handover.give(time.monotonic())
-    monkeypatch.setattr("concwatch.agent.handover.MAX_START", LONG)
+    monkeypatch.setattr("concwatch.portable.agent.blocking.handover.MAX_START", LONG)
     handover.give(time.monotonic())  # would hang
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.real
 PROGRAM = """
 import array, asyncio, atexit, collections, contextlib, contextvars, functools, itertools, json
 import logging.handlers, queue, sys, threading, weakref
-from concwatch.agent.objects import find_what_grows
+from concwatch.portable.agent.memory.objects import find_what_grows
 
 class Session:
     def __init__(self, number): self.user, self.data = f"user {number}", bytearray(1000)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.agent.kept import MAX_SAMPLES, KeptTasks
+from concwatch.portable.agent.counting.kept import MAX_SAMPLES, KeptTasks
 
 
 class FakeTask:

@@ -278,7 +278,7 @@ def test_a_signal_makes_a_process_write_its_stack_and_changes_nothing_else(monit
 
 
 def test_the_handler_of_that_signal_is_removed_with_the_agent(monitor):
-    program = monitor.start("import asyncio, sys, concwatch.agent\nsys.stdin.read()")
+    program = monitor.start("import asyncio, sys, concwatch.portable.agent\nsys.stdin.read()")
     process = monitor.process()
     bit = 1 << (process.tick(lambda tick: tick.get("stack_signal"))["stack_signal"] - 1)
 

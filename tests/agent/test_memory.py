@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from concwatch.agent import malloc
-from concwatch.agent.memory import find_memory, longest_pause
-from concwatch.agent.memory_maps import HEAP, OTHER, STACKS, WRITTEN, MemoryMaps
-from concwatch.monitor.rss_parts import rss_parts
-from concwatch.protocol.agent_messages import decode_report
+from concwatch.links.agent_messages import decode_report
+from concwatch.monitor.verdicts.rss_parts import rss_parts
+from concwatch.portable.agent.memory import malloc
+from concwatch.portable.agent.memory.memory import find_memory, longest_pause
+from concwatch.portable.agent.memory.memory_maps import HEAP, OTHER, STACKS, WRITTEN, MemoryMaps
 from tests.agent_driver import finish, oldest_and_newest
 
 LINUX = sys.platform.startswith("linux")

@@ -6,8 +6,8 @@ import weakref
 
 import pytest
 
-from concwatch.agent.json_lines import LONGEST_LINE, encode
-from concwatch.agent.stack_counts import MAX_DEPTH, StackCounts
+from concwatch.portable.agent.blocking.stack_counts import MAX_DEPTH, StackCounts
+from concwatch.portable.agent.sending.json_lines import LONGEST_LINE, encode
 from tests.agent_driver import eventually, finish, oldest_and_newest
 
 real = [
@@ -118,7 +118,7 @@ class TestReal:
         places = {frame["in"]: frame for frame in profile["frames"]}
         assert places["spins"]["own"]
         assert places["spins"]["where"].rpartition("/")[2].startswith("program.py:")
-        assert not [frame for frame in profile["frames"] if "concwatch/agent" in frame["where"]]
+        assert not [frame for frame in profile["frames"] if "concwatch/portable/agent" in frame["where"]]
         loops = [frame for frame in profile["frames"] if frame["in"].endswith(("run_forever", "_run_once"))]
         assert not loops
         assert asked(program, "interval") == 0.005

@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from concwatch.agent.own_code import is_own
-from concwatch.agent.regrouping import folded
+from concwatch.portable.agent.counting.own_code import is_own
+from concwatch.portable.agent.counting.regrouping import folded
 from tests.agent_driver import EVERY, NEWEST, finish
 
 PROGRAM = """

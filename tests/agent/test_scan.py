@@ -1,7 +1,7 @@
 """What scans conclude from the tasks that they find."""
 
-from concwatch.agent import scan
-from concwatch.agent.counted_group import CountedGroup
+from concwatch.portable.agent.counting import scan
+from concwatch.portable.agent.counting.counted_group import CountedGroup
 
 
 def test_a_task_that_is_about_to_be_counted_is_no_uncounted_one(monkeypatch):

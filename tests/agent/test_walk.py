@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-from concwatch.agent.growing import find_growing
-from concwatch.agent.walk import MAX_KNOWN, MAX_STARTS, HeapWalk
+from concwatch.portable.agent.memory.growing import find_growing
+from concwatch.portable.agent.memory.walk import MAX_KNOWN, MAX_STARTS, HeapWalk
 
 
 def refuses(*_, **__):
@@ -118,7 +118,9 @@ def test_nothing_is_kept_alive_between_two_steps_and_no_reference_cycle_is_left(
         gc.collect()
         # Threads of other tests may still leave cycles of their own.
         modules = {type(one).__module__ for one in gc.garbage}
-        assert not [one for one in modules if one == __name__ or str(one).startswith("concwatch.agent")]
+        assert not [
+            one for one in modules if one == __name__ or str(one).startswith("concwatch.portable.agent")
+        ]
     finally:
         gc.set_debug(0)
         gc.garbage.clear()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from concwatch.commands.watch_session import watched_in_background
-from concwatch.monitor.watching import Watching
+from concwatch.commands.watching.watch_session import watched_in_background
+from concwatch.monitor.watching.watching import Watching
 from tests.agent_driver import EVERY, MANY, Monitor, eventually
 from tests.benchmarks.figures import Quantity, RowValues, benchmark
 

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 
 from concwatch.charts.decimation import Memo
-from concwatch.charts.picture import compose
+from concwatch.charts.painters.picture import compose
+from concwatch.charts.painters.terminal import Painter
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.terminal import Painter
 from concwatch.demos.screen_strips import screen_strips
-from concwatch.monitor.unit import BYTES, RATE, Unit
+from concwatch.monitor.metrics.unit import BYTES, RATE, Unit
 from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png
-from concwatch.ui.screen_vectors import screen_svg, vector_charts
+from concwatch.ui.apps.screen_vectors import screen_svg, vector_charts
 from tests.apart import apart
 from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, quiet
 

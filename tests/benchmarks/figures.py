@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from concwatch.monitor.lab import Lab
+from concwatch.monitor.lanes.lab import Lab
 
 BUSY = 15.0
 """Per cent of the machine that other programs may use when a measurement begins; otherwise it waits."""

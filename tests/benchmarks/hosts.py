@@ -13,13 +13,13 @@ from pathlib import Path
 
 import psutil
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey
-from concwatch.monitor.catalog import find_engines
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
+from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
 from tests.benchmarks.figures import Quantity, RowValues, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import DrawnTerminal
 from tests.host_driver import SSHD, Sshd

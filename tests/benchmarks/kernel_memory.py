@@ -4,9 +4,9 @@ import asyncio
 import statistics
 from collections.abc import Mapping
 
-from concwatch.monitor.catalog import CATALOG
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
+from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
 from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, quiet
 from tests.worker_driver import row_of, running_lab, start_command, until
 

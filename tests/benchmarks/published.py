@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.measure.experiments.cell import ExperimentCell, run_once
 from concwatch.measure.experiments.experiment import Entry, entries
 from concwatch.measure.experiments.loading import load
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.unit import SCALES
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.unit import SCALES
 from tests.apart import python
 from tests.benchmarks.figures import Quantity, RowValues, against, benchmark
 from tests.benchmarks.workers import RUN

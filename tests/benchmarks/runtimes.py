@@ -22,11 +22,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from concwatch.monitor.catalog import catalog_row
-from concwatch.runtimes.builder import BuildError
+from concwatch.monitor.lanes.catalog import catalog_row
+from concwatch.portable.build.builder import BuildError
+from concwatch.portable.build.tool import Tool, find
 from concwatch.runtimes.building import build
 from concwatch.runtimes.rows import JAVA_FLAGS, RUNTIMES
-from concwatch.runtimes.tool import Tool, find
 from tests.benchmarks.figures import Quantity, RowValues, alternate, benchmark
 from tests.worker_driver import Worker, start_command
 

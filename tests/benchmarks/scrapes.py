@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from concwatch.exporters.collection import Collection
 from concwatch.exporters.exposition import exposition
 from concwatch.exporters.openmetrics import COMPRESSION
-from concwatch.protocol.agent_messages import AgentTick, GroupReport, Groups
-from concwatch.protocol.messages import Block, StackFrame
+from concwatch.links.agent_messages import AgentTick, GroupReport, Groups
+from concwatch.links.messages import Block, StackFrame
 from tests.benchmarks.figures import Quantity, RowValues, benchmark, quiet
 from tests.watch_driver import WatchBench
 

@@ -12,12 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from concwatch.commands.lab import open_process
-from concwatch.monitor.catalog import SHOWN
-from concwatch.monitor.lab import DEFAULT_HZ, Lab
-from concwatch.monitor.settings import Settings
-from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.scale import StopScale
+from concwatch.commands.basics.lab import open_process
+from concwatch.monitor.lanes.catalog import SHOWN
+from concwatch.monitor.lanes.lab import DEFAULT_HZ, Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.ui.apps.app import ConcwatchApp
+from concwatch.ui.widgets.lanes.scale import StopScale
 from tests.benchmarks.figures import (
     MIB,
     Quantity,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from concwatch.commands.watch_session import watched_in_background
+from concwatch.commands.watching.watch_session import watched_in_background
 from concwatch.system.child import concwatch_command
 from tests.agent_driver import PATIENCE
 from tests.benchmarks.figures import Quantity, RowValues, benchmark, quiet

@@ -14,11 +14,11 @@ from functools import partial
 
 import psutil
 
-from concwatch.commands.lab import open_process
-from concwatch.monitor.catalog import find_engines
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
+from concwatch.commands.basics.lab import open_process
+from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
 from tests.apart import ROOT, apart, environment, python
 from tests.benchmarks.figures import MIB, Quantity, RowValues, against, alternate, benchmark, running
 

@@ -7,11 +7,11 @@ from rich.cells import cell_len
 
 from concwatch.charts.annotations import Annotation, place_annotations, truncate
 from concwatch.charts.decimation import decimate
-from concwatch.charts.picture import LABEL_WIDTH, compose
+from concwatch.charts.painters.picture import LABEL_WIDTH, compose
+from concwatch.charts.painters.terminal import paint
 from concwatch.charts.plot import Line, Plot
-from concwatch.charts.terminal import paint
 from concwatch.charts.ticks import CELL, column_of, time_of
-from concwatch.monitor.unit import BYTES
+from concwatch.monitor.metrics.unit import BYTES
 
 NOW = st.floats(0, 1e6)
 WINDOW = st.sampled_from([15.0, 60.0, 600.0, 28_800.0])

@@ -7,13 +7,13 @@ import pytest
 from msgspec import structs
 
 from concwatch.charts.cost import LEAST, CostCurves, LaneCost, cost_curve, lane_cost
-from concwatch.charts.picture import compose
+from concwatch.charts.painters.picture import compose
+from concwatch.charts.painters.traces import slide_of
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST, DRAWN, IN_TEXT, ON_SCREEN
-from concwatch.charts.traces import slide_of
-from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.monitor.series import CHARTED
-from concwatch.monitor.state import State
+from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.metrics.series import CHARTED
+from concwatch.monitor.metrics.state import State
 from concwatch.recordings.load import load
 from tests.made_recording import made_lines
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from concwatch.charts.flame_graph import flame_graph, rows, shortened
-from concwatch.charts.flame_svg import draw_flame_graph
-from concwatch.protocol.agent_messages import Profile, ProfileFrame, ProfileStack, decode_report
+from concwatch.charts.painters.flame_svg import draw_flame_graph
+from concwatch.links.agent_messages import Profile, ProfileFrame, ProfileStack, decode_report
 
 FRAMES = (
     ProfileFrame("handle", "/srv/app.py:10", own=True),

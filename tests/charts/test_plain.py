@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from concwatch.charts.plain import (
+from concwatch.charts.painters.plain import (
     HEIGHT,
     LABEL_WIDTH,
     LARGEST_WIDTH,
@@ -27,12 +27,12 @@ from concwatch.charts.plain import (
     has_colors,
     has_dark_background,
 )
+from concwatch.charts.painters.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.table import CHARTS
-from concwatch.charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.commands.cli import main
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.unit import BYTES
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.unit import BYTES
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
@@ -250,7 +250,7 @@ def test_a_file_gets_80_columns_without_colors_and_an_ascii_stream_is_rejected(m
 @pytest.mark.real
 def test_drawing_libraries_are_imported_only_when_needed():
     code = (
-        "import sys, concwatch.commands.run, concwatch.commands.export;"
+        "import sys, concwatch.commands.measuring.run, concwatch.commands.playing.export;"
         "sys.exit(' '.join({'plotext', 'rich', 'textual'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)

@@ -14,13 +14,13 @@ from rich.segment import Segment
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import distinct, short_label, short_value, title
 from concwatch.charts.decimation import Memo, decimate, running_maximum
-from concwatch.charts.picture import LABEL_WIDTH, Grid, apart, compose
+from concwatch.charts.painters.picture import LABEL_WIDTH, Grid, apart, compose
+from concwatch.charts.painters.terminal import Painter, paint
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import linear_scale, log_scale
 from concwatch.charts.symbols import BRAILLE, OCTANTS
-from concwatch.charts.terminal import Painter, paint
 from concwatch.charts.ticks import age_ticks, elapsed_ticks, size_ticks
-from concwatch.monitor.unit import BYTES, COUNT, RATE, SECONDS, SHARE
+from concwatch.monitor.metrics.unit import BYTES, COUNT, RATE, SECONDS, SHARE
 
 MIB = 1024**2
 DOTS = set(BRAILLE.characters[1:])

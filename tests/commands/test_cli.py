@@ -12,8 +12,8 @@ import pytest
 
 from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
-from concwatch.monitor.catalog import CATALOG
-from concwatch.protocol.messages import Error
+from concwatch.links.messages import Error
+from concwatch.monitor.lanes.catalog import CATALOG
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke, refused
 

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from click.shell_completion import ShellComplete
 
+from concwatch.commands.basics.completion import SHELLS
 from concwatch.commands.cli import main
-from concwatch.commands.completion import SHELLS
 from tests.build_man import PAGE, page
 from tests.command_line import PROGRAM, invoke
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
+from concwatch.commands.basics.configuration import SCREEN, options_of, prefix, variable
 from concwatch.commands.cli import main
-from concwatch.commands.configuration import SCREEN, options_of, prefix, variable
 from concwatch.commands.group import NAMES
 from tests.command_line import invoke, refused
 
@@ -116,8 +116,10 @@ def test_a_page_uses_the_options_of_serve_and_no_screen_settings(file, monkeypat
 
 def test_serve_passes_its_settings_to_the_program_of_a_page(file, monkeypatch):
     passed = []
-    monkeypatch.setattr("concwatch.commands.serve.run_until_signal", lambda _: (None, 0))
-    monkeypatch.setattr("concwatch.commands.serve._serve", lambda _, options, *more: passed.append(options))
+    monkeypatch.setattr("concwatch.commands.screens.serve.run_until_signal", lambda _: (None, 0))
+    monkeypatch.setattr(
+        "concwatch.commands.screens.serve._serve", lambda _, options, *more: passed.append(options)
+    )
     file.write_text('[serve]\nport = 0\nrate = 5\nengines = "asyncio,threads"\n[screen]\nrate = 9\n')
     typed = ("--tasks=asyncio=1k", "--workload=hold", "--no-refill", "--trace", "--gc=off", "--window=2min")
     invoke("serve", *typed, "--theme=nord", env={"CONCWATCH_SERVE_MAX_MEMORY": "1GiB"})
@@ -129,8 +131,10 @@ def test_serve_passes_its_settings_to_the_program_of_a_page(file, monkeypatch):
 def test_the_command_line_in_a_report_includes_settings(file, monkeypatch):
     file.write_text('[experiment]\nquick = true\nsizes = "1,10"\nrepeats = 2\n')
     called = []
-    monkeypatch.setattr("concwatch.commands.experiment.RunInfo.now", called.append)
-    monkeypatch.setattr("concwatch.commands.experiment.run_until_signal", lambda work: work.close() or 1 / 0)
+    monkeypatch.setattr("concwatch.commands.measuring.experiment.RunInfo.now", called.append)
+    monkeypatch.setattr(
+        "concwatch.commands.measuring.experiment.run_until_signal", lambda work: work.close() or 1 / 0
+    )
     invoke("experiment", "gc-cost", "--repeats", "3", env={"CONCWATCH_EXPERIMENT_MARKDOWN": "-"})
     assert called == ["concwatch experiment gc-cost --repeats 3 --quick --sizes 1,10 --markdown -"]
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from concwatch.commands.display import ScreenState, ask_terminal, load_state, save_state, state_path
+from concwatch.commands.basics.display import ScreenState, ask_terminal, load_state, save_state, state_path
 from concwatch.links.fake import FakeWorkers
-from concwatch.monitor.catalog import SHOWN
-from concwatch.monitor.lab import Lab
-from concwatch.ui.app import ConcwatchApp, InitialState
+from concwatch.monitor.lanes.catalog import SHOWN
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.ui.apps.app import ConcwatchApp, InitialState
 from tests import virtual_time
 from tests.screen import experiment_lab, stage
 
@@ -81,7 +81,7 @@ async def test_the_app_starts_with_the_theme_window_and_tasks_passed_to_it():
     ids=["says", "ignores the question", "never answers"],
 )
 def test_a_terminal_is_asked_for_its_name_and_left_as_it_was(answer, name, monkeypatch):
-    monkeypatch.setattr("concwatch.commands.display.ANSWER_TIMEOUT", 0.2)
+    monkeypatch.setattr("concwatch.commands.basics.display.ANSWER_TIMEOUT", 0.2)
     ours, theirs = os.openpty()
     try:
         before = termios.tcgetattr(theirs)

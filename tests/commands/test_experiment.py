@@ -17,7 +17,7 @@ import termios
 import psutil
 import pytest
 
-from concwatch.commands.progress import ExperimentProgress
+from concwatch.commands.basics.progress import ExperimentProgress
 from concwatch.links.fake import Fault
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import decode, load, shipped

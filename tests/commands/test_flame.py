@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.agent.places import socket_paths
+from concwatch.portable.agent.sending.places import socket_paths
 from concwatch.system.child import concwatch_command
 from tests.agent_driver import PATIENCE, eventually
 

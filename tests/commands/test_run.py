@@ -13,9 +13,9 @@ from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
 from concwatch.measure.run import RunSession
-from concwatch.monitor.lab import Lab
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.portable.machine.kernel_memory import kernel_stack_size
 from concwatch.system.child import ROOT
-from concwatch.system.kernel_memory import kernel_stack_size
 from tests.command_line import PROGRAM, invoke
 from tests.lab_driver import ENGINES, use_lab
 
@@ -190,7 +190,7 @@ def test_a_killed_worker_fails_its_lane_and_the_other_is_measured(after, togethe
 def test_a_silent_worker_does_not_delay_the_end(monkeypatch):
     monkeypatch.setattr(module, "GROW_LIMIT", 0.3)
     monkeypatch.setattr(module, "STOP_LIMIT", 0.2)
-    monkeypatch.setattr("concwatch.monitor.lane.STOP_LIMIT", 0.2)
+    monkeypatch.setattr("concwatch.monitor.lanes.lane.STOP_LIMIT", 0.2)
     faults = {"asyncio": [Fault(0.06, silence=1e9)]}
     (lane,), events, _ = fake_run("asyncio", faults=faults)
     assert (lane["state"], lane["reason"]) == ("limited", "not all tasks started within 300 ms")
@@ -203,7 +203,7 @@ def test_an_exception_in_the_lab_ends_the_run(monkeypatch):
     def broken(lab, now=None):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("concwatch.monitor.lane.Lane.step", broken)
+    monkeypatch.setattr("concwatch.monitor.lanes.lane.Lane.step", broken)
     monkeypatch.setattr(Lab, "close", lambda lab: asyncio.sleep(0))
     with pytest.raises(ZeroDivisionError):
         fake_run("asyncio")

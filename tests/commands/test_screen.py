@@ -8,9 +8,10 @@ import pytest
 from msgspec import structs
 
 from concwatch.__main__ import main
-from concwatch.commands import cli, screen
-from concwatch.commands.screen import ScreenOptions
-from concwatch.commands.settings_file import may_be_set, settings_path
+from concwatch.commands import cli
+from concwatch.commands.basics.settings_file import may_be_set, settings_path
+from concwatch.commands.screens import screen
+from concwatch.commands.screens.screen import ScreenOptions
 from concwatch.system.child import ROOT
 from tests.command_line import invoke
 from tests.faults.terminal import Terminal

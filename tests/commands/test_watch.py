@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.links.injection import process_name
 from concwatch.measure.watch_report import parse_watch_expectation
+from concwatch.portable.bridge.injection import process_name
 from concwatch.system.child import concwatch_command, shell_status
 from tests.command_line import LIMIT, refused, watch
 from tests.faults.terminal import Terminal

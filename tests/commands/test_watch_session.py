@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 import psutil
 import pytest
 
-from concwatch.commands import watch_session as session
-from concwatch.commands.watch_session import watched_in_background
-from concwatch.monitor import watching
+from concwatch.commands.watching import watch_session as session
+from concwatch.commands.watching.watch_session import watched_in_background
+from concwatch.monitor.watching.watching import watching
 from tests.processes import alive, assert_ended
 
 pytestmark = [

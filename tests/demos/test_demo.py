@@ -24,14 +24,14 @@ from concwatch.demos.player import PlayResult, play
 from concwatch.demos.stage import Stage
 from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.monitor.catalog import SHOWN, find_engines
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
+from concwatch.monitor.lanes.catalog import SHOWN, find_engines
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
 from concwatch.pictures.film import LAST_FRAME_SECONDS
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import PicturesUnavailable
-from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.apps.app import ConcwatchApp
 from tests import virtual_time
 from tests.apart import ROOT
 from tests.command_line import invoke, refused
@@ -150,9 +150,6 @@ def test_keys_become_terminal_events_and_unknown_ones_suggest_the_nearest():
         with pytest.raises(ValueError, match=re.escape(f'unknown key "{key}": ')) as error:
             key_event(key)
         assert f'did you mean "{nearest}"?' in str(error.value)
-    table = (ROOT / "README.md").read_text("utf-8").partition("\n## Keys")[2].partition("\n## Commands")[0]
-    documented = re.findall(r"`([^` ]+)`", "".join(re.findall(r"(?m)^\| (.*?) \|", table)))
-    assert {"+", "?", "[", "ctrl+p", "space"} <= {key for key in documented if key_event(key)}
 
 
 # Errors.
@@ -294,7 +291,7 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "engines to build"
-    assert demo.filmed == (name in ("blocked", "hosts", "leak", "models"))
+    assert demo.filmed == (name in ("blocked", "hosts", "leak", "models", "sweep"))
 
 
 @pytest.mark.parametrize(
@@ -302,7 +299,8 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     [
         pytest.param(name, marks=() if name == "small" else pytest.mark.apart)
         for name in sorted(
-            set(NAMES) - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes", "connections"}
+            set(NAMES)
+            - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes", "connections", "sweep"}
         )
     ],
 )
@@ -433,7 +431,7 @@ def test_all_plays_each_demo_and_film_in_its_own_process(tmp_path, monkeypatch):
         started.append(arguments[:3])
         return [sys.executable, "-c", f"raise SystemExit({len(started) % 2})"]
 
-    monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
+    monkeypatch.setattr("concwatch.commands.screens.demo.concwatch_command", concwatch_command)
     result = invoke("demo", "--all", f"--out={tmp_path}")
     assert result.exit_code == 1, "the highest exit status"
     films = [("demo", name, "--format=gif,webp,cast") for name in ("blocked", "hosts", "leak", "models")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.monitor.events import EventLog
+from concwatch.monitor.verdicts.events import EventLog
 from tests.watch_driver import WatchBench
 
 

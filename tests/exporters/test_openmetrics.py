@@ -13,8 +13,8 @@ import pytest
 from concwatch.exporters.families import FAMILIES
 from concwatch.exporters.function_totals import MOST_FUNCTIONS
 from concwatch.exporters.openmetrics import MetricsServer
-from concwatch.protocol.agent_messages import AgentEnd, AgentTick, GroupReport, Groups
-from concwatch.protocol.messages import Block, StackFrame
+from concwatch.links.agent_messages import AgentEnd, AgentTick, GroupReport, Groups
+from concwatch.links.messages import Block, StackFrame
 from tests.processes import PATIENCE
 from tests.programs import needs
 from tests.watch_driver import step_until

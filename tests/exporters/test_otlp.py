@@ -10,8 +10,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from concwatch.exporters.families import FAMILIES
 from concwatch.exporters.otlp import UNITS, OtlpExporter
-from concwatch.protocol.agent_messages import AgentTick
-from concwatch.protocol.messages import Block, StackFrame
+from concwatch.links.agent_messages import AgentTick
+from concwatch.links.messages import Block, StackFrame
 from concwatch.system.child import concwatch_command
 from tests.command_line import refused
 from tests.processes import PATIENCE

@@ -5,10 +5,10 @@ import sys
 import time
 from functools import partial
 
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import State
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import State
 from concwatch.system.memory import Memory
 from tests.faults.driving import real_lab
 from tests.faults.fault import fault

@@ -9,15 +9,15 @@ from typing import Any
 
 import psutil
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.catalog import Engine, find_engines
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.lane import Lane
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
-from concwatch.ui.app import ConcwatchApp
+from concwatch.monitor.lanes.catalog import Engine, find_engines
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.lane import Lane
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.ui.apps.app import ConcwatchApp
 from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough
 from tests.processes import assert_ended

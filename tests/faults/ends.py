@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 import psutil
 
-from concwatch.commands.hangup import HANGUP_STATUS
+from concwatch.commands.basics.hangup import HANGUP_STATUS
 from tests.faults.fault import Impossible, fault, thorough
 from tests.faults.terminal import PATIENCE, Terminal
 from tests.processes import alive
@@ -239,9 +239,9 @@ def add_all(program: EndingProgram, *ends: str) -> None:
 add_all(SCREEN, "kill", "sigterm", "sighup", "sigint", "ctrl-c", "closed")
 for name, what, module, function, key in (
     ("handler", "a key's action", "concwatch.ui.panels.charts", "ChartPanel.toggle_pause", "p"),
-    ("step", "the lab", "concwatch.monitor.lab", "Lab.step", ""),
-    ("render", "a chart", "concwatch.ui.widgets.chart", "Chart.render_line", ""),
-    ("closing", "closing", "concwatch.monitor.lab", "Lab.close", "q"),
+    ("step", "the lab", "concwatch.monitor.lanes.lab", "Lab.step", ""),
+    ("render", "a chart", "concwatch.ui.widgets.charts.chart", "Chart.render_line", ""),
+    ("closing", "closing", "concwatch.monitor.lanes.lab", "Lab.close", "q"),
 ):
     broken = SCREEN.breaking(module, function)
     add(f"end-screen-crash-{name}", broken, crash(key), f"the screen: crash in {what}")
@@ -256,7 +256,7 @@ for name, what, engine, plusses, shown in (
     heavy = replace(HEAVY, name=name, what=f"the screen with {what}", ready=ready)
     add_all(replace(heavy, arguments=("--engines", engine)), "kill", "sigterm", "closed")
 add_all(RUN, "kill", "sigterm", "sighup", "sigint-twice", "ctrl-c", "closed")
-add("end-run-crash", RUN.breaking("concwatch.monitor.lab", "Lab.step"), crash())
+add("end-run-crash", RUN.breaking("concwatch.monitor.lanes.lab", "Lab.step"), crash())
 add_all(RUN.stopped(), "kill", "sigterm")
 BLOCKED = ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all")
 add_all(

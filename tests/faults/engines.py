@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from concwatch.monitor.state import State
+from concwatch.monitor.metrics.state import State
 from tests.apart import ROOT
 from tests.faults.driving import real_lab
 from tests.faults.fault import Impossible, fault

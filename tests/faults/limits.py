@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.monitor import servers
-from concwatch.monitor.state import State
-from concwatch.system.limits import system_limits
+from concwatch.monitor.lanes import servers
+from concwatch.monitor.metrics.state import State
+from concwatch.portable.machine.limits import system_limits
 from tests.apart import apart
 from tests.faults.driving import RealLab, Wrap, real_lab
 from tests.faults.fault import Impossible, engines, fault

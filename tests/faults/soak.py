@@ -9,16 +9,16 @@ from itertools import cycle
 
 import psutil
 
+from concwatch.links.messages import Tick
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.catalog import Engine, find_engines
-from concwatch.monitor.events import KEPT
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
-from concwatch.protocol.messages import Tick
-from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.dialogs.dialog import TypeDialog
-from concwatch.ui.palette import THEMES
+from concwatch.monitor.lanes.catalog import Engine, find_engines
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.monitor.verdicts.events import KEPT
+from concwatch.ui.apps.app import ConcwatchApp
+from concwatch.ui.base.dialog import TypeDialog
+from concwatch.ui.look.palette import THEMES
 from concwatch.ui.screens.monitor import MonitorScreen
 from tests.faults.fault import fault
 from tests.fuzz.__main__ import fuzz_apart

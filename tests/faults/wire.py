@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.monitor.state import State
-from concwatch.protocol.messages import Report, decode
+from concwatch.links.messages import Report, decode
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.state import State
 from tests.faults.driving import FaultyStage, heartbeat, lane_fault, run_screen
 from tests.faults.fault import THOROUGH, fault, thorough
 from tests.faults.toy import PROLOGUE, TOO_MANY, command

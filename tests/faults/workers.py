@@ -8,8 +8,8 @@ from functools import partial
 
 import psutil
 
-from concwatch.monitor.lane import STOP_LIMIT
-from concwatch.monitor.state import State
+from concwatch.monitor.lanes.lane import STOP_LIMIT
+from concwatch.monitor.metrics.state import State
 from tests.faults.driving import LOOPS, FaultyStage, heartbeat, lane_fault
 from tests.faults.fault import thorough
 

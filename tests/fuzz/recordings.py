@@ -9,9 +9,9 @@ from pathlib import Path
 from concwatch.measure.comparing.comparison import Comparison, compare
 from concwatch.measure.comparing.comparison_report import as_object, report_markdown, table_lines
 from concwatch.measure.comparing.reading import read_bytes
-from concwatch.monitor.metrics import COLUMNS
-from concwatch.monitor.series import CHARTED
-from concwatch.protocol.units import format_count
+from concwatch.monitor.metrics.metrics import COLUMNS
+from concwatch.monitor.metrics.series import CHARTED
+from concwatch.portable.protocol.units import format_count
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.format import KIND, Line, format_position
 from concwatch.recordings.listing import find_recordings
@@ -19,7 +19,7 @@ from concwatch.recordings.load import parse
 from concwatch.recordings.reading import GZIP, Text, decompress
 from concwatch.recordings.recording import Recording
 from concwatch.ui.panels.transport import missing_parts, recorded_on
-from concwatch.ui.recording_source import recorded_pool_threads
+from concwatch.ui.sources.recording_source import recorded_pool_threads
 from tests.fuzz.target import FuzzTarget
 
 NAME = "some.jsonl"

@@ -7,10 +7,10 @@ from functools import cache
 import click
 import msgspec
 
-from concwatch.agent.json_lines import decode, encode
+from concwatch.commands.basics.configuration import SCREEN, resolve, unknown_tables
 from concwatch.commands.cli import main
-from concwatch.commands.configuration import SCREEN, resolve, unknown_tables
 from concwatch.commands.group import NAMES
+from concwatch.links import messages
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, parse_expectation
 from concwatch.measure.experiments import loading as experiments
 from concwatch.measure.experiments.cell import READINGS
@@ -21,9 +21,9 @@ from concwatch.measure.experiments.experiment import (
     ExperimentTable,
     entries,
 )
-from concwatch.monitor.unit import SCALES
-from concwatch.protocol import messages
-from concwatch.protocol.units import (
+from concwatch.monitor.metrics.unit import SCALES
+from concwatch.portable.agent.sending.json_lines import decode, encode
+from concwatch.portable.protocol.units import (
     LARGEST_COUNT,
     LARGEST_SIZE,
     format_count,
@@ -33,9 +33,9 @@ from concwatch.protocol.units import (
     parse_seconds,
     parse_size,
 )
-from concwatch.protocol.workloads import FORMS, Workload, parse
+from concwatch.portable.protocol.workloads import FORMS, Workload, parse
 from concwatch.system.files import read_toml
-from concwatch.ui.play_head import parse_moment
+from concwatch.ui.sources.play_head import parse_moment
 from tests.fuzz import recordings
 from tests.fuzz.target import FuzzTarget, attempt, one_line
 

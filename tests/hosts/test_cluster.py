@@ -9,11 +9,11 @@ import sys
 import psutil
 import pytest
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.hosts.link import BridgeProgram, HostLink
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
 from tests.command_line import invoke, refused
 from tests.host_driver import Remote, all_ended, eventually, kill_run
 from tests.lab_driver import ENGINES

@@ -20,26 +20,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import BridgeProgram, is_static
 from concwatch.links.fake import FakeLink
 from concwatch.links.link import Ended, Noise
+from concwatch.links.messages import Building, Built, HostFigures, LimitFigures, Ready
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.monitor.state import State
-from concwatch.protocol.messages import Building, Built, HostFigures, LimitFigures, Ready
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.metrics.state import State
+from concwatch.portable.build.runtime import Runtime
+from concwatch.portable.build.tool import Tool
+from concwatch.portable.machine.proc import LINUX, busy_seconds, process_figures
 from concwatch.runtimes.building import build
 from concwatch.runtimes.recipe import recipe
-from concwatch.runtimes.runtime import Runtime
-from concwatch.runtimes.tool import Tool
 from concwatch.system import process
-from concwatch.system.proc import LINUX, busy_seconds, process_figures
 from concwatch.system.process import Sampler
-from concwatch.ui.lane_row import LaneRow, combined_sample, split
-from concwatch.ui.source import LabSource
+from concwatch.ui.sources.lane_row import LaneRow, combined_sample, split
+from concwatch.ui.sources.source import LabSource
 from tests.command_line import invoke, refused
 from tests.fake_hosts import figures
 from tests.host_driver import (
@@ -540,9 +540,11 @@ async def test_killing_bridge_or_worker_ends_the_other(victim):
 def shorten_silence(monkeypatch, seconds):
     """Set the seconds without a line after which monitor and bridge end the connection."""
     archive = io.BytesIO(package.archive())
-    bridge = (package.PACKAGE / "hosts" / "bridge.py").read_text()
+    bridge = (package.WING / "bridge" / "bridge.py").read_text()
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(archive, "a") as file:
-        file.writestr("concwatch/hosts/bridge.py", bridge.replace("SILENCE = 4.5", f"SILENCE = {seconds}"))
+        file.writestr(
+            "concwatch/portable/bridge/bridge.py", bridge.replace("SILENCE = 4.5", f"SILENCE = {seconds}")
+        )
     monkeypatch.setattr(package, "archive", archive.getvalue)
     for cached in (package._compressed, package._boot):
         monkeypatch.setattr(package, cached.__name__, cached.__wrapped__)

@@ -12,13 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.agent.places import ADDRESS
 from concwatch.hosts.host import Host
-from concwatch.monitor.remote_host import RemoteHost
-from concwatch.monitor.watching import Watching
+from concwatch.monitor.watching.remote_host import RemoteHost
+from concwatch.monitor.watching.watching import Watching
+from concwatch.portable.agent.sending.places import ADDRESS
+from concwatch.portable.machine.proc import proportional_memory
 from concwatch.system.child import concwatch_command
-from concwatch.system.proc import proportional_memory
-from concwatch.ui.watch_app import WatchApp
+from concwatch.ui.apps.watch_app import WatchApp
 from tests.agent_driver import NEWEST, OLDEST
 from tests.command_line import refused
 from tests.host_driver import PATIENCE, SSHD, THROUGH_A_SHELL, Sshd, all_ended, eventually

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from concwatch.links.fake import FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.protocol.messages import Reached, Tick
+from concwatch.links.messages import Reached, Tick
 from tests.lab_driver import ENGINES, Bench
 
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from concwatch.links import injection
-from concwatch.system.limits import read_text
+from concwatch.portable.bridge import injection
+from concwatch.portable.machine.limits import read_text
 
 pytestmark = pytest.mark.real
 

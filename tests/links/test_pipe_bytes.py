@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.agent.json_lines import LONGEST_LINE
 from concwatch.links.pipe_bytes import MAX_BYTES, MAX_LINES, PipeLines
+from concwatch.portable.agent.sending.json_lines import LONGEST_LINE
 
 
 def all_lines(pipe):

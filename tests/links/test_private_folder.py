@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from concwatch.links.agent_link import AgentListener
-from concwatch.links.private_folder import KEPT, output_file, sweep
+from concwatch.portable.bridge.private_folder import KEPT, output_file, sweep
 
 
 @pytest.fixture

@@ -11,15 +11,15 @@ import time
 import psutil
 import pytest
 
-from concwatch.agent.json_lines import LONGEST_LINE
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.links.link import Ended, Flood, Garbage, Noise
+from concwatch.links.messages import Applied, Error, Ready, Tick
 from concwatch.links.output import NOISE_KEPT
 from concwatch.links.pipe_bytes import MAX_LINES
 from concwatch.links.process import WorkerProcess
-from concwatch.protocol.messages import Applied, Error, Ready, Tick
+from concwatch.portable.agent.sending.json_lines import LONGEST_LINE
+from concwatch.portable.machine.spawn import NICENESS
 from concwatch.system.child import describe_exit
-from concwatch.system.spawn import NICENESS
 from tests.host_driver import Remote, eventually
 from tests.lab_driver import ENGINES
 

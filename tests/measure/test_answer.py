@@ -3,16 +3,16 @@
 import pytest
 from msgspec import structs
 
+from concwatch.links.messages import StackFrame
 from concwatch.measure.answer import Answer
 from concwatch.measure.limited import limited_by
-from concwatch.monitor.blocks import BlockedPlace
-from concwatch.monitor.metrics import BY_NAME, EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.snapshot import Machine, Snapshot, with_cheapest
-from concwatch.monitor.state import State
-from concwatch.monitor.user_source import why_not_found
-from concwatch.protocol.messages import StackFrame
-from concwatch.protocol.workloads import parse
+from concwatch.monitor.lanes.user_source import why_not_found
+from concwatch.monitor.metrics.metrics import BY_NAME, EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.snapshot import Machine, Snapshot, with_cheapest
+from concwatch.monitor.metrics.state import State
+from concwatch.monitor.verdicts.blocks import BlockedPlace
+from concwatch.portable.protocol.workloads import parse
 
 
 def lane(name="asyncio", threads=False, state=State.RUNNING, target=10_000, live=10_000, fits=0, **known):
@@ -88,6 +88,13 @@ def test_the_gil_is_named_only_if_threads_want_to_run(workload, named):
     busy = structs.replace(busy, sample=structs.replace(busy.sample, threads=100))
     limit = limited_by(busy, lab(busy, workload=workload)) or ""
     assert ("the GIL" in limit) is named
+
+
+@pytest.mark.parametrize(("cpu", "named"), [(0.95, True), (0.85, False)])
+def test_the_gil_is_named_on_a_busy_machine_if_the_worker_has_a_core(cpu, named):
+    busy = lane("threads", threads=True, cpu=cpu, cpu_seconds=5.0, others=0.6)
+    busy = structs.replace(busy, sample=structs.replace(busy.sample, threads=100))
+    assert ("the GIL" in (limited_by(busy, lab(busy, workload="spin:0.002")) or "")) is named
 
 
 @pytest.mark.parametrize(("throttled", "named"), [(1.8, True), (0.2, False), (0.05, False), (0.0, False)])

@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 
 from concwatch.commands.cli import main
 from concwatch.links.fake import Costs, FakeWorkers
-from concwatch.monitor import forecast as forecasting
-from concwatch.monitor.admission import LONGEST, SHORTEST, step_interval
-from concwatch.monitor.catalog import Engine, find_engines
-from concwatch.monitor.cost import Cost
-from concwatch.monitor.forecast import (
+from concwatch.monitor.lanes import forecast as forecasting
+from concwatch.monitor.lanes.admission import LONGEST, SHORTEST, step_interval
+from concwatch.monitor.lanes.catalog import Engine, find_engines
+from concwatch.monitor.lanes.cost import Cost
+from concwatch.monitor.lanes.forecast import (
     CONNECTION_BYTES,
     FILES_KEPT,
     MARGIN,
     OFFERED,
     Demand,
-    Fit,
     Forecast,
     demand,
     forecast,
@@ -28,10 +27,11 @@ from concwatch.monitor.forecast import (
     task_demand,
     why_too_many,
 )
-from concwatch.monitor.servers import SERVERS, Server
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
-from concwatch.system.limits import SystemLimit
+from concwatch.monitor.lanes.servers import SERVERS, Server
+from concwatch.monitor.metrics.fit import Fit
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.ui.dialogs.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
@@ -427,7 +427,7 @@ def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, 
     ],
 )
 def test_run_rejects_an_invalid_or_exceeded_budget_in_one_line(monkeypatch, tasks, budget, expected):
-    monkeypatch.setattr("concwatch.commands.session.create_lab", None)
+    monkeypatch.setattr("concwatch.commands.measuring.session.create_lab", None)
     use_lab(monkeypatch)  # so that no trial is run
     result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", tasks, f"--max-memory={budget}"])
     assert (result.exit_code, result.stdout) == (2, "")

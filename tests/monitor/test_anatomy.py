@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from concwatch.monitor.anatomy import Kind, task_anatomy
-from concwatch.monitor.cost import CostMeter
-from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.protocol.messages import Anatomy, TaskPart, Tick
+from concwatch.links.messages import Anatomy, TaskPart, Tick
+from concwatch.monitor.lanes.cost import CostMeter
+from concwatch.monitor.metrics.anatomy import Kind, task_anatomy
+from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.system.process import Reading
 
 KERNEL = {

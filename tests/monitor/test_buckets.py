@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.monitor.buckets import BOUNDS, EMPTY
+from concwatch.monitor.statistics.buckets import BOUNDS, EMPTY
 
 DURATIONS = st.lists(
     st.tuples(st.one_of(st.floats(0, 1e4), st.sampled_from(BOUNDS)), st.integers(1, 100)), max_size=30

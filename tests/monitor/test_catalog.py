@@ -9,14 +9,14 @@ import time
 import pytest
 
 from concwatch.links.link import Ended
+from concwatch.links.messages import Error
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.catalog import catalog_row, find_engines
-from concwatch.protocol.messages import Error
+from concwatch.monitor.lanes.catalog import catalog_row, find_engines
+from concwatch.portable.build.builder import BuildError
+from concwatch.portable.build.runtime import Runtime
+from concwatch.portable.build.tool import Tool
+from concwatch.portable.build.tool import find as find_tool
 from concwatch.runtimes import pythons
-from concwatch.runtimes.builder import BuildError
-from concwatch.runtimes.runtime import Runtime
-from concwatch.runtimes.tool import Tool
-from concwatch.runtimes.tool import find as find_tool
 from tests.toolchain import MAKE, TOYC, Toolchain
 from tests.worker_driver import until
 

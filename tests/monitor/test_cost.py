@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.monitor.cost import KEPT, CostMeter, CpuMeter, RecentMedian
-from concwatch.monitor.histogram import Histogram
-from concwatch.protocol.messages import Tick
+from concwatch.links.messages import Tick
+from concwatch.monitor.lanes.cost import KEPT, CostMeter, CpuMeter, RecentMedian
+from concwatch.monitor.statistics.histogram import Histogram
 from concwatch.system.process import Reading
 from tests.lab_driver import tick
 

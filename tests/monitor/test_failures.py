@@ -1,6 +1,8 @@
 """Failed tasks by kind: in words, in JSON, and which of them are logged."""
 
-from concwatch.monitor.failures import (
+from concwatch.links.messages import Error, Failure, Tick
+from concwatch.monitor.metrics.state import State
+from concwatch.monitor.verdicts.failures import (
     added,
     failure_text,
     failures_json,
@@ -8,8 +10,6 @@ from concwatch.monitor.failures import (
     failures_text,
     new_failures,
 )
-from concwatch.monitor.state import State
-from concwatch.protocol.messages import Error, Failure, Tick
 from tests.lab_driver import running_lane
 
 REFUSED = Failure("ConnectionRefusedError", "/srv/app/jobs.py:12", 31)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from concwatch.protocol.agent_messages import (
+from concwatch.links.agent_messages import (
     AgentTick,
     Executor,
     GroupReport,

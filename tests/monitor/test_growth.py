@@ -8,10 +8,10 @@ import re
 import pytest
 from msgspec import structs
 
-from concwatch.monitor.growth import GrowthMeter
-from concwatch.monitor.memory_leak import NOT_FOUND, NOT_SEARCHED, UNKNOWN_CAUSE, MemoryLeakDetector
-from concwatch.protocol.agent_messages import Container, Holder, ObjectCount, Objects
-from concwatch.protocol.messages import TracedLine, TracedLines
+from concwatch.links.agent_messages import Container, Holder, ObjectCount, Objects
+from concwatch.links.messages import TracedLine, TracedLines
+from concwatch.monitor.verdicts.growth import GrowthMeter
+from concwatch.monitor.verdicts.memory_leak import NOT_FOUND, NOT_SEARCHED, UNKNOWN_CAUSE, MemoryLeakDetector
 
 HZ = 4
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from concwatch.monitor.holders import GrowingContainer, held_text, kept_text
-from concwatch.protocol.agent_messages import Container, HeldValue, Holder
+from concwatch.links.agent_messages import Container, HeldValue, Holder
+from concwatch.monitor.verdicts.holders import GrowingContainer, held_text, kept_text
 
 HISTORY = (Holder("history", "app", "/srv/app.py"),)
 

@@ -8,14 +8,15 @@ import pytest
 
 from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.monitor.catalog import Engine
-from concwatch.monitor.events import KEPT, EventLog
-from concwatch.monitor.forecast import IDLE, MARGIN, OFFERED, Fit
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
-from concwatch.protocol.messages import Limit
-from concwatch.protocol.workloads import parse
-from concwatch.system.limits import SystemLimit
+from concwatch.links.messages import Limit
+from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.lanes.forecast import IDLE, MARGIN, OFFERED
+from concwatch.monitor.metrics.fit import Fit
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.monitor.verdicts.events import KEPT, EventLog
+from concwatch.portable.machine.limits import SystemLimit
+from concwatch.portable.protocol.workloads import parse
 from concwatch.system.memory import BUDGET
 from tests.lab_driver import ENGINES, GIB, Bench, FakeServer, end, hand_bench, running_lane, tick
 from tests.worker_driver import running_lab, until
@@ -267,8 +268,8 @@ async def test_closing_ends_workers_in_every_state_and_the_server():
 
 
 async def test_closing_kills_a_worker_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr("concwatch.monitor.lab.CLOSE_LIMIT", 0.05)
-    monkeypatch.setattr("concwatch.monitor.lab.KILL_LIMIT", 0.0)  # as if the machine had been suspended
+    monkeypatch.setattr("concwatch.monitor.lanes.lab.CLOSE_LIMIT", 0.05)
+    monkeypatch.setattr("concwatch.monitor.lanes.lab.KILL_LIMIT", 0.0)  # as if the machine had been suspended
     bench = running("asyncio", links=FakeWorkers(faults={"asyncio": [Fault(1.0, silence=1e9)]}))
     bench.until(lambda: bench.lab.lanes[0].state is State.STALLED)
     await bench.lab.close()
@@ -276,8 +277,8 @@ async def test_closing_kills_a_worker_that_does_not_answer(monkeypatch):
 
 
 async def test_closing_returns_even_if_a_killed_worker_does_not_end(monkeypatch):
-    monkeypatch.setattr("concwatch.monitor.lab.CLOSE_LIMIT", 0.05)
-    monkeypatch.setattr("concwatch.monitor.lab.KILL_LIMIT", 0.05)
+    monkeypatch.setattr("concwatch.monitor.lanes.lab.CLOSE_LIMIT", 0.05)
+    monkeypatch.setattr("concwatch.monitor.lanes.lab.KILL_LIMIT", 0.05)
     bench, lane, link = running_lane()
     await asyncio.wait_for(bench.lab.close(), 30)
     assert link.killed

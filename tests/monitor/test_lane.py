@@ -7,17 +7,17 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.links.link import Ended, Flood, Garbage, Noise
-from concwatch.monitor.catalog import Engine
-from concwatch.monitor.lane import START_LIMIT, STOP_LIMIT
-from concwatch.monitor.metrics import BY_NAME
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
-from concwatch.monitor.worker_log import MOST_GARBAGE, reached_text
-from concwatch.monitor.worker_stats import WorkerStats
-from concwatch.protocol.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
-from concwatch.protocol.workloads import parse
+from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.lanes.lane import START_LIMIT, STOP_LIMIT
+from concwatch.monitor.lanes.worker_log import MOST_GARBAGE, reached_text
+from concwatch.monitor.lanes.worker_stats import WorkerStats
+from concwatch.monitor.metrics.metrics import BY_NAME
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.portable.protocol.workloads import parse
+from concwatch.portable.worker.burst import Burst
 from concwatch.system.process import Reading
-from concwatch.worker.burst import Burst
 from tests.lab_driver import Bench, HandLinks, end, hand_bench, running_lane, tick
 
 READY = Ready("toy", "Toy 1.0", 4242, can=("trace", "gc", "trim"), flags=("red",))

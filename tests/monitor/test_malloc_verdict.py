@@ -2,8 +2,8 @@
 
 import pytest
 
-from concwatch.monitor.malloc_verdict import MallocVerdict
-from concwatch.monitor.rss_parts import RssParts
+from concwatch.monitor.verdicts.malloc_verdict import MallocVerdict
+from concwatch.monitor.verdicts.rss_parts import RssParts
 
 MIB = 1 << 20
 

@@ -4,10 +4,10 @@ import re
 
 from msgspec import structs
 
+from concwatch.links.agent_messages import AgentTick, AgentWaiting, MallocFigures, MemoryParts
 from concwatch.measure.watch_report import watch_report
-from concwatch.monitor.watched import UNCONNECTED
-from concwatch.protocol.agent_messages import AgentTick, AgentWaiting, MallocFigures, MemoryParts
-from concwatch.ui.widgets.process_list import details
+from concwatch.monitor.watching.watched import UNCONNECTED
+from concwatch.ui.widgets.lanes.process_list import details
 from tests.watch_driver import WatchBench
 
 MIB = 1 << 20

@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 
 from concwatch.charts.table import BY_METRIC
 from concwatch.commands.cli import main
+from concwatch.links.agent_messages import AgentTick, GroupReport
 from concwatch.links.fake import Costs, FakeWorkers
+from concwatch.links.messages import Tick
 from concwatch.measure.comparing.recorded import read_recording
 from concwatch.measure.comparing.side import COMPARED
 from concwatch.measure.expect import EXPECTABLE
 from concwatch.measure.experiments.cell import ExperimentCell, run_once
 from concwatch.measure.run import EngineResult, RunSession
-from concwatch.monitor.group_status import GROUP_METRICS
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.metric import MetricSource
-from concwatch.monitor.metrics import BY_NAME, CAVEATS, LISTED, METRICS, Sample
-from concwatch.monitor.process_status import PROCESS_METRICS
-from concwatch.monitor.settings import Settings
-from concwatch.protocol.agent_messages import AgentTick, GroupReport
-from concwatch.protocol.messages import Tick
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.group_status import GROUP_METRICS
+from concwatch.monitor.metrics.metric import MetricSource
+from concwatch.monitor.metrics.metrics import BY_NAME, CAVEATS, LISTED, METRICS, Sample
+from concwatch.monitor.metrics.process_status import PROCESS_METRICS
+from concwatch.monitor.metrics.settings import Settings
 from concwatch.recordings.format import truncate_time
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder

@@ -7,10 +7,10 @@ import pytest
 from msgspec import structs
 
 from concwatch.exporters.event_lines import JsonEvents
+from concwatch.links.agent_messages import AgentTick, Lasting, LoopLag, WaitPlace, decode_report
+from concwatch.links.messages import Block, StackFrame
 from concwatch.measure.watch_report import watch_report
-from concwatch.monitor.events import latest
-from concwatch.protocol.agent_messages import AgentTick, Lasting, LoopLag, WaitPlace, decode_report
-from concwatch.protocol.messages import Block, StackFrame
+from concwatch.monitor.verdicts.events import latest
 from tests.watch_driver import WatchBench
 
 STACK = (StackFrame("get", "/lib/queue.py:171"), StackFrame("sync_queue", "/srv/app.py:68"))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.monitor.rates import BestSecond, Trailing
-from concwatch.protocol.messages import Reached
+from concwatch.links.messages import Reached
+from concwatch.monitor.statistics.rates import BestSecond, Trailing
 from tests.lab_driver import running_lane, tick
 
 

@@ -4,9 +4,7 @@ import re
 
 import pytest
 
-from concwatch.measure.watch_report import watch_report
-from concwatch.monitor.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
-from concwatch.protocol.agent_messages import (
+from concwatch.links.agent_messages import (
     AgentTick,
     Executor,
     ExecutorLine,
@@ -17,6 +15,8 @@ from concwatch.protocol.agent_messages import (
     WaitPlace,
     Waits,
 )
+from concwatch.measure.watch_report import watch_report
+from concwatch.monitor.watching.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
 from tests.watch_driver import WatchBench
 
 HALF_SECONDS = 2

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from concwatch.monitor.rss_parts import outside_parts, rss_parts
-from concwatch.protocol.agent_messages import MallocFigures, MemoryParts
+from concwatch.links.agent_messages import MallocFigures, MemoryParts
+from concwatch.monitor.verdicts.rss_parts import outside_parts, rss_parts
 from concwatch.system.process import Reading
 
 MIB = 1 << 20

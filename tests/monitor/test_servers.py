@@ -12,12 +12,12 @@ import sys
 import psutil
 import pytest
 
-from concwatch.commands.lab import open_process
-from concwatch.monitor import servers
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.servers import HOST, SERVERS, Server, missing, read_workload, server_problem
-from concwatch.monitor.settings import Settings
-from concwatch.protocol.workloads import parse
+from concwatch.commands.basics.lab import open_process
+from concwatch.monitor.lanes import servers
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.servers import HOST, SERVERS, Server, missing, read_workload, server_problem
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.protocol.workloads import parse
 from concwatch.system.child import ROOT
 from tests.browser import until
 from tests.command_line import refused
@@ -91,9 +91,9 @@ def test_the_end_of_one_process_of_the_echo_server_is_the_end_of_all():
 PARENT = """
 import sys, time
 sys.path[0] = {root!r}
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.monitor import servers
-from concwatch.monitor.lab import Lab
+from concwatch.monitor.lanes.lab import Lab
 {before}
 server = servers.Server({word!r})
 print(server.pid, server.port, flush=True)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from concwatch.monitor.settings import Settings, commands, connects, describe, parts
+from concwatch.monitor.metrics.settings import Settings, commands, connects, describe, parts
 from concwatch.recordings.format import SettingsLine
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.agent.durations import Durations
-from concwatch.monitor.histogram import Histogram
-from concwatch.monitor.survival import Survival
+from concwatch.monitor.statistics.histogram import Histogram
+from concwatch.monitor.statistics.survival import Survival
+from concwatch.portable.agent.counting.durations import Durations
 
 LIVES = {
     # The inverse of the distribution function, and the mean.
@@ -51,7 +51,7 @@ def refilled(inverse, slots, until, exact=True):
         timed = Durations()
         timed.live = {number: SimpleNamespace(began=-age, weight=1) for number, age in enumerate(ages)}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("concwatch.agent.durations.monotonic", lambda: 0.0)
+            patch.setattr("concwatch.portable.agent.counting.durations.monotonic", lambda: 0.0)
             grouped = timed.ages()
     return Survival(histogram(ended), [(age, tasks) for age, tasks in grouped])
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from concwatch.links.agent_messages import AgentTick
+from concwatch.links.messages import Block, Reached, decode
 from concwatch.links.readings import ReportedReadings
 from concwatch.measure.watch_report import watch_report
-from concwatch.monitor.blocks import BlockedPlaces
-from concwatch.monitor.metrics import BY_NAME
-from concwatch.monitor.throttling import LASTING, ThrottledTime, quota_name
-from concwatch.protocol.agent_messages import AgentTick
-from concwatch.protocol.messages import Block, Reached, decode
+from concwatch.monitor.metrics.metrics import BY_NAME
+from concwatch.monitor.verdicts.blocks import BlockedPlaces
+from concwatch.monitor.verdicts.throttling import LASTING, ThrottledTime, quota_name
 from concwatch.system.process import Reading
 from tests.lab_driver import running_lane, tick
 from tests.watch_driver import WatchBench

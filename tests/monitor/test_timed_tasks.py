@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from concwatch.monitor.timed_tasks import MOST_COHORTS, TimedTasks
-from concwatch.protocol.workloads import GOLDEN
+from concwatch.monitor.lanes.timed_tasks import MOST_COHORTS, TimedTasks
+from concwatch.portable.protocol.workloads import GOLDEN
 from tests.monitor.test_survival import LIVES
 
 

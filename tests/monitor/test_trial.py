@@ -8,10 +8,10 @@ from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure import trials
 from concwatch.measure.trials import try_engines
-from concwatch.monitor.forecast import why_too_many
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.trial import FEWEST, MOST, tasks_to_try
-from concwatch.system.limits import SystemLimit
+from concwatch.monitor.lanes.forecast import why_too_many
+from concwatch.monitor.lanes.trial import FEWEST, MOST, tasks_to_try
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import Memory
 from tests.lab_driver import ENGINES, Bench
 from tests.virtual_time import fast

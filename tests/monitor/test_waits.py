@@ -2,8 +2,8 @@
 
 import pytest
 
-from concwatch.monitor.waits import cycle_text, waiting_text
-from concwatch.protocol.agent_messages import TaskPlace, WaitPlace
+from concwatch.links.agent_messages import TaskPlace, WaitPlace
+from concwatch.monitor.verdicts.waits import cycle_text, waiting_text
 
 DB = "/srv/app/db.py"
 

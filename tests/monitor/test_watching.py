@@ -8,14 +8,7 @@ import sys
 import pytest
 from msgspec import structs
 
-from concwatch.links.link import Ended, Garbage
-from concwatch.measure.watch_report import parse_watch_expectation, watch_report
-from concwatch.monitor import watched_host as host
-from concwatch.monitor.group_moment import GroupMemory
-from concwatch.monitor.growth import WINDOW
-from concwatch.monitor.ranking import COMBINED, merge_groups, ranked
-from concwatch.monitor.state import State
-from concwatch.protocol.agent_messages import (
+from concwatch.links.agent_messages import (
     AgentEnd,
     AgentTick,
     AgentWaiting,
@@ -26,8 +19,15 @@ from concwatch.protocol.agent_messages import (
     WaitPlace,
     Waits,
 )
-from concwatch.system.proc import LINUX
-from concwatch.ui.widgets.process_list import details
+from concwatch.links.link import Ended, Garbage
+from concwatch.measure.watch_report import parse_watch_expectation, watch_report
+from concwatch.monitor.metrics.state import State
+from concwatch.monitor.verdicts.growth import WINDOW
+from concwatch.monitor.watching.group_moment import GroupMemory
+from concwatch.monitor.watching.ranking import COMBINED, merge_groups, ranked
+from concwatch.monitor.watching.watching import watched_host as host
+from concwatch.portable.machine.proc import LINUX
+from concwatch.ui.widgets.lanes.process_list import details
 from tests.watch_driver import FakeAgent, WatchBench
 
 
@@ -255,7 +255,7 @@ def test_the_total_of_pss_is_known_if_that_of_each_process_is():
 
 FORKS = """
 import os, signal
-from concwatch.system.proc import proportional_memory
+from concwatch.portable.machine.proc import proportional_memory
 from concwatch.system.process import Sampler
 shared = bytearray(b"x") * (64 << 20)
 pid = os.fork()

@@ -14,7 +14,7 @@ from concwatch.pictures.film import Frame, make_film
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import to_png
 from concwatch.pictures.vectors import PLACEHOLDERS, corner
-from concwatch.ui.screen_vectors import screen_svg, vector_charts
+from concwatch.ui.apps.screen_vectors import screen_svg, vector_charts
 from tests.screen import stage, svg_lines
 
 ASYNCIO = (0x59, 0xC9, 0xF0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.protocol import units
+from concwatch.portable.protocol import units
 
 FINITE = st.floats(min_value=-(2.0**60), max_value=2.0**60)
 

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from concwatch.agent.json_lines import decode, encode
-from concwatch.protocol import messages, wire
-from concwatch.protocol.workloads import FORMS, USER
-from concwatch.worker.engines.base import BaseEngine
-from concwatch.worker.serve import commands
+from concwatch.links import messages
+from concwatch.portable.agent.sending.json_lines import decode, encode
+from concwatch.portable.protocol import wire
+from concwatch.portable.protocol.workloads import FORMS, USER
+from concwatch.portable.worker.engines.base import BaseEngine
+from concwatch.portable.worker.serve import commands
 from tests.worker_driver import Worker
 
 GOLDEN_REPORTS = [
@@ -249,7 +250,7 @@ def test_a_python_without_the_functions_in_c_has_the_same_codec():
     lines = "\n".join([*GOLDEN_COMMANDS, *invalid, *(line for line, _ in GOLDEN_REPORTS)])
     code = (
         "import sys; {before}\n"
-        "from concwatch.agent.json_lines import decode, encode\n"
+        "from concwatch.portable.agent.sending.json_lines import decode, encode\n"
         "for line in sys.stdin.buffer:\n"
         "    try: fields = decode(line)\n"
         "    except ValueError as error: print(error)\n"

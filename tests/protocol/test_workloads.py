@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.protocol.workloads import (
+from concwatch.portable.protocol.workloads import (
     DEFAULT,
     FORMS,
     USER,
@@ -21,7 +21,7 @@ from concwatch.protocol.workloads import (
     split_arguments,
     spread,
 )
-from concwatch.worker.user_function import load_function
+from concwatch.portable.worker.user_function import load_function
 
 VALID = {
     "churn": {"": (1000.0,), "1k/s": (1000.0,), "200/s": (200.0,), "0.5": (0.5,), "1M/s": (1e6,)},

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import astuple, replace
 
-from concwatch.monitor.metrics import COLUMNS
-from concwatch.monitor.settings import Settings
+from concwatch.monitor.metrics.metrics import COLUMNS
+from concwatch.monitor.metrics.settings import Settings
 from concwatch.recordings.export import FORMATS, ExportFormat, read_columns, rows
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
@@ -48,7 +48,7 @@ def test_a_format_is_a_row(path, monkeypatch):
         yield from (f"{lane.name}: {','.join(columns)}\n".encode() for lane in recording.lanes)
 
     monkeypatch.setitem(FORMATS, "names", ExportFormat(as_names, "The names of the lanes."))
-    module = importlib.import_module("concwatch.commands.export")
+    module = importlib.import_module("concwatch.commands.playing.export")
     try:
         command = importlib.reload(module).command
         assert "--names" in CliRunner().invoke(command, ["--help"]).stdout

@@ -2,14 +2,14 @@
 
 import pytest
 
-from concwatch.protocol.agent_messages import WaitPlace, Waits
-from concwatch.protocol.messages import Block, StackFrame
+from concwatch.links.agent_messages import WaitPlace, Waits
+from concwatch.links.messages import Block, StackFrame
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
-from concwatch.ui.replay_app import ReplayApp
-from concwatch.ui.widgets.group_table import GroupTable
-from concwatch.ui.widgets.process_list import ProcessList, details
+from concwatch.ui.apps.replay_app import ReplayApp
+from concwatch.ui.widgets.lanes.process_list import ProcessList, details
+from concwatch.ui.widgets.tables.group_table import GroupTable
 from tests.watch_driver import WatchBench
 
 

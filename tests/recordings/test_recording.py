@@ -23,11 +23,12 @@ from msgspec.structs import replace
 
 from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.monitor.events import KEPT
-from concwatch.monitor.metrics import COLUMNS, LISTED, LaneStatus, blank_sample
-from concwatch.monitor.series import BACKFILLED, CHARTED, Series
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
+from concwatch.monitor.metrics.metrics import COLUMNS, LISTED, LaneStatus, blank_sample
+from concwatch.monitor.metrics.series import BACKFILLED, CHARTED, Series
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.monitor.verdicts.events import KEPT
+from concwatch.portable.machine.limits import SystemLimit
 from concwatch.recordings import format as specification
 from concwatch.recordings import writers
 from concwatch.recordings.format import KIND, VERSION, format_position, round_number, truncate_time
@@ -38,7 +39,6 @@ from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
-from concwatch.system.limits import SystemLimit
 from tests.browser import until
 from tests.command_line import invoke, refused
 from tests.faults.terminal import Terminal

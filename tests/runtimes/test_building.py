@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.commands.cli import main
-from concwatch.monitor.catalog import CATALOG
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
-from concwatch.runtimes import builder, store
-from concwatch.runtimes.builder import BuildError
+from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.portable.build import builder, store
+from concwatch.portable.build.builder import BuildError
+from concwatch.portable.build.tool import Found, find
 from concwatch.runtimes.building import build
-from concwatch.runtimes.tool import Found, find
 from tests.processes import alive
 from tests.toolchain import MAKE, TOYC, Toolchain
 from tests.worker_driver import running_lab, until

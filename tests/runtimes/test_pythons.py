@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.monitor.catalog import find_engines
+from concwatch.monitor.lanes.catalog import find_engines
 from tests.other_pythons import PYTHONS, needs_one
 from tests.worker_driver import Worker
 
@@ -140,7 +140,7 @@ def test_a_missing_or_too_old_python_is_reported_with_what_to_use(monkeypatch):
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python has eager tasks")
 def test_a_worker_on_a_too_old_python_names_the_required_version():
-    command = [sys.executable, "-m", "concwatch.worker", "asyncio-eager"]
+    command = [sys.executable, "-m", "concwatch.portable.worker", "asyncio-eager"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith("cannot run here: ImportError: needs Python 3.12 or newer\n")

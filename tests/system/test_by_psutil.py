@@ -10,11 +10,12 @@ import time
 
 import pytest
 
-from concwatch.hosts.machine_report import host_report
-from concwatch.links.injection import python_version
 from concwatch.links.program import Program
-from concwatch.monitor.catalog import CATALOG
-from concwatch.system import by_psutil, proc, processes
+from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.portable.bridge.injection import python_version
+from concwatch.portable.bridge.machine_report import host_report
+from concwatch.portable.machine import proc, processes
+from concwatch.system import by_psutil
 from concwatch.system.machine import cores, load_now
 from concwatch.system.memory import memory_now
 from concwatch.system.process import ProcFigures, Sampler
@@ -160,7 +161,7 @@ def without_proc(monkeypatch):
     """Let this side read everything by psutil, as on macOS."""
     importlib.import_module("concwatch.links.process")  # a module imported later would keep what it finds
     for name, module in list(sys.modules.items()):
-        if name.startswith("concwatch.system.") and hasattr(module, "LINUX"):
+        if name.startswith("concwatch.") and hasattr(module, "LINUX"):
             monkeypatch.setattr(module, "LINUX", False)
 
 

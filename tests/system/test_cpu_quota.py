@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.hosts.host import Host
 from concwatch.measure.limited import limited_by
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.system import cpu_quota
-from concwatch.system.cpu_quota import Throttling, throttled_seconds
-from concwatch.system.proc import LINUX
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.machine import cpu_quota
+from concwatch.portable.machine.cpu_quota import Throttling, throttled_seconds
+from concwatch.portable.machine.proc import LINUX
 from tests.host_driver import all_ended, cpu_group, eventually
 from tests.lab_driver import ENGINES
 

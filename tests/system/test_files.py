@@ -15,15 +15,15 @@ from concwatch.measure.comparing.comparison import compare
 from concwatch.measure.comparing.reading import read_side
 from concwatch.measure.experiments import loading as experiments
 from concwatch.measure.experiments.formats import check
-from concwatch.monitor.catalog import find_engines
+from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.pictures.png import can_draw, draw_png
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import load, parse
 from concwatch.recordings.reading import decompress, read_text
 from concwatch.system.files import MAX_DOTS, MAX_SIZE, read_toml
-from concwatch.ui.picture_files import picture_path
-from concwatch.ui.replay_app import ReplayApp
+from concwatch.ui.apps.picture_files import picture_path
+from concwatch.ui.apps.replay_app import ReplayApp
 from tests.command_line import PROGRAM
 from tests.made_recording import made_lines
 

@@ -9,18 +9,18 @@ import threading
 
 import pytest
 
-from concwatch.system import control_group, kernel_memory
-from concwatch.system.calibration import Calibration
-from concwatch.system.child import ROOT
-from concwatch.system.control_group import (
+from concwatch.portable.machine import control_group, kernel_memory
+from concwatch.portable.machine.calibration import Calibration
+from concwatch.portable.machine.control_group import (
     PREFIX,
     ControlGroup,
     GroupObjects,
     WorkerGroups,
     suitable_parents,
 )
-from concwatch.system.kernel_memory import EstimatedObjects, ObjectSizes, kernel_stack_size
-from concwatch.system.proc import memory_figures, process_figures
+from concwatch.portable.machine.kernel_memory import EstimatedObjects, ObjectSizes, kernel_stack_size
+from concwatch.portable.machine.proc import memory_figures, process_figures
+from concwatch.system.child import ROOT
 from tests.browser import until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="read from Linux's /proc")
@@ -198,7 +198,7 @@ needs_groups = pytest.mark.skipif(
 
 OWNER = """
 import subprocess, sys, time
-from concwatch.system.control_group import WorkerGroups
+from concwatch.portable.machine.control_group import WorkerGroups
 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
 group = WorkerGroups().add(child.pid)
 print(open(f"/proc/{child.pid}/cgroup").read().count("concwatch-"), group.kernel, flush=True)

@@ -6,13 +6,15 @@ from unittest.mock import Mock
 
 import pytest
 
-from concwatch.monitor.catalog import find_engines
-from concwatch.monitor.forecast import Fit, limit_fits
-from concwatch.monitor.settings import Settings
-from concwatch.system import limits, memory, proc
-from concwatch.system.limits import SystemLimit, cgroup_folders, limit_hit
+from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.lanes.forecast import limit_fits
+from concwatch.monitor.metrics.fit import Fit
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.machine import limits, proc
+from concwatch.portable.machine.limits import SystemLimit, cgroup_folders, limit_hit
+from concwatch.portable.worker.engines.base import BaseEngine
+from concwatch.system import memory
 from concwatch.system.memory import memory_now
-from concwatch.worker.engines.base import BaseEngine
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux reports all its limits"

@@ -6,9 +6,9 @@ import time
 import psutil
 import pytest
 
-from concwatch.system import memory_limit
-from concwatch.system.memory_limit import READ_INTERVAL, MemoryLimit
-from concwatch.system.proc import LINUX
+from concwatch.portable.machine import memory_limit
+from concwatch.portable.machine.memory_limit import READ_INTERVAL, MemoryLimit
+from concwatch.portable.machine.proc import LINUX
 from concwatch.system.process import Sampler
 
 PID = 4711

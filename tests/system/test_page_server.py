@@ -10,9 +10,9 @@ import urllib.request
 import aiohttp
 import pytest
 
-from concwatch.monitor.servers import HOST, Server
-from concwatch.protocol.workloads import parse
-from concwatch.system.open_files import raise_limit
+from concwatch.monitor.lanes.servers import HOST, Server
+from concwatch.portable.machine.open_files import raise_limit
+from concwatch.portable.protocol.workloads import parse
 from concwatch.system.page_server import SIZE, make_page
 from tests.worker_driver import EARLY, PATIENCE
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from concwatch.portable.machine.spawn import Terminator
 from concwatch.system.child import ROOT
-from concwatch.system.spawn import Terminator
 from tests.processes import PATIENCE
 
 pytestmark = pytest.mark.real
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real
 STARTER = f"""
 import subprocess, sys
 sys.path.insert(0, {ROOT!r})
-from concwatch.system.spawn import Terminator
+from concwatch.portable.machine.spawn import Terminator
 kept = Terminator(int(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.read()

@@ -6,13 +6,13 @@ import re
 import psutil
 import pytest
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.links.fake import FakeWorkers
-from concwatch.monitor.catalog import CATALOG, SHOWN, catalog_row
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import ON_SCREEN, Settings
-from concwatch.monitor.state import State
-from concwatch.ui.app import ConcwatchApp
+from concwatch.monitor.lanes.catalog import CATALOG, SHOWN, catalog_row
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.ui.apps.app import ConcwatchApp
 from tests.faults.terminal import Terminal
 from tests.processes import assert_ended
 from tests.screen import ScreenStage, experiment_lab, stage

@@ -10,9 +10,9 @@ from textual.widget import Widget
 
 from concwatch.charts.plot import Line, Plot
 from concwatch.demos.screen_strips import screen_strips
-from concwatch.monitor.unit import BYTES, RATE
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.kept_lines import KeptStrip
+from concwatch.monitor.metrics.unit import BYTES, RATE
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.text.kept_lines import KeptStrip
 from tests.screen import pilot_of, showing
 
 MIB = 1024**2

@@ -4,11 +4,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from concwatch.protocol.agent_messages import Profile, ProfileFrame, ProfileStack
-from concwatch.protocol.messages import Error
+from concwatch.links.agent_messages import Profile, ProfileFrame, ProfileStack
+from concwatch.links.messages import Error
+from concwatch.ui.apps.watch_app import WatchApp
 from concwatch.ui.dialogs.flame import FlameScreen
-from concwatch.ui.watch_app import WatchApp
-from concwatch.ui.widgets.flame_view import FlameView
+from concwatch.ui.widgets.charts.flame_view import FlameView
 from tests.screen import ScreenStage, running
 from tests.watch_driver import WatchBench
 

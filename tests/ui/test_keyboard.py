@@ -1,7 +1,7 @@
 """The keys of a screen: bindings, bar, help and palette are made from rows."""
 
-from concwatch.ui.keyboard import SAME, Keyboard, Row, bar, bindings, help_lines, palette
-from concwatch.ui.widgets.key_bar import HelpKey, Key
+from concwatch.ui.base.keyboard import SAME, Keyboard, Row, bar, bindings, help_lines, palette
+from concwatch.ui.widgets.bars.key_bar import HelpKey, Key
 
 
 async def test_one_row_makes_a_binding_an_entry_in_bar_help_and_palette_and_is_pressed():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.ui import keys
+from concwatch.ui.keys import keys
 
 TABLES = {
     "monitor": keys.MONITOR,

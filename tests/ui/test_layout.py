@@ -7,19 +7,19 @@ from msgspec import structs
 
 from concwatch.charts import table
 from concwatch.links.fake import COSTS
-from concwatch.monitor.catalog import CATALOG, SHOWN
-from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.monitor.settings import ON_SCREEN, Settings
-from concwatch.monitor.state import State
-from concwatch.ui import keys
-from concwatch.ui.layout import CHART, FRAME, layout
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import ChartGrid
-from concwatch.ui.widgets.common_panel import CommonPanel
-from concwatch.ui.widgets.cost_table import COLUMNS, CostTable
-from concwatch.ui.widgets.event_view import EventView
-from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.lane_card import SUMMARY, LaneCard, summary
+from concwatch.monitor.lanes.catalog import CATALOG, SHOWN
+from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
+from concwatch.monitor.metrics.state import State
+from concwatch.ui.keys import keys
+from concwatch.ui.look.layout import CHART, FRAME, layout
+from concwatch.ui.widgets.bars.key_bar import KeyBar
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.charts.chart_grid import ChartGrid
+from concwatch.ui.widgets.lanes.common_panel import CommonPanel
+from concwatch.ui.widgets.lanes.lane_card import SUMMARY, LaneCard, summary
+from concwatch.ui.widgets.tables.cost_table import COLUMNS, CostTable
+from concwatch.ui.widgets.tables.event_view import EventView
 from tests.fake_hosts import HostWorkers, hosts
 from tests.lab_driver import ENGINES as ENGINES_BY_NAME
 from tests.screen import ScreenStage, stage

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from concwatch.monitor.events import NOTE, Mark, mark_text
-from concwatch.ui.widgets.chart_grid import ChartGrid
+from concwatch.monitor.verdicts.events import NOTE, Mark, mark_text
+from concwatch.ui.widgets.charts.chart_grid import ChartGrid
 from tests.screen import stage
 
 

@@ -16,15 +16,15 @@ from textual.theme import BUILTIN_THEMES
 from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.demos.keyboard import key_event
 from concwatch.links.fake import COSTS, FakeLink, FakeWorkers, Fault
-from concwatch.monitor.catalog import CATALOG, Engine
-from concwatch.monitor.forecast import OFFERED
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
-from concwatch.monitor.state import State
-from concwatch.protocol.messages import Error
+from concwatch.links.messages import Error
+from concwatch.monitor.lanes.catalog import CATALOG, Engine
+from concwatch.monitor.lanes.forecast import OFFERED
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.state import State
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import COVERED, READING, STEADY, MonitorScreen
-from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.charts.chart import Chart
 from tests.screen import GOLDEN, assert_golden, stage
 
 MIB = 1 << 20
@@ -915,7 +915,7 @@ async def test_everything_can_be_reached_with_keys():
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=lambda size: "x".join(map(str, size)))
 async def test_the_screen_equals_its_golden_file(size, monkeypatch):
-    monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
+    monkeypatch.setattr("concwatch.ui.widgets.bars.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
     async with stage(size, settings=Settings(trace=True), trials=True) as s:
         await s.press("1", "space", "3", "plus", "4", "plus")
         await s.run(6)

@@ -4,7 +4,7 @@ import pytest
 from textual.color import Color
 
 from concwatch.charts.colors import ON_DARK, ON_LIGHT
-from concwatch.ui.palette import ALL_THEMES, FEW_COLORS, TEXT, THEMES, contrast, readable
+from concwatch.ui.look.palette import ALL_THEMES, FEW_COLORS, TEXT, THEMES, contrast, readable
 from tests.screen import stage
 
 TEXTS = ("foreground", "primary", "accent", "warning", "error", "success", "dim")

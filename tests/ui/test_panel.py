@@ -2,7 +2,7 @@
 
 from textual.widgets import Static
 
-from concwatch.ui import app
+from concwatch.ui.apps import app
 from concwatch.ui.panels.panel import Panel
 from tests.screen import stage
 

@@ -13,7 +13,7 @@ from textual.errors import NoWidget
 
 from concwatch.pictures import png
 from concwatch.pictures.png import to_png
-from concwatch.ui.picture_files import picture_path
+from concwatch.ui.apps.picture_files import picture_path
 from tests.pictures.terminals import open_picture
 from tests.screen import stage, svg_lines
 
@@ -67,7 +67,7 @@ async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_pat
         assert svg_lines(svg.read_text("utf-8"), 120, 40) == lines
         assert open_picture(png.read_bytes()).width > 1_400
 
-        monkeypatch.setattr("concwatch.ui.picture_files.draw_png", draw_in_process)
+        monkeypatch.setattr("concwatch.ui.apps.picture_files.draw_png", draw_in_process)
         await s.press("S")
         await wait_until_saved(s, folder, 2)
         (rss,) = (path for path in folder.glob("*.svg") if re.match(r"concwatch-rss-\d{4}-", path.name))
@@ -112,9 +112,9 @@ async def test_drawing_a_png_does_not_block_the_screen_and_quitting_waits_only_b
         await finish.wait()
         return b"a PNG"
 
-    monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: True)
-    monkeypatch.setattr("concwatch.ui.picture_files.draw_png", draw_slowly)
-    monkeypatch.setattr("concwatch.ui.lanes_app.PICTURE_TIMEOUT", 0.1)
+    monkeypatch.setattr("concwatch.ui.apps.picture_files.can_draw", lambda: True)
+    monkeypatch.setattr("concwatch.ui.apps.picture_files.draw_png", draw_slowly)
+    monkeypatch.setattr("concwatch.ui.apps.lanes_app.PICTURE_TIMEOUT", 0.1)
     async with stage(pictures=tmp_path / "quit") as s:  # quitting waits for a picture just requested
         await s.press("s", "q")
         await s.until(lambda: not s.app.is_running, "the app ends")
@@ -135,7 +135,7 @@ async def test_drawing_a_png_does_not_block_the_screen_and_quitting_waits_only_b
 
 async def test_without_the_extra_s_saves_svg_and_explains_png_once(tmp_path, monkeypatch):
     monkeypatch.setattr(png, "can_draw", lambda: False)
-    monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: False)
+    monkeypatch.setattr("concwatch.ui.apps.picture_files.can_draw", lambda: False)
     async with stage(pictures=tmp_path) as s:
         await s.press("s")
         await see_toast(s, "saved", "pip install 'concwatch[shots]'")
@@ -167,7 +167,7 @@ async def test_a_png_that_cannot_be_saved_is_reported_in_one_toast(tmp_path, mon
             await s.press("s")
             await see_toast(s, "but no PNG", "Resource temporarily unavailable")
         s.app.clear_notifications()
-        monkeypatch.setattr("concwatch.ui.picture_files.draw_png", lambda svg: png)
+        monkeypatch.setattr("concwatch.ui.apps.picture_files.draw_png", lambda svg: png)
         monkeypatch.setattr(os, "replace", refuse_file)
         await s.press("s")
         await see_toast(s, "but no PNG", "No space left on device")

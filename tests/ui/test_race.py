@@ -3,12 +3,12 @@
 import pytest
 
 from concwatch.links.fake import FakeWorkers
-from concwatch.monitor.catalog import CATALOG
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import Lab
-from concwatch.ui.dialogs.dialog import TypeDialog
+from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.screens.race import RaceScreen
-from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.charts.chart import Chart
 from tests.screen import MEMORY, stage
 from tests.virtual_time import now
 

@@ -11,13 +11,13 @@ from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
+from concwatch.ui.apps.replay_app import ReplayApp
 from concwatch.ui.panels.transport import REFUSAL
-from concwatch.ui.play_head import format_moment, parse_moment
-from concwatch.ui.renderables.transport_line import TransportLine, TransportMark, cell_of, share_at
-from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.recorded_card import RecordedCard
-from concwatch.ui.widgets.transport import Transport
+from concwatch.ui.sources.play_head import format_moment, parse_moment
+from concwatch.ui.widgets.bars.transport import Transport
+from concwatch.ui.widgets.bars.transport_line import TransportLine, TransportMark, cell_of, share_at
+from concwatch.ui.widgets.lanes.recorded_card import RecordedCard
 from tests.command_line import refused
 from tests.made_recording import MACHINE, made_lines
 from tests.screen import Clock, ScreenStage, running, stage
@@ -522,7 +522,7 @@ async def test_a_recording_without_samples_can_be_played(tmp_path):
 
 def test_a_file_that_cannot_be_played_is_a_one_line_error(made, tmp_path, monkeypatch):
     assert f'use "concwatch export {made}"' in refused("replay", made)
-    monkeypatch.setattr("concwatch.commands.display.why_no_screen", lambda alternative: None)
+    monkeypatch.setattr("concwatch.commands.basics.display.why_no_screen", lambda alternative: None)
     (tmp_path / "words.txt").write_text("to be or not to be\n")
     for name, problem in (
         ("none.jsonl", "No such file"),

@@ -9,11 +9,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from concwatch.monitor.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
-from concwatch.monitor.state import State
-from concwatch.ui.renderables.slider_bar import SliderBar
-from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.slider import Slider
+from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.metrics.state import State
+from concwatch.ui.widgets.lanes.lane_card import LaneCard
+from concwatch.ui.widgets.lanes.slider import Slider
+from concwatch.ui.widgets.lanes.slider_bar import SliderBar
 from tests.screen import pilot_of, running, showing
 
 WIDTH = 34

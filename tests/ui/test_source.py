@@ -5,9 +5,9 @@ import math
 import pytest
 from msgspec import structs
 
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.cost_table import CostTable
-from concwatch.ui.widgets.lane_card import LaneCard
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.lanes.lane_card import LaneCard
+from concwatch.ui.widgets.tables.cost_table import CostTable
 from tests.fake_hosts import HostWorkers, figures, hosts
 from tests.lab_driver import ENGINES
 from tests.screen import stage

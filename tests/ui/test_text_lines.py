@@ -9,12 +9,12 @@ from textual.style import Style
 from textual.widget import Widget
 
 from concwatch.demos.screen_strips import screen_strips
-from concwatch.monitor.events import Event
-from concwatch.ui.widgets.cost_table import CostTable
-from concwatch.ui.widgets.event_view import EventLines, EventView
-from concwatch.ui.widgets.kept_lines import KeptLines
-from concwatch.ui.widgets.table import Column, columns_for, headings
-from concwatch.ui.widgets.text_lines import LineWriter, TextLines
+from concwatch.monitor.verdicts.events import Event
+from concwatch.ui.widgets.tables.cost_table import CostTable
+from concwatch.ui.widgets.tables.event_view import EventLines, EventView
+from concwatch.ui.widgets.text.kept_lines import KeptLines
+from concwatch.ui.widgets.text.table import Column, columns_for, headings
+from concwatch.ui.widgets.text.text_lines import LineWriter, TextLines
 from tests.screen import pilot_of, showing, stage
 
 BASE = Style.parse("#ffffff on #000000")

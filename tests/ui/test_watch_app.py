@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import structs
 
-from concwatch.commands.watch_session import asked_for_input
-from concwatch.protocol.agent_messages import AgentTick, MallocFigures, MemoryParts, WaitPlace, Waits
-from concwatch.protocol.messages import Block, StackFrame, TracedLine, TracedLines
-from concwatch.ui.watch_app import WatchApp
-from concwatch.ui.widgets.block_table import BlockTable
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.event_view import EventView
-from concwatch.ui.widgets.group_table import GroupTable
-from concwatch.ui.widgets.process_list import ProcessList
+from concwatch.commands.watching.watch_session import asked_for_input
+from concwatch.links.agent_messages import AgentTick, MallocFigures, MemoryParts, WaitPlace, Waits
+from concwatch.links.messages import Block, StackFrame, TracedLine, TracedLines
+from concwatch.ui.apps.watch_app import WatchApp
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.lanes.process_list import ProcessList
+from concwatch.ui.widgets.tables.block_table import BlockTable
+from concwatch.ui.widgets.tables.event_view import EventView
+from concwatch.ui.widgets.tables.group_table import GroupTable
 from tests.screen import ScreenStage, running
 from tests.watch_driver import WatchBench
 

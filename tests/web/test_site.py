@@ -22,8 +22,8 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from PIL import Image
 
-from concwatch.commands import serve
-from concwatch.commands.hangup import HANGUP_STATUS, exit_with_page
+from concwatch.commands.basics.hangup import HANGUP_STATUS, exit_with_page
+from concwatch.commands.screens import serve
 from concwatch.pictures.png import can_draw
 from concwatch.system.child import ROOT
 from concwatch.web import session
@@ -352,8 +352,10 @@ async def test_the_page_loads_nothing_from_other_sites_and_rejects_their_request
 @pytest.mark.parametrize("make", [os.pipe, socket.socketpair])
 def test_the_screen_gets_sighup_and_then_exits_when_its_input_ends(make, monkeypatch):
     signals, statuses = [], []
-    monkeypatch.setattr("concwatch.commands.hangup.GRACE", 0.01)
-    monkeypatch.setattr("concwatch.commands.hangup.os.kill", lambda *arguments: signals.append(arguments))
+    monkeypatch.setattr("concwatch.commands.basics.hangup.GRACE", 0.01)
+    monkeypatch.setattr(
+        "concwatch.commands.basics.hangup.os.kill", lambda *arguments: signals.append(arguments)
+    )
     ours, theirs = (end if isinstance(end, int) else end.detach() for end in make())
     exit_with_page(ours, statuses.append)
     assert not signals
@@ -427,7 +429,7 @@ class Served:
 
 def is_worker(process):
     try:
-        return "concwatch.worker" in " ".join(process.cmdline())
+        return "concwatch.portable.worker" in " ".join(process.cmdline())
     except psutil.Error:
         return False
 

@@ -8,7 +8,7 @@ import threading
 import psutil
 import pytest
 
-from concwatch.worker.anatomy import FEWEST, ROUNDING, allocated, anatomy
+from concwatch.portable.worker.anatomy import FEWEST, ROUNDING, allocated, anatomy
 from tests.worker_driver import Worker
 
 LIVE = 200
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("unhurried")
 @pytest.fixture
 def unhurried(monkeypatch):
     """Let a busy machine take its time: all tasks are walked."""
-    monkeypatch.setattr("concwatch.worker.anatomy.MAX_SECONDS", 600.0)
+    monkeypatch.setattr("concwatch.portable.worker.anatomy.MAX_SECONDS", 600.0)
 
 
 CPYTHON = sys.implementation.name == "cpython"

@@ -11,9 +11,9 @@ from collections import Counter
 import psutil
 import pytest
 
-from concwatch.monitor.catalog import PYTHONS
-from concwatch.worker.engines.bodies import TaskCancelled
-from concwatch.worker.engines.interpreter_task import PipeToken, run
+from concwatch.monitor.lanes.catalog import PYTHONS
+from concwatch.portable.worker.engines.bodies import TaskCancelled
+from concwatch.portable.worker.engines.interpreter_task import PipeToken, run
 from tests.worker_driver import Worker, row_of, start_command
 
 pytestmark = [

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concwatch.agent.json_lines import encode
-from concwatch.monitor.catalog import PYTHONS
-from concwatch.monitor.settings import parts
+from concwatch.monitor.lanes.catalog import PYTHONS
+from concwatch.monitor.metrics.settings import parts
+from concwatch.portable.agent.sending.json_lines import encode
+from concwatch.portable.worker.engines import ENGINES
 from concwatch.system.child import ROOT
-from concwatch.worker.engines import ENGINES
 from tests.worker_driver import EARLY, PATIENCE, Worker, row_of, start_command
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
@@ -838,12 +838,12 @@ def test_a_worker_ends_when_its_output_is_closed(engine):
     ("arguments", "expected"),
     [
         (["asynci"], f'unknown engine "asynci": expected one of {", ".join(ENGINES)}; did you mean "asyncio'),
-        ([], "usage: python -m concwatch.worker ENGINE"),
-        (["asyncio", "more"], "usage: python -m concwatch.worker ENGINE"),
+        ([], "usage: python -m concwatch.portable.worker ENGINE"),
+        (["asyncio", "more"], "usage: python -m concwatch.portable.worker ENGINE"),
     ],
 )
 def test_invalid_arguments_of_a_worker_give_one_line_and_status_2(arguments, expected):
-    command = [sys.executable, "-m", "concwatch.worker", *arguments]
+    command = [sys.executable, "-m", "concwatch.portable.worker", *arguments]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE
     )

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from concwatch.monitor.servers import HOST, Server
-from concwatch.protocol.workloads import parse
+from concwatch.monitor.lanes.servers import HOST, Server
+from concwatch.portable.protocol.workloads import parse
 from tests.lab_driver import ENGINES
 from tests.worker_driver import EARLY, Worker, row_of
 

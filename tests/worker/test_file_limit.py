@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from concwatch.system.open_files import is_too_many_files, open_file_limit
-from concwatch.worker.engines import file_limit
-from concwatch.worker.engines.file_limit import QUIET, FileLimit
-from concwatch.worker.target import TargetTracker, TaskCounts
+from concwatch.portable.machine.open_files import is_too_many_files, open_file_limit
+from concwatch.portable.worker.engines import file_limit
+from concwatch.portable.worker.engines.file_limit import QUIET, FileLimit
+from concwatch.portable.worker.target import TargetTracker, TaskCounts
 
 
 def caused(*errors):

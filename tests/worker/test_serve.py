@@ -5,14 +5,14 @@ import sys
 import pytest
 
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.catalog import Engine
+from concwatch.monitor.lanes.catalog import Engine
 from concwatch.system.child import ROOT
 from tests.worker_driver import Worker, running_lab, until
 
 pytestmark = pytest.mark.real
 
 FILE = """
-from concwatch.worker.engines.blocking import ThreadsEngine
+from concwatch.portable.worker.engines.blocking import ThreadsEngine
 
 class OwnEngine(ThreadsEngine):
     def flags(self):
@@ -23,9 +23,9 @@ REGISTERED = f"""
 import sys
 from types import ModuleType
 sys.path.insert(0, {ROOT!r})
-from concwatch.protocol.workloads import FORMS, Form
-from concwatch.worker.engines import ENGINES, EngineRow, bodies, event_loop
-from concwatch.worker.serve import serve
+from concwatch.portable.protocol.workloads import FORMS, Form
+from concwatch.portable.worker.engines import ENGINES, EngineRow, bodies, event_loop
+from concwatch.portable.worker.serve import serve
 
 async def rest(seconds):
     await event_loop.asyncio.sleep(seconds)
@@ -33,7 +33,7 @@ async def rest(seconds):
 FORMS["rest"] = Form("rest:SECONDS", "sleep that long", lambda text: (float(text),), "rest:1")
 bodies.BODIES["rest"] = lambda token, seconds: token.sleep(seconds)
 event_loop.BODIES["rest"] = rest
-module = ModuleType("concwatch.worker.engines.own")
+module = ModuleType("concwatch.portable.worker.engines.own")
 exec({FILE!r}, module.__dict__)
 sys.modules[module.__name__] = module
 ENGINES["own"] = EngineRow("own", "OwnEngine", "one thread of a test", 16_000, threads=True)

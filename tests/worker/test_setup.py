@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.protocol.workloads import join_arguments
+from concwatch.portable.protocol.workloads import join_arguments
 from tests.worker_driver import Worker, row_of
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]

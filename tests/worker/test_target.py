@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.worker.target import TargetTracker, TaskCounts
+from concwatch.portable.worker.target import TargetTracker, TaskCounts
 
 numbers = st.integers(0, 1_000)
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from concwatch.worker.timing import BUCKET, MAX_TIMES, RATE, Timing
+from concwatch.portable.worker.timing import BUCKET, MAX_TIMES, RATE, Timing
 
 
 class TimedRun:

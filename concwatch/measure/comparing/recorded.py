@@ -1,7 +1,8 @@
 """A recording as one side of a comparison.
 
-The metrics are those of `concwatch.monitor.metrics`, read as in ``concwatch run``: from the samples of each
-worker at its peak of live tasks, and at its end. Each worker whose peak is near the lane's gives one value.
+The metrics are those of `concwatch.monitor.metrics.metrics`, read as in ``concwatch run``: from the samples
+of each worker at its peak of live tasks, and at its end. Each worker whose peak is near the lane's gives one
+value.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +17,9 @@ from concwatch.measure.comparing.side import (
     machine_facts,
 )
 from concwatch.measure.measured import Measured
-from concwatch.monitor.cost import NEAR_ALL
-from concwatch.monitor.metrics import LaneSnapshot, Sample, measured_values
-from concwatch.protocol.units import counted, format_count, format_seconds
+from concwatch.monitor.lanes.cost import NEAR_ALL
+from concwatch.monitor.metrics.metrics import LaneSnapshot, Sample, measured_values
+from concwatch.portable.protocol.units import counted, format_count, format_seconds
 from concwatch.recordings.recording import RecordedLane, Recording
 
 KIND = "a recording"

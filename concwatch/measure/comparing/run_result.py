@@ -21,8 +21,8 @@ from concwatch.measure.comparing.side import (
     machine_facts,
 )
 from concwatch.measure.measured import Measured
-from concwatch.monitor.catalog import ON
-from concwatch.protocol.units import format_count
+from concwatch.monitor.lanes.catalog import ON
+from concwatch.portable.protocol.units import format_count
 
 KIND = "a result of concwatch run"
 

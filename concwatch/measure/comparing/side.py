@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from concwatch.measure.measured import Measured
-from concwatch.monitor.metrics import LISTED
-from concwatch.monitor.unit import RATE, Unit
-from concwatch.protocol.units import format_bytes, format_number
+from concwatch.monitor.metrics.metrics import LISTED
+from concwatch.monitor.metrics.unit import RATE, Unit
+from concwatch.portable.protocol.units import format_bytes, format_number
 
 TOLERANCE = 0.05
 """Relative difference up to which two numeric conditions, such as the length, are taken as equal."""
@@ -36,6 +36,8 @@ class Subject:
     """Names and values of the options of its cell, in an experiment."""
     key: str = field(default="", compare=False)
     """The metric's name in JSON."""
+    moves: str = field(default="", compare=False)
+    """What a difference is said to have moved, in a sentence of its own; empty if the table is enough."""
 
     @property
     def counted(self) -> str:

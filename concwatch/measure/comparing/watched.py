@@ -12,12 +12,12 @@ from msgspec import Struct, structs
 
 from concwatch.measure.comparing.side import Fact, Side, Subject, format_iso, machine_facts
 from concwatch.measure.measured import Measured
-from concwatch.monitor.group_status import GROUP_METRICS
-from concwatch.monitor.metric import Metric
-from concwatch.monitor.metrics import COLUMNS, Sample
-from concwatch.monitor.process_status import PROCESS_METRICS, ProcessStatus
-from concwatch.monitor.unit import COUNT
-from concwatch.protocol.units import format_seconds
+from concwatch.monitor.metrics.group_status import GROUP_METRICS
+from concwatch.monitor.metrics.metric import Metric
+from concwatch.monitor.metrics.metrics import COLUMNS, Sample
+from concwatch.monitor.metrics.process_status import PROCESS_METRICS, ProcessStatus
+from concwatch.monitor.metrics.unit import COUNT
+from concwatch.portable.protocol.units import format_seconds
 from concwatch.recordings.recording import RecordedLane, Recording
 
 KIND = "a result of concwatch watch"

@@ -7,11 +7,11 @@ from types import MappingProxyType
 from msgspec import Struct, structs
 
 from concwatch.measure.doctor.capacity import EngineForecast, MachineCapacity, engine_fit, trial_of
-from concwatch.monitor.catalog import find_engines
-from concwatch.monitor.forecast import TrialResults
-from concwatch.system.limits import SystemLimit, read_number
+from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.lanes.forecast import TrialResults
+from concwatch.portable.machine.limits import SystemLimit, read_number
+from concwatch.portable.machine.open_files import NAME as OPEN_FILES
 from concwatch.system.memory import BUDGET
-from concwatch.system.open_files import NAME as OPEN_FILES
 
 MAX_VALUES = {"vm.max_map_count": (1 << 31) - 1, "pid_max": 1 << 22}
 """Limit → the largest value that Linux accepts for it."""

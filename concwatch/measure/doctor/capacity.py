@@ -7,16 +7,17 @@ from types import MappingProxyType
 
 from msgspec import Struct, convert, structs
 
-from concwatch.monitor.catalog import CATALOG, Engine, find_engines
-from concwatch.monitor.forecast import Fit, TaskCost, TrialResults, fit, tried_demand
-from concwatch.monitor.settings import Settings
-from concwatch.protocol.messages import HostFigures
-from concwatch.protocol.workloads import CONNECT, HTTP
-from concwatch.system.cpu_quota import cpu_quota
-from concwatch.system.limits import SystemLimit
+from concwatch.links.messages import HostFigures
+from concwatch.monitor.lanes.catalog import CATALOG, Engine, find_engines
+from concwatch.monitor.lanes.forecast import TaskCost, TrialResults, fit, tried_demand
+from concwatch.monitor.metrics.fit import Fit
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.portable.machine.cpu_quota import cpu_quota
+from concwatch.portable.machine.limits import SystemLimit
+from concwatch.portable.machine.open_files import process_limits
+from concwatch.portable.protocol.workloads import CONNECT, HTTP
 from concwatch.system.machine import describe_machine
 from concwatch.system.memory import MemoryBudget
-from concwatch.system.open_files import process_limits
 
 CONNECTING = (HTTP, CONNECT)
 """The workloads whose tasks have connections, which are limited as open files."""

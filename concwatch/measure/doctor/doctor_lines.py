@@ -14,8 +14,8 @@ from concwatch.measure.doctor.capacity import (
 )
 from concwatch.measure.doctor.examination import Examination, HostExamination
 from concwatch.measure.doctor.proof import Proof
-from concwatch.monitor.metrics import FORECAST
-from concwatch.protocol.units import format_bytes, format_count, format_percent, format_seconds
+from concwatch.monitor.metrics.metrics import FORECAST
+from concwatch.portable.protocol.units import format_bytes, format_count, format_percent, format_seconds
 
 WIDTH, LEAST_WIDTH = 80, 60
 """The maximum width in columns, and the least for a narrower terminal."""

@@ -4,9 +4,9 @@ import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from concwatch.monitor.catalog import Engine
-from concwatch.protocol.messages import Error, Ready, decode
-from concwatch.protocol.units import format_seconds
+from concwatch.links.messages import Error, Ready, decode
+from concwatch.monitor.lanes.catalog import Engine
+from concwatch.portable.protocol.units import format_seconds
 from concwatch.system.child import describe_exit, error_line, explain_start_error
 
 LIMIT = 10.0

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan
-from concwatch.monitor.forecast import Fit
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.protocol.units import format_bytes, format_count, format_seconds
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.fit import Fit
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.portable.protocol.units import format_bytes, format_count, format_seconds
 from concwatch.system.memory import memory_now
 
 OVERSHOOT = 1.1

@@ -15,7 +15,7 @@ from concwatch.measure.experiments.experiment import (
     ExperimentTable,
     Publication,
 )
-from concwatch.protocol.text import one_line, suggest
+from concwatch.portable.protocol.text import one_line, suggest
 from concwatch.system.files import read_file, read_toml
 
 SHIPPED = Path(__file__).parent / "published"

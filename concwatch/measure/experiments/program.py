@@ -13,19 +13,20 @@ from typing import NoReturn
 from concwatch.measure.experiments.cell import ExperimentCell, MissingError, NotMeasuredError
 from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
-from concwatch.monitor.catalog import AT
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.servers import server_problem
-from concwatch.monitor.settings import connects
-from concwatch.protocol.units import format_seconds
-from concwatch.runtimes.builder import BuildError
+from concwatch.measure.sweep.step_metrics import burst_values
+from concwatch.monitor.lanes.catalog import AT
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.lanes.servers import server_problem
+from concwatch.monitor.metrics.settings import connects
+from concwatch.portable.build.builder import BuildError
+from concwatch.portable.build.runtime import SOURCES, Runtime
+from concwatch.portable.machine.spawn import kill_session
+from concwatch.portable.protocol.units import format_seconds
 from concwatch.runtimes.building import build
 from concwatch.runtimes.pythons import Interpreter, find_interpreter
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
-from concwatch.runtimes.runtime import SOURCES, Runtime
 from concwatch.system.child import describe_exit, error_line, explain_start_error, start_child
 from concwatch.system.process import Sampler
-from concwatch.system.spawn import kill_session
 
 POLL_INTERVAL = 0.003
 """Seconds between two readings of the peak RSS, which cannot be read after the program's end."""
@@ -33,7 +34,7 @@ POLL_INTERVAL = 0.003
 CURVE_INTERVAL = 0.1
 """Seconds between two points of its RSS over time."""
 
-PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
+PROGRAM_READINGS = ("peak_rss", "burst_seconds", "throughput", "cycle_seconds", "gc_seconds")
 """The metrics that can be read of a program; the last one only if the program prints it."""
 
 REPORTED = {"burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z", "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$"}
@@ -149,6 +150,8 @@ async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
     if cell.chunks > 1:
         arguments.append(str(cell.chunks))
     run = await _run(cell.engine, [*built.command, *arguments], {**os.environ, **dict(cell.environment)})
+    if seconds := run.metrics["burst_seconds"]:
+        run.metrics.update(burst_values(cell.size, seconds))
     run.runtime = f"{runtime.language} {version}".strip() + f", {program.name}"
     return run
 

@@ -13,7 +13,7 @@ from concwatch.measure.experiments.experiment_report import (
 )
 from concwatch.measure.experiments.runner import CellState, Runner
 from concwatch.measure.layout import WIDTH, Piece, aligned, cut, without_unknown, wrapped
-from concwatch.protocol.units import format_seconds
+from concwatch.portable.protocol.units import format_seconds
 
 MAX_NAME_WIDTH = 28
 """Columns of a series' name; longer ones are cut."""

@@ -1,4 +1,4 @@
-// A worker of concwatch whose tasks are async methods. It speaks the wire that concwatch/protocol/wire.py specifies.
+// A worker of concwatch whose tasks are async methods. It speaks the wire that concwatch/portable/protocol/wire.py specifies.
 using System;
 using System.Diagnostics;
 using System.Linq;

@@ -1,4 +1,4 @@
-%% @doc Reports and commands on standard output and input, as concwatch/protocol/wire.py specifies them.
+%% @doc Reports and commands on standard output and input, as concwatch/portable/protocol/wire.py specifies them.
 -module(cw_wire).
 
 -export([open/0, send/3, refuse/3, close/0, seconds_since/1]).

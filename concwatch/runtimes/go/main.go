@@ -1,4 +1,4 @@
-// A worker of concwatch whose tasks are goroutines. It speaks the wire that concwatch/protocol/wire.py specifies.
+// A worker of concwatch whose tasks are goroutines. It speaks the wire that concwatch/portable/protocol/wire.py specifies.
 package main
 
 import (

@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.DoubleUnaryOperator;
 
-/** A worker of concwatch whose tasks are Java's threads. It speaks the wire that concwatch/protocol/wire.py specifies. */
+/** A worker of concwatch whose tasks are Java's threads. It speaks the wire that concwatch/portable/protocol/wire.py specifies. */
 final class Main {
     private static final ThreadFactory PLATFORM = Thread.ofPlatform().daemon().factory();
     private static final ThreadFactory VIRTUAL = Thread.ofVirtual().factory();

@@ -6,7 +6,7 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 
-/** Reports and commands as concwatch/protocol/wire.py specifies them. */
+/** Reports and commands as concwatch/portable/protocol/wire.py specifies them. */
 final class Wire {
     private static final int LONGEST_LINE = 1 << 20;
     private static final int LONGEST_MESSAGE = 1000;

@@ -1,4 +1,4 @@
-// A worker of concwatch whose tasks are async functions. It speaks the wire that concwatch/protocol/wire.py specifies.
+// A worker of concwatch whose tasks are async functions. It speaks the wire that concwatch/portable/protocol/wire.py specifies.
 import { apply } from "./commands.mjs";
 import { listen, send } from "./wire.mjs";
 import { Worker } from "./worker.mjs";

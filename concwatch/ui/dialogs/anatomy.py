@@ -6,11 +6,11 @@ from msgspec import structs
 from textual.content import Content
 from textual.widget import Widget
 
-from concwatch.monitor.anatomy import HEADINGS, SYMBOLS, Kind, Part, TaskAnatomy, task_anatomy
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.protocol.units import format_bytes
+from concwatch.monitor.metrics.anatomy import HEADINGS, SYMBOLS, Kind, Part, TaskAnatomy, task_anatomy
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.portable.protocol.units import format_bytes
 from concwatch.ui.dialogs.help import ReadDialog
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.widgets.text.text_lines import TextLines
 
 INTERVAL = 0.25
 """Seconds between two looks whether the worker has answered."""

@@ -6,11 +6,11 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label, OptionList
 
-from concwatch.monitor.forecast import MARGIN, Forecast
-from concwatch.protocol.units import format_count, format_percent
+from concwatch.monitor.lanes.forecast import MARGIN, Forecast
+from concwatch.portable.protocol.units import format_count, format_percent
 from concwatch.system.memory import BUDGET, RESERVED
-from concwatch.ui.base_screen import is_exiting
-from concwatch.ui.dialogs.dialog import Dialog, choice_list
+from concwatch.ui.base.base_screen import is_exiting
+from concwatch.ui.base.dialog import Dialog, choice_list
 
 ESTIMATED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} is added to the typical figure."
 

@@ -8,11 +8,11 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from concwatch.charts.flame_graph import FlameGraph, flame_graph, sampled_percent
-from concwatch.monitor.profiling import Profiling
-from concwatch.protocol.units import format_seconds
-from concwatch.ui.dialogs.dialog import Dialog
-from concwatch.ui.widgets.flame_view import FlameView
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.monitor.watching.profiling import Profiling
+from concwatch.portable.protocol.units import format_seconds
+from concwatch.ui.base.dialog import Dialog
+from concwatch.ui.widgets.charts.flame_view import FlameView
+from concwatch.ui.widgets.text.text_lines import TextLines
 
 INTERVAL = 0.25
 """Seconds between two looks whether the agent has answered."""

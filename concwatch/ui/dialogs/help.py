@@ -10,12 +10,12 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from concwatch.monitor.metrics import CAVEATS
-from concwatch.ui.base_screen import BaseScreen, DismissOnceScreen
-from concwatch.ui.widgets.cost_table import COLUMNS
-from concwatch.ui.widgets.glossary import Glossary
-from concwatch.ui.widgets.key_bar import HelpKey
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, assemble, call
+from concwatch.monitor.metrics.metrics import CAVEATS
+from concwatch.ui.base.base_screen import BaseScreen, DismissOnceScreen
+from concwatch.ui.widgets.bars.key_bar import HelpKey
+from concwatch.ui.widgets.tables.cost_table import COLUMNS
+from concwatch.ui.widgets.text.glossary import Glossary
+from concwatch.ui.widgets.text.text_lines import Cell, ClickableLines, assemble, call
 
 WORDS = (
     ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine"),

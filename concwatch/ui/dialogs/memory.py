@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from textual.content import Content
 from textual.widget import Widget
 
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.rss_parts import MemoryPart, RssParts
-from concwatch.protocol.units import format_bytes, format_count, format_percent, format_seconds
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.verdicts.rss_parts import MemoryPart, RssParts
+from concwatch.portable.protocol.units import format_bytes, format_count, format_percent, format_seconds
 from concwatch.ui.dialogs.help import ReadDialog
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.widgets.text.text_lines import TextLines
 
 INTERVAL = 0.25
 """Seconds between two looks whether the agent has answered."""

@@ -9,10 +9,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from concwatch.protocol.messages import TracedLines
-from concwatch.protocol.text import plain
-from concwatch.protocol.units import format_bytes
-from concwatch.ui.dialogs.dialog import Dialog
+from concwatch.links.messages import TracedLines
+from concwatch.portable.protocol.text import plain
+from concwatch.portable.protocol.units import format_bytes
+from concwatch.ui.base.dialog import Dialog
 
 SHOWN = 64 << 10
 """Bytes shown of the end of a file."""

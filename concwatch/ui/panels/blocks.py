@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
-from concwatch.monitor.blocks import merge_places
-from concwatch.monitor.snapshot import Snapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.verdicts.blocks import merge_places
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
-from concwatch.ui.widgets.block_table import COLUMNS, BlockRow, BlockTable
-from concwatch.ui.widgets.process_list import ALL
+from concwatch.ui.widgets.lanes.process_list import ALL
+from concwatch.ui.widgets.tables.block_table import COLUMNS, BlockRow, BlockTable
 
 NOTHING = "nothing has blocked a loop so far"
 NOT_LOOKED_FOR = "blocks are not detected: --blocked-after off, or no agent"

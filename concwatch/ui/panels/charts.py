@@ -9,13 +9,13 @@ from concwatch.charts.cost import CostCurves
 from concwatch.charts.decimation import Memo
 from concwatch.charts.plot import LaneSeries
 from concwatch.charts.table import ON_SCREEN, WINDOWS, ChartSpec, shortest_span
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.protocol.units import format_seconds
-from concwatch.ui.layout import Layout
-from concwatch.ui.mark_view import annotations, block_annotations, describe
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.portable.protocol.units import format_seconds
+from concwatch.ui.look.layout import Layout
 from concwatch.ui.panels.panel import Panel, SidePanel, log_nothing
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import ChartGrid
+from concwatch.ui.sources.mark_view import annotations, block_annotations, describe
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.charts.chart_grid import ChartGrid
 
 
 class ChartPanel(Panel):

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.ui.layout import Layout
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.ui.look.layout import Layout
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.panels.panel import Panel, log_nothing
-from concwatch.ui.widgets.cost_table import CostTable
+from concwatch.ui.widgets.tables.cost_table import CostTable
 
 
 class CostPanel(Panel):

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.ui.layout import FRAME, Layout
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.ui.look.layout import FRAME, Layout
 from concwatch.ui.panels.panel import Panel
-from concwatch.ui.widgets.event_view import SHOWN, EventView
+from concwatch.ui.widgets.tables.event_view import SHOWN, EventView
 
 
 class EventPanel(Panel):

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from concwatch.monitor.observable import Observable
+from concwatch.monitor.metrics.observable import Observable
 from concwatch.ui.panels.panel import Feed
 
 

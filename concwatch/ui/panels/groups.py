@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterable, Sequence
 
 from textual.widget import Widget
 
-from concwatch.monitor.group_status import Function
-from concwatch.monitor.metrics import LaneSnapshot
-from concwatch.monitor.ranking import MergedGroup, merge_groups, ranked
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.protocol.text import plain
-from concwatch.protocol.units import format_count
-from concwatch.ui.layout import BESIDE_HEIGHT, Layout
+from concwatch.monitor.metrics.group_status import Function
+from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.watching.ranking import MergedGroup, merge_groups, ranked
+from concwatch.portable.protocol.text import plain
+from concwatch.portable.protocol.units import format_count
+from concwatch.ui.look.layout import BESIDE_HEIGHT, Layout
 from concwatch.ui.panels.blocks import BlockPanel
 from concwatch.ui.panels.panel import Panel
 from concwatch.ui.panels.processes import ProcessPanel
-from concwatch.ui.widgets.group_table import COLUMNS, COUNTED, MOST, TIMED, GroupTable
-from concwatch.ui.widgets.process_list import ALL
+from concwatch.ui.widgets.lanes.process_list import ALL
+from concwatch.ui.widgets.tables.group_table import COLUMNS, COUNTED, MOST, TIMED, GroupTable
 
 ROWS, FEW_ROWS = 8, 4
 """Rows of the table of groups, and on a low terminal."""

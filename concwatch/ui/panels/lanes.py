@@ -5,13 +5,13 @@ from functools import partial
 
 from textual.widget import Widget
 
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.protocol.units import format_bytes
-from concwatch.ui.layout import Layout
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.portable.protocol.units import format_bytes
+from concwatch.ui.look.layout import Layout
 from concwatch.ui.panels.panel import SidePanel
-from concwatch.ui.widgets.common_panel import CommonPanel
-from concwatch.ui.widgets.lane_card import LaneCard, LaneControls
-from concwatch.ui.widgets.sidebar import Sidebar
+from concwatch.ui.widgets.lanes.common_panel import CommonPanel
+from concwatch.ui.widgets.lanes.lane_card import LaneCard, LaneControls
+from concwatch.ui.widgets.lanes.sidebar import Sidebar
 
 NAME_CELLS = 8
 """Minimum width of the column of lane names, in cells."""
@@ -55,7 +55,7 @@ class LanePanel(SidePanel):
         name_width = max(NAME_CELLS, self.name_width() + 1 + (max(self.rows(self.screen.snapshot)) > 9))
         make: Callable[..., LaneCard] = partial(LaneCard, self.controls)
         if self._refuse is not None:
-            from concwatch.ui.widgets.recorded_card import RecordedCard  # only in a replay
+            from concwatch.ui.widgets.lanes.recorded_card import RecordedCard  # only in a replay
 
             make = partial(RecordedCard, self.select, self._refuse)
         return [

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from textual.widget import Widget
 
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.ui.layout import Layout
-from concwatch.ui.view import MonitorView
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.ui.base.view import MonitorView
+from concwatch.ui.look.layout import Layout
 
 
 def log_nothing(text: str) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.protocol.units import format_bytes
-from concwatch.ui.layout import Layout
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.portable.protocol.units import format_bytes
+from concwatch.ui.look.layout import Layout
 from concwatch.ui.panels.panel import SidePanel
-from concwatch.ui.widgets.process_list import ALL, ProcessList, ProcessSidebar, listed
+from concwatch.ui.widgets.lanes.process_list import ALL, ProcessList, ProcessSidebar, listed
 
 DRAWN = 12
 """Number of processes drawn in the charts: the first in the list."""

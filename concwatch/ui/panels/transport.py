@@ -8,17 +8,17 @@ from datetime import datetime
 from textual.widget import Widget
 
 from concwatch.charts.table import DRAWN
-from concwatch.monitor.events import NOTE, mark_text
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.protocol.text import plain
-from concwatch.protocol.units import counted, format_bytes
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.verdicts.events import NOTE, mark_text
+from concwatch.portable.protocol.text import plain
+from concwatch.portable.protocol.units import counted, format_bytes
 from concwatch.recordings.format import Header
 from concwatch.recordings.recording import Recording
 from concwatch.ui.panels.panel import Feed
-from concwatch.ui.play_head import format_moment, parse_moment
-from concwatch.ui.recording_source import RecordingSource
-from concwatch.ui.renderables import transport_line
-from concwatch.ui.widgets.transport import Playing, Transport
+from concwatch.ui.sources.play_head import format_moment, parse_moment
+from concwatch.ui.sources.recording_source import RecordingSource
+from concwatch.ui.widgets.bars import transport_line
+from concwatch.ui.widgets.bars.transport import Playing, Transport
 
 FRAME = 0.1
 """Seconds between two updates of a replay."""

@@ -11,21 +11,21 @@ from textual.reactive import reactive
 from concwatch.charts.colors import lane_colors
 from concwatch.measure.experiments.experiment import Experiment, ExperimentTable
 from concwatch.measure.experiments.runner import Runner
-from concwatch.monitor.lab import Lab
-from concwatch.ui import keys
-from concwatch.ui.base_screen import DismissOnceScreen, is_exiting
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.ui.base.base_screen import DismissOnceScreen, is_exiting
+from concwatch.ui.base.keyboard import Keyboard, bar, bindings, help_lines
 from concwatch.ui.dialogs.help import WORDS, HelpScreen, ReadDialog
-from concwatch.ui.experiment_runs import ExperimentRuns
-from concwatch.ui.key_targets import ExperimentKeys
-from concwatch.ui.keyboard import Keyboard, bar, bindings, help_lines
-from concwatch.ui.palette import FEW_COLORS, dimmed
-from concwatch.ui.widgets.about_panel import AboutPanel, describe
-from concwatch.ui.widgets.experiment_charts import RssCurve, RunChart, SizeChart
-from concwatch.ui.widgets.experiment_list import ExperimentList, Item
-from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.result_table import ResultTable
-from concwatch.ui.widgets.run_bar import RunBar
-from concwatch.ui.widgets.status_bar import StatusBar
+from concwatch.ui.keys import keys
+from concwatch.ui.keys.key_targets import ExperimentKeys
+from concwatch.ui.look.palette import FEW_COLORS, dimmed
+from concwatch.ui.sources.experiment_runs import ExperimentRuns
+from concwatch.ui.widgets.bars.key_bar import KeyBar
+from concwatch.ui.widgets.bars.run_bar import RunBar
+from concwatch.ui.widgets.bars.status_bar import StatusBar
+from concwatch.ui.widgets.charts.experiment_charts import RssCurve, RunChart, SizeChart
+from concwatch.ui.widgets.tables.about_panel import AboutPanel, describe
+from concwatch.ui.widgets.tables.experiment_list import ExperimentList, Item
+from concwatch.ui.widgets.tables.result_table import ResultTable
 
 FRAME = 0.25
 """Seconds between two updates of the screen."""
@@ -38,6 +38,8 @@ EXPERIMENT_WORDS = (
     ("here", "the median of all runs on this machine, each in a fresh process"),
     ("ratio", "here ÷ published"),
     ("spread", "(highest − lowest) ÷ median of the runs; unstable above 10 %"),
+    ("enough", "the fewest tasks with 95 % of the best throughput; a line in the chart"),
+    ("± 5 %", "half the 95 % interval of a throughput that is not known within 2 %"),
     ("partial", "stopped before all runs were finished"),
     *(row for row in WORDS if row[0] in ("task", "lane", "RSS", "tracemalloc")),
 )

@@ -12,21 +12,21 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from concwatch.charts.colors import lane_colors
-from concwatch.monitor.snapshot import Snapshot
-from concwatch.ui import keys
-from concwatch.ui.base_screen import is_exiting
-from concwatch.ui.keyboard import bar, bindings, help_lines
-from concwatch.ui.layout import Layout, layout
-from concwatch.ui.palette import FEW_COLORS
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.ui.base.base_screen import is_exiting
+from concwatch.ui.base.keyboard import bar, bindings, help_lines
+from concwatch.ui.base.view import MonitorView
+from concwatch.ui.keys import keys
+from concwatch.ui.look.layout import Layout, layout
+from concwatch.ui.look.palette import FEW_COLORS
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
-from concwatch.ui.view import MonitorView
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.kept_lines import KeptLines, Transparent
-from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.slider import Slider
-from concwatch.ui.widgets.status_bar import StatusBar
+from concwatch.ui.widgets.bars.key_bar import KeyBar
+from concwatch.ui.widgets.bars.status_bar import StatusBar
+from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.lanes.slider import Slider
+from concwatch.ui.widgets.text.kept_lines import KeptLines, Transparent
 
 BARS = 2
 """Rows of the status bar and the key bar."""

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.commands.lab import open_process
+from concwatch.commands.basics.lab import open_process
 from concwatch.measure.experiments import program
 from concwatch.measure.experiments.cell import ExperimentCell, MissingError, NotMeasuredError
 from concwatch.measure.experiments.loading import PROGRAMS, decode, load, shipped
 from concwatch.measure.experiments.program import find_runtime, run_program
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
-from concwatch.monitor.lab import Lab
-from concwatch.monitor.settings import Settings
+from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.metrics.settings import Settings
 from concwatch.runtimes.pythons import find_interpreter
 from tests.processes import PATIENCE, assert_ended
 
@@ -289,7 +289,7 @@ def test_a_program_is_beside_the_file_or_shipped(write_program, tmp_path):
     [
         ('"own.py"', '"none.py"', 'series[0].program": "none.py": expected a file beside the experiment'),
         ('"own.py"', '"own.txt"', 'series[0]": program "own.txt": expected a known suffix, or an executable'),
-        ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, gc_sec"),
+        ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, throughput, "),
     ],
 )
 def test_an_invalid_program_is_rejected(old, new, expected, write_program, tmp_path):

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from concwatch.links.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended
+from concwatch.links.messages import Error
 from concwatch.measure.experiments.loading import decode
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
-from concwatch.monitor.host_lanes import LocalMachine
-from concwatch.monitor.lab import CLOSE_LIMIT, Lab
-from concwatch.protocol.messages import Error
-from concwatch.system.limits import SystemLimit
+from concwatch.monitor.lanes.host_lanes import LocalMachine
+from concwatch.monitor.lanes.lab import CLOSE_LIMIT, Lab
+from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import Memory
 from tests.virtual_time import fast, now
 
@@ -65,7 +65,7 @@ def hold_experiment(*series, **how):
 def prepare(what, links, *, budget=None, limits=(), **choice):
     """Return a runner with labs of fake workers, on the running loop's clock."""
 
-    def make_lab(engines, settings):
+    def make_lab(engines, settings, **options):
         return Lab(
             engines,
             settings=settings,
@@ -73,6 +73,7 @@ def prepare(what, links, *, budget=None, limits=(), **choice):
             open_link=links,
             clock=now,
             machine=LocalMachine(lambda: Memory(16 * GIB, 12 * GIB, "memory"), lambda: limits),
+            **options,
         )
 
     return Runner(what, Selection(**choice), make_lab)

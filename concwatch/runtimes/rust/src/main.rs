@@ -1,5 +1,5 @@
 //! A worker of concwatch whose tasks are threads, or tasks of tokio or async-std: one engine per build.
-//! It speaks the wire that concwatch/protocol/wire.py specifies.
+//! It speaks the wire that concwatch/portable/protocol/wire.py specifies.
 
 #[cfg(feature = "async-std")]
 #[path = "async_std.rs"]

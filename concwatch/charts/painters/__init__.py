@@ -1,0 +1,1 @@
+"""Painters of charts: for terminals, for pictures, for slides, and in plain text."""

@@ -1,0 +1,70 @@
+"""``concwatch figures``: list every metric, what it means and what makes it uncertain."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import click
+
+from concwatch.commands.basics.console import print_json
+from concwatch.measure.sweep.step_metrics import STEP_METRICS
+from concwatch.monitor.metrics.group_status import GROUP_METRICS
+from concwatch.monitor.metrics.metric import COARSE, Metric
+from concwatch.monitor.metrics.metrics import LISTED
+from concwatch.monitor.metrics.process_status import PROCESS_METRICS
+
+WIDTH = 100
+"""Cells of a line."""
+
+TABLES: Mapping[str, Sequence[Metric]] = {
+    "lanes": LISTED,
+    "steps of a sweep": STEP_METRICS,
+    "watched processes": PROCESS_METRICS,
+    "groups of tasks in watched processes": GROUP_METRICS,
+}
+
+
+@click.command("figures")
+@click.option("--json", is_flag=True, help="Print one JSON list.")
+def command(json: bool) -> None:
+    """List every metric: its name, its unit, what it means, and what makes it uncertain.
+
+    run --json, --expect, experiments, compare and export use these names; those of watched programs are for
+    watch --json and its --expect. Needs no terminal.
+    """
+    if json:
+        print_json(
+            [
+                {
+                    "of": of,
+                    "name": metric.name,
+                    "title": metric.title,
+                    "unit": metric.unit.name,
+                    "meaning": metric.meaning,
+                    "uncertain": _uncertain(metric),
+                    "worse": {1: "more", -1: "less"}.get(metric.worse),
+                }
+                for of, metrics in TABLES.items()
+                for metric in metrics
+            ]
+        )
+        return
+    width = max(len(metric.name) for metrics in TABLES.values() for metric in metrics)
+    for of, metrics in TABLES.items():
+        if metrics is not LISTED:
+            click.echo(f"\n  Of {of}:\n")
+        for metric in metrics:
+            name = click.style(f"{metric.name:{width}}", bold=True)
+            click.echo(f"{name}  {metric.title} ({metric.unit.name})")
+            for line in (metric.meaning, *_uncertain(metric)):
+                click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
+
+
+def _uncertain(metric: Metric) -> list[str]:
+    """Return one line for each thing that makes a metric uncertain."""
+    found = [f"{caveat.mark} {caveat.note}" for caveat in metric.caveats]
+    if metric.resolution is not None:
+        found.append(
+            "± the unit in which the runtime allocates memory from the system, divided by the live tasks; "
+            f"shown if that is more than {COARSE * 100:g} % of the value"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Commands for recordings: list, replay, export."""

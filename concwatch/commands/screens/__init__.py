@@ -1,0 +1,1 @@
+"""Commands that open screens: here, in a browser, or in a demo."""

@@ -1,0 +1,349 @@
+"""All lanes together: one clock, common settings, a memory budget for each host, one event log."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from msgspec import structs
+
+from concwatch.hosts.host import Host
+from concwatch.links.link import Link
+from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.lanes.fleet import Fleet, Reconnect
+from concwatch.monitor.lanes.forecast import Forecast
+from concwatch.monitor.lanes.host_lanes import INTERVAL, HostLanes, LocalMachine
+from concwatch.monitor.lanes.lane import STOP_LIMIT, Lane
+from concwatch.monitor.lanes.servers import Server, ServerKeeper
+from concwatch.monitor.lanes.trial import Trials
+from concwatch.monitor.metrics.observable import Observable
+from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.metrics.snapshot import Snapshot, with_cheapest
+from concwatch.monitor.metrics.state import State
+from concwatch.portable.protocol.units import format_count
+from concwatch.portable.protocol.workloads import is_function, parse
+from concwatch.portable.worker.collector import MODES
+
+DEFAULT_HZ = 10.0
+LEAST_HZ = 10.0
+"""The minimum of steps per second, even with fewer samples: a worker can allocate gigabytes in a second."""
+
+CLOSE_LIMIT = 0.5
+"""Seconds that workers have to exit when the lab closes, before they are killed."""
+
+KILL_LIMIT = 5.0
+"""Seconds to wait for killed workers to exit, on a busy machine."""
+
+
+def _on_off(on: bool) -> str:
+    return "on" if on else "off"
+
+
+class Lab(Observable):
+    """Runs the lanes, with or without a screen. Everything happens on one event loop, in `step`."""
+
+    def __init__(
+        self,
+        engines: Sequence[Engine],
+        *,
+        open_link: Callable[[Engine], Link],
+        settings: Settings | None = None,
+        budget: int | None = None,
+        hz: float = DEFAULT_HZ,
+        open_server: Callable[[str], Server] = Server,
+        clock: Callable[[], float] = time.monotonic,
+        machine: LocalMachine | None = None,
+        reconnect: bool = False,
+        trials: bool = False,
+        cluster: Callable[[], Sequence[Host]] | None = None,
+    ) -> None:
+        """Create a lab with one lane per engine, all off.
+
+        Args:
+            engines: rows of the catalog.
+            open_link: starts a worker.
+            settings: the common settings of all lanes.
+            budget: bytes of memory that the workers of a host may use; None for 80 % of what is available.
+            hz: samples per second.
+            open_server: starts the server that tasks of a workload, given by its word, connect to.
+            clock: returns seconds that never go back.
+            machine: reads this machine; None to really read it.
+            reconnect: whether lanes that have lost their host are reconnected.
+            trials: whether traced lanes show the cost of an untraced task, measured in a worker of its own.
+            cluster: returns the hosts that are in a cluster now; hosts that join get lanes.
+
+        Raises:
+            ValueError: one line: why the server that tasks are to connect to cannot run.
+        """
+        super().__init__(clock, hz)
+        self.servers = ServerKeeper(open_server, partial(self.log, ""))
+        self.settings = self.servers.with_server(settings or Settings())
+        self.fleet = Fleet(
+            engines,
+            machine or LocalMachine(),
+            budget,
+            lambda: self.settings,
+            lambda engine, load, number: Lane(engine, open_link, self.log, hz, load, number),
+            self.log,
+            cluster,
+        )
+        self.lanes, self.hosts, self.host_of = self.fleet.lanes, self.fleet.hosts, self.fleet.host_of
+        self._trials = Trials(open_link) if trials else None
+        self._looking: set[Lane] = set()  # lanes whose tasks a trial looks at
+        self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
+        self._update_due = 0.0
+        self._machine_due = clock() + INTERVAL / 2  # not beside the first frame, which it would delay
+
+    @property
+    def local(self) -> HostLanes:
+        """The lanes of this machine."""
+        return self.hosts[0]
+
+    # Commands; each adds a mark.
+
+    def switch(self, lane: Lane, on: bool) -> None:
+        """Switch a lane on or off."""
+        self.mark("switch", _on_off(on), lane.engine.name)
+        if on:
+            self.host_of(lane).admission.reset()  # for the target that it resumes
+            self.check_server()
+            lane.switch_on(self.settings, self.clock())
+        else:
+            lane.switch_off(self.clock())
+
+    def _switch_on(self, lane: Lane, tasks: int) -> None:
+        if tasks:
+            self.set_target(lane, tasks)
+        else:
+            self.switch(lane, True)
+
+    def set_target(self, lane: Lane, tasks: int) -> None:
+        """Set the target of a lane; a lane that is off is switched on unless ``tasks`` is 0."""
+        if tasks and not lane.wanted:
+            self.switch(lane, True)
+            if not lane.wanted:
+                return
+        admission = self.host_of(lane).admission
+        admission.reset()
+        self.mark("target", format_count(tasks), lane.engine.name)
+        if tasks:
+            self.check_server()
+        lane.set_target(tasks, admission.grantable(lane, tasks))
+
+    def forecast(self, lane: Lane, tasks: int) -> Forecast:
+        """Return what a lane would use with a target of ``tasks``, compared with what its host has."""
+        return self.host_of(lane).capacity.forecast(lane, tasks)
+
+    def trim(self, lane: Lane) -> None:
+        """Request that a lane's worker return free memory to the system."""
+        self.mark("trim", "", lane.engine.name)
+        lane.send_optional("trim")
+
+    def ask_anatomy(self, lane: Lane) -> None:
+        """Find what a task of a lane consists of.
+
+        A traced worker is not asked, if possible, but one that holds some tasks untraced for a moment.
+        """
+        if self._trials is not None and self.settings.trace and lane.can("trace"):
+            lane.forget_anatomy()
+            self._trials.look(lane.engine, self.settings)
+            self._looking.add(lane)
+        else:
+            self.mark("anatomy", "", lane.engine.name)  # its tasks are stopped meanwhile
+            lane.ask_anatomy()
+
+    def stop_all(self) -> None:
+        """Switch every lane off."""
+        for lane in self.lanes:
+            if lane.wanted:
+                self.switch(lane, False)
+
+    def set_workload(self, spec: str) -> None:
+        """Set what each task does.
+
+        Raises:
+            ValueError: one line; nothing is changed.
+        """
+        settings = self.servers.with_server(structs.replace(self.settings, workload=parse(spec).spec))
+        self._change(workload=settings.workload, url=settings.url, addresses=settings.addresses)
+        self.mark("workload", settings.workload)
+        self.log("", f"workload {settings.workload}")
+
+    def set_refill(self, on: bool) -> None:
+        """Set whether a task that ends is replaced."""
+        effect = "on: a task that ends is replaced" if on else "off: a target is started once"
+        self._set("refill", on, _on_off(on), f"refill {effect}")
+
+    def set_trace(self, on: bool) -> None:
+        """Set whether allocations are traced."""
+        again = " · lanes restart at the same target" if any(lane.wanted for lane in self.lanes) else ""
+        effect = "on: rates and times include its cost" if on else "off"
+        self._set("trace", on, _on_off(on), f"tracing {effect}{again}")
+
+    def set_gc(self, mode: str) -> None:
+        """Set the mode of the garbage collector, one of `MODES`."""
+        assert mode in MODES
+        self._set("gc", mode, mode, f"collector {mode}")
+
+    def set_threads(self, count: int) -> None:
+        """Set the number of threads of a pool."""
+        self._set("threads", count, format_count(count), f"pool of {format_count(count)} threads")
+
+    def _set(self, name: str, value: object, mark: str, event: str) -> None:
+        self._change(**{name: value})
+        self.mark(name, mark)
+        self.log("", event)
+
+    def check_server(self) -> None:
+        """Start the server that tasks connect to again if it has died."""
+        try:
+            settings = self.servers.with_server(self.settings)
+        except ValueError as error:
+            self.log("", str(error), "error")
+        else:
+            if settings != self.settings:
+                self._change(url=settings.url, addresses=settings.addresses)
+
+    def _change(self, **changes: object) -> None:
+        self.settings = structs.replace(self.settings, **changes)
+        for host in self.hosts:
+            host.admission.reset()  # tasks may need more memory from now on
+        for lane in self.lanes:
+            lane.apply(self.settings)
+
+    # Time.
+
+    def step(self, now: float | None = None) -> None:
+        """Sample every lane, run admission control, and publish a snapshot."""
+        now = self.clock() if now is None else now
+        for lane in self.lanes:
+            lane.step(now)
+        self._adopt_workload()
+        self._reconnect.step(now)
+        for host in self.hosts:
+            host.step(now)
+        self._step_trials(now)
+        if now >= self._update_due:
+            self._update_due = now + INTERVAL
+            self.servers.check()
+            self.fleet.update_members()
+            self.fleet.share_budgets()
+        if now >= self._machine_due:
+            self._machine_due = now + INTERVAL
+            self.local.meter.update_own()
+            for host in self.hosts:
+                host.meter.update(host.lanes)
+        self.publish(now)
+
+    def _step_trials(self, now: float) -> None:
+        """Let lanes that are traced have the cost of an untraced task."""
+        if self._trials is None:
+            return
+        self._trials.step(
+            now,
+            self.settings,
+            self.lanes,
+            lambda lane: self.host_of(lane).capacity.left,
+            lambda lane: self.host_of(lane).machine.load,
+        )
+        for lane in self.lanes:
+            lane.stats.untraced = self._trials.cost(lane.engine, self.settings)
+            lane.stats.trial_due = self._trials.due(lane, self.settings)
+        for lane in [*self._looking]:
+            self._end_look(self._trials, lane)
+
+    def _end_look(self, trials: Trials, lane: Lane) -> None:
+        """Set what a trial has found of a lane's tasks, or ask its own worker if there can be no trial."""
+        if not lane.on:
+            trials.look(lane.engine, self.settings, False)
+        if trials.looking(lane.engine, self.settings):
+            return
+        self._looking.discard(lane)
+        lane.anatomy = trials.anatomy(lane.engine, self.settings)
+        if lane.anatomy is None:
+            lane.ask_anatomy()
+
+    def _stop_trials(self) -> None:
+        if self._trials is not None:
+            self._trials.stop()
+
+    def snapshot(self, now: float | None = None) -> Snapshot:
+        """Return a snapshot of all lanes."""
+        now = self.clock() if now is None else now
+        return Snapshot(
+            time=now,
+            elapsed=now - self.began,
+            hz=self.hz,
+            budget=self.budget,
+            lanes=with_cheapest([self.host_of(lane).snapshot(lane) for lane in self.lanes]),
+            settings=self.settings,
+            machine=self.local.meter.snapshot(self.local.capacity.budget),
+            hosts=tuple(filter(None, (host.status for host in self.hosts if host.present))),
+            series=tuple(lane.series for lane in self.lanes),
+            events=self.events,
+            marks=self.marks,
+        )
+
+    def _adopt_workload(self) -> None:
+        """Adopt the workload of a running lane if every lane has refused the common one."""
+        running = [lane.settings.current.workload for lane in self.lanes if lane.on]
+        if running and self.settings.workload not in running:
+            self.settings = structs.replace(self.settings, workload=running[0])
+
+    # Totals.
+
+    @property
+    def total_memory(self) -> int:
+        """Bytes of memory of all workers together, RSS and kernel."""
+        return sum(host.capacity.used for host in self.hosts if not host.shares)
+
+    @property
+    def budget(self) -> int:
+        """Bytes of memory that all workers may use together."""
+        counted = (host for host in self.hosts if host.lanes and host.present and not host.shares)
+        return sum(host.capacity.budget.size for host in counted)
+
+    async def run(self) -> None:
+        """Step at the rate of the lab, or faster while tasks grow, until cancelled; never catch up."""
+        due = self.clock()
+        while True:
+            self.step()
+            interval = min(1 / max(self.hz, LEAST_HZ), *(host.admission.interval for host in self.hosts))
+            due = max(due + interval, self.clock())
+            await asyncio.sleep(max(0.0, due - self.clock()))
+
+    async def close(self) -> None:
+        """Stop every worker, kill those that do not stop in time, and close the servers."""
+        self._stop_trials()
+        for lane in self.lanes:
+            lane.switch_off(self.clock())
+        try:
+            await self._end_workers()
+        except BaseException:
+            self.kill()  # nothing else would end them
+            raise
+        finally:
+            self.servers.close()
+
+    async def _end_workers(self) -> None:
+        loop = asyncio.get_running_loop()  # its clock advances even if the lab's does not
+        # A function of the user may have a tear-down.
+        deadline = loop.time() + (STOP_LIMIT if is_function(self.settings.workload) else CLOSE_LIMIT)
+        while any(not lane.idle for lane in self.lanes) or (self._trials and self._trials.running):
+            if loop.time() > deadline:
+                self.kill()
+            self.step()
+            if loop.time() > deadline + KILL_LIMIT:
+                break  # the system cannot end it now; it exits when its input closes
+            await asyncio.sleep(0.01)
+
+    def kill(self) -> None:
+        """Kill every worker."""
+        self._stop_trials()
+        for lane in self.lanes:
+            lane.kill()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no lane is on."""
+        return all(lane.state is State.OFF or lane.state.broken for lane in self.lanes)

@@ -1,0 +1,294 @@
+"""Statistics of one worker since its start, from its ticks and from readings of its process."""
+
+from typing import Any
+
+from msgspec import structs
+
+from concwatch.links.messages import BurstDone, Failure, Reached, Ready, Tick, contradiction
+from concwatch.monitor.lanes.cost import KERNEL_PARTS, Cost, CostMeter, CpuMeter
+from concwatch.monitor.lanes.timed_tasks import TimedTasks
+from concwatch.monitor.metrics.metric import MetricSource
+from concwatch.monitor.metrics.metrics import Sample, blank_sample, copied
+from concwatch.monitor.statistics.histogram import Histogram
+from concwatch.monitor.statistics.rates import BestSecond, TickRates, Trailing, finite
+from concwatch.monitor.verdicts.blocks import BlockedPlaces
+from concwatch.monitor.verdicts.events import EventSink, ignored
+from concwatch.monitor.verdicts.throttling import ThrottledTime
+from concwatch.system.machine import Load
+from concwatch.system.process import Reading
+
+GENERATION = 1.5
+"""Ends by the most tasks live at once after which even the longest of the first tasks have ended."""
+
+STALL = 1.0
+"""Seconds without a tick, or of lag in the worker, after which it counts as stalled."""
+
+PERIOD = 0.1
+"""The usual period of a CPU quota in seconds: a shorter time is no more throttled than that."""
+
+MISSED = 3
+"""Ticks that must be missing as well, so that a slow rate is no stall."""
+
+
+class WorkerStats:
+    """Accumulates the reports of one worker; time is passed in, in seconds.
+
+    Args:
+        now: when it was started.
+        hz: samples per second.
+        log: adds an event.
+    """
+
+    def __init__(self, now: float, hz: float, log: EventSink = ignored) -> None:
+        self.born = now
+        self._log = log
+        self.ready: Ready | None = None
+        self.flags: tuple[str, ...] = ()
+        """Settings of its runtime that affect the figures, as the worker reports them."""
+        self.tick: Tick | None = None
+        self.tick_at = now
+        self.reading: Reading | None = None
+        self.meter = CostMeter()
+        self.live = self.peak_live = 0
+        """Live tasks in the last report, and the most so far."""
+        self.idle_heap: int | None = None
+        """Bytes of live objects by the runtime's own count before the first task."""
+        self.best = BestSecond()
+        self.longest_stall: float | None = None
+        self.stop_seconds: float | None = None
+        self.create_rate: float | None = None
+        self.create_seconds: float | None = None
+        self.create_others: float | None = None
+        self.create_throttled: float | None = None
+        """The creation of the last target: tasks a second, seconds, share of the cores that others used, and
+        of the time that a CPU quota throttled it."""
+        self.burst: BurstDone | None = None
+        self.others: float | None = None
+        """Share of the cores that other programs and lanes used in the last second."""
+        self.untraced: Cost | None = None
+        """What a task costs in a worker that is not traced, if that has been measured."""
+        self.trial_due = False
+        """Whether that is going to be measured."""
+        self.untouched = True
+        """Whether no target has been set yet."""
+        self._interval = 1 / hz
+        self._cpu = CpuMeter()
+        self._rates = TickRates(self._interval)
+        self._switches = Trailing(1.0)
+        self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
+        self.throttled = ThrottledTime()
+        self.lags, self.delays, self.timed = Histogram(), Histogram(), TimedTasks()
+        self.blocks = BlockedPlaces(self._log)
+        """What has blocked its event loop while its tasks ran a function of the user."""
+        self.failures: tuple[Failure, ...] = ()
+        """The failed tasks of the workload, by kind."""
+        self._ended_before = 0  # tasks of earlier workloads that have ended
+        self._duration: float | None = None  # the median in the last tick that reported any
+        self.paired = (0, 0)
+        """Bytes of memory and live tasks of the same moment, or nearly so."""
+        self._unpaired: Reading | None = None  # since the last tick
+
+    def add_tick(
+        self, tick: Tick, now: float, has_target: bool, reached: Reached | None = None
+    ) -> str | None:
+        """Add a tick; return what contradicts the previous one, or None if it is valid.
+
+        Args:
+            tick: the tick.
+            now: when it was received.
+            has_target: whether the target is above 0.
+            reached: the report of a target that was received since the previous tick, if any.
+        """
+        wrong = contradiction(self.tick, tick)
+        if wrong:
+            return wrong
+        before, self.tick, self.tick_at = self.tick or tick, tick, now
+        if tick.failures is not None:
+            self.failures = tick.failures
+        self._rates.add(tick, reached)
+        self.best.add(tick.time, tick.completed)
+        if tick.switches is not None:
+            self._switches.add(tick.time, tick.switches)
+        if before.live or before.created != tick.created:  # the lag of an idle worker does not count
+            self.lags.add((tick.lag,))
+            self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
+        # A pool cancels those that are queued before those that run.
+        cancelled = max(0, tick.cancelled - before.cancelled - before.queued)
+        self.timed.add(
+            tick.time,
+            len(tick.delays or ()),
+            tick.durations or (),
+            tick.live,
+            queued=tick.queued,
+            completed=tick.completed - before.completed,
+            lost=tick.failed - before.failed + cancelled,
+        )
+        if tick.durations:
+            from statistics import median  # not needed for the first frame
+
+            self._duration = float(f"{median(tick.durations):.3g}")
+        if not tick.live:
+            self._duration = None
+        self.delays.add(tick.delays or ())
+        self.set_live(tick.live)
+        if self._unpaired is not None:
+            # Only for a reading between two ticks it is known whether tasks started or ended around it.
+            self.meter.add(self._unpaired, tick)
+            self.paired = self._unpaired.memory, tick.live
+            self._unpaired = None
+        if self.reading is not None:
+            self._cpu.add(tick, self.reading, has_target)
+        return None
+
+    def set_live(self, live: int) -> None:
+        """Set the number of live tasks."""
+        self.live, self.peak_live = live, max(self.peak_live, live)
+
+    def add_reading(self, reading: Reading) -> None:
+        """Record a reading of the process."""
+        self.reading = self._unpaired = reading
+
+    def set_baseline(self, reading: Reading | None) -> None:
+        """Set the baseline: a reading of the process before the first task."""
+        if reading is not None:
+            self.meter.set_baseline(reading, self.tick.traced if self.tick else None)
+            self.idle_heap = self.tick.heap if self.tick else None
+
+    def reset_workload(self) -> None:
+        """Discard what is known about tasks, since the workload has changed."""
+        self.meter.reset(not self.untouched)
+        self._cpu.reset()
+        self.blocks = BlockedPlaces(self._log)
+        self.failures = ()
+        self.delays, self._duration = Histogram(), None
+        self.restart_timing()
+        self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
+
+    def restart_timing(self) -> None:
+        """Discard how long tasks took, because those that begin now may take another time."""
+        self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
+
+    def add_creation(
+        self, reached: Reached, before: tuple[Load, Reading | None] | None, now: tuple[Load, Reading | None]
+    ) -> None:
+        """Record how fast a target was created, and what disturbed that: others, and a CPU quota.
+
+        ``before`` and ``now`` are the load of the machine and a reading of the worker.
+        """
+        self.create_seconds = reached.seconds
+        self.create_rate = reached.created / max(reached.seconds, 1e-6)
+        self.create_others = self.create_throttled = None
+        if before is not None:
+            (load_then, then), (load, reading) = before, now
+            used = (reading.cpu_seconds if reading else 0.0) - (then.cpu_seconds if then else 0.0)
+            self.create_others = load.others_since(load_then, used)
+            if then and reading and then.throttled is not None and reading.throttled is not None:
+                self.create_throttled = (reading.throttled - then.throttled) / max(reached.seconds, PERIOD)
+
+    def stalled_for(self, now: float) -> float:
+        """Return for how many seconds the worker has been silent or lagging; 0 if it is not stalled."""
+        silence = now - self.tick_at
+        lag = self.tick.lag if self.tick else 0.0
+        stalled = lag >= STALL or silence >= max(STALL, MISSED * self._interval)
+        return max(silence, lag) if stalled else 0.0
+
+    def sample(self, now: float, lane: int, stalled: float) -> Sample:
+        """Return a sample at ``now``, with the rates since the last sample."""
+        reading, tick = self.reading, self.tick
+        if reading is not None:
+            self._used.add(now, reading.cpu_seconds)
+            self.throttled.add(now, reading)
+        created, completed = self._rates.read(now)
+        return blank_sample(
+            lane,
+            now,
+            **copied(MetricSource.READING, reading),
+            **copied(MetricSource.TICK, tick),
+            **self._cost(),
+            created_per_second=finite(created),
+            completed_per_second=finite(completed),
+            completed_mean=finite(self._rates.mean_completed),
+            switches_per_second=finite(self._switches.rate),
+            lag=max(tick.lag, now - self.tick_at - self._interval) if tick else None,
+            tick_time=tick.time if tick else None,
+            stalled=stalled,
+            cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
+            cpu_per_task=self._cpu.per_task,
+            others=self.others,
+            throttled_share=self.throttled.share,
+            duration=None if self._first_end else self._duration,
+        )
+
+    @property
+    def _first_end(self) -> bool:
+        """Whether not all tasks have ended once: those that have just ended are the shortest."""
+        ended = self.tick.completed + self.tick.failed - self._ended_before if self.tick else 0
+        return 0 < ended < GENERATION * self.peak_live and self.live > 0
+
+    @property
+    def cost(self) -> Cost | None:
+        """What a task costs: if this worker is traced, in one that is not, if that is or will be measured."""
+        own = self.meter.cost
+        if own is None or not own.tracing:
+            return own
+        if self.untraced is None:
+            return None if self.trial_due else own
+        return structs.replace(self.untraced, traced=own.traced, live=own.live)
+
+    @property
+    def _tracing(self) -> bool:
+        own = self.meter.cost
+        return own.tracing if own else self.tick is not None and self.tick.traced is not None
+
+    def _cost(self) -> dict[str, Any]:
+        cost = self.cost
+        if cost is None:
+            return {}
+        kernel = {f"{part}_per_task": getattr(cost, part) for part in KERNEL_PARTS}
+        return {
+            "rss_per_task": cost.rss,
+            **kernel,
+            "traced_per_task": cost.traced,
+            "measured_live": cost.live,
+        }
+
+    def last_sample(self, now: float, lane: int) -> Sample:
+        """Return the sample of a worker that has ended: only the cost of its tasks is still known."""
+        self.reading = self.tick = None
+        self.live = 0
+        return blank_sample(lane, now, **self._cost())
+
+    def status(self) -> dict[str, Any]:
+        """Return the fields of a `LaneStatus` that come from the worker."""
+        ready, idle, cost = self.ready, self.meter.idle, self.cost
+        median, p99 = self.timed.quantile(0.5), self.timed.quantile(0.99)
+        own = ("create_rate", "create_seconds", "create_others", "create_throttled", "stop_seconds")
+        return {
+            **{
+                name: getattr(self, name)
+                for name in (*own, "longest_stall", "peak_live", "flags", "born", "burst", "failures")
+            },
+            "completion_rate": self.best.best,
+            "wake_lag_p99": self.lags.quantile(0.99),
+            "start_delay_p99": self.delays.quantile(0.99),
+            "duration_p50": median.seconds,
+            "duration_p99": p99.seconds,
+            # The system counts its peak and its present value apart, and not exactly.
+            "peak_rss": max(self.reading.peak_rss, self.reading.rss) if self.reading else None,
+            "idle_rss": idle.rss if idle else None,
+            "idle_kernel": idle.kernel if idle else None,
+            "idle_virtual": idle.virtual if idle else None,
+            "idle_traced": self.meter.idle_traced,
+            "runtime": ready.runtime if ready else None,
+            "pid": ready.pid if ready else None,
+            "can": ready.can if ready else (),
+            "objects_known": self.reading.objects_known if self.reading else "",
+            "cpu_quota": self.reading.cpu_quota if self.reading else None,
+            "tracing": self._tracing,
+            "traced_cost": cost is not None and cost.tracing,
+            "clean": cost is not None and cost.clean,
+            "rss_moves": cost is not None and cost.moves,
+            "cpu_so_far": self._cpu.per_task is not None and not self._cpu.life_known,
+            "durations_so_far": median.at_least,
+            "duration_p99_so_far": p99.at_least,
+        }

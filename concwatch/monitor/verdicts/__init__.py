@@ -1,0 +1,6 @@
+"""What is concluded from figures, and told as events: growth, leaks, blocks, standstills, throttling,
+failures.
+
+In: the figures of a process over time. Out: sentences in the event log, told while something lasts and
+taken back when it no longer holds.
+"""

@@ -1,0 +1,317 @@
+"""Find threads that wait for each other: each for a lock of the next one, the last for a lock of the first.
+
+A lock of `threading` does not know which thread holds it. But a thread that is inside a ``with`` statement
+holds the lock of that statement, and one between the calls of ``acquire`` and ``release`` of a function holds
+that lock, too. Which lock that is, is read from the names in the code. Only threads that have not moved
+between two looks are examined.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import RLock
+from bisect import bisect_right
+
+from ..counting.counted_group import FREE_THREADED
+from ..counting.names import printable
+from ..counting.own_code import is_agent, is_own
+from ..counting.primitives import allocate_lock, get_ident
+from ..counting.threads import THREADING, place_of
+from ..memory.frames import variables_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+    Names = Tuple[str, ...]
+    """A variable, and attributes: of ``self.lock`` these two."""
+
+MAX_THREADS = 1_000
+"""Threads above which there is no look."""
+
+MAX_DEPTH = 100
+"""The most frames of a thread that are examined."""
+
+MAX_CODE = 20_000
+"""Bytes of a function's code above which it is not examined: that would take too long."""
+
+NEW_CODES = 3
+"""The most functions that are examined in one look for the first time."""
+
+MAX_CODES = 500
+"""The most functions that are remembered."""
+
+LOCKS = (type(allocate_lock()), RLock)
+
+ENTERING = ("BEFORE_WITH", "SETUP_WITH", "BEFORE_ASYNC_WITH", "SETUP_ASYNC_WITH")
+"""Instructions that enter a context manager. Since Python 3.14, ``LOAD_SPECIAL`` and ``CALL`` do."""
+
+CALLS = ("CALL", "PRECALL", "CALL_METHOD", "CALL_FUNCTION")
+
+BETWEEN = (
+    "CACHE",
+    "COPY",
+    "SWAP",
+    "PUSH_NULL",
+    "NOP",
+    "EXTENDED_ARG",
+    "RESUME",
+    "NOT_TAKEN",
+    "ROT_TWO",
+    "DUP_TOP",
+)
+"""Instructions that change nothing about which object was loaded last."""
+
+ACQUIRING, RELEASING = ("acquire", "__enter__"), ("release", "__exit__")
+
+
+class _Code:
+    """What the code of a function does with locks, as far as its names tell."""
+
+    __slots__ = ("calls", "held", "offsets", "waits")
+
+    def __init__(self, code: CodeType) -> None:
+        import dis  # few programs need it
+
+        instructions = list(dis.get_instructions(code))
+        self.offsets = [one.offset for one in instructions]
+        self.waits: Dict[int, Names] = {}
+        """By offset: what the instruction there waits for, if that is a lock."""
+        self.calls: List[Tuple[int, bool, Names]] = []
+        """The calls of ``acquire`` (true) and ``release`` (false), with the offset after them."""
+        self.held: List[Tuple[int, int, Names]] = []
+        """What is held between two offsets, by ``with``."""
+        enters: List[Tuple[int, Names]] = []
+        names: Names = ()
+        special = False
+        for one in instructions:
+            op, value = one.opname, one.argval
+            if op in ENTERING or (special and op == "CALL"):
+                self.waits[one.offset] = names
+                enters.append((one.offset, names))
+                if op.startswith("SETUP"):
+                    self.held.append((one.offset + 1, value, names))
+                names, special = (), False
+            elif op == "LOAD_SPECIAL":
+                special = True
+            elif op in CALLS:
+                method = names[-1] if names else ""
+                if value == 0 and method in ACQUIRING + RELEASING:
+                    if method in ACQUIRING:
+                        self.waits[one.offset] = names[:-1]
+                    if op != "PRECALL":
+                        self.calls.append((one.offset, method in ACQUIRING, names[:-1]))
+                if op != "PRECALL":
+                    names = ()
+            elif op in ("LOAD_ATTR", "LOAD_METHOD"):
+                names = (*names, value) if names else ()
+            elif op not in BETWEEN:
+                name = value[-1] if isinstance(value, tuple) and value else value
+                names = (name,) if "LOAD" in op and "CONST" not in op and isinstance(name, str) else ()
+        handlers = {
+            one.offset
+            for one, after in zip(instructions, instructions[1:])  # noqa: RUF007  # not in Python 3.9
+            if one.opname == "PUSH_EXC_INFO" and after.opname == "WITH_EXCEPT_START"
+        }
+        if hasattr(code, "co_exceptiontable"):
+            self._add_regions(list(dis._parse_exception_table(code)), handlers, enters)  # type: ignore[attr-defined]
+
+    def _add_regions(self, entries: List[Any], handlers: Any, enters: List[Tuple[int, Names]]) -> None:
+        """Add what is held where: in the body of a ``with`` statement, and in what is nested in it."""
+        entries.sort(key=lambda one: one.start)  # they do not overlap
+        starts = [one.start for one in entries]
+        entered: Dict[int, Names] = {}
+        for entry in entries:
+            if entry.target in handlers and entry.target not in entered:
+                at = bisect_right([offset for offset, _ in enters], entry.start - 1) - 1
+                entered[entry.target] = enters[at][1] if at >= 0 else ()
+        for entry in entries:
+            target = entry.target
+            for _ in range(MAX_DEPTH):
+                if entered.get(target):
+                    self.held.append((entry.start, entry.end, entered[target]))
+                outer = entries[max(0, bisect_right(starts, target) - 1)]
+                if not outer.start <= target < outer.end or outer.target == target:
+                    break
+                target = outer.target
+
+    def at(self, offset: int) -> int:
+        """Return the offset of the instruction at or around an offset."""
+        return self.offsets[max(0, bisect_right(self.offsets, offset) - 1)]
+
+    def held_at(self, offset: int) -> Iterator[Names]:
+        """Yield what is held at an offset."""
+        acquired = {names: is_acquired for at, is_acquired, names in self.calls if at < offset}
+        for start, end, names in self.held:
+            if start <= offset < end and acquired.get(names, True):
+                yield names
+        # One that this function does not release later on may be a signal, which another thread releases.
+        released = {names for at, is_acquired, names in self.calls if at > offset and not is_acquired}
+        yield from [names for names in released if acquired.get(names)]
+
+
+class Deadlocks:
+    """Looks for deadlocks of threads."""
+
+    def __init__(self) -> None:
+        self._seen: Dict[int, Tuple[int, int, float]] = {}
+        """By thread: its innermost frame and instruction at the last look, and since when it is there."""
+        self._codes: Dict[Tuple[str, int, str], Optional[_Code]] = {}
+        self._new = 0
+        self._others: Set[Tuple[str, int, int]] = set()
+        """Files, first lines of functions and instructions that are known not to wait for a lock."""
+
+    def look(self, now: float) -> List[Tuple[Tuple[int, ...], float, List[Dict[str, Any]]]]:
+        """Return the threads of each deadlock, since when they have waited, and where they wait."""
+        frames = sys._current_frames()
+        frames.pop(get_ident(), None)
+        if len(frames) > MAX_THREADS or FREE_THREADED:  # there a frame may end meanwhile
+            return []
+        self._new = 0
+        seen: Dict[int, Tuple[int, int, float]] = {}
+        waiting: Dict[int, Tuple[Any, str]] = {}
+        for thread, frame in frames.items():
+            at = id(frame), frame.f_lasti
+            before = self._seen.get(thread)
+            moved = before is None or before[:2] != at
+            seen[thread] = (*at, now if moved or before is None else before[2])
+            if not moved:
+                wait = self._wait(frame)
+                if wait is not None:
+                    waiting[thread] = wait
+        self._seen = seen
+        found = []
+        if waiting:
+            holders = {id(lock): thread for thread in waiting for lock in self._held(frames[thread])}
+            for lock, _ in waiting.values():
+                owner = _owner(lock)
+                if owner:
+                    holders[id(lock)] = owner
+            for cycle in _cycles(waiting, holders):
+                places = [_place(frames[thread], waiting[thread][1]) for thread in cycle]
+                found.append((tuple(sorted(cycle)), max([seen[thread][2] for thread in cycle]), places))
+        frame = None  # type: ignore[assignment]  # it would keep its local variables alive
+        return found
+
+    def _code(self, code: CodeType) -> Optional[_Code]:
+        key = code.co_filename, code.co_firstlineno, code.co_name
+        if key not in self._codes:
+            if self._new >= NEW_CODES or len(self._codes) >= MAX_CODES:
+                return None
+            self._new += 1
+            try:
+                small = len(code.co_code) <= MAX_CODE and not is_agent(code.co_filename)
+                self._codes[key] = _Code(code) if small else None
+            except Exception:  # another version of Python
+                self._codes[key] = None
+        return self._codes[key]
+
+    def _wait(self, frame: FrameType) -> Optional[Tuple[Any, str]]:
+        """Return the lock for which a thread waits without a time limit, and its name; None without one."""
+        at = frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_lasti
+        if at in self._others:
+            return None
+        if not _may_wait(frame.f_code, frame.f_lasti):
+            if len(self._others) < MAX_CODES:
+                self._others.add(at)
+            return None
+        code = self._code(frame.f_code)
+        names = code.waits.get(code.at(frame.f_lasti), ()) if code is not None else ()
+        lock = _lock(frame, names)
+        if lock is None or not _is_locked(lock):
+            return None
+        name = ".".join(names) if is_own(frame.f_code.co_filename) else type(lock).__name__
+        return lock, printable(name)
+
+    def _held(self, frame: Optional[FrameType]) -> Iterator[Any]:
+        """Yield the locks that a thread holds, as far as that is known."""
+        for _ in range(MAX_DEPTH):
+            if frame is None:
+                break
+            code = self._code(frame.f_code)
+            for names in code.held_at(code.at(frame.f_lasti)) if code is not None else ():
+                lock = _lock(frame, names)
+                if lock is not None and _is_locked(lock):
+                    yield lock
+            frame = frame.f_back
+
+
+def _may_wait(code: CodeType, offset: int) -> bool:
+    """Return whether an instruction may wait for a lock, which is found out with little effort."""
+    from opcode import opmap  # a small part of ``dis``
+
+    if os.path.basename(code.co_filename) == THREADING:  # others wait for a lock that is only a signal
+        return code.co_name in ACQUIRING
+    if not set(code.co_names).isdisjoint(ACQUIRING):
+        return True
+    instruction = code.co_code[offset]
+    if any(instruction == opmap.get(name) for name in ENTERING):
+        return True
+    return "LOAD_SPECIAL" in opmap and opmap["LOAD_SPECIAL"] in code.co_code[::2]
+
+
+def _cycles(waiting: Dict[int, Tuple[Any, str]], holders: Dict[int, int]) -> Iterator[List[int]]:
+    """Yield the threads each of which waits for a lock of the next one, and the last for one of the first."""
+    done: Set[int] = set()
+    for start in waiting:
+        path: List[int] = []
+        thread: Optional[int] = start
+        while thread in waiting and thread not in done:
+            done.add(thread)
+            path.append(thread)
+            thread = holders.get(id(waiting[thread][0]))
+        if thread in path:
+            yield path[path.index(thread) :]
+
+
+def _place(frame: FrameType, lock: str) -> Dict[str, Any]:
+    where, inside = place_of(frame)
+    return {"where": where, "in": inside, "on": lock, "tasks": 1}
+
+
+def _owner(lock: Any) -> int:
+    """Return the thread that holds a lock, if the lock itself knows it; else 0."""
+    digits = repr(lock).partition(" owner=")[2].partition(" ")[0]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _is_locked(lock: Any) -> bool:
+    return repr(lock).startswith("<locked")  # an RLock has had the method only since Python 3.14
+
+
+def _lock(frame: FrameType, names: Names) -> Any:
+    """Return the lock that the code of a frame calls by ``names``; None if it is not one, or not known."""
+    if not names:
+        return None
+    value = _variable(frame, names[0])
+    for name in names[1:]:
+        value = _attribute(value, name)
+    if type(value).__name__ == "Condition":
+        value = _attribute(value, "_lock")
+    return value if type(value) in LOCKS else None
+
+
+def _variable(frame: FrameType, name: str) -> Any:
+    code = frame.f_code
+    if name in code.co_varnames or name in code.co_freevars or name in code.co_cellvars:
+        return variables_of(frame).get(name)
+    return frame.f_globals.get(name)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """Return an attribute, without running code of the program."""
+    try:
+        variables = object.__getattribute__(value, "__dict__")
+        if name in variables:
+            return variables[name]
+    except Exception:  # it has none
+        pass
+    for kind in type.__dict__["__mro__"].__get__(value if isinstance(value, type) else type(value)):
+        found = type.__dict__["__dict__"].__get__(kind).get(name)
+        if type(found).__name__ == "member_descriptor":  # of a class with slots
+            return found.__get__(value, kind)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,75 @@
+"""The monitor screen, as its panels and the commands for its lanes see it."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
+
+from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.ui.base.base_screen import BaseScreen
+from concwatch.ui.base.keyboard import Keyboard
+
+Result = TypeVar("Result")
+
+
+class MonitorView(BaseScreen[None]):
+    """The interface of `concwatch.ui.screens.monitor.MonitorScreen`."""
+
+    keyboard: Keyboard[Any]
+    snapshot: Snapshot
+    """The snapshot that is shown."""
+    lane_colors: list[str]
+    """The colour of each lane, which depends on the theme."""
+    steady: bool
+    """Whether no lane has more or fewer tasks than in the snapshot before."""
+
+    @property
+    def in_view(self) -> bool:
+        """Whether no other full screen covers this one."""
+        raise NotImplementedError
+
+    def is_due(self, now: float) -> bool:
+        """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""
+        raise NotImplementedError
+
+    def show_snapshot(self, snapshot: Snapshot | None = None) -> None:
+        """Show a snapshot, or the current one."""
+        raise NotImplementedError
+
+    def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
+        """Return the colour of each name in events and marks."""
+        raise NotImplementedError
+
+    def redraw_charts(self) -> None:
+        """Draw the charts at the next snapshot, even if they were drawn a moment ago."""
+        raise NotImplementedError
+
+    def rearranging(self) -> AbstractAsyncContextManager[None]:
+        """Show nothing while a panel replaces its widgets, since there are other lanes; then show these."""
+        raise NotImplementedError
+
+    def use_other_lanes(self) -> None:
+        """Read the current snapshot, whose lanes are others than before."""
+        raise NotImplementedError
+
+    def show_help(self) -> None:
+        """Show the help."""
+        raise NotImplementedError
+
+    def ask(
+        self,
+        apply: Callable[[Result], object],
+        title: str,
+        value: str,
+        parse: Callable[[str], Result],
+        describe: Callable[[Result], str],
+        choices: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Open a `TypeDialog`, and call ``apply`` with the value unless the dialog is cancelled."""
+        from concwatch.ui.base.dialog import TypeDialog  # not needed for the first frame
+
+        def on_result(value: Result | None) -> None:
+            if value is not None:
+                apply(value)
+                self.show_changes()
+
+        self.app.push_screen(TypeDialog(title, value, parse, describe, choices), on_result)

@@ -1,0 +1,230 @@
+"""What the keys of each screen act on."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from concwatch.ui.base.view import MonitorView
+
+if TYPE_CHECKING:  # a screen imports only the panels that it has
+    from concwatch.ui.keys.lane_commands import LaneCommands
+    from concwatch.ui.keys.program_commands import ProgramCommands
+    from concwatch.ui.panels.charts import ChartPanel
+    from concwatch.ui.panels.costs import CostPanel
+    from concwatch.ui.panels.groups import GroupPanel
+    from concwatch.ui.panels.lanes import LanePanel
+    from concwatch.ui.panels.processes import ProcessPanel
+    from concwatch.ui.panels.transport import TransportPanel
+
+
+class AppActions(Protocol):
+    """What every app does."""
+
+    def action_command_palette(self) -> None:
+        """Open the palette."""
+        ...
+
+    def action_next_symbols(self) -> None:
+        """Draw charts with the next symbols."""
+        ...
+
+    def choose_symbols(self, choice: str) -> None:
+        """Draw charts with ``choice``, one of `CHOICES`, from now on."""
+        ...
+
+    def action_save_picture(self) -> None:
+        """Save a picture of the screen."""
+        ...
+
+    def action_save_chart(self) -> None:
+        """Save a picture of a chart."""
+        ...
+
+    def action_record(self) -> None:
+        """Start or stop recording."""
+        ...
+
+    async def action_quit(self) -> None:
+        """Quit."""
+        ...
+
+
+class LabAppActions(AppActions, Protocol):
+    """What the app of a lab does, too."""
+
+    def action_experiments(self) -> None:
+        """Show the experiments."""
+        ...
+
+    def action_race(self) -> None:
+        """Show the last race, or start one."""
+        ...
+
+    def action_sweep(self) -> None:
+        """Show the last sweep, or start one."""
+        ...
+
+
+class ExperimentActions(Protocol):
+    """What the screen of experiments does."""
+
+    def action_select_next(self, step: int) -> None:
+        """Select the next (1) or the previous (-1) experiment."""
+        ...
+
+    def action_run(self) -> None:
+        """Run the selected experiment."""
+        ...
+
+    def action_stop(self) -> None:
+        """Stop it."""
+        ...
+
+    def action_quick(self) -> None:
+        """Choose quick runs, or whole ones."""
+        ...
+
+    def action_next_table(self, step: int) -> None:
+        """Show the next (1) or the previous (-1) table."""
+        ...
+
+    def action_scroll_table(self, pages: int) -> None:
+        """Scroll the table."""
+        ...
+
+    def action_next_pane(self) -> None:
+        """Show the next of table and charts."""
+        ...
+
+    def action_details(self) -> None:
+        """Show source, machine and method."""
+        ...
+
+    def action_stop_lanes(self) -> None:
+        """Stop all lanes of the monitor."""
+        ...
+
+    def action_help(self) -> None:
+        """Show the help."""
+        ...
+
+    def action_back(self) -> None:
+        """Show the monitor again."""
+        ...
+
+
+class HasApp(Protocol):
+    """Where keys act on the app."""
+
+    @property
+    def app(self) -> AppActions:
+        """The app."""
+        ...
+
+
+class HasView(HasApp, Protocol):
+    """Where keys act on the screen and its charts."""
+
+    @property
+    def screen(self) -> MonitorView:
+        """The screen."""
+        ...
+
+    @property
+    def charts(self) -> "ChartPanel":
+        """The charts."""
+        ...
+
+
+class HasLanes(Protocol):
+    """Where keys act on lanes and their costs."""
+
+    @property
+    def lanes(self) -> "LanePanel":
+        """The lanes."""
+        ...
+
+    @property
+    def costs(self) -> "CostPanel":
+        """The cost table."""
+        ...
+
+
+class HasHead(Protocol):
+    """Where keys act on a play head."""
+
+    @property
+    def head(self) -> "TransportPanel":
+        """The play head."""
+        ...
+
+
+class HasGroups(Protocol):
+    """Where keys act on processes and groups."""
+
+    @property
+    def processes(self) -> "ProcessPanel":
+        """The processes."""
+        ...
+
+    @property
+    def groups(self) -> "GroupPanel":
+        """The groups."""
+        ...
+
+
+class AppKeys(Struct, frozen=True):
+    """What the keys of a dialog act on."""
+
+    app: AppActions
+
+
+class LabKeys(Struct, frozen=True):
+    """What the keys of the monitor of a lab act on."""
+
+    app: LabAppActions
+    screen: MonitorView
+    charts: "ChartPanel"
+    lanes: "LanePanel"
+    costs: "CostPanel"
+    lab: "LaneCommands"
+
+
+class ReplayKeys(Struct, frozen=True):
+    """What the keys of a replay act on."""
+
+    app: AppActions
+    screen: MonitorView
+    charts: "ChartPanel"
+    lanes: "LanePanel"
+    costs: "CostPanel"
+    head: "TransportPanel"
+
+
+class WatchKeys(Struct, frozen=True):
+    """What the keys of a watched program act on."""
+
+    app: AppActions
+    screen: MonitorView
+    charts: "ChartPanel"
+    processes: "ProcessPanel"
+    groups: "GroupPanel"
+    program: "ProgramCommands"
+
+
+class WatchReplayKeys(Struct, frozen=True):
+    """What the keys of a recording of a watched program act on."""
+
+    app: AppActions
+    screen: MonitorView
+    charts: "ChartPanel"
+    processes: "ProcessPanel"
+    groups: "GroupPanel"
+    head: "TransportPanel"
+
+
+class ExperimentKeys(Struct, frozen=True):
+    """What the keys of the experiments act on."""
+
+    app: AppActions
+    screen: ExperimentActions

@@ -1,0 +1,1 @@
+"""Themes, and the rules of the layout for each size of terminal."""

@@ -1,1 +1,0 @@
-"""What widgets draw, as functions of plain values."""

@@ -1,0 +1,69 @@
+"""The key bar at the bottom. A click on a key presses it."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from concwatch.ui.widgets.text.text_lines import Cell, ClickableLines, assemble, call
+
+GAP = 2
+"""The cells between two keys."""
+
+
+class Key(Struct, frozen=True):
+    """A key with its label."""
+
+    key: str
+    """How it is written."""
+    label: str
+    name: str
+    """The name to press it by."""
+    always: bool = False
+    """Whether it is shown however narrow the bar is."""
+
+    @property
+    def width(self) -> int:
+        """The width in cells, including the gap after it."""
+        return len(self.key) + 1 + len(self.label) + GAP
+
+
+class HelpKey(Struct, frozen=True):
+    """A key in the help."""
+
+    key: str
+    """How it is written."""
+    name: str
+    """The name to press it by; empty if a click does nothing."""
+
+
+class KeyBar(ClickableLines):
+    """One line of keys.
+
+    Textual's Footer has a widget for each key: with those of the monitor it takes 49 ms of CPU time until it
+    is mounted, this 5 ms (headless, 120x40, CPython 3.11).
+    """
+
+    DEFAULT_CSS = """
+    KeyBar {
+        height: 1;
+        background: $panel;
+        padding: 0 1;
+    }
+    """
+
+    def __init__(self, keys: Sequence[Key], press: Callable[[str], object]) -> None:
+        """Create a bar of ``keys``, the most important first; ``press`` is called with the name of one."""
+        super().__init__()
+        self._keys, self._press = keys, press
+
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Return the keys that fit into ``width`` cells."""
+        room = width + GAP - sum(key.width for key in self._keys if key.always)
+        cells: list[Cell] = []
+        for key in self._keys:
+            if not key.always:
+                room -= key.width
+            if key.always or room >= 0:
+                text = assemble((key.key, "bold $accent"), (f" {key.label}", "$dim"))
+                cells += (Cell(key.width - GAP, text, call(self._press, key.name)), Cell(GAP))
+        return (cells[:-1],)

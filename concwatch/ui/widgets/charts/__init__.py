@@ -1,0 +1,1 @@
+"""Widgets that draw charts, and their grid."""

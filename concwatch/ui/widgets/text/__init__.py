@@ -1,0 +1,1 @@
+"""Widgets and tables that draw lines of text themselves."""

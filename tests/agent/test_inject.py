@@ -138,7 +138,7 @@ async def stays(): await asyncio.sleep(600)
 def hooks():
     found = [asyncio.BaseEventLoop.create_task.__code__.co_filename]
     found += map(repr, [*gc.callbacks, *sys.meta_path])
-    names = ("concwatch/agent", "concwatch/portable/agent", "concwatch_agent.", "concwatch.portable.agent.")
+    names = ("<concwatch/agent>", "concwatch/portable/agent", "concwatch_agent.", "concwatch.portable.agent.")
     return sum(any(name in hook for name in names) for hook in found)
 async def main():
     tasks = [asyncio.create_task(stays()) for _ in range(5)]

@@ -25,9 +25,9 @@ from concwatch.links.link import Ended, Garbage
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.verdicts.growth import WINDOW
+from concwatch.monitor.watching import watched_host as host
 from concwatch.monitor.watching.group_moment import GroupMemory
 from concwatch.monitor.watching.ranking import COMBINED, merge_groups, ranked
-from concwatch.monitor.watching.watching import watched_host as host
 from concwatch.portable.machine.proc import LINUX
 from concwatch.ui.widgets.lanes.process_list import details
 from tests.watch_driver import FakeAgent, WatchBench
@@ -369,7 +369,7 @@ def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():
 
 
 def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
-    monkeypatch.setattr(host, "find_process", lambda pid: object())  # it was there a moment ago
+    monkeypatch.setattr(host.LocalHost, "exists", lambda *_: True)  # it was there a moment ago
     with pytest.raises(LookupError):
         host.LocalHost(None).reader(1 << 22)
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from ..counting.guard import guarded
+from .guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -91,11 +91,11 @@ class EngineSweep(FollowedLane):
                 await asyncio.sleep(SETTLE)
                 problem = await server_problem(self.lab.settings)
                 if problem:
-                    self.lane.fail(problem)
+                    self.lane.worker.fail(problem)
             if self.look().on:
                 self.result.runtime = self.seen.status.runtime
-                if self._tasks is not None and not self.lane.can("threads"):
-                    self.lane.fail("it has no pool of threads")
+                if self._tasks is not None and not self.lane.worker.can("threads"):
+                    self.lane.worker.fail("it has no pool of threads")
                 else:
                     await self._climb()
             self._note_failure()
@@ -159,7 +159,7 @@ class EngineSweep(FollowedLane):
                 f"ended within {format_seconds(GENERATION_LIMIT)}"
             )
         life = (self.seen.sample.tick_time or 0.0) - began
-        self.lane.stats.restart_timing()
+        self.lane.worker.stats.restart_timing()
         self._counts, self._limit = [], None
         most = max(self._seconds, MOST_LIVES * life)
         start = self.look()

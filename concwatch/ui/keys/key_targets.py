@@ -7,8 +7,10 @@ from msgspec import Struct
 from concwatch.ui.base.view import MonitorView
 
 if TYPE_CHECKING:  # a screen imports only the panels that it has
+    from concwatch.ui.keys.host_commands import HostCommands
     from concwatch.ui.keys.lane_commands import LaneCommands
     from concwatch.ui.keys.program_commands import ProgramCommands
+    from concwatch.ui.keys.setting_commands import SettingCommands
     from concwatch.ui.panels.charts import ChartPanel
     from concwatch.ui.panels.costs import CostPanel
     from concwatch.ui.panels.groups import GroupPanel
@@ -188,6 +190,8 @@ class LabKeys(Struct, frozen=True):
     lanes: "LanePanel"
     costs: "CostPanel"
     lab: "LaneCommands"
+    settings: "SettingCommands"
+    hosts: "HostCommands"
 
 
 class ReplayKeys(Struct, frozen=True):

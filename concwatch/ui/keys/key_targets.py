@@ -19,6 +19,30 @@ if TYPE_CHECKING:  # a screen imports only the panels that it has
     from concwatch.ui.panels.transport import TransportPanel
 
 
+class SymbolActions(Protocol):
+    """What chooses the symbols of charts."""
+
+    def choose_next(self) -> None:
+        """Draw charts with the next symbols."""
+        ...
+
+    def choose(self, choice: str) -> None:
+        """Draw charts with ``choice``, one of `CHOICES`, from now on."""
+        ...
+
+
+class PictureActions(Protocol):
+    """What saves pictures."""
+
+    def save_screen(self) -> None:
+        """Save a picture of the screen."""
+        ...
+
+    def save_chart(self) -> None:
+        """Save a picture of a chart."""
+        ...
+
+
 class AppActions(Protocol):
     """What every app does."""
 
@@ -26,20 +50,14 @@ class AppActions(Protocol):
         """Open the palette."""
         ...
 
-    def action_next_symbols(self) -> None:
-        """Draw charts with the next symbols."""
+    @property
+    def symbols(self) -> SymbolActions:
+        """The symbols that charts are drawn with."""
         ...
 
-    def choose_symbols(self, choice: str) -> None:
-        """Draw charts with ``choice``, one of `CHOICES`, from now on."""
-        ...
-
-    def action_save_picture(self) -> None:
-        """Save a picture of the screen."""
-        ...
-
-    def action_save_chart(self) -> None:
-        """Save a picture of a chart."""
+    @property
+    def pictures(self) -> PictureActions:
+        """The pictures that are saved."""
         ...
 
     def action_record(self) -> None:

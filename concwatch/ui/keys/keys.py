@@ -27,7 +27,7 @@ def _select(lane: int) -> Callable[[HasLanes], object]:
 
 
 def _choose_symbols(choice: str) -> Callable[[HasView], object]:
-    return lambda on: on.app.choose_symbols(choice)
+    return lambda on: on.app.symbols.choose(choice)
 
 
 def _show_chart(metric: str) -> Callable[[HasView], object]:
@@ -50,7 +50,7 @@ CHARTS: tuple[Row[HasView], ...] = (
     Row("z", lambda on: on.charts.toggle_zoom(), SAME, title="One chart"),
     Row("", None, "focus a chart and move its cursor, which shows the values at that time", sign="tab ← →"),
     Row(
-        "", lambda on: on.app.action_next_symbols(),
+        "", lambda on: on.app.symbols.choose_next(),
         "draw charts with other symbols: auto, octants, braille, blocks", title="Chart symbols", sign="^p",
     ),
     *(
@@ -67,9 +67,9 @@ BASELINE: Row[HasLanes] = Row(
 )  # fmt: skip
 
 PICTURES: tuple[Row[HasApp], ...] = (
-    Row("s", lambda on: on.app.action_save_picture(), "save a screenshot", "shot", 60, "Screenshot"),
+    Row("s", lambda on: on.app.pictures.save_screen(), "save a screenshot", "shot", 60, "Screenshot"),
     Row(
-        "S", lambda on: on.app.action_save_chart(),
+        "S", lambda on: on.app.pictures.save_chart(),
         "save a screenshot of the focused chart, or of the first one", title="Chart screenshot",
     ),
 )  # fmt: skip

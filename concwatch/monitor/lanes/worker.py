@@ -19,8 +19,8 @@ from concwatch.monitor.metrics.state import ACTIVE, State
 from concwatch.monitor.verdicts.events import EventSink
 from concwatch.monitor.verdicts.failures import failure_text, new_failures
 from concwatch.portable.machine.limits import UNKNOWN_LIMIT, limit_hit
+from concwatch.portable.protocol import PROTOCOL
 from concwatch.portable.protocol.units import format_seconds
-from concwatch.portable.protocol.wire import PROTOCOL
 from concwatch.portable.protocol.workloads import is_function
 from concwatch.system.machine import Load
 

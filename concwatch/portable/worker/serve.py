@@ -10,7 +10,7 @@ from time import monotonic
 
 from concwatch.portable.agent.memory.memory_maps import read_memory_maps
 from concwatch.portable.agent.sending.json_lines import LONGEST_LINE, decode, encode
-from concwatch.portable.protocol import wire
+from concwatch.portable.protocol import PROTOCOL
 from concwatch.portable.protocol.workloads import DEFAULT, END, WORDS, parse, split_arguments
 from concwatch.portable.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.portable.worker.collector import Collector
@@ -294,7 +294,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
     engine.traced = reporter.traced
     channel.send(
         "ready",
-        protocol=wire.PROTOCOL,
+        protocol=PROTOCOL,
         engine=name,
         runtime=runtime(),
         flags=engine.flags(),

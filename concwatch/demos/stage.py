@@ -141,7 +141,6 @@ class Stage:
         """Open a dialog with a key, type a text into it, and press enter."""
         with self._step(f"type {text} after {key}"):
             self._show(f"{key}  {text}  enter")
-            behind = self.app.screen
             await self._pilot.send(key_event(key))
             await self._expect(
                 lambda: isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input),
@@ -154,7 +153,9 @@ class Stage:
             def refused() -> str:
                 return dialog.error or self._fit_question()
 
-            await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to accept {text}")
+            await self._expect(
+                lambda: self.app.screen is not dialog or refused(), f"the dialog to accept {text}"
+            )
             if refused():
                 raise DemoFailed(f"the dialog does not accept it: {refused()}")
 

@@ -87,6 +87,7 @@ def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
         "at_least": list(process.at_least),
         "memory": lane.memory.as_json(began) if lane.memory else None,
         "blocks": [place.as_json() for place in lane.blocks],
+        "agent_error_kinds": [structs.asdict(one) for one in lane.agent_errors],
         "ongoing": [one.as_json() for one in lane.status.ongoing],
         "containers": [one.as_json() for one in lane.containers],
         "thread_targets": threads,

@@ -68,7 +68,7 @@ def _counted(take, seen, index):
 
 def _figures(hosts, tasks):
     lane = asyncio.run(_hold(hosts, tasks)).lanes[0]
-    return lane.sample.rss_per_task, lane.stats.create_rate
+    return lane.sample.rss_per_task, lane.worker.stats.create_rate
 
 
 def _ready(host):

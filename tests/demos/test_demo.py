@@ -291,7 +291,7 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "engines to build"
-    assert demo.filmed == (name in ("blocked", "hosts", "leak", "models"))
+    assert demo.filmed == (name in ("blocked", "hosts", "leak", "models", "sweep"))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,8 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     [
         pytest.param(name, marks=() if name == "small" else pytest.mark.apart)
         for name in sorted(
-            set(NAMES) - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes", "connections"}
+            set(NAMES)
+            - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes", "connections", "sweep"}
         )
     ],
 )

@@ -249,6 +249,7 @@ def test_the_cores_that_a_folded_row_uses_are_not_used_by_others():
     for lane in two.lab.lanes:
         two.lab.set_target(lane, 10_000)
     two.until(lambda: all(lane.live == 10_000 for lane in two.lab.lanes))
+    two.until(lambda: two.lab.snapshot().lanes[0].machine_cores)
     source, taken = LabSource(two.lab), two.lab.snapshot()
     busy = [
         structs.replace(lane, sample=structs.replace(lane.sample, cpu=1.5, others=0.5))

@@ -90,6 +90,13 @@ def test_the_gil_is_named_only_if_threads_want_to_run(workload, named):
     assert ("the GIL" in limit) is named
 
 
+@pytest.mark.parametrize(("cpu", "named"), [(0.95, True), (0.85, False)])
+def test_the_gil_is_named_on_a_busy_machine_if_the_worker_has_a_core(cpu, named):
+    busy = lane("threads", threads=True, cpu=cpu, cpu_seconds=5.0, others=0.6)
+    busy = structs.replace(busy, sample=structs.replace(busy.sample, threads=100))
+    assert ("the GIL" in (limited_by(busy, lab(busy, workload="spin:0.002")) or "")) is named
+
+
 @pytest.mark.parametrize(("throttled", "named"), [(1.8, True), (0.2, False), (0.05, False), (0.0, False)])
 def test_a_cpu_quota_that_throttles_comes_before_the_collector_and_shared_cores(throttled, named):
     slow = lane(cpu=0.5, cpu_seconds=3.0, gc=2.9, others=0.6, throttled=throttled)

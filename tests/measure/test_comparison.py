@@ -467,7 +467,7 @@ RUN = run_result(lane(rss_per_task=1.0))
         (RUN, run_result(), '"after.json" has no figure to compare'),
         (RUN, run_result(lane(runtime=None, state="failed", reason="no", rss_per_task=1.0)), "failed: no"),
         (recording(*session()), recording(), '"after.json" has no figure to compare'),
-        (RUN, b"", "is empty: expected a recording, or what run, watch or experiment wrote"),
+        (RUN, b"", "is empty: expected a recording, or what run, sweep, watch or experiment wrote"),
         (RUN, b"hello", "is damaged: JSON is malformed"),
         (RUN, b"[]", "is damaged: Expected `object`"),
         (RUN, {}, "it is neither a recording nor a result"),
@@ -595,6 +595,51 @@ def test_results_written_by_run_and_experiment_can_be_compared(tmp_path, fakes):
     assert (metric["section"], metric["size"], metric["engine"]) == ("Memory of all, KiB", 500, "asyncio")
     assert (metric["a"]["count"], metric["b"]["count"], metric["spread_known"]) == (2, 2, True)
     assert report["cautions"] == []
+
+
+def sweep_result(served, *, most=64, engine="asyncio", wobble=0.01):
+    """Return a sweep of tasks of 0.1 s of which ``served`` run at once."""
+    tasks = [number for number in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64) if number <= most]
+    steps = [
+        {
+            "tasks": number, "throughput": (rate := 10 * min(number, served)), "interval": wobble * rate,
+            "duration_p50": 0.1, "duration_p99": 0.1 * max(1, number / served), "cpu": 0.1,
+            "memory_per_task": None, "seconds": 3.0, "known": True,
+        }
+        for number in tasks
+    ]  # fmt: skip
+    found = {"engine": engine, "runtime": "CPython 3.11.7", "steps": steps, "ended_by": None, "failed": False}
+    return {"concwatch": "0.1.0", "machine": MACHINE, "workload": "app.jobs:fetch", "engines": [found]}
+
+
+def test_sweeps_are_compared_by_their_intervals_and_say_whether_the_knee_moved(compare):
+    done = compare(sweep_result(8), sweep_result(24), "--json")
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    found = {each["figure"]: each for each in report["figures"]}
+    assert set(found) >= {"knee", "knee_throughput", "knee_p99", "best_throughput", "contention", "crosstalk"}
+    assert (found["knee"]["a"]["median"], found["knee"]["b"]["median"]) == (8, 23)
+    assert (found["knee"]["verdict"], found["knee"]["counts"]) == ("differs", True)
+    assert found["best_throughput"]["verdict"] == "better"
+    assert found["contention"]["verdict"] == "better"
+    assert found["knee_p99"]["verdict"] == "equal"
+    (moved,) = report["moves"]
+    assert re.fullmatch(r"asyncio: the knee moved from 8 \(8 to 8\) to 23 \(2[23] to 2[34]\)\.", moved)
+    assert moved in " ".join(compare(sweep_result(8), sweep_result(24)).stdout.split())
+
+
+def test_a_knee_has_not_moved_within_its_interval(compare):
+    done = compare(sweep_result(8, wobble=0.1), sweep_result(8, wobble=0.02), "--fail-over", "0")
+    assert done.exit_code == 0, done.output
+    assert "asyncio: the knee did not move: 8 (" in done.stdout
+
+
+def test_a_knee_that_is_beyond_the_most_tasks_has_moved(compare):
+    done = compare(sweep_result(8, most=32), sweep_result(64, most=32))
+    assert "the knee moved: 8 (8 to 8) before; throughput rises up to 32 tasks after." in done.stdout
+    assert "only in A: asyncio: enough at once (there throughput rises up to 32 tasks)" in done.stdout
+    done = compare(sweep_result(64, most=32), sweep_result(8, most=32))
+    assert "the knee moved: throughput rises up to 32 tasks before; 8 (8 to 8) after." in done.stdout
 
 
 def test_growth_of_less_than_half_a_task_a_minute_is_none(compare):

@@ -10,6 +10,8 @@ from msgspec import structs
 
 from concwatch.links.agent_messages import (
     AgentEnd,
+    AgentErrorKind,
+    AgentErrors,
     AgentTick,
     AgentWaiting,
     GroupReport,
@@ -23,9 +25,9 @@ from concwatch.links.link import Ended, Garbage
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.verdicts.growth import WINDOW
+from concwatch.monitor.watching import watched_host as host
 from concwatch.monitor.watching.group_moment import GroupMemory
 from concwatch.monitor.watching.ranking import COMBINED, merge_groups, ranked
-from concwatch.monitor.watching.watching import watched_host as host
 from concwatch.portable.machine.proc import LINUX
 from concwatch.ui.widgets.lanes.process_list import details
 from tests.watch_driver import FakeAgent, WatchBench
@@ -367,7 +369,7 @@ def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():
 
 
 def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
-    monkeypatch.setattr(host, "find_process", lambda pid: object())  # it was there a moment ago
+    monkeypatch.setattr(host.LocalHost, "exists", lambda *_: True)  # it was there a moment ago
     with pytest.raises(LookupError):
         host.LocalHost(None).reader(1 << 22)
 
@@ -650,3 +652,35 @@ def test_groups_are_the_same_objects_until_something_is_reported():
     bench.advance()
     (aged,) = bench.watching.snapshot().lanes[0].groups
     assert (aged.clock.now, aged.report) == (1.9, first[0].report)
+
+
+def test_an_error_of_an_agent_is_told_once_a_kind_and_counted():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report(AgentErrors())
+    bench.advance()
+    process = report_of(bench)
+    assert (process["agent_errors"], process["agent_error_kinds"]) == (0, [])
+    first = AgentErrorKind("KeyError", "concwatch/portable/agent/counting/counting.py:12", "tasks", 1)
+    second = AgentErrorKind("OSError", "concwatch/portable/agent/sending/reporter.py:7")
+    for report in (AgentErrors(1, (first,)), AgentErrors(30, (structs.replace(first, count=29), second))):
+        agent.report(report)
+        bench.advance()
+    events = [event for event in bench.watching.snapshot().events.since(0) if event.kind == "agent_error"]
+    assert [(event.lane, event.severity, event.text) for event in events] == [
+        ("app.py 40", "warning", f"error in its agent: {text} may be missing or wrong")
+        for text in (
+            "KeyError at concwatch/portable/agent/counting/counting.py:12; what it reports of tasks",
+            "OSError at concwatch/portable/agent/sending/reporter.py:7; what it reports",
+        )
+    ]
+    process = report_of(bench)
+    assert process["agent_errors"] == 30
+    assert [one["count"] for one in process["agent_error_kinds"]] == [29, 1]
+
+
+def test_the_errors_of_an_agent_are_unknown_without_its_report():
+    bench = WatchBench()
+    bench.agent(40).report_groups(1.0, fetch_page=1)
+    bench.advance()
+    assert report_of(bench)["agent_errors"] is None

@@ -121,8 +121,8 @@ def _make_runner(name: str, selection: Selection, budget: int | None) -> Runner:
         ValueError: one line that says why it cannot be loaded.
     """
 
-    def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-        return create_lab(engines, settings=settings, budget=budget)
+    def make_lab(engines: Sequence[Engine], settings: Settings, **options: float) -> Lab:
+        return create_lab(engines, settings=settings, budget=budget, **options)
 
     return Runner(load(name), selection, make_lab)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from concwatch.commands.basics.console import print_json
+from concwatch.measure.sweep.step_metrics import STEP_METRICS
 from concwatch.monitor.metrics.group_status import GROUP_METRICS
 from concwatch.monitor.metrics.metric import COARSE, Metric
 from concwatch.monitor.metrics.metrics import LISTED
@@ -16,6 +17,7 @@ WIDTH = 100
 
 TABLES: Mapping[str, Sequence[Metric]] = {
     "lanes": LISTED,
+    "steps of a sweep": STEP_METRICS,
     "watched processes": PROCESS_METRICS,
     "groups of tasks in watched processes": GROUP_METRICS,
 }

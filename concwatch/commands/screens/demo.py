@@ -228,7 +228,7 @@ def _perform(
             lambda: create_lab(
                 demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget, trials=True
             ),
-            lambda engines, settings: create_lab(engines, settings=settings, budget=budget),
+            lambda rows, settings, **more: create_lab(rows, settings=settings, budget=budget, **more),
             folder,
         )
         played, stopped = run_until_signal(play(demo, app, captures, emit, on_screen=on_screen, size=size))

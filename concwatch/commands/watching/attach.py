@@ -19,6 +19,7 @@ from concwatch.monitor.watching.remote_host import RemoteHost
 from concwatch.monitor.watching.watched_host import LocalHost, loads_by_gdb, why_not_attachable
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.bridge.injection import process_name
+from concwatch.system.local_processes import process_table
 from concwatch.ui.sources.session_recording import SessionRecording
 
 NAMED = 3
@@ -108,7 +109,9 @@ def _agrees(pids: Sequence[int]) -> bool:
     """Ask, once for all processes, whether gdb may load the agent. Return False if nobody can answer."""
     if not pids or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    names = ", ".join(f"{process_name(pid)} {pid}" for pid in pids[:NAMED]) + (", …" if pids[NAMED:] else "")
+    table = process_table()
+    names = ", ".join(f"{process_name(pid, table)} {pid}" for pid in pids[:NAMED])
+    names += ", …" if pids[NAMED:] else ""
     return click.confirm(
         f"Python before 3.14 ({names}) loads the agent through gdb, which stops the process for half a "
         "second. Without gdb, only memory and CPU are measured, from outside. Use gdb (--yes skips this "

@@ -39,8 +39,8 @@ class Difference:
 
     @property
     def spread_known(self) -> bool:
-        """Whether at least one side has more than one value."""
-        return self.a.count > 1 or self.b.count > 1
+        """Whether at least one side has a range of values."""
+        return len(self.a.values) > 1 or len(self.b.values) > 1
 
     @property
     def significant(self) -> bool:

@@ -8,15 +8,16 @@ from concwatch.measure.comparing.experiment_result import read_experiment
 from concwatch.measure.comparing.recorded import read_recording
 from concwatch.measure.comparing.run_result import read_run
 from concwatch.measure.comparing.side import Side
+from concwatch.measure.comparing.sweep_file import read_sweep
 from concwatch.measure.comparing.watched import read_watch, read_watch_recording
 from concwatch.portable.protocol.text import one_line
 from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import read_text
 
-EXPECTED = "expected a recording, or what run, watch or experiment wrote with --json"
+EXPECTED = "expected a recording, or what run, sweep, watch or experiment wrote with --json"
 
-READERS = {"experiment": read_experiment, "lanes": read_run, "processes": read_watch}
+READERS = {"experiment": read_experiment, "lanes": read_run, "engines": read_sweep, "processes": read_watch}
 """Key that only one kind of result has → its reader."""
 
 _Shape = msgspec.defstruct(

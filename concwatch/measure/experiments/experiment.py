@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from concwatch.hosts.host import Host
-from concwatch.measure.experiments.cell import BURST, READINGS, ExperimentCell
+from concwatch.measure.experiments.cell import BURST, READINGS, SWEEP, ExperimentCell
 from concwatch.measure.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.monitor.lanes.catalog import AT, CATALOG, ON, catalog_row
 from concwatch.monitor.metrics.unit import SCALES
@@ -68,7 +68,7 @@ class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
 
     workload: WorkloadText = WorkloadText("sleep:10")  # immutable
     """The workload of each task."""
-    action: Literal["burst", "hold"] = "burst"
+    action: Literal["burst", "hold", "sweep"] = "burst"
     """See `concwatch.measure.experiments.cell.ACTIONS`."""
     sizes: tuple[int, ...] = ()
     """Numbers of tasks, ascending. Required."""
@@ -93,7 +93,7 @@ class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
     environment: dict[Variable, Value] = {}
     """Environment variables added for the worker or program, and for its build."""
     seconds: Seconds = 1.0
-    """Seconds to hold the tasks after all have started."""
+    """Seconds to hold the tasks after all have started; in a sweep, the most to measure their throughput."""
 
     def __post_init__(self) -> None:
         for key, sizes in (("sizes", self.sizes), ("quick", self.quick or ())):
@@ -177,6 +177,8 @@ class ExperimentTable(CellOptions, frozen=True, kw_only=True):
         reading, metric = self.reading, READINGS[self.reading]
         if series.program and reading not in PROGRAM_READINGS:
             return f"only {', '.join(PROGRAM_READINGS)} can be read from a program"
+        if series.program and series.action == SWEEP:
+            return "a program ends by itself: expected action burst"
         if series.action not in metric.actions:
             return f"{reading} can only be read with action {' or '.join(metric.actions)}"
         if metric.needs_tracing and not series.trace:

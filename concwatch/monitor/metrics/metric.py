@@ -231,7 +231,7 @@ SUM, MAX, MEAN, ANY, ALL, NONE = (
 )
 EXACT, SAMPLED, AT_LEAST = Known.EXACT, Known.SAMPLED, Known.AT_LEAST
 AS_OF, PEAK, AT_END = Known.AS_OF, Known.PEAK, Known.AT_END
-HOLD, BURST, BOTH, NEITHER = ("hold",), ("burst",), ("burst", "hold"), ()
+HOLD, BURST, BOTH, NEITHER, HELD = ("hold",), ("burst",), ("burst", "hold"), (), ("hold", "sweep")
 
 
 # What is made from the rows.

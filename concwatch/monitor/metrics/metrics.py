@@ -27,6 +27,7 @@ from concwatch.monitor.metrics.metric import (
     DERIVED,
     DOWN,
     EXACT,
+    HELD,
     MAX,
     MEAN,
     NEITHER,
@@ -54,7 +55,7 @@ from concwatch.monitor.verdicts.ongoing import OngoingStatus
 from concwatch.monitor.verdicts.throttling import THROTTLED
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
-    from concwatch.links.agent_messages import AgentTick
+    from concwatch.links.agent_messages import AgentErrorKind, AgentTick
     from concwatch.monitor.metrics.group_status import GroupFigures
     from concwatch.monitor.metrics.process_status import ProcessFacts, ProcessStatus
     from concwatch.monitor.metrics.resource_status import ResourceStatus
@@ -393,11 +394,11 @@ class LaneStatus(
     )] = None
     duration_p50: Annotated[float | None, Metric(
         "task p50", SECONDS, f"Half of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P50_SO_FAR), UP, 16,
-        run=10, compared=True,
+        run=10, compared=True, actions=HELD,
     )] = None
     duration_p99: Annotated[float | None, Metric(
         "task p99", SECONDS, f"99 % of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P99_SO_FAR), UP, 17,
-        column=CostColumn(10, 7, 8), run=11, compared=True,
+        column=CostColumn(10, 7, 8), run=11, compared=True, actions=HELD,
     )] = None
     peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 39, run=2)] = 0
     peak_rss: Annotated[Count | None, Metric(
@@ -528,6 +529,8 @@ class LaneSnapshot(Struct, frozen=True):
     """How late the event loops of a watched process were, in each tick; not in recordings."""
     containers: "tuple[GrowingContainer, ...]" = ()
     """The containers of a watched process that grow with its memory; not in recordings."""
+    agent_errors: "tuple[AgentErrorKind, ...]" = ()
+    """The first kinds of errors of the agent of a watched process; not in recordings."""
     memory: "RssParts | None" = None
     """What RSS of a watched process is made of, as its agent has answered last; not in recordings."""
     lines: TracedLines | None = None

@@ -11,6 +11,8 @@ from msgspec import structs
 from concwatch.links.agent_link import AgentLink
 from concwatch.links.agent_messages import (
     AgentEnd,
+    AgentErrorKind,
+    AgentErrors,
     AgentReady,
     AgentTick,
     AgentWaiting,
@@ -105,8 +107,17 @@ UNCONNECTED = "its agent connects once it has a task or a thread"
 MAX_PAUSE = 0.02
 """Seconds for which a program's malloc may be stopped by a question that nobody has asked for."""
 
+kind_of_error = attrgetter("error", "where", "figures")
+"""Returns what the errors of one kind have in common."""
+
 MAX_GROWING = 20
 """Groups per process whose growth or leaks are reported."""
+
+
+def error_text(kind: AgentErrorKind) -> str:
+    """Return the text of an event about an error of an agent."""
+    what = f"what it reports of {kind.figures}" if kind.figures else "what it reports"
+    return f"error in its agent: {kind.error} at {kind.where}; {what} may be missing or wrong"
 
 
 class WatchedProcess:
@@ -138,6 +149,8 @@ class WatchedProcess:
         """By the agent's number of the group."""
         self.resources = Resources()
         """Its threads, executor queues and open files."""
+        self.agent_errors: AgentErrors | None = None
+        """The errors of its agent itself; None if unknown."""
         self.queued_peak: int | None = None
         self.live_peak: int | None = None
         self.lines: TracedLines | None = None
@@ -168,6 +181,8 @@ class WatchedProcess:
         self._stack_signal = 0
         """The signal that makes the process write its stack; 0 if unknown."""
         self._agent_log = WorkerLog(self._log_event, now)
+        self._told_errors: set[tuple[str, ...]] = set()
+        """The kinds of the agent's errors that were logged."""
         self._memory = MemoryLeakDetector(
             self._log_event,
             lambda: self.send("lines"),
@@ -338,6 +353,8 @@ class WatchedProcess:
                     self.standstills.add_frame(arrival)
                 case Lasting():
                     self.standstills.add(arrival)
+                case AgentErrors():
+                    self._add_errors(arrival)
                 case TracedLines():
                     self.lines = arrival
                     self._memory.add_lines(arrival)
@@ -378,6 +395,14 @@ class WatchedProcess:
                 _, self.process_name = self._host.parent_and_name(self.pid)
         self._agent_log.summarize(now)
         self._add_sample(now)
+
+    def _add_errors(self, found: AgentErrors) -> None:
+        """Log each kind of errors of the agent once."""
+        for one in found.kinds:
+            if kind_of_error(one) not in self._told_errors:
+                self._told_errors.add(kind_of_error(one))
+                self._log_event(error_text(one), "warning", "agent_error")
+        self.agent_errors = found
 
     def _add_memory(self, found: MemoryParts, now: float) -> None:
         self.memory = rss_parts(found, self.reading, now)
@@ -649,6 +674,7 @@ class WatchedProcess:
             blocked=self.blocks.longest if self._detects_blocks else None,
             blocked_for=self._blocked_for if self._detects_blocks and self.alive else None,
             leaks=self._leaks + sum(one.leaks for one in self.resources.all()),
+            agent_errors=self._so_far(self.agent_errors.total) if self.agent_errors else None,
             memory_leaks=int(self._memory.leaks),
             memory_limit=self.reading.memory_limit if self.reading else None,
             memory_used=self.reading.memory_used if self.reading else None,
@@ -750,4 +776,5 @@ class WatchedProcess:
             containers=self._memory.containers,
             memory=self.memory,
             lines=self.lines,
+            agent_errors=self.agent_errors.kinds if self.agent_errors else (),
         )

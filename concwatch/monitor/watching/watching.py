@@ -84,7 +84,8 @@ class Watching(Observable):
         self._attached: set[int] = set()
         self._quotas: dict[float, QuotaVerdict] = {}
         """By their cores: processes with the same quota are taken to be in one control group."""
-        self._search_due = self._machine_due = self._leaks_due = 0.0
+        self._search_due = self._leaks_due = 0.0
+        self._machine_due = clock() + INTERVAL / 2  # not beside the first frame, which it would delay
 
     def attach(self, pid: int, gdb: bool = False) -> None:
         """Observe a running process, with an agent if it can be loaded.
@@ -158,6 +159,7 @@ class Watching(Observable):
             self._judge_quotas(now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
+            self.machine.update_own()
             self.machine.update(())
             self._budget.update(0)
         self.publish(now)

@@ -145,9 +145,12 @@ class ConcwatchApp(LanesApp):
         """Return what is measured, and on which machine."""
         from concwatch.charts.painters.slide import conditions  # needed only for pictures
         from concwatch.system.machine import describe_machine
+        from concwatch.ui.screens.measured import MeasuredDialog
 
-        settings = self.lab.settings if self.lab else Settings()
         when = f"{datetime.now():%d %b %Y}".lstrip("0")
+        if isinstance(self.screen, MeasuredDialog):
+            return [*self.screen.said(), *conditions(self.screen.settings, describe_machine(), when)]
+        settings = self.lab.settings if self.lab else Settings()
         return conditions(settings, describe_machine(), when, self._changed())
 
     def _changed(self) -> set[str]:

@@ -143,6 +143,18 @@ ELSEWHERE = [
         "can only be read with action burst",
     ),
     ('"peak_rss"', '"tracer"\naction = "hold"', "tracer needs trace = true"),
+    (
+        'peak_rss"\nunit = "MB"',
+        'throughput"\nunit = "tasks/s"\naction = "hold"',
+        "throughput can only be read with action burst or sweep",
+    ),
+    (
+        'peak_rss"\nunit = "MB"\nsizes = [1, 10]\n' + SERIES,
+        'throughput"\nunit = "tasks/s"\naction = "sweep"\nsizes = [1]\n'
+        + SERIES
+        + 'program = "three_sleeps.py"\n',
+        "a program ends by itself: expected action burst",
+    ),
     ('"peak_rss"', '"traced_added"\ntrace = true', "traced_added of a burst needs read_after, the seconds"),
 ]
 

@@ -65,7 +65,7 @@ def hold_experiment(*series, **how):
 def prepare(what, links, *, budget=None, limits=(), **choice):
     """Return a runner with labs of fake workers, on the running loop's clock."""
 
-    def make_lab(engines, settings):
+    def make_lab(engines, settings, **options):
         return Lab(
             engines,
             settings=settings,
@@ -73,6 +73,7 @@ def prepare(what, links, *, budget=None, limits=(), **choice):
             open_link=links,
             clock=now,
             machine=LocalMachine(lambda: Memory(16 * GIB, 12 * GIB, "memory"), lambda: limits),
+            **options,
         )
 
     return Runner(what, Selection(**choice), make_lab)

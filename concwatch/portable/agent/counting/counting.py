@@ -9,6 +9,7 @@ from sys import intern
 
 from .counted_group import LINES_PER_GROUP, CountedGroup, counter, value
 from .durations import Durations, time_task
+from .guard import guarded
 from .own_code import creating_line
 from .wrappers import (
     MAX_DEPTH,
@@ -155,6 +156,7 @@ class Counts:
         except TypeError:  # a string, or a type without weak references: it is kept
             self._references[number] = key
 
+    @guarded("tasks")
     def _forget(self, number: int) -> None:
         self._references.pop(number, None)
         self.fast.pop(number, None)
@@ -311,33 +313,33 @@ class Counts:
         # Another thread may do the same: keep the first group.
         return self.groups.setdefault(new.key, new)
 
+    @guarded("tasks")
     def count_and_sample(self, coro: Any, task: Any) -> None:
         """Count and sample an asyncio task whose code is not in `fast`. Never raises."""
-        try:
-            coro = self.counted_coro(coro, task)
-            group = self.group_of(coro, task)
-            number = group.count()
-            if self.timing and number >= group.durations.due:
-                self.timed += 1
-                time_task(group.durations, task, number, self.timed)
-                if group.key in self.fast:
-                    self.fast[group.key] = group.count_fast()
-            if group.key in self.fast:  # the task is timed, or in a wrapper: only the first is sampled
-                return
-            line = creating_line(3)
-            if self.sample(group, task, line):
-                self.compare_number(task)
-            if (
-                self.creation_observer is None
-                and group.name != OTHERS
-                and min(group.lines_due, self._lines_due) <= 0
-            ):
-                self.fast[group.key] = group.count_fast() if self.timing else group.counter
-            if self.creation_observer is not None:
-                self.creation_observer(task, line)
-            self.add_loop(task.get_loop())
-        except Exception:  # a task type without weak references, or without a loop
-            pass
+        if not hasattr(type(task), "get_coro"):  # a task factory has made something else
+            return
+        coro = self.counted_coro(coro, task)
+        group = self.group_of(coro, task)
+        number = group.count()
+        if self.timing and number >= group.durations.due:
+            self.timed += 1
+            time_task(group.durations, task, number, self.timed)
+            if group.key in self.fast:
+                self.fast[group.key] = group.count_fast()
+        if group.key in self.fast:  # the task is timed, or in a wrapper: only the first is sampled
+            return
+        line = creating_line(4)
+        if self.sample(group, task, line):
+            self.compare_number(task)
+        if (
+            self.creation_observer is None
+            and group.name != OTHERS
+            and min(group.lines_due, self._lines_due) <= 0
+        ):
+            self.fast[group.key] = group.count_fast() if self.timing else group.counter
+        if self.creation_observer is not None:
+            self.creation_observer(task, line)
+        self.add_loop(task.get_loop())
 
     def sample(self, group: CountedGroup, task: Any, line: str) -> bool:
         """Record the line that created a task, and the task too if it is the first since the last report.
@@ -377,6 +379,7 @@ class Counts:
             known.number, known.line = id(task), line
             self.lines[known.number] = known
 
+    @guarded("tasks")
     def _forget_line(self, known: Any) -> None:
         self.lines.pop(known.number, None)
 
@@ -385,6 +388,7 @@ class Counts:
         known = self.lines.get(id(task))
         return known.line if known is not None and known() is task else ""
 
+    @guarded("outcomes")
     def count_outcome(self, group: CountedGroup, task: Any) -> None:
         """Count how a task has ended, in ``group`` unless it was moved to another one. Never raises."""
         (self.moved_to(task) or group).count_outcome(task)

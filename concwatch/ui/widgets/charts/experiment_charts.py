@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
+from concwatch.charts.annotations import Annotation
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.table import shortest_span
 from concwatch.charts.ticks import elapsed_ticks, size_ticks
 from concwatch.measure.experiments.runner import TableFigure
+from concwatch.measure.experiments.swept import swept
 from concwatch.monitor.metrics.series import Samples
 from concwatch.monitor.metrics.unit import BYTES, DECIMAL_BYTES, SCALES, Unit
+from concwatch.portable.protocol.units import format_count
 from concwatch.ui.widgets.charts.chart import Chart
 
 LONGEST = 300.0
@@ -77,7 +80,10 @@ def axis_unit(name: str) -> Unit:
 
 
 class SizeChart(Chart):
-    """Draws the figures of one table by the number of tasks, with logarithmic axes."""
+    """Draws the figures of one table by the number of tasks, with logarithmic axes.
+
+    A vertical line is at the fewest tasks that are enough, with their number.
+    """
 
     def __init__(self) -> None:
         super().__init__(Plot("by size", BYTES), hint="figures by size")
@@ -118,12 +124,22 @@ class SizeChart(Chart):
             logarithmic=True,
             x_ticks=size_ticks,
             over_time=False,
+            annotations=_knees(figures, colors),
         )
         self.show(plot)
 
     def title_names(self) -> Sequence[tuple[str, str]]:
         """Return the names of the series. The meaning of the marks is in the border."""
         return self._names
+
+
+def _knees(figures: Sequence[TableFigure], colors: Mapping[str, str]) -> list[Annotation]:
+    found = swept(figures[0].entry.table, figures) if figures else ()
+    return [
+        Annotation(math.log10(tasks), colors[each.engine], format_count(round(tasks)))
+        for each in found
+        if each.knee and (tasks := each.knee.tasks.value)
+    ]
 
 
 def _line(name: str, color: str, figures: Sequence[TableFigure], mark: str) -> list[Line]:

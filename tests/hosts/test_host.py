@@ -219,7 +219,7 @@ def test_each_host_has_its_own_budget_and_limit():
     local, web1, web2 = small.lab.lanes
     small.until(lambda: local.live == web2.live == 500_000)
     assert web1.target.limit.name == "memory budget"
-    assert web1.rss <= 80 * MIB
+    assert web1.worker.stats.rss <= 80 * MIB
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
     assert [limit.name for limit in small.lab.host_of(web1).capacity.limits] == ["pid_max"]
     assert small.lab.host_of(web1).capacity.fit(web1).tasks < 80_000

@@ -81,7 +81,7 @@ class Program(StartedProgram):
     ) -> None:
         super().__init__(command)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
-            raise ValueError(f'"{command[0]}": no such program: expected an executable command after --')
+            raise ValueError(f'no program "{command[0]}" was found; what follows -- must be a command')
         try:
             with _handing_over(unblock) as take_over:
                 self._process = subprocess.Popen(

@@ -35,7 +35,7 @@ ALL = 0.9
 BLOCKED = 0.1
 """Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
 
-MACHINE = "the machine"
+MACHINE = "other processes use"
 
 GIL = "the GIL: its threads take turns on one core"
 
@@ -113,7 +113,7 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     if turns and cpu >= ALL:
         yield GIL  # though others use cores, it has the one that it can use
     if others >= 0.5 and (short or cpu >= 0.3):
-        yield f"{MACHINE}: other processes use {format_percent(others)} of the cores"
+        yield f"{MACHINE} {format_percent(others)} of the cores"
     collecting = _collecting(lane)
     if (
         "gc" in status.can
@@ -128,7 +128,7 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     if turns:
         yield GIL
     if lane.machine_cores and cpu >= ALL * lane.machine_cores and not sleeping:
-        yield f"the cores: its tasks use all {lane.machine_cores}"
+        yield f"its tasks use all {lane.machine_cores} cores"
     blocked = _most_blocked(lane)
     if lag >= BLOCKED and blocked is not None:
         yield _blocks(blocked)

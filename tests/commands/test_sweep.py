@@ -94,19 +94,19 @@ def test_charts_have_the_axis_of_tasks(served):
 
 def test_an_expectation_that_fails_is_one_line_and_exit_status_1(served):
     done = sweep("asyncio", "--to", "16", "--expect", "asyncio.knee >= 40", check=1)
-    assert done.stderr.splitlines()[-1] == "concwatch: asyncio.knee >= 40: it is 8"
+    assert done.stderr.splitlines()[-1] == "concwatch: FAILED asyncio.knee >= 40: is 8"
 
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((), "no ENGINE"),
+        ((), "name one or more engines"),
         (("asyncio", "--from", "10", "--to", "5"), "--to 5 is less than --from 10"),
         (("asyncio", "--tasks", "5"), "--tasks has no effect"),
-        (("asyncio", "--to", "0"), "expected at least 1"),
+        (("asyncio", "--to", "0"), "at least 1 task"),
         (("asyncio", "--expect", "uvloop.knee > 4"), 'unknown engine of this sweep "uvloop"'),
         (("asyncio", "--expect", "asyncio.nee > 4"), 'unknown metric "nee"'),
-        (("asyncio", "--chart", "--json"), "expected only one"),
+        (("asyncio", "--chart", "--json"), "use one of them"),
     ],
 )
 def test_wrong_arguments_are_one_line(served, arguments, error):

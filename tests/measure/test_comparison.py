@@ -459,17 +459,17 @@ RUN = run_result(lane(rss_per_task=1.0))
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        (RUN, recording(*session()), 'is a result of concwatch run, "after.json" is a recording'),
-        (RUN, two_sizes([1], [2]), 'a result of the experiment "mine": expected two of the same kind'),
-        (two_sizes([1], [2]), two_sizes([1], [2], name="yours"), 'the experiment "mine", "after.json" is'),
+        (RUN, recording(*session()), 'is a result of concwatch run and "after.json" is a recording'),
+        (RUN, two_sizes([1], [2]), 'a result of the experiment "mine"; only two of the same kind'),
+        (two_sizes([1], [2]), two_sizes([1], [2], name="yours"), 'the experiment "mine" and "after.json" is'),
         (RUN, run_result(lane("uvloop", rss_per_task=1.0)), "expected an engine in common"),
-        (RUN, run_result(lane(peak_rss=1)), "have no figure in common"),
+        (RUN, run_result(lane(peak_rss=1)), "have no metric in common"),
         (RUN, run_result(), '"after.json" has no figure to compare'),
         (RUN, run_result(lane(runtime=None, state="failed", reason="no", rss_per_task=1.0)), "failed: no"),
         (recording(*session()), recording(), '"after.json" has no figure to compare'),
-        (RUN, b"", "is empty: expected a recording, or what run, sweep, watch or experiment wrote"),
-        (RUN, b"hello", "is damaged: JSON is malformed"),
-        (RUN, b"[]", "is damaged: Expected `object`"),
+        (RUN, b"", "is empty, not a recording, or what run, sweep, watch or experiment wrote"),
+        (RUN, b"hello", "is damaged (JSON is malformed"),
+        (RUN, b"[]", "is damaged (Expected `object`"),
         (RUN, {}, "it is neither a recording nor a result"),
         (RUN, {"lanes": 5}, "is damaged"),
         (RUN, b"[" * 100_000, "is damaged"),
@@ -498,7 +498,7 @@ def test_fail_over_accepts_percentages_from_0(tmp_path):
     )
     for invalid in ("", "five", "-1", "nan", "inf", "1e3", "5%%", "5 percent"):
         line = refused("compare", tmp_path / "a", tmp_path / "a", f"--fail-over={invalid}")
-        assert 'is not a percentage: expected 0 or more, such as "5" or "2.5%"' in line
+        assert 'is not a percentage; expected 0 or more, such as "5" or "2.5%"' in line
 
 
 def test_unreadable_and_unwritable_files_are_a_one_line_error(tmp_path):
@@ -508,7 +508,7 @@ def test_unreadable_and_unwritable_files_are_a_one_line_error(tmp_path):
         path.write_text(json.dumps(RUN))
     os.link(good, linked)
     for expected, *arguments in (
-        ("No such file", good, tmp_path / "none.json"),
+        ('none.json" does not exist', good, tmp_path / "none.json"),
         ("is a folder", tmp_path, good),
         ("Missing argument 'B'", good),
         ("No such file", good, good, "--markdown", tmp_path / "none" / "a.md"),

@@ -302,7 +302,7 @@ def test_a_leak_is_logged_once_with_its_growth():
         bench, bench.agent(40), 50, Waits(2, 100, 100, (WaitPlace("/srv/app.py:22", 100),), sampled=50)
     )
     (logged,) = [text for text in bench.texts() if "grows" in text]
-    assert logged.startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
+    assert logged.startswith("app.py 40: leak: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
     assert logged.endswith("; 100 wait at srv/app.py:22")
 
 

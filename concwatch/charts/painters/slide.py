@@ -60,7 +60,7 @@ def parse_size(text: str) -> tuple[int, int]:
         and 200 <= int(width) <= LARGEST
         and 100 <= int(height) <= LARGEST
     ):
-        raise ValueError(f'"{text[:40]}" is not a size: expected pixels such as "1920x1080"')
+        raise ValueError(f'"{text[:40]}" is not a size; expected pixels such as "1920x1080"')
     return int(width), int(height)
 
 

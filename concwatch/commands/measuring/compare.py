@@ -14,12 +14,12 @@ def _percent(text: str) -> float:
     found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*%?\s*", text, re.ASCII)
     if found is None:
         raise ValueError(
-            f'--fail-over: "{text[:40]}" is not a percentage: expected 0 or more, such as "5" or "2.5%"'
+            f'--fail-over: "{text[:40]}" is not a percentage; expected 0 or more, such as "5" or "2.5%"'
         )
     value = float(found[1])
     if 0 < value < 1 and "%" not in text:  # it may be meant as a share
         raise ValueError(
-            f'--fail-over: "{text[:40]}" has no unit: expected "{found[1]}%" or "{100 * value:g}%"'
+            f'--fail-over: "{text[:40]}" has no unit; expected "{found[1]}%" or "{100 * value:g}%"'
         )
     return value
 
@@ -89,10 +89,8 @@ def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:
         return
     if markdown == STANDARD_OUTPUT:
         if json:
-            raise ValueError(
-                "--json and --markdown both print on standard output: expected a file for --markdown"
-            )
+            raise ValueError("--json and --markdown both print on standard output; give --markdown a file")
         return
     path = Path(markdown)
     if is_same_file(path, a) or is_same_file(path, b):
-        raise ValueError(f'--markdown: "{markdown}" is one of the files compared: expected another file')
+        raise ValueError(f'--markdown: "{markdown}" is one of the files compared')

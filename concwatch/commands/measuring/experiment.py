@@ -130,7 +130,7 @@ def _make_runner(name: str, selection: Selection, budget: int | None) -> Runner:
 def _list_experiments(selection: Selection, budget: int | None, files: bool) -> None:
     names = [path.stem for path in shipped()]
     if files:
-        raise ValueError(f"no NAME: nothing to save: expected one of {', '.join(names)}")
+        raise ValueError(f"name an experiment to save: {', '.join(names)}")
     rows: list[list[str | Piece]] = []
     for name in names:
         runner = _make_runner(name, selection, budget)

@@ -33,7 +33,7 @@ QUEUED = 10
 def _parse_tasks(text: str) -> int:
     tasks = int(parse_count(text))
     if tasks < 1:
-        raise ValueError(f'"{text[:40]}": expected at least 1 task')
+        raise ValueError(f'"{text[:40]}" is too few; ask for at least 1 task')
     return tasks
 
 
@@ -139,15 +139,15 @@ def command(
         if chart:
             check_chart(json)
         if not names:
-            raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+            raise ValueError(f"name one or more engines: {', '.join(row.name for row in CATALOG)}")
         engines = find_engines(names)
         pool = over == "pool-threads"
         if tasks is not None and not pool:
-            raise ValueError("--tasks has no effect on a sweep over tasks: expected --to")
+            raise ValueError("--tasks has no effect on a sweep over tasks; use --to")
         last = last or (MOST_THREADS if pool else MOST_TASKS)
         fixed = (tasks or QUEUED * last) if pool else None
         if last < first:
-            raise ValueError(f"--to {last} is less than --from {first}: expected at least as many")
+            raise ValueError(f"--to {last} is less than --from {first}")
         for each in expect:
             check_one_of("engine of this sweep", each.subject, names)
     except ValueError as error:
@@ -175,7 +175,7 @@ def command(
         print_sweep_charts(results, last)
     failed = [(each, value) for each, _, value in verdicts if not each.holds(value)]
     for each, value in failed:
-        print_error(f"{each.text}: it is {FIGURES[each.metric].text(value)}")
+        print_error(each.sentence(value, FIGURES[each.metric].text(value)))
     if stopped:
         exit_with(-stopped)
     broken = any(result.failed or not result.steps for result in results)

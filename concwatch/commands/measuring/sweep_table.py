@@ -36,7 +36,7 @@ def print_sweep(results: Sequence[SweepResult]) -> None:
             click.echo(f"  {line}")
     if any(not step.known for result in results for step in result.steps):
         click.echo(
-            f"{UNCERTAIN} not known within 2 %: expected more --seconds, or a machine that does less else"
+            f"{UNCERTAIN} not known within 2 %; more --seconds help, and a machine that does less else"
         )
 
 

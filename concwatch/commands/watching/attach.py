@@ -30,7 +30,7 @@ NAMED = 3
     "attach",
     help="Watch the tasks of running processes, by PID. They keep running when concwatch ends.\n\n"
     "Python 3.14 or newer loads the agent while it runs. Older versions load it through gdb, which stops the "
-    "process for half a second: concwatch asks first, unless --yes is given. Without gdb, the program must "
+    "process for 0.3 to 1 s: concwatch asks first, unless --yes is given. Without gdb, the program must "
     "have called concwatch.agent.start(). Any other process is only measured from outside.\n\n"
     f"{EXPECTATIONS}",
 )

@@ -115,7 +115,7 @@ def read_experiment(text: bytes, name: str) -> Side:
 
 def _subject(table: ComparedTable, row: ResultRow, cell: ExperimentCell) -> Subject:
     if table.unit not in SCALES:
-        raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(SCALES)}')
+        raise ValueError(f'unknown unit "{table.unit}"; expected one of {", ".join(SCALES)}')
     metric = READINGS.get(table.reading)
     unit = SCALES[table.unit][0], metric.worse if metric else 0, table.unit
     section = f"{flat(table.title)}, {table.unit}"

@@ -15,7 +15,7 @@ from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import read_text
 
-EXPECTED = "expected a recording, or what run, sweep, watch or experiment wrote with --json"
+EXPECTED = "a recording, or what run, sweep, watch or experiment wrote with --json"
 
 READERS = {"experiment": read_experiment, "lanes": read_run, "engines": read_sweep, "processes": read_watch}
 """Key that only one kind of result has → its reader."""
@@ -46,7 +46,7 @@ def read_side(path: Path, name: str) -> Side:
     """
     text = read_text(path, EXPECTED)
     if not text.data.strip():
-        raise ValueError(f'"{path}" is empty: {EXPECTED}')
+        raise ValueError(f'"{path}" is empty, not {EXPECTED}')
     return read_bytes(text.data, str(path), name, text.state)
 
 
@@ -66,7 +66,7 @@ def read_bytes(text: bytes, path: str, name: str, state: str = "") -> Side:
                 return read(text, name)
         raise ValueError("it is neither a recording nor a result")
     except _ERRORS as error:
-        raise ValueError(f'"{path}" is damaged: {one_line(str(error))}: {EXPECTED}') from None
+        raise ValueError(f'"{path}" is damaged ({one_line(str(error))})') from None
 
 
 def _is_recording(text: bytes) -> bool:

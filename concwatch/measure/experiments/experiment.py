@@ -53,13 +53,13 @@ class ReadingName(str):
 def sizes_problem(sizes: Sequence[int]) -> str | None:
     """Return what is wrong with a list of sizes, or None if it is valid."""
     if len(sizes) > MAX_ITEMS:
-        return f"{len(sizes):,} sizes: expected {MAX_ITEMS} at most"
+        return f"{len(sizes):,} sizes; expected {MAX_ITEMS} at most"
     for size in sizes:
         if not 1 <= size <= MAX_SIZE:
-            return f"{size}: expected sizes from 1 to {MAX_SIZE:,}"
+            return f"{size}; expected sizes from 1 to {MAX_SIZE:,}"
     for before, after in pairwise(sizes):
         if after <= before:
-            return f"{after} after {before}: expected ascending sizes"
+            return f"{after} after {before}; expected ascending sizes"
     return None
 
 
@@ -120,11 +120,11 @@ class ExperimentSeries(CellOptions, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.sizes:
-            raise ValueError("sizes: expected at least one number of tasks")
+            raise ValueError("sizes; expected at least one number of tasks")
         if not self.optional:
             catalog_row(self.engine)
         if self.program and find_runtime(self.program, self.engine, 1) is None:
-            raise ValueError(f'program "{self.program.name}": expected a known suffix, or an executable')
+            raise ValueError(f'program "{self.program.name}"; expected a known suffix, or an executable')
 
     @property
     def name(self) -> str:
@@ -161,12 +161,12 @@ class ExperimentTable(CellOptions, frozen=True, kw_only=True):
         kind = READINGS[self.reading].unit
         units = [unit for unit, (of, _) in SCALES.items() if of is kind]
         if self.unit not in units:
-            raise ValueError(f'unit "{self.unit}" of {self.reading}: expected one of {", ".join(units)}')
+            raise ValueError(f'unit "{self.unit}" of {self.reading}; expected one of {", ".join(units)}')
         names = [series.name for series in self.series]
         for series in self.series:
             problem = self._problem(series)
             if names.count(series.name) > 1:
-                problem = "called like another: expected different labels"
+                problem = "called like another; expected different labels"
             if problem:
                 raise ValueError(f'series "{series.name}": {problem}')
         for name in (self.compare.this, self.compare.that) if self.compare else ():

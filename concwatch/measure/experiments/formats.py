@@ -271,7 +271,7 @@ def _problems(places: Mapping[str, str], experiment: Experiment) -> Iterable[str
     for name, place in places.items():
         first = taken.setdefault(place if place == STANDARD_OUTPUT else os.path.realpath(place), name)
         if first != name:
-            yield f"--{first} and --{name} both name {place}: expected different files"
+            yield f"--{first} and --{name} both name {place}"
     if "pyperf" in places and (problem := pyperf_problem(experiment)):
         yield problem
 

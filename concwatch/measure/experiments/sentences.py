@@ -96,8 +96,8 @@ def _by_series(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
 def _caveat(*figures: TableFigure) -> str:
     """Return why a conclusion from ``figures`` is uncertain: a single run, or runs that lie far apart."""
     if any(len(figure.runs) == 1 for figure in figures):
-        return ", by a single run"
-    return ", by unsteady runs" if any(figure.unsteady for figure in figures) else ""
+        return ", from a single run"
+    return ", from unsteady runs" if any(figure.unsteady for figure in figures) else ""
 
 
 def _over(this: float | None, that: float | None) -> float | None:

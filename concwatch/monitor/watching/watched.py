@@ -57,7 +57,7 @@ from concwatch.monitor.verdicts.standstill import Standstills
 from concwatch.monitor.verdicts.throttling import ThrottledTime
 from concwatch.monitor.verdicts.waits import cycle_text
 from concwatch.monitor.watching.group import Group
-from concwatch.monitor.watching.group_moment import AgentTime, EndedGroup, GroupMoment
+from concwatch.monitor.watching.group_moment import RATE_SECONDS, AgentTime, EndedGroup, GroupMoment
 from concwatch.monitor.watching.profiling import COMMAND as PROFILE
 from concwatch.monitor.watching.profiling import Profiling
 from concwatch.monitor.watching.resources import POOL_WORKER, Resource, Resources
@@ -94,7 +94,7 @@ OF_TASKS = (*COUNTS, "live_peak", "live_at_end")
 AT_THAT_MOMENT = ("live", "retained", "queued")
 """The counts that are unknown if a process has ended without its last report."""
 
-TASK_RATES = ("created_per_second", "completed_per_second")
+TASK_RATES = ("created_per_second", "completed_per_second", "created_mean", "completed_mean")
 
 SO_FAR = ("created", "ended", "failed", "left_over", "destroyed")
 """The counts that may be too low in this case."""
@@ -194,6 +194,7 @@ class WatchedProcess:
         """What RSS is made of, as its agent has answered last."""
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
+        self._created_mean, self._ended_mean = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
         self._busy = Trailing(BUSY_SECONDS)
         self._throttled = ThrottledTime()
         self._tick_at = self._reading_due = now
@@ -452,9 +453,11 @@ class WatchedProcess:
         self._stack_signal = tick.stack_signal or self._stack_signal
         if self.ready is not None and tick.flags:
             self.ready = structs.replace(self.ready, flags=tick.flags)
-        self._created.add(tick.time, tick.created)
+        for rate in (self._created, self._created_mean):
+            rate.add(tick.time, tick.created)
         if tick.ended is not None and tick.scan_time is not None:
-            self._ended.add(tick.scan_time, tick.ended)
+            for rate in (self._ended, self._ended_mean):
+                rate.add(tick.scan_time, tick.ended)
         if tick.lag is not None:
             self.lags.add((tick.lag,))
             self.lag_buckets = self.lag_buckets.with_weighted(((tick.lag, 1),))
@@ -546,6 +549,8 @@ class WatchedProcess:
                 "busy": None if not tick.looped else finite(self._busy.rate),
                 "created_per_second": finite(self._created.rate),
                 "completed_per_second": finite(self._ended.rate),
+                "created_mean": finite(self._created_mean.rate),
+                "completed_mean": finite(self._ended_mean.rate),
                 "completed": tick.ended if tick.completed is None else tick.completed,
                 "tick_time": tick.time,
                 # As of the last scan, to be consistent with the live and ended tasks.

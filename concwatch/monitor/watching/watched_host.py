@@ -220,10 +220,10 @@ def loads_by_gdb(pid: int) -> bool:
 def why_not_attachable(pid: int) -> str | None:
     """Return why a process cannot be watched at all, in one line, or None."""
     if pid == os.getpid():
-        return f"{pid} is concwatch itself: expected another process"
+        return f"process {pid} is concwatch itself"
     process = process_table().find_process(pid)
     if process is None:
-        return f"there is no process {pid}: expected a running process"
+        return f"no process with PID {pid}"
     if process.user != os.geteuid() and os.geteuid() != 0:
-        return f"{pid} is another user's: expected a process of this user"
+        return f"process {pid} belongs to another user"
     return None

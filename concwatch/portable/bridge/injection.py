@@ -68,7 +68,7 @@ def why_no_agent(pid: int, address: str, table: ProcessTable = processes) -> str
     try:
         program, options = os.path.basename(table.program_of(pid)), table.command_of(pid)[1:]
     except OSError:
-        return "no permission to inspect it: expected a process of this user"
+        return "no permission to inspect it; it may belong to another user"
     if "python" not in program and "pypy" not in program:
         return f"{printable(program)} {NOT_PYTHON}"
     if any(
@@ -168,7 +168,7 @@ def inject(
     if shutil.which("gdb") is None:
         return f"{known} can only load the agent through gdb: install gdb, or {HOW}"
     if not gdb:
-        return f"{known} can only load the agent through gdb, which stops it for half a second: add --yes"
+        return f"{known} can only load the agent through gdb, which stops it for 0.3 to 1 s: add --yes"
     return _inject_by_gdb(pid, file, package)
 
 
@@ -238,7 +238,7 @@ def _inject_by_gdb(pid: int, file: str, package: str) -> str | None:
     if "No symbol" in text:
         return f"its Python has no symbols for gdb, as in a stripped static build: {HOW}"
     if "Python scripting is not supported" in text:
-        return "this gdb has no Python support: expected the full gdb package"
+        return "this gdb has no Python support; expected the full gdb package"
     if said and said[-1] != BEGUN:
         return printable(said[-1])
     return _refused(pid, text) or f"gdb failed: {printable(lines[-1].strip() if lines else 'no output')}"

@@ -279,7 +279,7 @@ class ConcwatchApp(LanesApp):
             tasks = parse_count(text, LARGEST_TARGET)
             untraced = replace(lab.settings, trace=False)
             if not tasks:
-                raise ValueError(f"{none}: expected a number from 1")
+                raise ValueError(f"{none}; expected a number from 1")
             if problem := why_too_many(engines, untraced, tasks, together=False, budget=None):
                 raise ValueError(problem.partition(", or --force")[0])
             return tasks

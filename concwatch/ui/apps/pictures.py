@@ -86,16 +86,15 @@ class Pictures:
             if not (saved.failed or self._png_hint_shown or can_draw()):
                 self._png_hint_shown = True
                 hint = f"\n{PNG_HINT}"
-            self.show_saved("screenshot", "picture", saved, hint)
+            self.show_saved("screenshot", saved, hint)
 
         self._app.run_worker(save(), name=PICTURE)
 
-    def show_saved(self, title: str, kind: str, saved: "Saved", hint: str = "") -> None:
+    def show_saved(self, kind: str, saved: "Saved", hint: str = "") -> None:
         """Show which files were saved, log them, and offer the last one for download.
 
         Args:
-            title: of the notification.
-            kind: of the files, for the log.
+            kind: of the files.
             saved: the files, or why there are none.
             hint: more text for the notification.
         """
@@ -105,7 +104,7 @@ class Pictures:
             self._log(f"{kind} {saved.paths[0]}{others}")
             offer_download(self._app, saved.paths[-1])  # only one: browsers ask before several
         severity: SeverityLevel = "error" if saved.failed else "information"
-        self._app.notify(f"{saved.text}{hint}", title=title, severity=severity, markup=False)
+        self._app.notify(f"{saved.text}{hint}", title=kind, severity=severity, markup=False)
 
     async def finish(self) -> None:
         """Wait until all pictures have been saved, at most `TIMEOUT` seconds."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 HELP = Help(
     "which tasks are live, and which grow?",
     "Click a process to see only its tasks, a heading to sort by it, or a group to select it.",
+    watched=True,
 )
 
 STOPS = (
@@ -175,7 +176,7 @@ class WatchApp(LanesApp):
 
         dark = self.current_theme.dark
         saved = save_flame_graph(graph, self.pictures.folder, dark)
-        self.pictures.show_saved("flame graph", "flame graph", saved)
+        self.pictures.show_saved("flame graph", saved)
 
     def log_event(self, text: str) -> None:
         """Log what the user did."""

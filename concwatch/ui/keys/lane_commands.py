@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from concwatch.monitor.lanes.forecast import Forecast
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
-from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.metrics.metrics import LaneSnapshot, uncertain_figures
 from concwatch.monitor.metrics.settings import LARGEST_TARGET
 from concwatch.portable.protocol.units import parse_count
 from concwatch.ui.base.view import MonitorView
@@ -116,10 +116,22 @@ class LaneCommands:
 
         lane, now = next(iter(self._source.lanes(self._lanes.selected).items()))
         runtime = " · ".join((now.status.runtime or "not running", *now.status.flags))
-        text = Content.assemble(
-            (lane.engine.task, "bold"), "\n", (runtime, "$accent"), "\n\n", engine_notes(lane.engine)
+        text = Content.assemble((lane.engine.task, "bold"), "\n", (runtime, "$accent"))
+        marked = [
+            (
+                f"{caveat.mark} {caveat.brief}",
+                f"{', '.join(metric.title for metric in metrics)}: {caveat.note}"
+                + (f" ({caveat.advice})" if caveat.advice else ""),
+            )
+            for caveat, metrics in uncertain_figures(now)
+        ]
+        self._screen.app.push_screen(
+            ReadDialog(
+                f"{lane.engine.name}: how it is measured",
+                text,
+                [*marked, ("notes", engine_notes(lane.engine))],
+            )
         )
-        self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 
     def show_anatomy(self) -> None:
         """Show what a task of the selected lane consists of."""

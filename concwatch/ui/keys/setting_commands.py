@@ -24,13 +24,11 @@ class SettingCommands:
 
     def ask_workload(self) -> None:
         """Ask for the workload."""
-        choices = tuple((form.examples[-1], form.what) for form in FORMS.values())
+        choices = tuple((form.examples[-1], form.example) for form in FORMS.values())
 
         def parse(text: str) -> str:
             if text.strip() == USER:
-                raise ValueError(
-                    f'"{USER}" is a placeholder: expected names of your own, such as "shop:order"'
-                )
+                raise ValueError(f'"{USER}" is a placeholder for names of your own, such as "shop:order"')
             spec = read_workload(text)
             if problem := why_not_found(parse_workload(spec), Path.cwd()):
                 raise ValueError(problem)
@@ -48,7 +46,7 @@ class SettingCommands:
             self._lab.settings.workload,
             parse,
             lambda spec: f"{spec}: enter applies it; running tasks are replaced",
-            (*choices, (USER, "your own function, from the working directory")),
+            (*choices, (USER, "calls your own function, from the working directory")),
         )
 
     def toggle_refill(self) -> None:
@@ -70,7 +68,7 @@ class SettingCommands:
         def parse(text: str) -> int:
             count = parse_count(text, 100_000)
             if not count:
-                raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
+                raise ValueError("a pool of 0 threads runs nothing; it may have 1 to 100,000")
             return count
 
         self._screen.ask(
@@ -87,7 +85,7 @@ class SettingCommands:
 
         def parse(text: str) -> str:
             if not text.strip():
-                raise ValueError("a mark needs a text: expected a few words")
+                raise ValueError("a mark needs a text, such as a few words")
             return " ".join(text.split())
 
         def apply(text: str) -> None:

@@ -10,7 +10,7 @@ from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.measure.result import Outcome, Result
 from concwatch.monitor.metrics.metric import Metric
-from concwatch.monitor.metrics.metrics import BY_NAME, CAVEATS, cost_metric
+from concwatch.monitor.metrics.metrics import BY_NAME, cost_metric, mark_notes
 from concwatch.monitor.metrics.series import Series
 from concwatch.monitor.metrics.settings import describe
 from concwatch.portable.protocol.units import format_count
@@ -65,8 +65,8 @@ class RaceTable(TextLines):
             text = race.progress if running else "not run" if race.finished else "waits"
             mark = "  ▸ " if running else " " * PLACE
             lines.append(Content.assemble(f"{mark}{engine.name:{room}} ", (text, "$dim")))
-        marks = {letter for line in lines for letter in line.plain}
-        notes = [f"{caveat.mark} {caveat.brief}" for caveat in CAVEATS if caveat.mark in marks]
+        held = [result.held for result in results if result.held is not None]
+        notes = mark_notes(caveat for lane in held for metric in shown for caveat in metric.uncertain(lane))
         todo = "escape closes this; the race continues"
         if race.finished:
             todo = race.problem or "R starts another race · s saves a picture, S the chart"

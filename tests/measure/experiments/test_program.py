@@ -287,8 +287,8 @@ def test_a_program_is_beside_the_file_or_shipped(write_program, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"own.py"', '"none.py"', 'series[0].program": "none.py": expected a file beside the experiment'),
-        ('"own.py"', '"own.txt"', 'series[0]": program "own.txt": expected a known suffix, or an executable'),
+        ('"own.py"', '"none.py"', 'series[0].program": "none.py"; expected a file beside the experiment'),
+        ('"own.py"', '"own.txt"', 'series[0]": program "own.txt"; expected a known suffix, or an executable'),
         ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, throughput, "),
     ],
 )

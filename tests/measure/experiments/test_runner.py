@@ -161,7 +161,7 @@ def test_cells_that_do_not_fit_the_machine_are_skipped_without_a_start():
     [
         ("uvloop", "needs uvloop: pip install uvloop"),
         ("asyncio@9.9t", "needs Python 9.9t: uv python install 9.9t, or pyenv install 9.9t"),
-        ("asyncio@/nowhere/python", '"/nowhere/python": no such Python: expected a path'),
+        ("asyncio@/nowhere/python", 'no Python "/nowhere/python"; give a path'),
         ("java-virtual@99", "needs java 99"),
     ],
 )

@@ -407,7 +407,8 @@ class HeapWalk:
             if len(self.starts_of) >= MAX_KNOWN:
                 self.is_complete = False
                 return
-            self.is_complete &= bool(self._visit_start(self._visited))
+            if not self._visit_start(self._visited):
+                self.is_complete = False
             self._visited += 1
             if perf_counter() >= slice_ends:
                 yield

@@ -81,7 +81,7 @@ async def play(
             leaving.cancel()
             performing.cancel()
         await asyncio.wait((performing,), timeout=EXIT_TIMEOUT)
-        await app.finish_pictures()
+        await app.pictures.finish()
         app.exit(return_code=1 if result.problem else app.return_code or 0)
 
     if demo.theme:

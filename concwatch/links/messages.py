@@ -8,8 +8,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import Meta
 
+from concwatch.portable.protocol import PROTOCOL
 from concwatch.portable.protocol.text import one_line
-from concwatch.portable.protocol.wire import PROTOCOL
 
 # The ranges hold every real figure, and keep arithmetic, drawing and formatting safe.
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]

@@ -93,7 +93,7 @@ class Measurement(FollowedLane):
         await asyncio.sleep(SETTLE)
         problem = await server_problem(lab.settings)
         if problem:
-            lane.fail(problem)
+            lane.worker.fail(problem)
         if not self.look().on:
             return  # setting a target would start another worker
         self._describe(self.seen)
@@ -111,7 +111,7 @@ class Measurement(FollowedLane):
             await self._stop()
 
     async def _burst(self, burst: Burst) -> None:
-        self.lane.run_burst(burst)
+        self.lane.worker.target.run_burst(burst)
         ended = await self.until(lambda now: now.status.burst is not None or bool(now.refused), BURST_LIMIT)
         lane = self.seen
         if not ended:
@@ -151,9 +151,9 @@ class Measurement(FollowedLane):
         held, lane = self.result.held, self.lane
         if held is None:
             return
-        if lane.can("anatomy"):
+        if lane.worker.can("anatomy"):
             self._progress("looking at what a task consists of")
-            lane.ask_anatomy()
+            lane.worker.ask_anatomy()
             answered = await self.until(
                 lambda now: now.anatomy is not None or bool(now.anatomy_refused), ANATOMY_LIMIT
             )

@@ -39,14 +39,16 @@ async def _hold(hosts, tasks, seconds=1.0):
             assert time.monotonic() < end, lab.events.since(0)
             await asyncio.sleep(0.02)
         before, began = psutil.Process().cpu_times(), time.monotonic()
-        ticks = [lane.stats.tick.number for lane in lab.lanes]
+        ticks = [lane.worker.stats.tick.number for lane in lab.lanes]
         seen = [0] * len(lab.lanes)
         for index, lane in enumerate(lab.lanes):
-            lane.stats.add_tick = _counted(lane.stats.add_tick, seen, index)
+            lane.worker.stats.add_tick = _counted(lane.worker.stats.add_tick, seen, index)
         await asyncio.sleep(seconds)
         used, took = psutil.Process().cpu_times(), time.monotonic() - began
         lab.cpu = (used.user + used.system - before.user - before.system) / took
-        numbers = [lane.stats.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)]
+        numbers = [
+            lane.worker.stats.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)
+        ]
         lab.missing = sum(sent - came for sent, came in zip(numbers, seen, strict=True))
     finally:
         run.cancel()
@@ -66,7 +68,7 @@ def _counted(take, seen, index):
 
 def _figures(hosts, tasks):
     lane = asyncio.run(_hold(hosts, tasks)).lanes[0]
-    return lane.sample.rss_per_task, lane.stats.create_rate
+    return lane.sample.rss_per_task, lane.worker.stats.create_rate
 
 
 def _ready(host):
@@ -179,7 +181,7 @@ async def _cut(network, host, seconds):
     lab.set_target(lane, 1_000)
     while lane.live < 1_000:  # noqa: ASYNC110  # a lab has no event for it
         await asyncio.sleep(0.01)
-    pid, began = lane.stats.ready.pid, time.monotonic()
+    pid, began = lane.worker.stats.ready.pid, time.monotonic()
     network.cut(True)
     lost = gone = None
     while time.monotonic() < began + 12 and (lost is None or gone is None):

@@ -51,8 +51,8 @@ async def grown(engine: str, workload: str, tasks: int) -> tuple[float, float]:
     async with running_lab([row], settings=Settings(workload)) as lab:
         (lane,) = lab.lanes
         lab.switch(lane, True)
-        await until(lambda: lane.stats.meter.idle is not None, "an idle worker")
-        pid = lane.stats.ready.pid
+        await until(lambda: lane.worker.stats.meter.idle is not None, "an idle worker")
+        pid = lane.worker.stats.ready.pid
         before = charge(pid)  # of the same moment as the lane's baseline: some runtimes shrink when idle
         lab.set_target(lane, tasks)
         await until(lambda: lane.live >= tasks, f"{tasks} tasks live")

@@ -94,7 +94,7 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
     async with running(Lab(PYTHONS, open_link=open_process, settings=Settings(trace=True))) as lab:
         recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
         recorder.observe(lab)
-        lanes = [lane for lane in lab.lanes if not lane.missing]  # whose hour is reported
+        lanes = [lane for lane in lab.lanes if not lane.worker.missing]  # whose hour is reported
         for lane in lanes:
             lab.set_target(lane, 1_000)
         own = list(lab.observers)

@@ -141,7 +141,7 @@ async def hold(engine: str, tasks: int) -> tuple[int, int]:
             while not done():  # noqa: ASYNC110  # a lab has no event to wait for
                 await asyncio.sleep(0.05)
             await asyncio.sleep(SETTLE)
-            return int(psutil.Process(lane.stats.ready.pid).memory_info().rss)
+            return int(psutil.Process(lane.worker.stats.ready.pid).memory_info().rss)
 
         lab.switch(lane, True)
         idle = await until(lambda: lane.state is State.RUNNING)

@@ -52,9 +52,9 @@ async def test_theme_and_window_selected_on_the_screen_are_saved_and_logged():
         s.app.theme = "nord"
         await s.press("right_square_bracket")
         assert (s.app.selected_theme, s.app.window) == ("nord", 15.0)
-        assert s.app.chosen_symbols == ""
-        s.app.action_next_symbols()
-        assert s.app.chosen_symbols == "octants"
+        assert s.app.symbols.chosen == ""
+        s.app.symbols.choose_next()
+        assert s.app.symbols.chosen == "octants"
         await s.sees("theme nord", "charts show 15 s", within=s.monitor.query_one("EventView"))
 
 

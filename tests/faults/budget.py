@@ -62,7 +62,7 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
         await real.wait_for_ticks(5)
         assert (lane.on, lane.live, lane.target.tasks) == (True, held, held)
         assert 0 < held < 1_000_000
-        peak = max(most, lane.status.peak_rss or 0)
+        peak = max(most, lane.worker.status.peak_rss or 0)
         await real.hold(held // 2)
         return peak, pause
 

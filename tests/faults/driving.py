@@ -93,11 +93,11 @@ class RealLab:
     @property
     def pid(self) -> int:
         """The process ID of the faulty worker."""
-        return self.faulty.stats.ready.pid
+        return self.faulty.worker.stats.ready.pid
 
     def count(self, name: str, lane: Lane | None = None) -> int:
         """Return a counter of the last tick, or 0 before the first tick."""
-        return getattr((lane or self.faulty).stats.tick, name, 0)
+        return getattr((lane or self.faulty).worker.stats.tick, name, 0)
 
     def events(self, lane: Lane | None = None) -> list[str]:
         """Return the events of a lane, oldest first."""
@@ -127,7 +127,9 @@ class RealLab:
     async def wait_for_state(self, *states: State, lane: Lane | None = None) -> None:
         """Wait until a lane is in one of ``states``."""
         it = lane or self.faulty
-        await self.until(lambda: it.state in states, lambda: f"{it.state} {it.reason}: not {states}")
+        await self.until(
+            lambda: it.state in states, lambda: f"{it.state} {it.worker.life.reason}: not {states}"
+        )
 
     async def hold(self, tasks: int, lane: Lane | None = None) -> None:
         """Set a lane's target and wait until it is reached."""
@@ -136,7 +138,7 @@ class RealLab:
         self.lab.set_target(it, tasks)
         await self.until(
             lambda: it.state is State.RUNNING and it.live == tasks and it.target.limit is None,
-            lambda: f"{it.live} of {tasks} live, {it.state} {it.reason}",
+            lambda: f"{it.live} of {tasks} live, {it.state} {it.worker.life.reason}",
             limit,
         )
 
@@ -144,8 +146,8 @@ class RealLab:
         """Wait for ``count`` ticks of a lane."""
         it = lane or self.faulty
         for _ in range(count):
-            last = it.stats.tick
-            await self.until(lambda last=last: it.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound in the default
+            last = it.worker.stats.tick
+            await self.until(lambda last=last: it.worker.stats.tick is not last, "a tick")  # type: ignore[misc]  # bound in the default
 
     async def hit_limit(self, tasks: int, name: str, value: int) -> int:
         """Set a target above a limit. Check that it is named. Return the number of live tasks."""
@@ -191,7 +193,7 @@ class FaultyStage(ScreenStage, RealLab):
         """Check that the healthy lane creates tasks and is sampled, and that the screen handles keys."""
         healthy = self.healthy
         await self.wait_for_state(State.RUNNING, lane=healthy)
-        await self.until(lambda: healthy.stats.tick, "the healthy lane ticks")
+        await self.until(lambda: healthy.worker.stats.tick, "the healthy lane ticks")
         created, sampled = self.count("created", healthy), healthy.sample.time
         await self.until(
             lambda: self.count("created", healthy) > created and healthy.sample.time > sampled,

@@ -62,15 +62,17 @@ async def check_lane(source: str, reason: str) -> None:
             await real.hold(100, healthy)
             real.lab.set_target(lane, 100)
             await real.wait_for_state(State.FAILED)
-            assert lane.reason.startswith(f"broken uvloop: {reason}"), lane.reason
-            assert lane.reason.endswith(ADVICE), lane.reason
-            assert lane.missing == lane.reason
-            assert [text for text in real.events() if "failed" in text] == [f"failed: {lane.reason}"]
+            assert lane.worker.life.reason.startswith(f"broken uvloop: {reason}"), lane.worker.life.reason
+            assert lane.worker.life.reason.endswith(ADVICE), lane.worker.life.reason
+            assert lane.worker.missing == lane.worker.life.reason
+            assert [text for text in real.events() if "failed" in text] == [
+                f"failed: {lane.worker.life.reason}"
+            ]
             await real.until(lambda: lane.idle, "the worker has ended")
             await real.hold(200, healthy)
             shutil.rmtree(folder / "uvloop")
             await real.hold(100)
-            assert lane.missing is None
+            assert lane.worker.missing is None
             assert healthy.live == 200
 
 

@@ -75,7 +75,7 @@ async def thread_limit(engine: str, wrap: Wrap, name: str, value: int, many: int
         await real.hold(100, healthy)
         held = await real.hit_limit(many, name, value)
         assert held > 100
-        assert (lane.live, lane.target.tasks) == (held, held), lane.stats.tick
+        assert (lane.live, lane.target.tasks) == (held, held), lane.worker.stats.tick
         await real.hold(200, healthy)
         await real.hold(50)
         # Only half of them: after a wraparound, Linux does not use the first 300 numbers.
@@ -154,7 +154,7 @@ async def file_limits() -> None:
         async with real_lab(engine, wrap=wrap, workload=workload) as real:
             held = await real.hit_limit(400, "ulimit -n", 200)
             assert 100 < held < 200, held
-            tick = real.faulty.stats.tick
+            tick = real.faulty.worker.stats.tick
             assert (tick.live, tick.failed) == (held, tick.created - held), tick
             assert tick.failed <= 400 - held, tick
             await real.hold(20)
@@ -177,7 +177,7 @@ async def add_room_until_it_starts(real: RealLab, why: str, allow: Callable[[int
         await real.wait_for_state(State.FAILED, State.RUNNING, lane=lane)
         if lane.state is State.RUNNING:
             break
-        assert why in lane.reason, (more, lane.reason)
+        assert why in lane.worker.life.reason, (more, lane.worker.life.reason)
         await real.until(lambda: lane.idle, "the worker has ended")
     assert more > 0
     await real.hold(100, lane)
@@ -191,11 +191,11 @@ async def fork_refused_in_namespace() -> None:
         held = await real.hit_limit(MANY, "pid_max", few)
         real.lab.switch(other, True)
         await real.wait_for_state(State.FAILED, lane=other)
-        assert f"pid_max ({few})" in other.reason, other.reason
-        assert f"failed: {other.reason}" == real.events(other)[-1]
-        assert other.missing is None
+        assert f"pid_max ({few})" in other.worker.life.reason, other.worker.life.reason
+        assert f"failed: {other.worker.life.reason}" == real.events(other)[-1]
+        assert other.worker.missing is None
         await real.until(lambda: other.idle, "the worker has ended")
-        assert (real.faulty.state, real.faulty.live) == (State.RUNNING, held), real.faulty.stats.tick
+        assert (real.faulty.state, real.faulty.live) == (State.RUNNING, held), real.faulty.worker.stats.tick
         await real.hold(50)
         await real.hold(100, other)
         await real.hold(100)

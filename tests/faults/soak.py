@@ -93,7 +93,7 @@ async def soak(seconds: float, *names: str) -> None:
         lanes = stage.lab.lanes
 
         def ticks() -> list[Tick]:
-            return [lane.stats.tick for lane in lanes]
+            return [lane.worker.stats.tick for lane in lanes]
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
@@ -116,7 +116,10 @@ async def soak(seconds: float, *names: str) -> None:
             rss.append((now - began, itself.memory_info().rss))
             await asyncio.sleep(0.2)
             for lane in lanes:
-                assert lane.state in (State.RUNNING, State.STALLED), (lane.engine.name, lane.reason)
+                assert lane.state in (State.RUNNING, State.STALLED), (
+                    lane.engine.name,
+                    lane.worker.life.reason,
+                )
         for lane in lanes:
             stage.lab.set_target(lane, 0)
 

@@ -26,8 +26,8 @@ async def start_faulty(s: FaultyStage) -> None:
 async def check_fails(s: FaultyStage, reason: str) -> None:
     """Check that only this lane fails, with ``reason``, and that it can be switched on again."""
     await s.wait_for_state(State.FAILED)
-    assert reason in s.faulty.reason, s.faulty.reason
-    await s.wait_for_event(f"failed: {s.faulty.reason}")
+    assert reason in s.faulty.worker.life.reason, s.faulty.worker.life.reason
+    await s.wait_for_event(f"failed: {s.faulty.worker.life.reason}")
     await s.check_others()
     await s.restart(tasks=None)
 
@@ -40,8 +40,10 @@ async def switch_off_and_on(s: FaultyStage) -> None:
 async def check_continues(s: FaultyStage) -> None:
     """Check that both lanes receive ticks."""
     await s.wait_for_state(State.RUNNING)
-    time = s.faulty.stats.tick.time
-    await s.until(lambda: s.faulty.stats.tick and s.faulty.stats.tick.time > time + 0.1, "it continues")
+    time = s.faulty.worker.stats.tick.time
+    await s.until(
+        lambda: s.faulty.worker.stats.tick and s.faulty.worker.stats.tick.time > time + 0.1, "it continues"
+    )
     await s.check_others()
 
 
@@ -248,7 +250,7 @@ async def nothing() -> None:
     async with run_screen(command("time.sleep(600)"), start_limit=1.0) as s:
         await s.check_others()
         await s.wait_for_state(State.FAILED)
-        assert s.faulty.reason == "did not start within 1 s"
+        assert s.faulty.worker.life.reason == "did not start within 1 s"
         await s.until(lambda: s.faulty.idle, "the worker has ended")
         s.lab.switch(s.faulty, True)
         assert s.faulty.state is State.STARTING

@@ -8,7 +8,7 @@ from functools import partial
 
 import psutil
 
-from concwatch.monitor.lanes.lane import STOP_LIMIT
+from concwatch.monitor.lanes.worker_life import STOP_LIMIT
 from concwatch.monitor.metrics.state import State
 from tests.faults.driving import LOOPS, FaultyStage, heartbeat, lane_fault
 from tests.faults.fault import thorough
@@ -19,7 +19,7 @@ ALL = ("asyncio", "threads", "pool", "uvloop")
 async def check_ended(s: FaultyStage, reason: str) -> None:
     """Check that the lane fails with ``reason``, that nothing else is affected, and that it restarts."""
     await s.wait_for_state(State.FAILED)
-    assert s.faulty.reason == reason
+    assert s.faulty.worker.life.reason == reason
     await s.wait_for_event(f"failed: {reason}")
     await s.sees(reason, within=s.faulty_card)
     await s.check_others()
@@ -28,7 +28,7 @@ async def check_ended(s: FaultyStage, reason: str) -> None:
 
 async def check_failures(s: FaultyStage, tasks: int) -> None:
     """Check that ``tasks`` fail under refill, and that both lanes continue."""
-    await s.until(lambda: s.count("failed") >= tasks, lambda: f"failed: {s.faulty.stats.tick}")
+    await s.until(lambda: s.count("failed") >= tasks, lambda: f"failed: {s.faulty.worker.stats.tick}")
     await s.check_others()
     s.lab.set_workload("hold")
     await s.hold(20)
@@ -122,7 +122,7 @@ async def without_memory(s: FaultyStage) -> str:
         await s.until(lambda: s.faulty.live == 100 or s.faulty.state is State.FAILED, "it shrinks")
     if s.faulty.state is State.FAILED:
         lost.append(f"the tasks of a worker on {engine}, which failed without memory")
-        assert s.faulty.reason
+        assert s.faulty.worker.life.reason
         s.lab.switch(s.faulty, True)
         await s.wait_for_state(State.RUNNING)
     try:
@@ -216,14 +216,14 @@ async def raised(s: FaultyStage) -> None:
 async def completed(s: FaultyStage) -> None:
     """Never more live than the target, no growth, and the screen responds. The workload can change."""
     await s.hold(10)
-    idle = s.faulty.stats.reading.rss
+    idle = s.faulty.worker.stats.reading.rss
     s.lab.set_target(s.healthy, 0)
     s.lab.set_workload("nop")
     s.lab.set_target(s.faulty, 1_000)
     s.lab.set_target(s.healthy, 50)
     await check_responsive(s, "completed", 10_000)
-    assert s.faulty.stats.peak_live <= 1_000
-    assert s.faulty.stats.reading.rss - idle < 64 << 20
+    assert s.faulty.worker.stats.peak_live <= 1_000
+    assert s.faulty.worker.stats.reading.rss - idle < 64 << 20
     assert s.lab.events.count < 30, s.events()
     s.lab.set_workload("hold")
     await s.hold(50)

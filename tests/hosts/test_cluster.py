@@ -95,7 +95,7 @@ async def test_lanes_follow_dask_workers_that_are_killed_restarted_join_and_leav
             stderr=subprocess.DEVNULL,
         )
         try:
-            victim = psutil.Process(lab.lanes[0].stats.ready.pid).parent().parent()
+            victim = psutil.Process(lab.lanes[0].worker.stats.ready.pid).parent().parent()
             victim.kill()
             await eventually(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
             # Dask's nanny starts it again.
@@ -127,10 +127,10 @@ async def test_lanes_are_lost_when_the_scheduler_is_killed():
             (lane,) = lab.lanes
             lab.set_target(lane, 1_000)
             await eventually(lambda: lane.live == 1_000, lambda: lab.events.since(0))
-            pid = lane.stats.ready.pid
+            pid = lane.worker.stats.ready.pid
             process.kill()
             await eventually(lambda: lane.state is State.LOST, lambda: lab.events.since(0))
-            assert lane.reason == "the connection ended: the scheduler of the cluster is gone"
+            assert lane.worker.life.reason == "the connection ended: the scheduler of the cluster is gone"
             await all_ended(pid)
     finally:
         own.close()

@@ -219,7 +219,7 @@ def test_each_host_has_its_own_budget_and_limit():
     local, web1, web2 = small.lab.lanes
     small.until(lambda: local.live == web2.live == 500_000)
     assert web1.target.limit.name == "memory budget"
-    assert web1.rss <= 80 * MIB
+    assert web1.worker.stats.rss <= 80 * MIB
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
     assert [limit.name for limit in small.lab.host_of(web1).capacity.limits] == ["pid_max"]
     assert small.lab.host_of(web1).capacity.fit(web1).tasks < 80_000
@@ -275,7 +275,7 @@ def test_a_lost_lane_has_a_reason_and_keeps_its_target_when_switched_on_again():
     lost.until(lambda: lane.live == 1_000)
     lost.opened[0].disconnect()
     lost.pass_(2)
-    assert (lane.state, lane.reason) == (State.LOST, "nothing received for 4.5 s")
+    assert (lane.state, lane.worker.life.reason) == (State.LOST, "nothing received for 4.5 s")
     assert "lost: nothing received for 4.5 s" in lost.texts("error")
     lost.pass_(60)
     assert lane.state is State.LOST
@@ -367,7 +367,7 @@ def test_a_combined_row_records_sums_and_the_range_of_retained_memory():
     made.pass_(1)
     (row,), (series,) = source.snapshot().lanes, source.snapshot().series
     assert series.last("live") == 1_000
-    assert series.last("rss") == sum(lane.rss for lane in lanes)
+    assert series.last("rss") == sum(lane.worker.stats.rss for lane in lanes)
     assert (row.name, row.names) == ("asyncio × 2", ("asyncio · web1", "asyncio · web2"))
     for lane in lanes:
         made.lab.set_target(lane, 0)
@@ -722,7 +722,7 @@ async def test_the_memory_budget_holds_in_a_control_group():
     finally:
         run.cancel()
         await lab.close()
-        await all_ended(lane.stats.ready.pid)
+        await all_ended(lane.worker.stats.ready.pid)
         await remove_group(folder)
 
 
@@ -762,16 +762,22 @@ async def test_a_lane_survives_a_slow_and_interrupted_ssh_until_ssh_is_killed(se
         try:
             lab.set_target(lane, 10_000)
             await eventually(
-                lambda: lane.target.reached and lane.delay is not None and lane.sample.rss_per_task
+                lambda: (
+                    lane.target.reached
+                    and lane.worker.connection.delay is not None
+                    and lane.sample.rss_per_task
+                )
             )
-            assert lane.delay >= 0.1  # both directions
-            pid, number = lane.stats.ready.pid, lane.stats.tick.number
+            assert lane.worker.connection.delay >= 0.1  # both directions
+            pid, number = lane.worker.stats.ready.pid, lane.worker.stats.tick.number
             relay.open.clear()
             await asyncio.sleep(1)  # less than the limit of 4.5 s
             assert lane.state in (State.RUNNING, State.STALLED)
             relay.open.set()
-            await eventually(lambda: lane.stats.tick.number >= number + 15 and lane.state is State.RUNNING)
-            assert lane.stats.ready.pid == pid
+            await eventually(
+                lambda: lane.worker.stats.tick.number >= number + 15 and lane.state is State.RUNNING
+            )
+            assert lane.worker.stats.ready.pid == pid
             assert 1_000 < lane.sample.rss_per_task < 1_600
             assert lane.live == 10_000
             bridge = psutil.Process(pid).parent().pid

@@ -185,7 +185,7 @@ def test_a_forecast_uses_the_measured_cost_and_does_not_count_memory_twice():
     assert found.need == pytest.approx(100_000 * 5_000 + (20 << 20), rel=0.01)
     bench.lab.set_target(lane, 0)
     bench.until(lambda: lane.live == 0)
-    assert lane.rss > 100 * MIB
+    assert lane.worker.stats.rss > 100 * MIB
     assert capacity.forecast(lane, 50_000).need == pytest.approx(50_000 * 5_000 + (20 << 20), rel=0.01)
 
 
@@ -247,7 +247,7 @@ def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     assert lane.target.limit is None
     (text,) = bench.texts()[count:]
     assert text.startswith("200,000 tasks live after ")
-    assert lane.stats.create_rate == pytest.approx(200_000 / reached.seconds)
+    assert lane.worker.stats.create_rate == pytest.approx(200_000 / reached.seconds)
     grow(lane, bench, 100)
     assert (sent_targets(link)[-1], lane.target.reached.cancelled) == (100, 199_900)
 
@@ -378,8 +378,8 @@ async def test_workers_and_servers_are_the_first_the_kernel_kills_without_memory
     with contextlib.closing(Server(word)) as server:
         async with running_lab(find_engines(["asyncio"])) as lab:
             lab.switch(lab.lanes[0], True)
-            await until(lambda: lab.lanes[0].stats.ready, "ready")
-            assert score(lab.lanes[0].stats.ready.pid) == score(server.pid) == 1000
+            await until(lambda: lab.lanes[0].worker.stats.ready, "ready")
+            assert score(lab.lanes[0].worker.stats.ready.pid) == score(server.pid) == 1000
             assert score("self") == own
 
 

@@ -67,7 +67,7 @@ def test_failures_are_in_the_event_log_and_the_status_of_the_lane():
     bench.receive(failing(1.1, TIMEOUT, REFUSED))
     assert bench.texts("error")[1:] == ["ConnectionRefusedError at app/jobs.py:12: 31 times"]
     bench.receive(Tick(1.2, 32, 0, 0, 32, 0))  # nothing has changed
-    assert lane.status.failures == (TIMEOUT, REFUSED)
+    assert lane.worker.status.failures == (TIMEOUT, REFUSED)
     assert len(bench.texts("error")) == 2
 
 
@@ -78,7 +78,7 @@ def test_another_workload_has_its_own_failures():
     assert link.names()[-1] == "workload"
     link.start(1.1)
     bench.pass_()
-    assert lane.status.failures == ()
+    assert lane.worker.status.failures == ()
 
 
 def test_a_tear_down_that_fails_fails_the_lane():
@@ -90,4 +90,4 @@ def test_a_tear_down_that_fails_fails_the_lane():
         Error("tear-down of jobs:load failed: ZeroDivisionError at app/jobs.py:8: division", "stop")
     )
     assert (lane.state, link.killed) == (State.FAILED, True)
-    assert lane.reason.startswith("tear-down of jobs:load failed: ")
+    assert lane.worker.life.reason.startswith("tear-down of jobs:load failed: ")

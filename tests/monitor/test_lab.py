@@ -174,10 +174,10 @@ def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(na
         assert (lane.state, lane.target.limit.name) == (State.RUNNING, "memory budget")
         assert 0 < lane.live == lane.target.tasks < 1_000_000
     targets = [lane.target.tasks for lane in bench.lab.lanes]
-    completed = bench.lab.lanes[-1].stats.tick.completed
+    completed = bench.lab.lanes[-1].worker.stats.tick.completed
     bench.pass_(20)
     assert [lane.target.tasks for lane in bench.lab.lanes] == targets
-    assert bench.lab.lanes[-1].stats.tick.completed > completed + targets[-1], "tasks are replaced"
+    assert bench.lab.lanes[-1].worker.stats.tick.completed > completed + targets[-1], "tasks are replaced"
     (text,) = budget_warnings(bench)
     assert re.search(r"of 100 MiB \(9\S+ MiB RSS, \S+ KiB kernel\): growth stopped, live tasks", text)
 
@@ -196,7 +196,7 @@ def test_growth_resumes_when_memory_is_freed_and_stops_again_at_the_budget():
         bench.lab.switch(first, on)
     bench.until(lambda: first.live > live and first.target.limit is not None)
     bench.pass_()
-    assert (first.status.asked, first.live == first.target.tasks > live) == (1_000_000, True)
+    assert (first.worker.status.asked, first.live == first.target.tasks > live) == (1_000_000, True)
     assert bench.lab.total_memory <= bench.lab.budget
     assert len(budget_warnings(bench)) == 2
 

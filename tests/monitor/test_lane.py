@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.monitor.lanes.catalog import Engine
-from concwatch.monitor.lanes.lane import START_LIMIT, STOP_LIMIT
+from concwatch.monitor.lanes.worker_life import START_LIMIT, STOP_LIMIT
 from concwatch.monitor.lanes.worker_log import MOST_GARBAGE, reached_text
 from concwatch.monitor.lanes.worker_stats import WorkerStats
 from concwatch.monitor.metrics.metrics import BY_NAME
@@ -113,7 +113,7 @@ def test_a_lane_without_its_package_fails_with_the_install_command():
     bench = Bench(engines=[UNINSTALLED])
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 10)
-    assert (lane.state, lane.reason) == (
+    assert (lane.state, lane.worker.life.reason) == (
         State.FAILED,
         "needs no_such_package: pip install missing",
     )
@@ -127,7 +127,11 @@ def test_a_worker_that_does_not_start_fails_after_the_time_limit():
     bench.pass_(START_LIMIT - 0.5, step=0.5)
     assert lane.state is State.STARTING
     bench.pass_(1.5, step=0.5)
-    assert (lane.state, lane.reason, link.killed) == (State.FAILED, "did not start within 30 s", True)
+    assert (lane.state, lane.worker.life.reason, link.killed) == (
+        State.FAILED,
+        "did not start within 30 s",
+        True,
+    )
     link.start()  # too late
     bench.pass_()
     assert lane.state is State.FAILED
@@ -148,7 +152,7 @@ def test_a_worker_that_does_not_start_fails_after_the_time_limit():
 def test_a_worker_that_cannot_start_fails_with_the_reason(report, reason):
     bench, lane, _ = starting()
     bench.receive(report)
-    assert (lane.state, lane.reason, lane.missing) == (State.FAILED, reason, None)
+    assert (lane.state, lane.worker.life.reason, lane.worker.missing) == (State.FAILED, reason, None)
 
 
 @pytest.mark.parametrize(
@@ -164,13 +168,13 @@ def test_an_engine_whose_worker_cannot_start_is_broken_until_one_does(report, re
     bench.lab.switch(lane, True)
     bench.receive(report)
     text = f"broken msgspec: {reason}; try pip install --force-reinstall msgspec"
-    assert (lane.state, lane.reason, lane.missing) == (State.FAILED, text, text)
+    assert (lane.state, lane.worker.life.reason, lane.worker.missing) == (State.FAILED, text, text)
     bench.receive(end("exited with status 1"))
     assert bench.texts() == [f"failed: {text}"]
     bench.lab.switch(lane, True)
     bench.links.last.start(bench.now)
     bench.pass_()
-    assert (lane.state, lane.missing) == (State.RUNNING, None)
+    assert (lane.state, lane.worker.missing) == (State.RUNNING, None)
 
 
 def test_a_workload_rejected_at_start_fails_the_lane_once():
@@ -179,7 +183,7 @@ def test_a_workload_rejected_at_start_fails_the_lane_once():
     rejected = 'workload "app:job": no module "app"'
     bench.receive(Error(rejected, "workload"), *applied("refill", "trace", "gc", "rate"), tick(0.2))
     bench.receive(tick(0.3), end())
-    assert (lane.state, lane.reason, link.killed) == (State.FAILED, rejected, True)
+    assert (lane.state, lane.worker.life.reason, link.killed) == (State.FAILED, rejected, True)
     assert bench.texts() == [f"failed: {rejected}"]
 
 
@@ -211,7 +215,7 @@ def test_a_rejected_workload_keeps_the_previous_one_and_can_be_retried():
         bench.lab.set_workload("http:2")
         bench.receive(tick(0.3, 100), Error("no aiohttp", "workload"))
         first, second = (bench.servers[0].url(parse(spec)) for spec in ("http:1", "http:2"))
-        assert (lane.settings.current.workload, lane.settings.current.url) == ("http:1", first)
+        assert (lane.worker.settings.current.workload, lane.worker.settings.current.url) == ("http:1", first)
         assert (lane.state, lane.target.tasks, lane.live) == (State.RUNNING, 100, 100)
     assert bench.lab.settings.workload == "http:1"
     assert bench.texts("error") == ["no aiohttp"] * 2
@@ -234,12 +238,16 @@ def test_a_restarted_lane_keeps_its_target_and_resets_its_figures(traced):
     bench.receive(end())
     second = bench.links.last
     assert (lane.state, lane.target.tasks, second is link) == (State.STARTING, 1_000, False)
-    assert (lane.target.reached, lane.status.create_rate, lane.sample.rss_per_task) == (None, None, None)
+    assert (lane.target.reached, lane.worker.status.create_rate, lane.sample.rss_per_task) == (
+        None,
+        None,
+        None,
+    )
     second.start()
     bench.receive(*([tick(0.1, traced=600_000)] if traced else []))
     assert sent(second, "trace") == [{"on": traced}]
     assert targets(second) == [1_000]
-    assert lane.status.tracing == traced
+    assert lane.worker.status.tracing == traced
 
 
 def test_tracing_does_not_start_a_lane_that_is_stopping_or_off():
@@ -270,7 +278,7 @@ def test_switching_off_sends_one_stop_and_kills_the_worker_after_the_time_limit(
     assert link.killed
     assert bench.texts("warning") == ["did not stop within 3 s: killed"]
     bench.receive(end())
-    assert (lane.state, lane.reason, lane.target.tasks) == (State.OFF, "", 0)
+    assert (lane.state, lane.worker.life.reason, lane.target.tasks) == (State.OFF, "", 0)
     assert bench.texts()[-1] == "off"
 
 
@@ -305,13 +313,13 @@ def test_a_killed_worker_fails_its_lane_which_can_be_switched_on_again():
     bench, lane, _ = running_lane()
     bench.lab.set_target(lane, 100)
     bench.receive(tick(0.3, 100), end("killed by SIGKILL"))
-    assert (lane.state, lane.reason) == (State.FAILED, "killed by SIGKILL")
+    assert (lane.state, lane.worker.life.reason) == (State.FAILED, "killed by SIGKILL")
     assert (lane.target.tasks, lane.live, lane.sample.rss) == (0, 0, None)
     assert bench.texts("error") == ["failed: killed by SIGKILL"]
     bench.lab.switch(lane, True)
     bench.links.last.start()
     bench.pass_()
-    assert (lane.state, lane.reason, lane.target.tasks) == (State.RUNNING, "", 0)
+    assert (lane.state, lane.worker.life.reason, lane.target.tasks) == (State.RUNNING, "", 0)
     assert lane.sample.rss_per_task is None
     times, values = lane.series.since("rss", 0)
     assert [math.isnan(value) for value in values] == [False, True, False]
@@ -324,16 +332,16 @@ def test_a_killed_worker_fails_its_lane_which_can_be_switched_on_again():
 def test_a_silent_worker_is_stalled_until_it_ticks_again():
     bench, lane, link = running_lane()
     bench.pass_(0.9)
-    assert (lane.state, lane.stalled_for(bench.now)) == (State.RUNNING, 0)
+    assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
     bench.pass_(1.1)
     assert (lane.state, lane.on) == (State.STALLED, True)
-    assert lane.stalled_for(bench.now) == pytest.approx(2.0)
+    assert lane.worker.stalled_for(bench.now) == pytest.approx(2.0)
     assert lane.series.last("lag") == pytest.approx(1.9)
     assert lane.series.last("rss") == link.rss
     bench.receive(tick(2.5))
-    assert (lane.state, lane.stalled_for(bench.now)) == (State.RUNNING, 0)
+    assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
     bench.receive(tick(2.6, lag=1.5))  # it sends ticks, but its tasks wake late
-    assert (lane.state, lane.stalled_for(bench.now)) == (State.STALLED, 1.5)
+    assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.STALLED, 1.5)
 
 
 def test_a_slow_rate_of_ticks_is_not_a_stall():
@@ -382,7 +390,7 @@ def test_a_lower_target_keeps_the_rate_at_which_tasks_were_created():
     bench.receive(tick(1.0, 100_000), Reached(100_000, 100_000, 100_000, 0, 1.0))
     bench.lab.set_target(lane, 50_000)
     bench.receive(tick(1.5, 50_000), Reached(50_000, 50_000, 8, 50_008, 0.333))
-    assert lane.status.create_rate == 100_000
+    assert lane.worker.status.create_rate == 100_000
     assert bench.texts()[-1] == "50,008 tasks stopped in 333 ms, 50,000 left"
 
 
@@ -404,10 +412,10 @@ def test_a_reached_target_is_logged_in_the_words_of_who_asked_for_it(reached, te
 )
 def test_the_target_is_zero_after_a_burst(report):
     bench, lane, link = running_lane()
-    lane.run_burst(Burst(300, 1, 0, None))
+    lane.worker.target.run_burst(Burst(300, 1, 0, None))
     assert (link.names()[-1], lane.target.tasks) == ("burst", 300)
     bench.receive(tick(0.5), report)
-    assert (lane.target.tasks, lane.stats.burst is None) == (0, isinstance(report, Error))
+    assert (lane.target.tasks, lane.worker.stats.burst is None) == (0, isinstance(report, Error))
     bench.lab.switch(lane, False)
     bench.lab.switch(lane, True)
     bench.receive(end())
@@ -423,13 +431,13 @@ def test_idle_memory_is_read_after_all_settings_and_before_the_first_task():
     bench, lane, link = starting()
     bench.lab.set_target(lane, 1_000)
     bench.receive(READY)
-    assert lane.status.idle_rss is None
+    assert lane.worker.status.idle_rss is None
     link.rss = 15_000_000
     bench.receive(*applied("workload", "refill", "trace", "gc", "rate"), tick(0.1))
-    assert (lane.status.idle_rss, link.names()[-1]) == (15_000_000, "target")
+    assert (lane.worker.status.idle_rss, link.names()[-1]) == (15_000_000, "target")
     link.rss = 16_000_000
     bench.lab.set_target(lane, 2_000)  # before any tick reports a task
-    assert lane.status.idle_rss == 15_000_000
+    assert lane.worker.status.idle_rss == 15_000_000
 
 
 def test_memory_per_task_uses_the_first_tick_after_each_reading():
@@ -458,11 +466,11 @@ def test_only_a_new_workload_resets_the_cost_of_a_task():
     for time in (1.0, 1.1, 1.2):
         bench.receive(tick(time, 1_000))
     bench.receive(*applied("gc"))
-    assert lane.status.clean
+    assert lane.worker.status.clean
     bench.receive(*applied("workload"))
     assert lane.sample.rss_per_task is None
     bench.receive(tick(1.3, 1_000))
-    assert not lane.status.clean
+    assert not lane.worker.status.clean
 
 
 def test_a_sample_has_the_median_duration_with_tasks_and_retained_memory_without():
@@ -513,7 +521,7 @@ def test_samples_are_taken_at_the_rate_independent_of_steps_and_ticks():
     link.report(*(tick(100 + index / 1e6, index) for index in range(20_000)))
     bench.receive(tick(101, 20, created=19_999))
     assert len(lane.series) - len(times) <= 1
-    assert (lane.live, lane.status.peak_live) == (20, 19_999)
+    assert (lane.live, lane.worker.status.peak_live) == (20, 19_999)
     before = len(lane.series)
     link.rss = 0  # cannot be read
     bench.pass_(5)
@@ -529,7 +537,7 @@ def test_an_impossible_tick_and_a_second_ready_are_logged_once_and_ignored():
     before = len(link.sent)
     invalid = [tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501)]
     bench.receive(*invalid, tick(1.2, 80, created=500, queued=81), replace(READY, runtime="Other 2.0"))
-    assert (lane.live, lane.sample.tick_time, lane.status.runtime) == (100, 1.0, "Toy 1.0")
+    assert (lane.live, lane.sample.tick_time, lane.worker.status.runtime) == (100, 1.0, "Toy 1.0")
     assert bench.texts("warning") == ["an impossible tick: created fell from 500 to 400"]
     assert len(link.sent) == before
     bench.receive(tick(1.3, 110, created=510))
@@ -544,7 +552,7 @@ def test_garbage_is_logged_once_and_kills_the_worker_after_a_hundred_lines():
     assert bench.texts("warning") == ["not a line of the wire: 0"]
     bench.receive(*(Garbage("more") for _ in range(500)))
     reason = "more than 100 invalid lines, the first: not a line of the wire: 0"
-    assert (lane.state, lane.reason, link.killed) == (State.FAILED, reason, True)
+    assert (lane.state, lane.worker.life.reason, link.killed) == (State.FAILED, reason, True)
     assert len(bench.texts("error")) == 1
 
 

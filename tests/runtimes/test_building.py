@@ -154,8 +154,8 @@ async def test_a_failed_build_fails_its_lane_and_switching_on_retries(toy):
         lane = lab.lanes[0]
         lab.switch(lane, True)
         await until(lambda: lane.state is State.FAILED, "failed")
-        assert lane.reason == f"build failed: {ERROR}"
-        assert lane.missing is None
+        assert lane.worker.life.reason == f"build failed: {ERROR}"
+        assert lane.worker.missing is None
         assert lane.idle
         toy.write(body=MAKE)
         lab.switch(lane, True)

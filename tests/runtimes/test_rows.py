@@ -187,12 +187,15 @@ async def test_one_lab_runs_an_engine_of_each_language_and_leaves_no_process():
         for lane in lab.lanes:
             lab.set_target(lane, 500)
         for lane in lab.lanes:
-            await until(lambda lane=lane: lane.live == 500, f"{lane.engine.name}: {lane.state} {lane.reason}")
+            await until(
+                lambda lane=lane: lane.live == 500,
+                f"{lane.engine.name}: {lane.state} {lane.worker.life.reason}",
+            )
             assert lane.state in (State.RUNNING, State.STALLED)
-        pids = [lane.stats.ready.pid for lane in lab.lanes]
+        pids = [lane.worker.stats.ready.pid for lane in lab.lanes]
         for lane in lab.lanes:
-            assert lane.can("trace") == (not lane.engine.ways)
-            assert (lane.stats.tick.traced is None) == bool(lane.engine.ways)
+            assert lane.worker.can("trace") == (not lane.engine.ways)
+            assert (lane.worker.stats.tick.traced is None) == bool(lane.engine.ways)
     assert [pid for pid in pids if psutil.pid_exists(pid)] == []
 
 

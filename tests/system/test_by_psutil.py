@@ -170,9 +170,9 @@ async def test_a_lab_runs_on_psutil_alone(without_proc):
         (lane,) = lab.lanes
         lab.set_target(lane, 50)
         await until(
-            lambda: lane.live == 50 and lane.stats.reading and lab.local.meter.own, "tasks and figures"
+            lambda: lane.live == 50 and lane.worker.stats.reading and lab.local.meter.own, "tasks and figures"
         )
-        reading = lane.stats.reading
+        reading = lane.worker.stats.reading
         assert reading.threads >= 51
         assert reading.rss > 5 << 20
         assert reading.kernel is None

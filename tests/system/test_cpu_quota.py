@@ -162,10 +162,10 @@ async def test_a_worker_that_is_throttled_says_so():
                 lambda: (limited_by(lab.snapshot().lanes[0], lab.snapshot()) or "").startswith(limit),
                 lambda: (lane.sample, lab.events.since(0)),
             )
-            assert lane.status.cpu_quota == 0.1
+            assert lane.worker.status.cpu_quota == 0.1
             assert lane.sample.throttled > 0.1
         finally:
             run.cancel()
             await lab.close()
-            if lane.stats.ready is not None:
-                await all_ended(lane.stats.ready.pid)
+            if lane.worker.stats.ready is not None:
+                await all_ended(lane.worker.stats.ready.pid)

@@ -208,7 +208,7 @@ def test_a_limit_is_reported_even_without_memory_to_determine_it(monkeypatch, sh
     reports = []
     engine = BaseEngine(lambda report, **fields: reports.append((report, fields)), collector=None)
     engine.tracker.set_target(1_000, engine.counts, 0.0)
-    engine.hit_limit(RuntimeError("can't start new thread"))
+    engine.limits.hit(RuntimeError("can't start new thread"))
     ((report, fields),) = reports
     assert (report, (fields["wall"], fields["value"])) == ("limit", named)
     assert engine.reserve.held is not bool(short)

@@ -69,9 +69,9 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_me
         await s.tap("○ off", s.card("asyncio"))
         await s.until(lambda: lane.state is State.RUNNING, "the worker runs")
         await s.sees("● on", "0 live", within=s.card("asyncio"))
-        idle = lane.rss
+        idle = lane.worker.stats.rss
         (worker,) = set(psutil.Process().children(recursive=True)) - before
-        assert worker.pid == lane.stats.ready.pid
+        assert worker.pid == lane.worker.stats.ready.pid
         await s.drag("asyncio", 10_000, via=[1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
         assert lane.live == 0
@@ -79,7 +79,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_me
         await s.until(lambda: lane.live == 10_000, "10,000 tasks are live")
         await s.sees("10,000 live", within=s.card("asyncio"))
         await s.until(lambda: lane.sample.rss_per_task is not None, "the cost is known")
-        per_task = (lane.rss - idle) / 10_000
+        per_task = (lane.worker.stats.rss - idle) / 10_000
         assert 1_000 <= per_task <= 4_000
 
         def cost_shown():
@@ -87,7 +87,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_me
 
         await s.until(cost_shown, "the cost table shows the cost")
         assert float(cost_shown()[1]) == pytest.approx(per_task / 1024, rel=0.25)
-        assert abs(worker.memory_info().rss - lane.rss) < 2 << 20
+        assert abs(worker.memory_info().rss - lane.worker.stats.rss) < 2 << 20
         await s.press("0")
         await s.until(lambda: lane.state is State.OFF, "the worker has ended")
         await s.until(lambda: not worker.is_running(), "its process has exited")

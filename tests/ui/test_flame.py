@@ -116,7 +116,7 @@ async def test_it_is_exported_as_folded_stacks_and_svg(tmp_path):
         await s.answer()
         await s.sees("handle")
         await s.press("e")
-        folded, svg = s.app.saved
+        folded, svg = s.app.pictures.saved
         assert folded.read_text().splitlines()[0] == "handle (srv/app.py);dumps (json/__init__.py) 600000"
         assert svg.read_text().startswith("<svg")
         assert (folded.suffix, svg.suffix, folded.stem) == (".txt", ".svg", svg.stem)

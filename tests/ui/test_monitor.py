@@ -708,7 +708,7 @@ async def test_a_screenshot_that_cannot_be_saved_shows_why_and_leaves_no_file(tm
     async with stage(pictures=Path("taken")) as s:
         await s.press("s")
         await s.sees("not saved: taken: File exists; expected a", within=s.toast)
-        s.app._pictures = Path("full")
+        s.app.pictures.folder = Path("full")
         monkeypatch.setattr(os, "replace", fail)
         await s.press("s")
         await s.sees("not saved: full/concwatch-", "left on device", within=s.toast)
@@ -871,7 +871,7 @@ async def test_the_palette_shows_a_chart_and_changes_the_symbols():
             await s.sees(f"charts are drawn with {name}")
             drawn = {char for char in s.text(s.chart("cost")) if ord(char) > 0x2590}
             assert any(ord(character) <= ord(char) < ord(character) + 0x100 for char in drawn), name
-        assert s.app.chosen_symbols == "auto"
+        assert s.app.symbols.chosen == "auto"
 
 
 async def test_a_dragged_slider_moves_a_ghost_along_the_forecast():

@@ -58,7 +58,7 @@ async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_pat
         await s.switch_on("threads", "asyncio", tasks=2_000)
         await s.run(5)
         lines = s.lines()
-        s.app.picture_cells = True
+        s.app.pictures.cells = True
         await s.press("s")
         await see_toast(s, "saved shown [here]/concwatch-", ".svg", ".png")
         await wait_until_saved(s, folder, 1)
@@ -114,7 +114,7 @@ async def test_drawing_a_png_does_not_block_the_screen_and_quitting_waits_only_b
 
     monkeypatch.setattr("concwatch.ui.apps.picture_files.can_draw", lambda: True)
     monkeypatch.setattr("concwatch.ui.apps.picture_files.draw_png", draw_slowly)
-    monkeypatch.setattr("concwatch.ui.apps.lanes_app.PICTURE_TIMEOUT", 0.1)
+    monkeypatch.setattr("concwatch.ui.apps.pictures.TIMEOUT", 0.1)
     async with stage(pictures=tmp_path / "quit") as s:  # quitting waits for a picture just requested
         await s.press("s", "q")
         await s.until(lambda: not s.app.is_running, "the app ends")

@@ -61,7 +61,7 @@ async def test_its_chart_is_a_slide_with_the_number_that_is_enough_and_what_was_
         await start(s, "16")
         await s.until(lambda: s.app.sweep.finished, "the end of the sweep", limit=600)
         await s.press("S")
-        await s.until(lambda: s.app.saved, "the slide")
+        await s.until(lambda: s.app.pictures.saved, "the slide")
         [path] = tmp_path.glob("*tasks-ended-per-second*.svg")
         texts = [each.text for each in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
         assert texts[0] == "tasks ended per second over live tasks"

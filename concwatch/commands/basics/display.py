@@ -196,14 +196,14 @@ class Display:
 
     def run(self, app: "LanesApp") -> int:
         """Run an app, then print which files were saved. Return the exit status."""
-        app.picture_cells = self.picture_cells
-        app.use_symbols(self.symbols or AUTO, self._best)
+        app.pictures.cells = self.picture_cells
+        app.symbols.use(self.symbols or AUTO, self._best)
         app.run(size=self._size)
         if not self.is_page:  # a page's standard output carries packets
             for descriptor in (1, 2):
                 if is_gone(descriptor):  # a failed write would change the exit status
                     discard_output(descriptor)
-            for path in (*app.recording.paths, *app.saved):
+            for path in (*app.recording.paths, *app.pictures.saved):
                 print(f"saved {path}", flush=True)
         if app.recording.problem:  # the event log that showed it is gone, or it happened at the very end
             print_error(app.recording.problem)

@@ -88,7 +88,7 @@ def open_screen(display: Display, options: ScreenOptions, make_lab: "Callable[..
     display.symbols, display.picture_cells = options.symbols or saved.symbols, options.cells
     status = display.run(app)
     state = ScreenState(
-        app.selected_theme or saved.theme, app.window or saved.window, app.chosen_symbols or saved.symbols
+        app.selected_theme or saved.theme, app.window or saved.window, app.symbols.chosen or saved.symbols
     )
     if state != saved and not display.is_page:
         save_state(state)

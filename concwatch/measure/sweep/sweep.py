@@ -91,11 +91,11 @@ class EngineSweep(FollowedLane):
                 await asyncio.sleep(SETTLE)
                 problem = await server_problem(self.lab.settings)
                 if problem:
-                    self.lane.fail(problem)
+                    self.lane.worker.fail(problem)
             if self.look().on:
                 self.result.runtime = self.seen.status.runtime
-                if self._tasks is not None and not self.lane.can("threads"):
-                    self.lane.fail("it has no pool of threads")
+                if self._tasks is not None and not self.lane.worker.can("threads"):
+                    self.lane.worker.fail("it has no pool of threads")
                 else:
                     await self._climb()
             self._note_failure()
@@ -214,7 +214,7 @@ class EngineSweep(FollowedLane):
         self, at_once: int, most: float, failed: Callable[[LaneSnapshot], bool], timed: bool = True
     ) -> tuple[float, float] | None:
         """Return the throughput, and half its interval, once it is known, and durations if they are timed."""
-        self.lane.stats.restart_timing()
+        self.lane.worker.stats.restart_timing()
         self._counts, self._limit = [], None
 
         def timed_enough(now: LaneSnapshot) -> bool:

@@ -80,11 +80,11 @@ class Capacity:
     @property
     def rss(self) -> int:
         """Bytes of RSS of all workers together."""
-        return sum(lane.rss for lane in self._lanes)
+        return sum(lane.worker.stats.rss for lane in self._lanes)
 
     def demand(self, lane: Lane, untraced: bool = False) -> Demand:
         """Return the memory of a lane's worker as a function of its tasks; ``untraced``: as if not traced."""
-        stats, settings = lane.stats, self._settings()
+        stats, settings = lane.worker.stats, self._settings()
         idle = stats.meter.idle if lane.on else None
         if untraced and settings.trace:
             settings = structs.replace(settings, trace=False)
@@ -183,7 +183,7 @@ class AdmissionControl:
 
     def _pending_of(self, lane: Lane) -> float:
         # Of the same moment: tasks created since the last tick use memory already, but are not counted yet.
-        memory, live = lane.stats.paired
+        memory, live = lane.worker.stats.paired
         missing = max(0, lane.target.granted - live)
         return max(0.0, memory + missing * self._bytes_per_task(lane, missing) - max(memory, lane.memory))
 
@@ -259,5 +259,5 @@ class AdmissionControl:
         live = f"{format_count(largest.live)} {'threads' if largest.engine.threads else 'tasks'}"
         used = f"{format_bytes(memory.total - memory.available)} of {format_bytes(memory.total)}"
         of = "the control group" if memory.group else "the machine"
-        parts = memory_text(largest.rss, largest.memory)
-        largest.fail(f"stopped at {live}: {used} of {of} are used: {parts}")
+        parts = memory_text(largest.worker.stats.rss, largest.memory)
+        largest.worker.fail(f"stopped at {live}: {used} of {of} are used: {parts}")

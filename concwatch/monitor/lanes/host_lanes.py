@@ -124,12 +124,12 @@ class MachineMeter:
         if before:
             self.busy = self._last.busy_since(before)
         for lane in lanes:
-            reading = lane.stats.reading
+            reading = lane.worker.stats.reading
             used = reading.cpu_seconds if reading else 0.0
             last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
             spent = used - last if used >= last else used  # less than before: a new worker
             if before:
-                lane.set_others(self._last.others_since(before, spent))
+                lane.worker.stats.others = self._last.others_since(before, spent)
 
     def update_own(self) -> None:
         """Read the resources that concwatch itself uses, which are known from the second time on."""
@@ -224,8 +224,8 @@ class HostLanes:
             known = machine.figures is not None
             machine.used = self.capacity.used
             for lane in self.lanes:
-                if lane.host is not None and lane.host is not machine.figures:
-                    machine.update(lane.host)
+                if lane.worker.host is not None and lane.worker.host is not machine.figures:
+                    machine.update(lane.worker.host)
             if machine.figures is None:
                 return
             if not known and not self.shares:
@@ -238,7 +238,7 @@ class HostLanes:
         """The host's part of a snapshot; None for the local host, and before a remote one has answered."""
         if not isinstance(self.machine, RemoteMachine):
             return None
-        delays = [lane.delay for lane in self.lanes if lane.delay is not None]
+        delays = [delay for lane in self.lanes if (delay := lane.worker.connection.delay) is not None]
         return self.machine.status(self.name, self.meter.busy, min(delays, default=None))
 
     def snapshot(self, lane: Lane) -> LaneSnapshot:
@@ -246,7 +246,7 @@ class HostLanes:
         found = self.capacity.fit(lane) if self.capacity.budget.known else Fit(0, "")
         # Rounded to three digits, so that it rarely changes while a lane is measured.
         weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
-        status, settings = lane.status, self._settings()
+        status, settings = lane.worker.status, self._settings()
         status = structs.replace(
             status,
             bytes_per_task=weight,
@@ -259,12 +259,12 @@ class HostLanes:
             lane.facts,
             status,
             lane.sample,
-            blocks=lane.stats.blocks.ranked(),
+            blocks=lane.worker.stats.blocks.ranked(),
             target=lane.target,
-            refused=lane.burst_refused,
-            anatomy=lane.anatomy,
-            anatomy_refused=lane.anatomy_refused,
-            idle_heap=lane.stats.idle_heap,
+            refused=lane.worker.target.burst_refused,
+            anatomy=lane.worker.anatomy.found,
+            anatomy_refused=lane.worker.anatomy.refused,
+            idle_heap=lane.worker.stats.idle_heap,
             idle=lane.idle,
             wanted=lane.wanted,
             present=self.present,

@@ -13,9 +13,11 @@ from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.fleet import Fleet, Reconnect
 from concwatch.monitor.lanes.forecast import Forecast
 from concwatch.monitor.lanes.host_lanes import INTERVAL, HostLanes, LocalMachine
-from concwatch.monitor.lanes.lane import STOP_LIMIT, Lane
+from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.lanes.servers import Server, ServerKeeper
 from concwatch.monitor.lanes.trial import Trials
+from concwatch.monitor.lanes.worker import AnatomyAnswer
+from concwatch.monitor.lanes.worker_life import STOP_LIMIT
 from concwatch.monitor.metrics.observable import Observable
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot, with_cheapest
@@ -137,20 +139,20 @@ class Lab(Observable):
     def trim(self, lane: Lane) -> None:
         """Request that a lane's worker return free memory to the system."""
         self.mark("trim", "", lane.engine.name)
-        lane.send_optional("trim")
+        lane.worker.send_optional("trim")
 
     def ask_anatomy(self, lane: Lane) -> None:
         """Find what a task of a lane consists of.
 
         A traced worker is not asked, if possible, but one that holds some tasks untraced for a moment.
         """
-        if self._trials is not None and self.settings.trace and lane.can("trace"):
-            lane.forget_anatomy()
+        if self._trials is not None and self.settings.trace and lane.worker.can("trace"):
+            lane.worker.anatomy = AnatomyAnswer()
             self._trials.look(lane.engine, self.settings)
             self._looking.add(lane)
         else:
             self.mark("anatomy", "", lane.engine.name)  # its tasks are stopped meanwhile
-            lane.ask_anatomy()
+            lane.worker.ask_anatomy()
 
     def stop_all(self) -> None:
         """Switch every lane off."""
@@ -247,8 +249,8 @@ class Lab(Observable):
             lambda lane: self.host_of(lane).machine.load,
         )
         for lane in self.lanes:
-            lane.stats.untraced = self._trials.cost(lane.engine, self.settings)
-            lane.stats.trial_due = self._trials.due(lane, self.settings)
+            lane.worker.stats.untraced = self._trials.cost(lane.engine, self.settings)
+            lane.worker.stats.trial_due = self._trials.due(lane, self.settings)
         for lane in [*self._looking]:
             self._end_look(self._trials, lane)
 
@@ -259,9 +261,9 @@ class Lab(Observable):
         if trials.looking(lane.engine, self.settings):
             return
         self._looking.discard(lane)
-        lane.anatomy = trials.anatomy(lane.engine, self.settings)
-        if lane.anatomy is None:
-            lane.ask_anatomy()
+        lane.worker.anatomy = AnatomyAnswer(trials.anatomy(lane.engine, self.settings))
+        if lane.worker.anatomy.found is None:
+            lane.worker.ask_anatomy()
 
     def _stop_trials(self) -> None:
         if self._trials is not None:
@@ -286,7 +288,7 @@ class Lab(Observable):
 
     def _adopt_workload(self) -> None:
         """Adopt the workload of a running lane if every lane has refused the common one."""
-        running = [lane.settings.current.workload for lane in self.lanes if lane.on]
+        running = [lane.worker.settings.current.workload for lane in self.lanes if lane.on]
         if running and self.settings.workload not in running:
             self.settings = structs.replace(self.settings, workload=running[0])
 
@@ -341,7 +343,7 @@ class Lab(Observable):
         """Kill every worker."""
         self._stop_trials()
         for lane in self.lanes:
-            lane.kill()
+            lane.worker.connection.kill()
 
     @property
     def quiet(self) -> bool:

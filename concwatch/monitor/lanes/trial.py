@@ -105,12 +105,12 @@ class Trial:
     @property
     def anatomy(self) -> Anatomy | None:
         """What a task consists of, if its worker has said so."""
-        return self._lane.anatomy
+        return self._lane.worker.anatomy.found
 
     @property
     def reason(self) -> str:
         """Why its worker failed; empty if it did not."""
-        return "" if self._given_up else self._lane.reason
+        return "" if self._given_up else self._lane.worker.life.reason
 
     def step(self, now: float) -> None:
         """Process what the worker has reported; ``now`` in seconds."""
@@ -133,7 +133,7 @@ class Trial:
 
     def _measure(self, now: float, late: bool) -> None:
         """Take the cost, once it has settled; if it is ``late``, also one that has not."""
-        stats = self._lane.stats
+        stats = self._lane.worker.stats
         cost, idle = stats.meter.cost, stats.meter.idle
         if cost is None or idle is None or stats.tick is None:
             return
@@ -142,19 +142,20 @@ class Trial:
         if stats.tick.time >= self._held_since + HELD or (late and cost.live >= ENOUGH * self._tasks):
             self.found, self._found_at = TaskCost(structs.replace(cost, moves=False), idle.memory), now
             if self._look:
-                self._lane.ask_anatomy()
+                self._lane.worker.ask_anatomy()
 
     @property
     def _looking(self) -> bool:
         """Whether its worker still looks at its tasks."""
         lane = self._lane
-        return self._look and lane.can("anatomy") and lane.anatomy is None and not lane.anatomy_refused
+        answer = lane.worker.anatomy
+        return self._look and lane.worker.can("anatomy") and answer.found is None and not answer.refused
 
     def stop(self) -> None:
         """Kill its worker, if it is running."""
         if not self.over:
             self._given_up = True
-            self._lane.kill()
+            self._lane.worker.connection.kill()
 
 
 def tasks_to_try(engine: Engine, settings: Settings, room: float, size: int = BRIEF) -> int:
@@ -197,7 +198,7 @@ class Trials:
 
     def due(self, lane: Lane, settings: Settings) -> bool:
         """Return whether a lane that is traced will have the cost of an untraced task."""
-        return lane.can("trace") and settings.trace and _key(lane.engine, settings) not in self._found
+        return lane.worker.can("trace") and settings.trace and _key(lane.engine, settings) not in self._found
 
     def look(self, engine: Engine, settings: Settings, on: bool = True) -> None:
         """Run a trial that finds what an untraced task consists of, or no longer."""

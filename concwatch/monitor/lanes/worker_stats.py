@@ -1,10 +1,11 @@
 """Statistics of one worker since its start, from its ticks and from readings of its process."""
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
 
-from concwatch.links.messages import BurstDone, Failure, Reached, Ready, Tick, contradiction
+from concwatch.links.messages import Block, BurstDone, Failure, Reached, Ready, Tick, contradiction
 from concwatch.monitor.lanes.cost import KERNEL_PARTS, Cost, CostMeter, CpuMeter
 from concwatch.monitor.lanes.timed_tasks import TimedTasks
 from concwatch.monitor.metrics.metric import MetricSource
@@ -140,6 +141,11 @@ class WorkerStats:
             self._cpu.add(tick, self.reading, has_target)
         return None
 
+    @property
+    def rss(self) -> int:
+        """Bytes of RSS in the last reading; 0 without a worker."""
+        return self.reading.rss if self.reading else 0
+
     def set_live(self, live: int) -> None:
         """Set the number of live tasks."""
         self.live, self.peak_live = live, max(self.peak_live, live)
@@ -147,6 +153,18 @@ class WorkerStats:
     def add_reading(self, reading: Reading) -> None:
         """Record a reading of the process."""
         self.reading = self._unpaired = reading
+
+    def add_block(self, block: Block, now: float, read: Callable[[], Reading | None]) -> None:
+        """Record what has blocked its event loop; ``read`` reads how long the process was throttled."""
+
+        def throttled_within(seconds: float) -> float:
+            reading = read()
+            if reading is not None:
+                self.throttled.add(now, reading)
+            return self.throttled.within(seconds)
+
+        self.blocks.add(block, throttled_within)
+        self.blocks.ended.clear()
 
     def set_baseline(self, reading: Reading | None) -> None:
         """Set the baseline: a reading of the process before the first task."""

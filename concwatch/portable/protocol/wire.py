@@ -284,4 +284,4 @@ Workloads
                           since there are about 28,000 ports for connections to one address
 """
 
-PROTOCOL = 1
+from concwatch.portable.protocol import PROTOCOL as PROTOCOL

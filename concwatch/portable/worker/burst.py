@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from time import monotonic, process_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, List, Optional
+    from typing import Any, Callable, Deque, Dict, Generator, List, Optional, Union
+
+    from concwatch.portable.worker.collector import Collector
+    from concwatch.portable.worker.target import TargetTracker, TaskCounts
 
 MAX_CHUNKS = 1_000
 LONGEST_WAIT = 3_600.0
@@ -89,3 +93,86 @@ class BurstTimer:
             "live": self._live,
             "traced": self._added,
         }
+
+
+class Bursts:
+    """Runs bursts: creates each part at once and waits for all of its tasks, as the published experiments do.
+
+    Args:
+        create: creates and counts a number of tasks without a pause, up to a limit; returns what keeps them.
+            It is also given the tasks that were created before them.
+        counts: the tasks.
+        tracker: the target, which is not held meanwhile.
+        collector: the garbage collector.
+        older_refused: why a burst cannot have older tasks that have not begun; empty if it can.
+    """
+
+    def __init__(
+        self,
+        create: Callable[[int, List[Any]], List[Any]],
+        counts: TaskCounts,
+        tracker: TargetTracker,
+        collector: Collector,
+        older_refused: str,
+    ) -> None:
+        self._create = create
+        self._counts = counts
+        self._tracker = tracker
+        self._collector = collector
+        self._older_refused = older_refused
+        self.queued: Deque[Burst] = deque()
+        """Bursts requested and not yet started."""
+
+    def queue(self, burst: Burst) -> None:
+        """Queue a burst, to run as soon as possible.
+
+        Raises:
+            ValueError: tasks are live, or the engine does not support one of its parameters.
+        """
+        if burst.older and self._older_refused:
+            raise ValueError(f"older tasks that have not begun: {self._older_refused}")
+        live = self._counts.live
+        if live or self._tracker.target:
+            raise ValueError(f"{live} tasks are live: a burst expects none, and a target of 0")
+        self.queued.append(burst)
+
+    def run(
+        self, traced: Callable[[], Optional[int]]
+    ) -> Generator[Union[float, List[Any], None], None, Dict[str, object]]:
+        """Run the burst that was queued first; yield what to wait for, and return the fields of its report.
+
+        ``traced`` returns the bytes traced now, or None while nothing is traced.
+        """
+        burst = self.queued.popleft()
+        self._tracker.pause(burst.tasks)
+        older = self._create(burst.older, [])
+        timer = BurstTimer(traced)
+        for size in burst.sizes():
+            timer.start_part()
+            self._collector.before_slice()
+            before = self._counts.created
+            tasks = self._create(size, older)
+            created = self._counts.created - before
+            timer.add_created(created)
+            self._collector.after_slice()
+            if burst.read_after is not None:
+                yield burst.read_after
+                timer.read_traced()
+                timer.set_live(self.count_live(tasks))
+            yield tasks
+            timer.end_part()
+            self.count_ended(tasks)
+            del tasks
+            if created < size:
+                break
+        yield older
+        self.count_ended(older)
+        self._tracker.resume()
+        return timer.fields()
+
+    def count_live(self, tasks: List[Any]) -> int:
+        """Return how many of these tasks have not ended."""
+        return self._counts.live
+
+    def count_ended(self, tasks: List[Any]) -> None:
+        """Count the end of these tasks, unless each task counts its own."""

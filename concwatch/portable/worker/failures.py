@@ -8,7 +8,9 @@ from threading import Lock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
+
+    from concwatch.portable.worker.target import TargetTracker
 
 MOST_KINDS = 12
 """Kinds that are counted one by one; the tasks of further ones are counted together."""
@@ -59,6 +61,55 @@ class Failures:
                 for (type_, where), count in counts
             ]
         }
+
+
+class FailureReporter:
+    """Counts the failed tasks of the workload, and reports the first one with its traceback.
+
+    Args:
+        send: sends a report.
+        tracker: the target.
+        hit_limit: returns whether a task failed because of a limit, which is reported elsewhere.
+    """
+
+    def __init__(
+        self,
+        send: Callable[..., None],
+        tracker: TargetTracker,
+        hit_limit: Callable[[BaseException], bool],
+    ) -> None:
+        self._send = send
+        self._tracker = tracker
+        self._hit_limit = hit_limit
+        self.restart()
+
+    def restart(self) -> None:
+        """Count again from 0, since the workload has changed."""
+        self.counts = Failures()
+        """The failed tasks, by kind."""
+        self._reported = Lock()  # acquired by the first task that fails
+
+    def add(self, error: BaseException) -> None:
+        """Count a failed task, and report the first one."""
+        limited = self._hit_limit(error)
+        # Tasks that are being replaced belong to the previous workload; the new one may fail later.
+        if self._tracker.replacing:
+            return
+        self.counts.add(error)
+        if not limited and self._reported.acquire(blocking=False):
+            lines: List[str] = []
+            try:
+                import traceback  # imports tokenize; needed only for a failure
+
+                lines = traceback.format_exception(type(error), error, error.__traceback__)
+            except (ImportError, OSError, MemoryError):  # no file can be opened, or no memory is left
+                pass
+            self._send(
+                "error",
+                command=None,
+                message=f"a task failed: {type(error).__name__}: {str(error)[:500]}",
+                detail="".join(lines)[-8000:],
+            )
 
 
 def kind_of(error: BaseException) -> Tuple[str, str]:

@@ -80,7 +80,7 @@ class TickReporter:
 
     def _tick(self, late: float) -> None:
         engine = self._engine
-        engine.check_file_limit()
+        engine.limits.check_files()
         self._collector.freeze()
         counts = engine.counts.report()
         fields: Dict[str, Any] = {
@@ -89,7 +89,7 @@ class TickReporter:
             "lag": round(engine.lag(late), 6),
             **({"gc": round(self._collector.seconds, 6)} if self._collector.has_seconds else {}),
             **engine.timing.drain(),
-            **engine.failures.report(),
+            **engine.failures.counts.report(),
             **self._usage(),
             **self.memory(),
         }

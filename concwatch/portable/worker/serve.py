@@ -10,12 +10,12 @@ from time import monotonic
 
 from concwatch.portable.agent.memory.memory_maps import read_memory_maps
 from concwatch.portable.agent.sending.json_lines import LONGEST_LINE, decode, encode
-from concwatch.portable.protocol import wire
+from concwatch.portable.protocol import PROTOCOL
 from concwatch.portable.protocol.workloads import DEFAULT, END, WORDS, parse, split_arguments
 from concwatch.portable.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.portable.worker.collector import Collector
 from concwatch.portable.worker.engines import ENGINES
-from concwatch.portable.worker.engines.base import CPYTHON_COMMANDS
+from concwatch.portable.worker.engines.base import CPYTHON_COMMANDS, idle_maps
 from concwatch.portable.worker.reporter import MAX_RATE, MIN_RATE, TickReporter
 
 TYPE_CHECKING = False
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional
 
     from concwatch.portable.protocol.workloads import Workload
-    from concwatch.portable.worker.engines.base import BaseEngine, Waits
+    from concwatch.portable.worker.engines.base import BaseEngine
+    from concwatch.portable.worker.inbox import Waits
 
     Fields = Dict[str, Any]
     Commands = Dict[str, Callable[[Fields], Optional[Waits]]]
@@ -185,7 +186,7 @@ def commands(engine: BaseEngine, reporter: TickReporter, collector: Collector) -
     table: Commands = {
         "refill": lambda fields: engine.tracker.set_refill(_boolean(fields, "on")),
         "workload": lambda fields: engine.set_workload(_workload(fields)),
-        "halt": lambda fields: engine.stop_growing(
+        "halt": lambda fields: engine.limits.stop_growing(
             _string(fields, "wall"), _integer(fields, "value", MAX_INTEGER), ""
         ),
         "rate": lambda fields: reporter.set_rate(_rate(fields)),
@@ -196,7 +197,7 @@ def commands(engine: BaseEngine, reporter: TickReporter, collector: Collector) -
         "trim": lambda fields: collector.trim(),
         "threads": lambda fields: engine.set_threads(_integer(fields, "count", 1_000_000)),
         "stack": lambda fields: engine.set_stack(_integer(fields, "size", MAX_INTEGER)),
-        "burst": lambda fields: engine.queue_burst(_burst(fields)),
+        "burst": lambda fields: engine.bursts.queue(_burst(fields)),
     }
     return {
         name: handler for name, handler in table.items() if name in engine.can or name not in CPYTHON_COMMANDS
@@ -215,9 +216,9 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Commands) -> Non
                 break
             if name == "target":
                 count = _integer(fields, "tasks", MAX_TASKS)
-                engine.submit(partial(engine.set_target, count, arrived))
+                engine.inbox.submit(partial(engine.set_target, count, arrived))
             elif name in table:
-                engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
+                engine.inbox.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:
                 from concwatch.portable.protocol.text import suggest  # only an error needs it
 
@@ -231,7 +232,9 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Commands) -> Non
             engine.reserve.release()
             channel.refuse(name, ValueError("out of memory while reading it"))
     try:
-        engine.finish()
+        engine.setups.finish(
+            engine.inbox.submit, partial(engine.set_target, 0, monotonic()), lambda: not engine.counts.live
+        )
     except ValueError as error:
         channel.refuse("stop", error)
     os._exit(0)
@@ -291,7 +294,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
     engine.traced = reporter.traced
     channel.send(
         "ready",
-        protocol=wire.PROTOCOL,
+        protocol=PROTOCOL,
         engine=name,
         runtime=runtime(),
         flags=engine.flags(),
@@ -308,7 +311,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         reporter.start()
     except RuntimeError as error:
         sys.exit(_thread_error(error))
-    engine.read_idle_maps()
+    engine.idle_maps = idle_maps(engine.can)
     try:
         engine.serve()
     except SystemExit:  # a user's coroutine called sys.exit

@@ -19,8 +19,10 @@ from concwatch.portable.protocol.units import parse_count
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.base.keyboard import Keyboard
 from concwatch.ui.keys import keys
+from concwatch.ui.keys.host_commands import HostCommands
 from concwatch.ui.keys.key_targets import ExperimentKeys, LabKeys
 from concwatch.ui.keys.lane_commands import LaneCommands
+from concwatch.ui.keys.setting_commands import SettingCommands
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.costs import CostPanel
 from concwatch.ui.panels.events import EventPanel
@@ -114,9 +116,12 @@ class ConcwatchApp(LanesApp):
         parts = Parts(StatusBar(), lanes, charts, [costs], EventPanel(), feed)
         screen = MonitorScreen(source.snapshot, parts, self.size, HELP, self._status_text)
         lanes.controls = self.commands = LaneCommands(self.lab, source, screen, lanes)
+        hosts = HostCommands(source, screen, lanes, self.commands.set_target, self.lab.log)
         if self.lab.fleet.is_cluster:
-            feed.rearrange = self.commands.update_rows
-        screen.keyboard = Keyboard(keys.MONITOR, LabKeys(self, screen, charts, lanes, costs, self.commands))
+            feed.rearrange = hosts.update_rows
+        settings = SettingCommands(self.lab, screen)
+        targets = LabKeys(self, screen, charts, lanes, costs, self.commands, settings, hosts)
+        screen.keyboard = Keyboard(keys.MONITOR, targets)
         if self._initial.window:
             charts.selected_window = self._initial.window
         return screen

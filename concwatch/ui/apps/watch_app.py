@@ -175,7 +175,8 @@ class WatchApp(LanesApp):
         from concwatch.ui.apps.picture_files import save_flame_graph  # not needed for the first frame
 
         dark = self.current_theme.dark
-        self.show_saved("flame graph", save_flame_graph(graph, self._pictures, dark))
+        saved = save_flame_graph(graph, self.pictures.folder, dark)
+        self.pictures.show_saved("flame graph", saved)
 
     def log_event(self, text: str) -> None:
         """Log what the user did."""

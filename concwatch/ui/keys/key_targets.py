@@ -7,14 +7,40 @@ from msgspec import Struct
 from concwatch.ui.base.view import MonitorView
 
 if TYPE_CHECKING:  # a screen imports only the panels that it has
+    from concwatch.ui.keys.host_commands import HostCommands
     from concwatch.ui.keys.lane_commands import LaneCommands
     from concwatch.ui.keys.program_commands import ProgramCommands
+    from concwatch.ui.keys.setting_commands import SettingCommands
     from concwatch.ui.panels.charts import ChartPanel
     from concwatch.ui.panels.costs import CostPanel
     from concwatch.ui.panels.groups import GroupPanel
     from concwatch.ui.panels.lanes import LanePanel
     from concwatch.ui.panels.processes import ProcessPanel
     from concwatch.ui.panels.transport import TransportPanel
+
+
+class SymbolActions(Protocol):
+    """What chooses the symbols of charts."""
+
+    def choose_next(self) -> None:
+        """Draw charts with the next symbols."""
+        ...
+
+    def choose(self, choice: str) -> None:
+        """Draw charts with ``choice``, one of `CHOICES`, from now on."""
+        ...
+
+
+class PictureActions(Protocol):
+    """What saves pictures."""
+
+    def save_screen(self) -> None:
+        """Save a picture of the screen."""
+        ...
+
+    def save_chart(self) -> None:
+        """Save a picture of a chart."""
+        ...
 
 
 class AppActions(Protocol):
@@ -24,20 +50,14 @@ class AppActions(Protocol):
         """Open the palette."""
         ...
 
-    def action_next_symbols(self) -> None:
-        """Draw charts with the next symbols."""
+    @property
+    def symbols(self) -> SymbolActions:
+        """The symbols that charts are drawn with."""
         ...
 
-    def choose_symbols(self, choice: str) -> None:
-        """Draw charts with ``choice``, one of `CHOICES`, from now on."""
-        ...
-
-    def action_save_picture(self) -> None:
-        """Save a picture of the screen."""
-        ...
-
-    def action_save_chart(self) -> None:
-        """Save a picture of a chart."""
+    @property
+    def pictures(self) -> PictureActions:
+        """The pictures that are saved."""
         ...
 
     def action_record(self) -> None:
@@ -188,6 +208,8 @@ class LabKeys(Struct, frozen=True):
     lanes: "LanePanel"
     costs: "CostPanel"
     lab: "LaneCommands"
+    settings: "SettingCommands"
+    hosts: "HostCommands"
 
 
 class ReplayKeys(Struct, frozen=True):

@@ -27,7 +27,7 @@ def _select(lane: int) -> Callable[[HasLanes], object]:
 
 
 def _choose_symbols(choice: str) -> Callable[[HasView], object]:
-    return lambda on: on.app.choose_symbols(choice)
+    return lambda on: on.app.symbols.choose(choice)
 
 
 def _show_chart(metric: str) -> Callable[[HasView], object]:
@@ -50,7 +50,7 @@ CHARTS: tuple[Row[HasView], ...] = (
     Row("z", lambda on: on.charts.toggle_zoom(), SAME, title="One chart"),
     Row("", None, "focus a chart and move its cursor, which shows the values at that time", sign="tab ← →"),
     Row(
-        "", lambda on: on.app.action_next_symbols(),
+        "", lambda on: on.app.symbols.choose_next(),
         "draw charts with other symbols: auto, octants, braille, blocks", title="Chart symbols", sign="^p",
     ),
     *(
@@ -67,9 +67,9 @@ BASELINE: Row[HasLanes] = Row(
 )  # fmt: skip
 
 PICTURES: tuple[Row[HasApp], ...] = (
-    Row("s", lambda on: on.app.action_save_picture(), "save a screenshot", "screenshot", 60, "Screenshot"),
+    Row("s", lambda on: on.app.pictures.save_screen(), "save a screenshot", "screenshot", 60, "Screenshot"),
     Row(
-        "S", lambda on: on.app.action_save_chart(),
+        "S", lambda on: on.app.pictures.save_chart(),
         "save a screenshot of the focused chart, or of the first one", title="Chart screenshot",
     ),
 )  # fmt: skip
@@ -106,7 +106,7 @@ MONITOR: tuple[Row[LabKeys], ...] = (
     Row("enter", lambda on: on.lab.ask_target(), "type a number of tasks", "number", 4, "Exact number"),
     Row("0", lambda on: on.lab.stop_all(), "stop all lanes", "stop all", 5, "Stop all"),
     Row(
-        "w", lambda on: on.lab.ask_workload(), "choose the workload: what each task does", "workload", 6,
+        "w", lambda on: on.settings.ask_workload(), "choose the workload: what each task does", "workload", 6,
         "Workload",
     ),
     Row(
@@ -114,23 +114,24 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         title="Again",
     ),
     Row(
-        "f", lambda on: on.lab.toggle_refill(),
+        "f", lambda on: on.settings.toggle_refill(),
         "refill: replace tasks that end, or start each target only once", title="Refill",
     ),
     Row(
-        "t", lambda on: on.lab.toggle_trace(),
+        "t", lambda on: on.settings.toggle_trace(),
         "trace allocations (tracemalloc): twice the memory, a third of the speed", "trace", 62, "Trace",
     ),
     Row(
-        "g", lambda on: on.lab.next_collector(), "garbage collector: default, frozen, off", "collector", 63,
-        "Collector",
+        "g", lambda on: on.settings.next_collector(), "garbage collector: default, frozen, off", "collector",
+        63, "Collector",
     ),
     Row(
         "u", lambda on: on.lab.trim(), "trim: collect garbage and return memory to the system",
         title="Trim",
     ),
     Row(
-        "n", lambda on: on.lab.ask_threads(), "set the number of threads in the pool", title="Pool threads",
+        "n", lambda on: on.settings.ask_threads(), "set the number of threads in the pool",
+        title="Pool threads",
     ),
     Row(
         "i", lambda on: on.lab.explain(),
@@ -142,15 +143,15 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         "anatomy: what the memory of one task of the lane consists of", title="Anatomy of a task",
     ),
     Row(
-        "h", lambda on: on.lab.toggle_fold(), "hosts: show an engine's lanes separately or in one row",
+        "h", lambda on: on.hosts.toggle_fold(), "hosts: show an engine's lanes separately or in one row",
         title="Fold hosts",
     ),
     Row(
-        "v", lambda on: on.lab.toggle_even(), "split a target evenly over hosts, or by what each can hold",
+        "v", lambda on: on.hosts.toggle_even(), "split a target evenly over hosts, or by what each can hold",
         title="Split evenly",
     ),
     Row(
-        "d", lambda on: on.lab.toggle_band(),
+        "d", lambda on: on.hosts.toggle_band(),
         "charts of hosts in one row: their sum, or their median and range", title="Distribution over hosts",
     ),
     Row("less_than_sign", lambda on: on.costs.sort(-1), "sort the table by the previous or next column"),
@@ -164,7 +165,7 @@ MONITOR: tuple[Row[LabKeys], ...] = (
     BASELINE,
     PAUSE,
     Row(
-        "m", lambda on: on.lab.ask_note(),
+        "m", lambda on: on.settings.ask_note(),
         "mark this moment on the charts with a note; commands are marked with ▴", title="Mark",
     ),
     RECORD,

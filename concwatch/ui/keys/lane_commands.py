@@ -1,21 +1,13 @@
 """The commands for the lanes of a lab."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from concwatch.monitor.lanes.forecast import Forecast
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
-from concwatch.monitor.lanes.servers import read_workload
-from concwatch.monitor.lanes.user_source import why_not_found
 from concwatch.monitor.metrics.metrics import LaneSnapshot, uncertain_figures
 from concwatch.monitor.metrics.settings import LARGEST_TARGET
-from concwatch.monitor.verdicts.events import NOTE
-from concwatch.portable.protocol.units import format_clock, format_count, parse_count
-from concwatch.portable.protocol.workloads import FORMS, USER
-from concwatch.portable.protocol.workloads import parse as parse_workload
-from concwatch.portable.worker.collector import MODES
-from concwatch.portable.worker.threads import default_threads
+from concwatch.portable.protocol.units import parse_count
 from concwatch.ui.base.view import MonitorView
 from concwatch.ui.panels.lanes import LanePanel
 from concwatch.ui.sources.lane_row import split
@@ -153,123 +145,9 @@ class LaneCommands:
         self._lab.ask_anatomy(lane)
         self._screen.app.push_screen(AnatomyScreen(before, lambda: self._lab.snapshot().lanes[lane.number]))
 
-    async def toggle_fold(self) -> None:
-        """Show the lanes of the selected row separately, or in one row again."""
-        if self._check_several_hosts():
-            await self._lanes.replace(self._source.toggle_fold(self._lanes.selected))
-
-    def _check_several_hosts(self) -> bool:
-        """Return whether an engine runs on several hosts; if not, notify the user."""
-        if not self._source.folds:
-            self._screen.notify("each engine runs on one host; add others with --host", severity="warning")
-        return self._source.folds
-
-    def toggle_band(self) -> None:
-        """Switch the charts of the hosts in a row between sum and median with range."""
-        if not self._check_several_hosts():
-            return
-        self._source.show_range = not self._source.show_range
-        shown = "median and range" if self._source.show_range else "sum"
-        self._lab.log("", f"charts show the {shown} of the hosts in a row")
-        self._screen.update_now()
-
-    def toggle_even(self) -> None:
-        """Switch between splitting targets evenly over hosts and by what each can hold."""
-        self._source.even = not self._source.even
-        how = "evenly" if self._source.even else "by what each host can hold"
-        self._lab.log("", f"targets are divided over hosts {how}")
-        row = self._row()
-        if row.combines and row.status.target:
-            self.set_target(row.status.target)
-
     def stop_all(self) -> None:
         """Switch every lane off."""
         self._lab.stop_all()
-
-    def ask_workload(self) -> None:
-        """Ask for the workload."""
-        choices = tuple((form.examples[-1], form.example) for form in FORMS.values())
-
-        def parse(text: str) -> str:
-            if text.strip() == USER:
-                raise ValueError(f'"{USER}" is a placeholder for names of your own, such as "shop:order"')
-            spec = read_workload(text)
-            if problem := why_not_found(parse_workload(spec), Path.cwd()):
-                raise ValueError(problem)
-            return spec
-
-        def apply(spec: str) -> None:
-            try:
-                self._lab.set_workload(spec)
-            except ValueError as error:  # a server that tasks connect to could not be started
-                self._screen.notify(str(error), severity="error")
-
-        self._screen.ask(
-            apply,
-            "what each task does",
-            self._lab.settings.workload,
-            parse,
-            lambda spec: f"{spec}: enter applies it; running tasks are replaced",
-            (*choices, (USER, "calls your own function, from the working directory")),
-        )
-
-    def toggle_refill(self) -> None:
-        """Switch refill on or off."""
-        self._lab.set_refill(not self._lab.settings.refill)
-
-    def toggle_trace(self) -> None:
-        """Switch tracing on or off."""
-        self._lab.set_trace(not self._lab.settings.trace)
-
-    def next_collector(self) -> None:
-        """Select the next mode of the garbage collector."""
-        modes = list(MODES)
-        self._lab.set_gc(modes[(modes.index(self._lab.settings.gc) + 1) % len(modes)])
-
-    def ask_note(self) -> None:
-        """Ask for a note and mark the current moment with it."""
-        moment = self._lab.clock()
-
-        def parse(text: str) -> str:
-            if not text.strip():
-                raise ValueError("a mark needs a text, such as a few words")
-            return " ".join(text.split())
-
-        def apply(text: str) -> None:
-            self._lab.add_note(text, moment)
-            self._screen.update_now()
-
-        self._screen.ask(
-            apply,
-            "a note for this moment",
-            f"mark {sum(mark.kind == NOTE for mark in self._lab.marks.since(0)) + 1}",
-            parse,
-            lambda text: f"enter marks {format_clock(moment - self._lab.began)} on the charts",
-        )
-
-    def ask_threads(self) -> None:
-        """Ask for the number of threads in a pool."""
-
-        def parse(text: str) -> int:
-            count = parse_count(text, 100_000)
-            if not count:
-                raise ValueError("a pool of 0 threads runs nothing; it may have 1 to 100,000")
-            return count
-
-        self._screen.ask(
-            self._lab.set_threads,
-            "number of threads in the pool",
-            str(self._lab.settings.threads or default_threads()),
-            parse,
-            lambda count: f"the pool runs {format_count(count)} threads",
-        )
-
-    async def update_rows(self) -> bool:
-        """Show other rows if hosts have joined or left; return whether there are others."""
-        changed = self._source.update()
-        if changed:
-            await self._lanes.replace(min(self._lanes.selected, len(self._source.rows) - 1))
-        return changed
 
     def set_targets(self, targets: Mapping[str, int]) -> None:
         """Set targets by the names of engines."""

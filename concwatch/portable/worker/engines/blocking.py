@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from typing import Any, Callable, ClassVar, Dict, Iterable, List, Optional, Set
 
     from concwatch.portable.protocol.workloads import Workload
-    from concwatch.portable.worker.burst import Burst
     from concwatch.portable.worker.collector import Collector
-    from concwatch.portable.worker.engines.base import Waits
     from concwatch.portable.worker.engines.task_sockets import TaskSocket
+    from concwatch.portable.worker.inbox import Waits
 
     Body = Callable[[], object]
 
@@ -114,6 +113,8 @@ class BlockingEngine(BaseEngine):
     }
     """Workload → the function that a task runs."""
 
+    older_refused = "only an event loop has them"  # threads begin when they are started
+
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._awake = threading.Event()
@@ -153,7 +154,7 @@ class BlockingEngine(BaseEngine):
 
     def _apply_at_once(self) -> None:
         """Apply commands, none of which waits for anything, since tasks end on their own threads."""
-        for wait in self.apply_commands():
+        for wait in self.inbox.apply():
             raise AssertionError(wait)
 
     def _wait(self) -> None:
@@ -218,12 +219,6 @@ class BlockingEngine(BaseEngine):
         """Cancel ``count`` tasks without waiting for their end."""
         self._token.release()
 
-    def queue_burst(self, burst: Burst) -> None:
-        """Queue a burst; threads begin when they are started, so it cannot have ``older`` tasks."""
-        if burst.older:
-            raise ValueError("older tasks that have not begun: only an event loop has them")
-        super().queue_burst(burst)
-
     def create_list(self, count: int, older: List[Any]) -> List[Any]:
         """Start and count ``count`` tasks without a pause, up to a limit."""
         for _ in range(count):
@@ -236,7 +231,7 @@ class BlockingEngine(BaseEngine):
         try:
             start()
         except (RuntimeError, MemoryError) as error:
-            self.hit_limit(error)
+            self.limits.hit(error)
             return False
         with self._lock:
             self.counts.created += 1
@@ -259,7 +254,7 @@ class BlockingEngine(BaseEngine):
         except BaseException as failure:  # a task may raise anything
             ended, error = "failed", failure
         if error is not None:
-            self.report_failure(error)  # before the count that refers to it
+            self.failures.add(error)  # before the count that refers to it
         self.count_ended(ended)
 
     def count_ended(self, how: str) -> None:

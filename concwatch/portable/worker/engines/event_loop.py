@@ -10,15 +10,15 @@ from time import monotonic, thread_time
 from concwatch.portable.protocol.workloads import SLEEPS, USER
 from concwatch.portable.worker.callables import load_callable
 from concwatch.portable.worker.engines.loop import PROBE, Batch, LoopEngine
+from concwatch.portable.worker.setups import Setups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional, Tuple
 
     from concwatch.portable.protocol.workloads import Workload
-    from concwatch.portable.worker.burst import Burst
     from concwatch.portable.worker.collector import Collector
-    from concwatch.portable.worker.engines.base import Waits
+    from concwatch.portable.worker.inbox import Waits
     from concwatch.portable.worker.loop_blocks import LoopBlocks
     from concwatch.portable.worker.setup import Setup
 
@@ -65,6 +65,37 @@ LOOP_REFERENCED = {"sleep", "ticks", "spin", "nop"}
 """Workloads whose tasks the loop itself references; it holds other tasks only weakly."""
 
 
+class LoopSetups(Setups):
+    """Runs asynchronous set-ups as tasks of an event loop, on which other tasks go on meanwhile."""
+
+    def __init__(self, send: Callable[..., None], loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(send)
+        self._loop = loop
+        self._held: Dict[Setup, Tuple[asyncio.Task[None], asyncio.Event]] = {}
+        """Async set-ups that have been entered, each with its task and what ends that."""
+
+    def enter(self, setup: Setup) -> Waits:
+        """Run the set-up of a function of the user."""
+        if not setup.asynchronous:
+            return (yield from super().enter(setup))
+        entered, leaving = self._loop.create_future(), asyncio.Event()
+        holder = self._loop.create_task(setup.hold(entered, leaving))
+        yield [entered]
+        entered.result()
+        self._held[setup] = holder, leaving
+        return True
+
+    def leave(self, setup: Setup) -> Waits:
+        """Run the tear-down of a function of the user."""
+        if not setup.asynchronous:
+            return (yield from super().leave(setup))
+        holder, leaving = self._held.pop(setup)
+        leaving.set()
+        yield [holder]
+        holder.result()
+        return True
+
+
 class EventLoopEngine(LoopEngine):
     """Runs each task as an ``asyncio.Task``.
 
@@ -96,8 +127,7 @@ class EventLoopEngine(LoopEngine):
         self._keep = False
         self._blocks: Optional[LoopBlocks] = None
         """Looks for what blocks the loop, while tasks run a function of the user."""
-        self._held: Dict[Setup, Tuple[asyncio.Task[None], asyncio.Event]] = {}
-        """Async set-ups that have been entered, each with its task and what ends that."""
+        self.setups = LoopSetups(send, self.loop)
 
     def wake(self) -> None:
         """Wake the loop, from any thread."""
@@ -135,27 +165,6 @@ class EventLoopEngine(LoopEngine):
             from concwatch.portable.worker.loop_blocks import LoopBlocks  # imports much of the agent
 
             self._blocks = LoopBlocks(self.loop, lambda: self.collector.seconds, self.send)
-
-    def enter(self, setup: Setup) -> Waits:
-        """Run the set-up of a function of the user; other tasks go on meanwhile if it is asynchronous."""
-        if not setup.asynchronous:
-            return (yield from super().enter(setup))
-        entered, leaving = self.loop.create_future(), asyncio.Event()
-        holder = self.loop.create_task(setup.hold(entered, leaving))
-        yield [entered]
-        entered.result()
-        self._held[setup] = holder, leaving
-        return True
-
-    def leave(self, setup: Setup) -> Waits:
-        """Run the tear-down of a function of the user."""
-        if not setup.asynchronous:
-            return (yield from super().leave(setup))
-        holder, leaving = self._held.pop(setup)
-        leaving.set()
-        yield [holder]
-        holder.result()
-        return True
 
     def serve(self) -> None:
         """Run the loop, and hold the target on it."""
@@ -201,7 +210,7 @@ class EventLoopEngine(LoopEngine):
         try:
             tasks = [create(body()) for _ in range(count)]
         except MemoryError as error:
-            self.hit_limit(error)
+            self.limits.hit(error)
             tasks = list(asyncio.all_tasks(self.loop).difference(older, {asyncio.current_task()}))
         self.counts.created += len(tasks)
         return tasks
@@ -229,7 +238,7 @@ class EventLoopEngine(LoopEngine):
                     self.replace()
                     return
             else:
-                self.report_failure(error)  # before the count that refers to it
+                self.failures.add(error)  # before the count that refers to it
                 self.counts.failed += 1
         if not self._awake.is_set():
             self._awake.set()
@@ -252,15 +261,11 @@ class EventLoopEngine(LoopEngine):
 class EagerEngine(EventLoopEngine):
     """Starts each task as it is created, by ``asyncio.eager_task_factory`` (Python 3.12)."""
 
+    older_refused = "an eager task begins as it is created"
+
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self.loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]  # not in 3.9
-
-    def queue_burst(self, burst: Burst) -> None:
-        """Queue a burst; tasks begin as they are created, so it cannot have ``older`` tasks."""
-        if burst.older:
-            raise ValueError("older tasks that have not begun: an eager task begins as it is created")
-        super().queue_burst(burst)
 
     def create_timed(self, created: float) -> None:
         """Create a timed task, chosen at ``created``; it begins at once, and may end at once."""

@@ -153,7 +153,7 @@ class GeventEngine(LoopEngine):
             for _ in range(count):
                 tasks.append(spawn(*call, durations()) if durations else spawn(*call))
         except MemoryError as error:
-            self.hit_limit(error)
+            self.limits.hit(error)
         self.counts.created += len(tasks)
         return tasks
 
@@ -172,7 +172,7 @@ class GeventEngine(LoopEngine):
                 self.replace()
                 return
         else:
-            self.report_failure(task.exception)  # before the count that refers to it
+            self.failures.add(task.exception)  # before the count that refers to it
             self.counts.failed += 1
         if not self._awake.is_set():
             self._awake.set()

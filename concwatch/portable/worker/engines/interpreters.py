@@ -13,6 +13,7 @@ from concwatch.portable.worker.engines.base import CPYTHON_COMMANDS
 from concwatch.portable.worker.engines.bodies import load_body
 from concwatch.portable.worker.engines.interpreter_task import PIPE_BODIES, PipeToken, run
 from concwatch.portable.worker.engines.pool import ExecutorEngine
+from concwatch.portable.worker.setups import Setups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from concwatch.portable.protocol.workloads import Workload
     from concwatch.portable.worker.collector import Collector
-    from concwatch.portable.worker.engines.base import Waits
+    from concwatch.portable.worker.inbox import Waits
     from concwatch.portable.worker.setup import Setup
 
 # A new interpreter starts with the path that the process was started with. The root is on it for one import
@@ -30,6 +31,34 @@ _START = (
     "import sys; sys.path[:] = [{root!r}, *{path!r}]; "
     "import concwatch.portable.worker.engines.interpreter_task; del sys.path[0]"
 )
+
+
+class InterpreterSetups(Setups):
+    """Set-ups that each interpreter runs before its first task, since none can be shared.
+
+    Args:
+        send: sends a report.
+        shut_down: ends all interpreters, each of which runs its tear-down.
+    """
+
+    def __init__(self, send: Callable[..., None], shut_down: Callable[[], None]) -> None:
+        super().__init__(send)
+        self._shut_down = shut_down
+
+    def enter(self, setup: Setup) -> Waits:
+        """Do nothing."""
+        yield from ()
+        return True
+
+    def leave(self, setup: Setup) -> Waits:
+        """End all interpreters if the process ends.
+
+        After a change of the workload each runs its tear-down before its next task.
+        """
+        if setup is self.current:
+            self._shut_down()
+        yield from ()
+        return True
 
 
 class InterpretersEngine(ExecutorEngine):
@@ -42,6 +71,7 @@ class InterpretersEngine(ExecutorEngine):
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._submitted: Deque[Future[Any]] = deque()  # oldest first; the first ones may have begun
+        self.setups = InterpreterSetups(send, lambda: self._executor.shutdown())
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._read_end, False)
         self._spec: Callable[[], str] = lambda: "nop"
@@ -64,21 +94,6 @@ class InterpretersEngine(ExecutorEngine):
         # Drawn here: interpreters that drew their own durations would all draw the same ones.
         self._spec = (lambda: f"sleep:{durations():.6f}") if durations else (lambda: spec)
         self._rest = workload.url, workload.addresses, workload.arguments
-
-    def enter(self, setup: Setup) -> Waits:
-        """Do nothing: each interpreter runs the set-up before its first task, since it cannot share it."""
-        yield from ()
-        return True
-
-    def leave(self, setup: Setup) -> Waits:
-        """End all interpreters, each of which runs its tear-down, if the process ends.
-
-        After a change of the workload each does so before its next task.
-        """
-        if setup is self._setup:
-            self._executor.shutdown()
-        yield from ()
-        return True
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job. Raises `RuntimeError` if its thread could not be started."""
@@ -105,7 +120,7 @@ class InterpretersEngine(ExecutorEngine):
             return
         error = job.exception()
         if error is not None:
-            self.report_failure(error)  # before the count that refers to it
+            self.failures.add(error)  # before the count that refers to it
             self.count_ended("failed")
             return
         how, begun, ended = job.result()

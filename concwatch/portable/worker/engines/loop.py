@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from time import monotonic
 
+from concwatch.portable.worker.burst import Bursts
 from concwatch.portable.worker.engines.base import SLICE, BaseEngine
 
 TYPE_CHECKING = False
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Deque, Dict, List, Set
 
     from concwatch.portable.worker.collector import Collector
-    from concwatch.portable.worker.engines.base import Waits
+    from concwatch.portable.worker.inbox import Waits
 
 PROBE = 0.05
 """Seconds between two checks of how late the loop wakes up."""
@@ -57,6 +58,29 @@ class Lateness:
         return max(worst, monotonic() - self._due) if self._due else 0.0
 
 
+class LoopBursts(Bursts):
+    """Bursts of tasks that have no callback, and are looked at instead.
+
+    Args:
+        is_live: returns whether a task has not ended.
+        handle_end: counts a task that has ended.
+    """
+
+    def __init__(self, *args: Any, is_live: Callable[[Any], bool], handle_end: Callable[[Any], None]) -> None:
+        super().__init__(*args)
+        self._is_live = is_live
+        self._handle_end = handle_end
+
+    def count_live(self, tasks: List[Any]) -> int:
+        """Return how many of these tasks have not ended."""
+        return sum(map(self._is_live, tasks))
+
+    def count_ended(self, tasks: List[Any]) -> None:
+        """Count the end of these tasks."""
+        for task in tasks:
+            self._handle_end(task)
+
+
 class LoopEngine(BaseEngine):
     """An engine whose tasks all take turns on the main thread, together with the engine itself."""
 
@@ -64,6 +88,15 @@ class LoopEngine(BaseEngine):
         super().__init__(send, collector)
         self.batch, self.cancel_batch = Batch(), Batch(FIRST_CANCEL_BATCH)
         self.lateness = Lateness()
+        self.bursts = LoopBursts(
+            self.create_list,
+            self.counts,
+            self.tracker,
+            collector,
+            self.older_refused,
+            is_live=self.is_live,
+            handle_end=self.handle_end,
+        )
         # Bound once, so that tasks share it: a bound method per task would take 64 bytes more.
         self.end_callback = self.handle_end
         self.kept: Set[Any] = set()
@@ -96,7 +129,7 @@ class LoopEngine(BaseEngine):
                     self._create_chosen()
                     left -= 1
         except MemoryError as error:
-            self.hit_limit(error)
+            self.limits.hit(error)
         yield 0
         self.collector.after_slice()
         self.batch.adjust(monotonic() - began, count)
@@ -111,7 +144,7 @@ class LoopEngine(BaseEngine):
             else:
                 self._create_chosen()
         except MemoryError as error:
-            self.hit_limit(error)
+            self.limits.hit(error)
 
     def _create_chosen(self) -> None:
         """Create one task, timed if it is chosen."""
@@ -134,21 +167,12 @@ class LoopEngine(BaseEngine):
                 yield 0
             del chosen  # with its exception a task takes more memory than before
             self.cancel_batch.adjust(monotonic() - began, count)
-            yield from self.apply_commands()
+            yield from self.inbox.apply()
         return self.counts.live < before
 
     def is_live(self, task: Any) -> bool:
         """Return whether a task has not ended."""
         raise NotImplementedError
-
-    def count_live(self, tasks: List[Any]) -> int:
-        """Return how many of these tasks of a burst have not ended."""
-        return sum(map(self.is_live, tasks))
-
-    def count_burst(self, tasks: List[Any]) -> None:
-        """Count the end of these tasks of a burst, which have no callback."""
-        for task in tasks:
-            self.handle_end(task)
 
     def cancel(self, task: Any) -> bool:
         """Cancel a task. Return whether it can be cancelled."""

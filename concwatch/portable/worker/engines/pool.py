@@ -80,7 +80,7 @@ class ExecutorEngine(BlockingEngine):
             except (RuntimeError, MemoryError) as error:
                 with self._lock:
                     self.counts.cancelled += moving - moved
-                self.hit_limit(error)
+                self.limits.hit(error)
                 break
 
 

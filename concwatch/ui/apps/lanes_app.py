@@ -174,6 +174,10 @@ class LanesApp(ThemedApp):
         """Save a picture of the screen."""
         self.pictures.save_screen()
 
+    def action_save_chart(self) -> None:
+        """Save a picture of a chart; dialogs do."""
+        self.pictures.save_chart()
+
     def action_record(self) -> None:
         """Start or stop recording, and show the path."""
         toggle_recording(self, self.recording, self.recorded, self.log_event)

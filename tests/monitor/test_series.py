@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from concwatch.monitor.metrics import series as module
 from concwatch.monitor.metrics.metrics import blank_sample
-from concwatch.monitor.metrics.metrics import series as module
 from concwatch.monitor.metrics.series import BLOCK, BUCKET, CHARTED, COARSE, FINE, Series, extremes
 
 HZ = 10

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from concwatch.links.agent_link import AgentListener
+from concwatch.monitor.watching import watching as watching_module
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watching.watched_host import LocalHost, why_not_attachable
 from concwatch.monitor.watching.watching import Watching
-from concwatch.monitor.watching.watching import watching as watching_module
 from concwatch.portable.agent.sending.places import socket_paths
 from concwatch.portable.bridge.injection import REMOTE_EXEC
 from tests.agent_driver import EVERY, NEWEST, eventually, with_newest

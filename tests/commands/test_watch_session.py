@@ -14,7 +14,7 @@ import pytest
 
 from concwatch.commands.watching import watch_session as session
 from concwatch.commands.watching.watch_session import watched_in_background
-from concwatch.monitor.watching.watching import watching
+from concwatch.monitor.watching import watching
 from tests.processes import alive, assert_ended
 
 pytestmark = [

@@ -249,10 +249,10 @@ class WatchedProcess:
         self.agent.add_tick(tick, now)
         self.reports.add_tick(tick, current.rss, current.agent_began)
         self.history.add_tick(tick)
-        ready = current.ready
-        if ready is not None and tick.flags:
-            ready = structs.replace(ready, flags=tick.flags)
-        self.set(name=tick.name or current.name, ready=ready)
+        if tick.name and tick.name != current.name:
+            self.set(name=tick.name)
+        if tick.flags and current.ready is not None and tick.flags != current.ready.flags:
+            self.set(ready=structs.replace(current.ready, flags=tick.flags))
 
     def _throttled_within(self, now: float, seconds: float) -> float:
         """Return for how many of the ``seconds`` before ``now`` a CPU quota throttled the process."""
@@ -294,8 +294,9 @@ class WatchedProcess:
         is_heard = self.agent.is_open and self.reports.tick is not None and not self.host
         self.verdicts.observe(reading, self.reports, self.agent.heard if is_heard else None, now)
         stalled = self.agent.stalled_for(self.reports.tick, now)
-        if self.current.how == "agent":
-            self.set(state=State.STALLED if stalled else State.RUNNING)
+        state = State.STALLED if stalled else State.RUNNING
+        if self.current.how == "agent" and state is not self.current.state:
+            self.set(state=state)
         self.history.add_sample(reading, self.reports.tick, stalled, now)
 
     def detect_growth(self, now: float) -> None:

@@ -146,7 +146,7 @@ class Busy:
 
     def step(self, now: float) -> None:
         """Look for loops, and decide for each whether steps are timed."""
-        running = {id(loop): loop for loop in COUNTS.open_loops() if loop.is_running()}
+        running = {id(loop): loop for loop in COUNTS.loops.open() if loop.is_running()}
         for key in set(self._meters) - set(running):
             self._remove(key)
         for key, loop in running.items():

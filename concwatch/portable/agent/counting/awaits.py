@@ -48,7 +48,7 @@ LIMITS = ("_bound_value", "_max_value")
 """The variables that hold the initial value of a semaphore; ``asyncio.Semaphore`` does not keep it."""
 
 FunctionType: Any = type(is_own)
-MethodType: Any = type(COUNTS.open_loops)
+MethodType: Any = type(COUNTS.loops.open)
 
 
 def _is_future(one: Any) -> bool:

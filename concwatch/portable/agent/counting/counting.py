@@ -7,9 +7,12 @@ from _weakref import ref
 from itertools import count
 from sys import intern
 
-from .counted_group import LINES_PER_GROUP, CountedGroup, counter, value
+from .counted_group import LINES_PER_GROUP, MAX_STARTS, CountedGroup
 from .durations import Durations, time_task
+from .loops import Loops
 from .own_code import creating_line
+from .task_lines import TaskLines
+from .totals import DEFAULT_NAME, UnfinishedTasks, UnseenTasks
 from .wrappers import (
     MAX_DEPTH,
     code_of,
@@ -35,30 +38,11 @@ MAX_GROUPS = 1_000
 OTHERS = "other coroutines"
 """The name of the group for these."""
 
-MAX_STARTS = 20
-"""The most distinct creating lines that are recorded per group."""
-
 MAX_NAMED_TASKS = 1_000
 """The most task names whose group is remembered."""
 
-DEFAULT_NAME = "Task-"
-"""The beginning of the names that asyncio gives to tasks."""
-
 LINES_PER_PERIOD = 400
 """The most tasks of all groups whose creating line is read between two reports."""
-
-MAX_LINES = 2_000
-"""The most existing tasks whose creating line is remembered: about half a megabyte."""
-
-
-class _TaskLine(ref):  # type: ignore[type-arg]
-    """A weak reference to a task, with the line that created it."""
-
-    __slots__ = ("line", "number")
-
-    number: int
-    """The ``id`` of the task."""
-    line: str
 
 
 class Regrouped(ref):  # type: ignore[type-arg]
@@ -94,15 +78,10 @@ class Counts:
 
         A task whose code is missing is counted and sampled.
         """
-        self.loops: Dict[int, Any] = {}
-        """By ``id``: a weak reference to each known event loop."""
-        self.lines: Dict[int, _TaskLine] = {}
-        """By ``id`` of a task: the line that created it, of some tasks that exist."""
-        self.left_over, self.destroyed = counter(), counter()
+        self.loops, self.lines = Loops(), TaskLines()
+        self.unseen, self.unfinished = UnseenTasks(self.groups), UnfinishedTasks()
         self.creation_observer: Optional[Callable[[Any, str], None]] = None
         """Called with each new task and its creating line, if set; then `fast` is not used."""
-        self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
-        """Called with each left-over task and its group."""
         self.scanned = self.outcomes = False
         """Whether a session scans the tasks, and whether it is counted how they end."""
         self.by_name = False
@@ -126,24 +105,20 @@ class Counts:
         """The groups of functions that are gone, by name, file and line."""
         self._named: Dict[str, CountedGroup] = {}
         """The group of the coroutine that a wrapper last ran in a task of this name."""
-        self._unseen_before: Optional[int] = None
-        """By how much asyncio's own count of tasks exceeded ours when the first task was counted."""
-        self._unseen = 0
 
     def clear(self) -> None:
         """Remove everything, in place, because the replaced functions hold these dictionaries."""
-        for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
+        for known in (self.fast, self.groups, self.loops.known, self._named, self._retired, self._references):
             known.clear()
-        self.lines.clear()
+        for counted in (self.lines, self.unseen, self.unfinished):
+            counted.clear()
         self.scanned = self.by_name = False
         self.regrouped = {}
         Durations.all_live = 0
         self.wrappers.clear()
         self._wrapped.clear()
         self._decorated.clear()
-        self.left_over, self.destroyed = counter(), counter()
         self._numbers = count(1)
-        self._unseen_before, self._unseen = None, 0
 
     def _refer(self, key: object) -> None:
         """Forget the ``id`` of an object once it is gone, because another object may reuse it."""
@@ -326,7 +301,7 @@ class Counts:
                 return
             line = creating_line(3)
             if self.sample(group, task, line):
-                self.compare_number(task)
+                self.unseen.compare(task)
             if (
                 self.creation_observer is None
                 and group.name != OTHERS
@@ -335,7 +310,7 @@ class Counts:
                 self.fast[group.key] = group.count_fast() if self.timing else group.counter
             if self.creation_observer is not None:
                 self.creation_observer(task, line)
-            self.add_loop(task.get_loop())
+            self.loops.add(task.get_loop())
         except Exception:  # a task type without weak references, or without a loop
             pass
 
@@ -350,80 +325,15 @@ class Counts:
             group.add_sample(task, line)
         self._lines_due -= 1
         group.lines_due = group.lines_due - 1 if self._lines_due > 0 else 0
-        self._add_line(group, task, line)
+        if line:
+            if line in group.starts or len(group.starts) < MAX_STARTS:
+                group.starts[line] = group.starts.get(line, 0) + 1
+            self.lines.add(task, line)
         return is_first
-
-    def compare_number(self, task: Any) -> None:
-        """Compare the number in a task's default name, which counts all tasks, with our count."""
-        name = task.get_name()
-        if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
-            groups = [group for group in list(self.groups.values()) if group.kind == "asyncio"]
-            counted = sum([group.counted() for group in groups])
-            ahead = int(name[len(DEFAULT_NAME) :]) - counted
-            if self._unseen_before is None:
-                self._unseen_before = ahead
-            self._unseen = max(self._unseen, ahead - self._unseen_before)
-
-    def missed(self) -> int:
-        """Return how many tasks at least were neither counted at creation nor found by a scan."""
-        return max(0, self._unseen - sum([group.direct for group in list(self.groups.values())]))
-
-    def _add_line(self, group: CountedGroup, task: Any, line: str) -> None:
-        """Remember the line that created a task."""
-        if line and (line in group.starts or len(group.starts) < MAX_STARTS):
-            group.starts[line] = group.starts.get(line, 0) + 1
-        if line and len(self.lines) < MAX_LINES:
-            known = _TaskLine(task, self._forget_line)
-            known.number, known.line = id(task), line
-            self.lines[known.number] = known
-
-    def _forget_line(self, known: Any) -> None:
-        self.lines.pop(known.number, None)
-
-    def line_of(self, task: Any) -> str:
-        """Return the line that created a task; an empty string if it was not recorded."""
-        known = self.lines.get(id(task))
-        return known.line if known is not None and known() is task else ""
 
     def count_outcome(self, group: CountedGroup, task: Any) -> None:
         """Count how a task has ended, in ``group`` unless it was moved to another one. Never raises."""
         (self.moved_to(task) or group).count_outcome(task)
-
-    # Left-over tasks.
-
-    def count_left_over(self, task: Any) -> None:
-        """Count a task that was still pending when its loop finished."""
-        group = self.group_of_task(task)
-        line = self.line_of(task)
-        known = line if line in group.left or len(group.left) < MAX_STARTS else ""
-        next(group.left.setdefault(known, counter()))
-        next(self.left_over)
-        if self.left_observer is not None:
-            self.left_observer(task, group)
-
-    def count_destroyed(self, task: Any) -> None:
-        """Count a task that is destroyed while it is pending."""
-        next(self.group_of_task(task).destructions)
-        next(self.destroyed)
-
-    def add_loop(self, loop: Any) -> None:
-        """Add an event loop to the known ones."""
-        if id(loop) not in self.loops:
-            try:
-                self.loops[id(loop)] = ref(loop)
-            except TypeError:  # a custom class without weak references
-                pass
-
-    def open_loops(self) -> List[Any]:
-        """Return the known event loops that are not closed."""
-        found = []
-        for key, reference in list(self.loops.items()):
-            loop = reference()
-            if loop is None or loop.is_closed():
-                self.loops.pop(key, None)
-            else:
-                found.append(loop)
-        return found
 
     def sample_next(self, groups: List[CountedGroup]) -> None:
         """Sample the next tasks that are created in each group, and read their lines."""
@@ -440,10 +350,6 @@ class Counts:
         for group in list(self.groups.values()):
             group.durations.begin(group.counted())
         self.fast.clear()
-
-    def totals(self) -> Dict[str, int]:
-        """Return how many tasks were left over, and destroyed while pending, since the agent started."""
-        return {"left_over": value(self.left_over), "destroyed": value(self.destroyed)}
 
     def created(self) -> int:
         """Return how many tasks were created since the agent started."""

@@ -11,9 +11,10 @@ from sys import intern
 
 from .awaits import wait_of
 from .counted_group import GEVENT, LINES_PER_GROUP
-from .counting import COUNTS, DEFAULT_NAME, Regrouped
+from .counting import COUNTS, Regrouped
 from .names import printable
 from .own_code import is_own
+from .totals import DEFAULT_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Regrouping:
                 found = COUNTS.group_by(code, group.kind) if is_own(code.co_filename) else None
         if found is not None and found is not group and found.lines_due == LINES_PER_GROUP:
             found.lines_due -= 1  # one per report
-            found.add_sample(task, COUNTS.line_of(task))
+            found.add_sample(task, COUNTS.lines.of(task))
         return None if found is group else found
 
 

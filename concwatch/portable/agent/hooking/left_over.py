@@ -86,7 +86,7 @@ def _count(loop: Any, tasks: List[Any]) -> None:
         try:
             coro = task.get_coro()
             if getattr(coro, "__qualname__", "") != ANYIO_RUNNER and type(coro).__name__ != GENERATOR_CLOSED:
-                COUNTS.count_left_over(task)
+                COUNTS.unfinished.add_left_over(task, COUNTS.group_of_task(task), COUNTS.lines.of(task))
         except Exception:  # a custom task class
             pass
 
@@ -217,7 +217,7 @@ def _call_exception_handler(original: Any) -> Any:
     def call_exception_handler(self: Any, context: Any) -> Any:
         try:
             if context.get("message") == DESTROYED:
-                COUNTS.count_destroyed(context["task"])
+                COUNTS.unfinished.add_destroyed(COUNTS.group_of_task(context["task"]))
         except Exception:  # the agent never raises into the program
             pass
         return original(self, context)

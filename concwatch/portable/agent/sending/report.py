@@ -62,7 +62,7 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
         "time": monotonic(),
         "number": number,
         "created": COUNTS.created(),
-        **COUNTS.totals(),
+        **COUNTS.unfinished.counts(),
     }
     objects = task_objects()
     if objects is not None:
@@ -74,7 +74,7 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
     uncounted = _why_uncounted()
     if uncounted:
         fields["uncounted"] = uncounted
-    missed = COUNTS.missed()
+    missed = COUNTS.unseen.missed()
     if missed:
         fields["missed"] = missed
     if outcomes:

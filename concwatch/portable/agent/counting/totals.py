@@ -1,0 +1,77 @@
+"""Counts of the whole process that are not sums over its groups: tasks missed, left over and destroyed."""
+
+from __future__ import annotations
+
+from .counted_group import MAX_STARTS, counter, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional
+
+    from .counted_group import CountedGroup
+
+DEFAULT_NAME = "Task-"
+"""The beginning of the names that asyncio gives to tasks."""
+
+
+class UnseenTasks:
+    """Estimates how many tasks were not counted, from asyncio's own count of them.
+
+    Args:
+        groups: all groups, by key.
+    """
+
+    def __init__(self, groups: Dict[int, CountedGroup]) -> None:
+        self._groups = groups
+        self._before: Optional[int] = None
+        """By how much asyncio's own count of tasks exceeded ours when the first task was counted."""
+        self._most = 0
+
+    def compare(self, task: Any) -> None:
+        """Compare the number in a task's default name, which counts all tasks, with our count."""
+        name = task.get_name()
+        if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
+            groups = [group for group in list(self._groups.values()) if group.kind == "asyncio"]
+            counted = sum([group.counted() for group in groups])
+            ahead = int(name[len(DEFAULT_NAME) :]) - counted
+            if self._before is None:
+                self._before = ahead
+            self._most = max(self._most, ahead - self._before)
+
+    def missed(self) -> int:
+        """Return how many tasks at least were neither counted at creation nor found by a scan."""
+        return max(0, self._most - sum([group.direct for group in list(self._groups.values())]))
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._before, self._most = None, 0
+
+
+class UnfinishedTasks:
+    """Counts the tasks that were pending when their loop finished, or when they were destroyed."""
+
+    def __init__(self) -> None:
+        self._left_over, self._destroyed = counter(), counter()
+        self.observer: Optional[Callable[[Any, CountedGroup], None]] = None
+        """Called with each left-over task and its group."""
+
+    def add_left_over(self, task: Any, group: CountedGroup, line: str) -> None:
+        """Count a task that was still pending when its loop finished, and the ``line`` that created it."""
+        known = line if line in group.left or len(group.left) < MAX_STARTS else ""
+        next(group.left.setdefault(known, counter()))
+        next(self._left_over)
+        if self.observer is not None:
+            self.observer(task, group)
+
+    def add_destroyed(self, group: CountedGroup) -> None:
+        """Count a task of a group that is destroyed while it is pending."""
+        next(group.destructions)
+        next(self._destroyed)
+
+    def counts(self) -> Dict[str, int]:
+        """Return how many tasks were left over, and destroyed while pending, since the agent started."""
+        return {"left_over": value(self._left_over), "destroyed": value(self._destroyed)}
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._left_over, self._destroyed = counter(), counter()

@@ -115,7 +115,7 @@ def test_an_agent_that_listens_gets_the_options():
         eventually(lambda: any(map(os.path.exists, paths)), "listening agent")
         agents = AgentOptions(by_name=True, timing=True, blocked_after=math.inf)
         with attached(program.pid, agents) as (watching, lane):
-            until(lambda: {"timing"} == {"timing", "blocks"} & set(lane.current.ready.flags), watching)
+            until(lambda: {"timing"} == {"timing", "blocks"} & set(lane.snapshot(0.0).status.flags), watching)
             until(
                 lambda: "worker N" in {group.report.name for group in lane.reports.groups.values()}, watching
             )

@@ -1,7 +1,7 @@
 """All processes of a watched program. Each is a lane, which is kept after the process has ended."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from concwatch.links.agent_link import AgentLink
 from concwatch.links.agent_messages import AgentReady
@@ -13,9 +13,10 @@ from concwatch.monitor.metrics.observable import Observable
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.monitor.verdicts.events import BLOCK, MarkLog
-from concwatch.monitor.verdicts.throttling import QuotaVerdict
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watching.group import Group
+from concwatch.monitor.watching.process_table import ProcessTable
+from concwatch.monitor.watching.quotas import Quotas
 from concwatch.monitor.watching.watched import REPLACED, WatchedProcess
 from concwatch.monitor.watching.watched_host import WatchedHost
 from concwatch.system.memory import MemoryBudget
@@ -39,9 +40,6 @@ READINGS_PER_SECOND = 100
 
 SLACK = 5
 """Processes that are read without this limit: they would only have to wait for half a step."""
-
-MAX_LANES = 1_000
-"""The most lanes; further processes take over those of processes that have ended."""
 
 UNNAMED = "python -c"
 """The name that an agent reports for a program given as text, as ``multiprocessing`` does."""
@@ -69,21 +67,16 @@ class Watching(Observable):
     ) -> None:
         super().__init__(clock, hz)
         self.host, self.program = host, program
-        self.lanes: list[WatchedProcess] = []
         self.settings = Settings()
         self.machine = MachineMeter(host.load)
         self.blocks = MarkLog()
-        self.left_out = 0
-        """How many ended processes have lost their lanes to others."""
         self._agents = agents
         self._options = agents.switches
         self._budget = MemoryBudget(None, host.memory)
         self._unidentified: list[AgentLink] = []  # connections whose ``ready`` has not arrived
-        self._by_pid: dict[int, WatchedProcess] = {}
+        self._table, self._quotas = ProcessTable(host, self.log), Quotas(self.log)
         self._found: Collection[int] = ()
         self._attached: set[int] = set()
-        self._quotas: dict[float, QuotaVerdict] = {}
-        """By their cores: processes with the same quota are taken to be in one control group."""
         self._search_due = self._machine_due = self._leaks_due = 0.0
 
     def attach(self, pid: int, gdb: bool = False) -> None:
@@ -96,6 +89,11 @@ class Watching(Observable):
         self.host.attach(pid, gdb)
         self._attached.add(pid)
         self._search(self.clock())
+
+    @property
+    def lanes(self) -> list[WatchedProcess]:
+        """The lanes of all processes that were found, by number."""
+        return self._table.lanes
 
     @property
     def budget(self) -> int:
@@ -113,28 +111,6 @@ class Watching(Observable):
         for lane in self.alive:
             lane.agent.send(name, on=on)
         self.log("", f"{name} {'on' if on else 'off'}")
-
-    def _lane(self, pid: int, ppid: int, name: str, now: float) -> WatchedProcess | None:
-        """Return the lane of a running process, adding it if it is new; None beyond `MAX_LANES`."""
-        lane = self._by_pid.get(pid)
-        if lane is not None and lane.alive:
-            return lane
-        number = len(self.lanes)
-        if number >= MAX_LANES:
-            ended = next((one for one in self._oldest_ended() if not one.alive), None)
-            if ended is None:
-                return None
-            number = ended.number
-            self._by_pid.pop(ended.pid, None) if self._by_pid.get(ended.pid) is ended else None
-            self.left_out += 1
-        lane = WatchedProcess(number, pid, ppid, name, self.host, self.log, now)
-        self.lanes[number : number + 1] = [lane]
-        self._by_pid[pid] = lane
-        return lane
-
-    def _oldest_ended(self) -> Iterator[WatchedProcess]:
-        """Yield the lanes, longest ended first: those that began first."""
-        return iter(sorted(self.lanes[1:], key=lambda lane: lane.began))
 
     def step(self, now: float | None = None) -> None:
         """Process received messages, read each process's figures, and search for processes and leaks."""
@@ -155,26 +131,12 @@ class Watching(Observable):
             self._leaks_due = now + LEAK_INTERVAL
             for lane in alive:
                 lane.detect_growth(now)
-            self._judge_quotas(now)
+            self._quotas.judge(self.alive, now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
             self.machine.update(())
             self._budget.update(0)
         self.publish(now)
-
-    def _judge_quotas(self, now: float) -> None:
-        """Log which CPU quotas throttle the processes, and which no longer do; one event for each quota."""
-        lanes: dict[float, list[WatchedProcess]] = {}
-        for lane in self.alive:
-            reading = lane.current.reading
-            if reading is not None and reading.cpu_quota is not None and reading.throttled is not None:
-                lanes.setdefault(reading.cpu_quota, []).append(lane)
-        self._quotas = {cores: self._quotas.get(cores) or QuotaVerdict(cores) for cores in lanes}
-        for cores, found in lanes.items():
-            first = found[0]
-            event = self._quotas[cores].judge(now, first.pid, first.history.throttled or 0.0, len(found))
-            if event is not None:
-                self.log(first.name if len(found) == 1 else "", *event)
 
     def _connect_agents(self, now: float) -> None:
         """Connect each new agent to its lane once its ``ready`` has arrived."""
@@ -184,12 +146,12 @@ class Watching(Observable):
             first = next(iter(link.arrivals(1)), None)
             if isinstance(first, AgentReady):
                 pid = link.pid or first.pid
-                known = self._by_pid.get(pid)
+                known = self._table.find(pid)
                 if known is not None and known.current.was_replaced_by(first):
                     known.end(REPLACED, now)
-                lane = self._lane(pid, first.ppid, first.name, now)
+                lane = self._table.add(pid, first.ppid, first.name, now)
                 if lane is not None:
-                    parent = self._by_pid.get(first.ppid)
+                    parent = self._table.find(first.ppid)
                     unnamed_child = first.name == UNNAMED and parent is not None
                     name = f"{parent.current.name} child" if parent and unnamed_child else ""
                     lane.connect(link, first, now, name)
@@ -216,14 +178,14 @@ class Watching(Observable):
         self._found = self.host.family()
         self._connect_agents(now)  # again: a process that has just ended may have connected since
         for pid in self._found:
-            known = self._by_pid.get(pid)
+            known = self._table.find(pid)
             if known is not None and known.alive and known.current.how != "starting":
                 continue
             try:
                 parent, name = self.host.parent_and_name(pid)
             except LookupError:
                 continue
-            lane = self._lane(pid, parent, name, now)
+            lane = self._table.add(pid, parent, name, now)
             if lane is None:
                 continue
             lane.set(name=name)
@@ -241,7 +203,7 @@ class Watching(Observable):
             if not young and lane.pid not in self._found and not self.host.exists(lane.pid):
                 self._end(lane, now)
         if self.program is not None and self.program.status is not None:
-            root = self._by_pid.get(self.program.pid)
+            root = self._table.find(self.program.pid)
             if root is not None and root.alive:
                 self._end(root, now)
 
@@ -270,7 +232,7 @@ class Watching(Observable):
             marks=self.marks,
             blocks=self.blocks,
             event_kinds=dict(self.events.kinds),
-            left_out=self.left_out,
+            left_out=self._table.left_out,
         )
 
     def request_waits(self, count: int) -> None:

@@ -12,7 +12,8 @@ from itertools import islice
 from time import monotonic, perf_counter, thread_time
 
 from .counted_group import is_ended
-from .counting import COUNTS, Unresolved
+from .counting import COUNTS
+from .grouping import Unresolved
 from .regrouping import Regrouping
 from .starts import STARTS
 
@@ -331,7 +332,7 @@ class Scan:
                 group.uncounted = excess - confirmed
                 # Otherwise it may be about to be counted, and those that wait for their start are.
                 if confirmed and group.kind == "asyncio":
-                    STARTS.observe(group, COUNTS.code_of(group))
+                    STARTS.observe(group, COUNTS.table.code_of(group))
             group.live = max(0, found - group.uncounted)
             group.retained = retained.get(key, 0)
             known = (counted or {}).get(key, 0) + group.direct + group.moved + group.since
@@ -373,8 +374,8 @@ class Scan:
             coro = task.get_coro()
             if coro is None and done:  # an eager task that has ended
                 return True
-            is_wrapped = id(getattr(coro, "cr_code", type(coro))) in COUNTS.wrappers
-            group = self._regrouping.group_of(task, COUNTS.group_of(coro, task), done, is_wrapped)
+            is_wrapped = id(getattr(coro, "cr_code", type(coro))) in COUNTS.grouping.wrappers
+            group = self._regrouping.group_of(task, COUNTS.grouping.group_of(coro, task), done, is_wrapped)
             COUNTS.loops.add(task.get_loop())
             counts = retained if done else live
             counts[group.key] = counts.get(group.key, 0) + 1

@@ -63,7 +63,7 @@ class Greenlets:
         if not COUNTS.scanned:
             return
         try:
-            group = COUNTS.group_by(key_of_greenlet(greenlet), GEVENT)
+            group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
             group.members.append(ref(greenlet))
             group.count()
             if COUNTS.outcomes:
@@ -107,7 +107,7 @@ class Greenlets:
         for greenlet in [one for one in gc.get_objects() if type(one) in kinds]:
             try:
                 if greenlet and not is_ended(greenlet):
-                    group = COUNTS.group_by(key_of_greenlet(greenlet), GEVENT)
+                    group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
                     group.members.append(ref(greenlet))
                     HUBS.add_later(greenlet.parent)
             except Exception:  # it has just ended

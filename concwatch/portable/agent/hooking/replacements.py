@@ -93,7 +93,7 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
     def create_task(self: Any, coro: Any, **kw: Any) -> Any:
         task = create(self, coro, **kw)
         try:
-            group = COUNTS.group_of(COUNTS.counted_coro(coro, task), task)
+            group = COUNTS.grouping.group_of(COUNTS.grouping.counted_coro(coro, task), task)
             task.add_done_callback(partial(COUNTS.count_outcome, group))
         except Exception:  # the agent never raises into the program
             pass
@@ -112,7 +112,7 @@ class _Instrument:
     def task_spawned(self, task: Any) -> None:
         """Count the start of a task."""
         try:
-            group = COUNTS.group_of(task.coro, task, "trio")
+            group = COUNTS.grouping.group_of(task.coro, task, "trio")
             number, durations = group.count(), group.durations
             if COUNTS.timing and number >= durations.due:
                 COUNTS.timed += 1
@@ -129,7 +129,7 @@ class _Instrument:
     def task_exited(self, task: Any) -> None:
         """Count the end of a task."""
         try:
-            next(COUNTS.group_of(task.coro, task, "trio").endings)
+            next(COUNTS.grouping.group_of(task.coro, task, "trio").endings)
             timing = self._timings.pop(id(task), None)
             if timing is not None:
                 timing.ended()

@@ -1,17 +1,88 @@
-"""Counts of the whole process that are not sums over its groups: tasks missed, left over and destroyed."""
+"""What is kept of the whole process beside its groups: loops, creating lines, tasks missed or unfinished."""
 
 from __future__ import annotations
 
+from _weakref import ref
+
 from .counted_group import MAX_STARTS, counter, value
+from .names import DEFAULT_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional
+    from typing import Any, Callable, Dict, List, Optional
 
     from .counted_group import CountedGroup
 
-DEFAULT_NAME = "Task-"
-"""The beginning of the names that asyncio gives to tasks."""
+MAX_LINES = 2_000
+"""The most existing tasks whose creating line is remembered: about half a megabyte."""
+
+
+class Loops:
+    """Weak references to the event loops in which tasks were found."""
+
+    def __init__(self) -> None:
+        self.known: Dict[int, Any] = {}
+        """By ``id``: a weak reference to each."""
+
+    def add(self, loop: Any) -> None:
+        """Add an event loop to the known ones."""
+        if id(loop) not in self.known:
+            try:
+                self.known[id(loop)] = ref(loop)
+            except TypeError:  # a custom class without weak references
+                pass
+
+    def clear(self) -> None:
+        """Forget all loops."""
+        self.known.clear()
+
+    def open(self) -> List[Any]:
+        """Return the known event loops that are not closed."""
+        found = []
+        for key, reference in list(self.known.items()):
+            loop = reference()
+            if loop is None or loop.is_closed():
+                self.known.pop(key, None)
+            else:
+                found.append(loop)
+        return found
+
+
+class _TaskLine(ref):  # type: ignore[type-arg]
+    """A weak reference to a task, with the line that created it."""
+
+    __slots__ = ("line", "number")
+
+    number: int
+    """The ``id`` of the task."""
+    line: str
+
+
+class TaskLines:
+    """The creating lines of some tasks that exist."""
+
+    def __init__(self) -> None:
+        self._known: Dict[int, _TaskLine] = {}
+        """By ``id`` of the task."""
+
+    def add(self, task: Any, line: str) -> None:
+        """Remember the line that created a task, unless there are too many already."""
+        if len(self._known) < MAX_LINES:
+            known = _TaskLine(task, self._forget)
+            known.number, known.line = id(task), line
+            self._known[known.number] = known
+
+    def _forget(self, known: Any) -> None:
+        self._known.pop(known.number, None)
+
+    def of(self, task: Any) -> str:
+        """Return the line that created a task; an empty string if it was not recorded."""
+        known = self._known.get(id(task))
+        return known.line if known is not None and known() is task else ""
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        self._known.clear()
 
 
 class UnseenTasks:

@@ -218,6 +218,8 @@ class Monitor:
         self.announced = []
         """All connections, including those of processes that have nothing to report so far."""
         self.programs = []
+        self.expects_errors = False
+        """Whether agents may report errors of their own, as ordinary programs never cause them."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -248,6 +250,8 @@ class Monitor:
                 pipe.close()
         eventually(lambda: all(process.closed for process in self.announced), "end of every connection")
         shutil.rmtree(self.folder)
+        reports = [report for process in self.announced for report in process.all("agent_errors")]
+        assert self.expects_errors or not any(report["total"] for report in reports), reports
 
     def start(self, text, *arguments, python=sys.executable, watched=True, options=(), **variables):
         """Start a program with pipes for its standard streams; ``options`` are the agent's."""

@@ -15,6 +15,7 @@ from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.system.machine import Load
 from tests import virtual_time
 from tests.lab_driver import use_lab
+from tests.skips import pytest_terminal_summary  # noqa: F401  a hook
 from tests.temporary import use_temporary_folder
 
 # Every run uses the same examples, so that a failure is due to a change; --hypothesis-profile=explore uses

@@ -3,8 +3,9 @@
     python3 tests/newer_pythons.py FOLDER
 
 Afterwards ``FOLDER/usr/bin`` has ``python3.14`` and ``python3.15``: with it on ``PATH`` the tests find them.
-All packages, including the C library, come from one suite of Debian, through apt lists in FOLDER. Without
-apt, a network or patchelf, it prints one line and exits with status 1.
+All packages, including the C library, come from one suite of Debian, through apt lists in FOLDER and from the
+mirror that this system's own packages come from. Without apt, a network or patchelf, it prints one line and
+exits with status 1.
 """
 
 import os
@@ -15,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SUITE = "forky"
-MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 VERSIONS = ("3.14", "3.15")
 LIMIT = 300.0
@@ -28,12 +28,22 @@ def run(*command: object) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True, timeout=LIMIT).stdout
 
 
+def mirror() -> str:
+    """Return the address of Debian's packages in this system's apt sources, once their lists are loaded."""
+    wanted = ("Created-By: Packages", "Origin: Debian", "Label: Debian")
+    found = run("apt-get", "indextargets", "--format", "$(REPO_URI)", *wanted).split()
+    if not found:
+        raise OSError("no mirror of Debian in this system's apt sources: expected one, and apt-get update")
+    return found[0]
+
+
 def apt_options(folder: Path) -> Sequence[str]:
     """Create apt's files in ``folder``, and return the options that make apt use only these."""
+    source = f"deb [signed-by={KEYRING}] {mirror()} {SUITE} main\n"
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "status").touch()
-    (folder / "sources.list").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {SUITE} main\n")
+    (folder / "sources.list").write_text(source)
     settings = {
         "Dir::Etc::SourceList": folder / "sources.list",
         "Dir::Etc::SourceParts": "-",

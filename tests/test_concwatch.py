@@ -454,6 +454,29 @@ def test_the_first_frame_imports_only_what_it_needs():
     assert not [module for module in loaded if module.startswith(LATER)]
 
 
+LAB = """
+import asyncio
+from concwatch.commands.basics.lab import real_lab
+from concwatch.monitor.lanes.catalog import SHOWN
+async def main(): real_lab(SHOWN).snapshot()
+asyncio.run(main())
+"""
+WATCHED = """
+import os
+from concwatch.commands.watching.watch_session import watched
+with watched(["sleep", "0"]) as (watching, _):
+    watching.snapshot()
+    os._exit(0)  # without the search for processes that it has left behind
+"""
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems need psutil from the start")
+@pytest.mark.parametrize("code", [LAB, WATCHED], ids=["lanes", "watched program"])
+def test_the_figures_of_the_first_frame_are_read_without_psutil(code):
+    assert "psutil" not in imported_by(code)
+
+
 @pytest.mark.parametrize("module", ["keys.keys", "panels.panel"])
 @pytest.mark.real
 def test_what_only_a_type_checker_follows_is_not_imported(module):

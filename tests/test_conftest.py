@@ -41,6 +41,36 @@ def test_virtual_time_passes_at_once_and_in_order():
     assert time.monotonic() - began < 3600
 
 
+SKIPPED = """
+import pytest
+@pytest.mark.parametrize("number", range(7))
+def test_in_go(number):
+    pytest.skip("needs go: apt install golang")
+@pytest.mark.skipif(True, reason="needs node: apt install nodejs")
+def test_in_node(): pass
+def test_in_python(): pass
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_summary_says_in_a_line_what_skipped_tests_need(processes, tmp_path):
+    (tmp_path / "test_it.py").write_text(SKIPPED)
+    (tmp_path / "test_all.py").write_text('import pytest; pytest.importorskip("no_such_module", reason="x")')
+    options = ["-q", "-n", processes, "-p", "tests.skips", "-p", "no:cacheprovider", "-p", "no:concwatch"]
+    command = [sys.executable, "-m", "pytest", "-c", os.devnull, *options, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    at = next(at for at, line in enumerate(lines) if " skipped " in line and line.startswith("==="))
+    assert lines[at + 1 : at + 4] == [
+        "    7 needs go: apt install golang",
+        "    1 needs node: apt install nodejs",
+        "    1 x",
+    ]
+    assert "1 passed, 9 skipped" in lines[-1]
+
+
 SESSION = """
 import subprocess, sys, time
 from tests.temporary import use_temporary_folder

@@ -21,18 +21,24 @@ VALUE_WIDTH = 5
 """The maximum number of cells of a short value."""
 
 
-def value_at(line: Line, now: float, cursor: float | None = None) -> float:
-    """Return the value of ``line`` now or at the cursor; NaN within a gap."""
+def value_at(line: Line, now: float, cursor: float | None = None, *, read: bool = False) -> float:
+    """Return the value of ``line`` now or at the cursor; NaN within a gap.
+
+    With ``read``, it is the mean that people read, where there is one.
+    """
     index = min(bisect_right(line.times, now if cursor is None else cursor), len(line.values)) - 1
     if cursor is None:
         while index > 0 and math.isnan(line.values[index]) and line.times[index] > now - TICK_DELAY:
             index -= 1
-    return line.values[index] if index >= 0 else math.nan
+    if index < 0:
+        return math.nan
+    value, mean = line.values[index], line.means[index] if read and line.means else math.nan
+    return value if math.isnan(mean) or math.isnan(value) else mean
 
 
 def value_text(line: Line, unit: Unit, now: float, cursor: float | None = None) -> str:
     """Return the formatted value of ``line`` now or at the cursor; `NO_VALUE` within a gap."""
-    value = value_at(line, now, cursor)
+    value = value_at(line, now, cursor, read=True)
     return unit.short(value) if math.isfinite(value) else NO_VALUE
 
 
@@ -58,31 +64,51 @@ def short_value(text: str) -> str:
     return f"{number[1]}{digits}{number[3]}"
 
 
-def title(text: str, short: str, names: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Return a title and as many names as fit into ``width`` cells, each text with its style.
-
-    Args:
-        text: the title.
-        short: a shorter one; empty for the first words.
-        names: names and their colours; each is cut at most to what tells it apart.
-    """
+def title(text: str, short: str, width: int) -> str:
+    """Return the longest form of a title that fits into ``width`` cells: ``short`` is one, or its start."""
     words = text.split(" ")
     shorter = [" ".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
-    headings = [text, short] if short else [text, *(each for each in shorter if each[-1:].isalnum())]
-    cut = distinct([name for name, _ in names], 4)
-    fits = (each for each in headings if cell_len(each) + sum(2 + cell_len(name) for name in cut) <= width)
-    heading = next(fits, next((each for each in headings if cell_len(each) <= width), ""))
-    parts = [(heading or truncate(headings[-1], width), "")]
-    room = width - cell_len(heading)
-    longer = distinct([name for name, _ in names], 99)
-    if sum(2 + cell_len(name) for name in longer) <= room:
-        cut = longer
-    for at, (name, (_, color)) in enumerate(zip(cut, names, strict=True)):
-        if 2 + cell_len(name) > room - (3 if at < len(cut) - 1 else 0):
-            return [*parts, ("  …", "")] if room >= 3 else parts
-        parts += [("  ", ""), (name, color)]
-        room -= 2 + cell_len(name)
-    return parts
+    forms = [text, short] if short else [text, *(each for each in shorter if each[-1:].isalnum())]
+    return next((form for form in forms if cell_len(form) <= width), truncate(forms[-1], width))
+
+
+NAME_GAP, LEAST_NAME = 2, 4
+"""The cells between two names of a legend, and the least length to which a name is cut."""
+
+
+def legend(names: Sequence[str], rooms: Sequence[int]) -> list[list[str]]:
+    """Return names for several rows, which have ``rooms`` cells: whole, or all cut to the same length.
+
+    If they do not fit however short, the last row ends with how many are left out: ``+3``.
+    """
+    cut: list[str] = []
+    for length in range(max(map(cell_len, names), default=0), LEAST_NAME - 1, -1):
+        cut = distinct(names, length)
+        rows = _flow(cut, rooms)
+        if sum(map(len, rows)) == len(cut):
+            return rows
+    cut = cut or distinct(names, LEAST_NAME)
+    more = NAME_GAP + len(f"+{len(cut)}")
+    rows = _flow(cut, [*rooms[:-1], rooms[-1] - more])
+    left = len(cut) - sum(map(len, rows))
+    if left and rooms[-1] >= more:
+        rows[-1].append(f"+{left}")
+    return rows
+
+
+def _flow(names: Sequence[str], rooms: Sequence[int]) -> list[list[str]]:
+    """Return the names that fit into rows of ``rooms`` cells, in their order, with a gap before each."""
+    rows: list[list[str]] = [[] for _ in rooms]
+    row, free = 0, list(rooms)
+    for name in names:
+        cells = NAME_GAP + cell_len(name)
+        while row < len(rows) and cells > free[row]:
+            row += 1
+        if row == len(rows):
+            break
+        rows[row].append(name)
+        free[row] -= cells
+    return rows
 
 
 def distinct(names: Sequence[str], length: int) -> list[str]:
@@ -98,7 +124,8 @@ def _distinct(names: tuple[str, ...], length: int) -> tuple[str, ...]:
     def least(name: str) -> int:
         others = [other for other in names if other != name]
         lengths = range(1, len(name))
-        return next((n for n in lengths if not any(o.startswith(name[:n]) for o in others)), len(name))
+        starts = ((n, name[:n].rstrip(" ,·")) for n in lengths)  # an end that is cut off tells nothing apart
+        return next((n for n, start in starts if not any(o.startswith(start) for o in others)), len(name))
 
     def cut(name: str) -> str:
         needed = least(name)

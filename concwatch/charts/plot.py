@@ -1,6 +1,7 @@
 """The data of one chart, for every painter: its lines, their decimation, and its y axis."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from concwatch.charts.decimation import Memo, Point, decimate, running_maximum
 from concwatch.charts.scales import Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, COST, ChartSpec
 from concwatch.charts.ticks import XTicks, age_ticks, column_grid, size_ticks
-from concwatch.monitor.metrics.series import Samples
+from concwatch.monitor.metrics.series import Samples, extremes
 from concwatch.monitor.metrics.unit import Unit
 from concwatch.portable.protocol.units import format_count
 
@@ -68,6 +69,8 @@ class Line(Struct, frozen=True):
     """What is remembered of the decimated line, from one frame to the next."""
     value: str = ""
     """The value beside its name, if that is not the one at its end."""
+    means: Sequence[float] = ()
+    """The values to be read as numbers, at the same times, if the others are of too short a time."""
 
 
 def lines_of(metric: str, lanes: Sequence[LaneSeries], start: float) -> list[Line]:
@@ -81,7 +84,18 @@ def _line(metric: str, lane: LaneSeries, start: float) -> Line:
     ends = lane.series.band
     band = (ends.least.since(metric, start)[1], ends.most.since(metric, start)[1]) if ends else None
     memo = None if lane.memos is None else lane.memos.setdefault(metric, Memo())
-    return Line(lane.name, lane.color, times, values, band=band, number=lane.number, top=lane.top, memo=memo)
+    mean = BY_METRIC[metric].mean
+    return Line(
+        lane.name,
+        lane.color,
+        times,
+        values,
+        band=band,
+        number=lane.number,
+        top=lane.top,
+        memo=memo,
+        means=lane.series.since(mean, start)[1] if mean else (),
+    )
 
 
 class Plot(Struct, frozen=True):
@@ -111,6 +125,16 @@ class Plot(Struct, frozen=True):
     """The topmost last."""
     cursor: float | None = None
     """The x value at which values are read; None for the end."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no values but 0."""
+        start = self.end - self.length
+        ends = (
+            extremes(line.values[bisect_left(line.times, start) if self.over_time else 0 :])
+            for line in self.lines
+        )
+        return not any(low or high for low, high in ends if not math.isnan(high))
 
 
 def make_plot(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: float) -> Plot:

@@ -63,6 +63,8 @@ def _plot(
             lines.append(Line("", color, places, curve, dashed=True))
         at = next((step for step in result.steps if knee and step.tasks >= knee.tasks.value), None)
         shown = value(at) if at else None
+        if fitted and knee:
+            shown = knee.throughput.value  # between two steps
         line = Line(
             result.engine,
             color,
@@ -74,8 +76,7 @@ def _plot(
         lines.append(line)
         if knee and shown:
             place = math.log10(knee.tasks.value)
-            best = law.law.throughput(knee.tasks.value) if law else knee.throughput
-            lines.append(Line("", color, [place], [best if fitted else shown], mark="●"))
+            lines.append(Line("", color, [place], [shown], mark="●"))
             marks.append(Annotation(place, color, format_count(round(knee.tasks.value))))
     end = math.log10(max(10, last)) + 0.01
     return Plot(

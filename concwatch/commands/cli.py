@@ -104,4 +104,4 @@ def _refuse_options(ctx: click.Context) -> None:
     for name in ctx.params:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             wrong = f'--{name.replace("_", "-")} is an option of the screen, not of "{command}"'
-            raise click.UsageError(f'{wrong}: expected only options of "{command}", after it', ctx)
+            raise click.UsageError(f'{wrong}; expected only options of "{command}", after it', ctx)

@@ -42,6 +42,9 @@ ROOMS = {
 
 NAMES = tuple(ROOMS)
 
+ALIASES = {"metrics": "figures"}
+"""Other names of commands, which are not listed."""
+
 LENIENT = "settings"
 """The command that runs even if the settings are wrong, since it prints what is wrong."""
 
@@ -68,6 +71,7 @@ class Commands(click.Group):
         Raises:
             click.UsageError: there is no such command; the message suggests the nearest.
         """
+        args = [ALIASES.get(args[0], args[0]), *args[1:]]
         if args[0] not in NAMES:
             raise click.UsageError(unknown_name("command", args[0], NAMES), ctx)
         name, command, rest = super().resolve_command(ctx, args)

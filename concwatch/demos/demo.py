@@ -77,7 +77,7 @@ def parse_size(text: str) -> tuple[int, int]:
             return size
     least, most = (f"{columns}x{rows}" for columns, rows in (MIN_SIZE, MAX_SIZE))
     raise ValueError(
-        f'"{text[:40]}" is not a size: expected columns and rows such as "120x40", from {least} to {most}'
+        f'"{text[:40]}" is not a size; expected columns and rows such as "120x40", from {least} to {most}'
     )
 
 
@@ -96,14 +96,14 @@ def load(name: str) -> Demo:
     path = names.get(name) or Path(name)
     if name not in names and not (path.suffix == ".py" or "/" in name):
         raise ValueError(
-            f'unknown demo "{name[:60]}": expected one of {", ".join(names)}, '
+            f'unknown demo "{name[:60]}"; expected one of {", ".join(names)}, '
             f"or the path of a .py file{suggest(name[:60], names)}"
         )
     module = ModuleType(path.stem)
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror or error}: expected a demo file") from None
+        raise ValueError(f'demo file "{path}" cannot be read ({error.strerror or error})') from None
     except (Exception, SystemExit) as error:
         raise ValueError(describe(error, path)) from None
     try:
@@ -132,7 +132,7 @@ def _read(module: ModuleType, path: Path) -> Demo:
         engines = [engine.on(host) for engine in engines for host in hosts.values()]
     unknown = set(settings.OPTIONAL) - {engine.name for engine in engines}
     if unknown:
-        raise ValueError(f"OPTIONAL: expected lanes of ENGINES, not {', '.join(sorted(unknown))}")
+        raise ValueError(f"OPTIONAL; expected lanes of ENGINES, not {', '.join(sorted(unknown))}")
     size = parse_size(settings.SIZE)
     about = " ".join(about.split())
     watch = _command(settings.WATCH, path.parent)

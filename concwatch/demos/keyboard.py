@@ -57,12 +57,12 @@ def key_event(key: str) -> Key:
         # Terminals send the upper-case letter for shift, and ctrl+p for either case.
         sent = plain.upper() if modifiers == "shift+" else modifiers + plain.lower()
         raise ValueError(
-            f'unknown key "{key[:40]}": expected a key that a terminal can send; did you mean "{sent}"?'
+            f'unknown key "{key[:40]}"; expected a key that a terminal can send; did you mean "{sent}"?'
         )
     if not printable and plain not in NAMES:
         meant = suggest(plain[:40], (*NAMES, *ALIASES, *SIGNS))
         raise ValueError(
-            f'unknown key "{key[:40]}": expected a letter, or a name such as enter, left or ctrl+p{meant}'
+            f'unknown key "{key[:40]}"; expected a letter, or a name such as enter, left or ctrl+p{meant}'
         )
     if printable and not modifiers:
         return character_event(plain)

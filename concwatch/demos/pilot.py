@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from textual.app import App
+from textual.errors import NoWidget
 from textual.events import Event
 from textual.geometry import Offset
 from textual.pilot import Pilot
@@ -44,8 +45,9 @@ class ScreenPilot:
         return next(screen for screen in self.app.screen_stack if isinstance(screen, MonitorScreen))
 
     def shown_charts(self) -> dict[str, Chart]:
-        """Return the visible charts by metric, in order."""
-        charts = [chart for chart in self.monitor.query(Chart) if chart.display and chart.outer_size]
+        """Return the visible charts by metric, in order: those of a dialog, or else of the monitor."""
+        found = self.app.screen.query(Chart) or self.monitor.query(Chart)
+        charts = [chart for chart in found if chart.display and chart.outer_size]
         return {(chart.id or "").removeprefix("chart-"): chart for chart in charts}
 
     def lines(self) -> list[str]:
@@ -59,7 +61,10 @@ class ScreenPilot:
 
     def find(self, text: str, within: Widget) -> Offset | None:
         """Return the cell where a text is visible first on a widget of the top screen, or None."""
-        area = self.app.screen.find_widget(within).visible_region
+        try:
+            area = self.app.screen.find_widget(within).visible_region
+        except NoWidget:  # a screen that is new has no layout yet
+            return None
         for y, line in enumerate(self.lines_of(within), area.y):
             at = line.find(text)
             while at >= 0:

@@ -141,7 +141,6 @@ class Stage:
         """Open a dialog with a key, type a text into it, and press enter."""
         with self._step(f"type {text} after {key}"):
             self._show(f"{key}  {text}  enter")
-            behind = self.app.screen
             await self._pilot.send(key_event(key))
             await self._expect(
                 lambda: isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input),
@@ -154,7 +153,9 @@ class Stage:
             def refused() -> str:
                 return dialog.error or self._fit_question()
 
-            await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to accept {text}")
+            await self._expect(
+                lambda: self.app.screen is not dialog or refused(), f"the dialog to accept {text}"
+            )
             if refused():
                 raise DemoFailed(f"the dialog does not accept it: {refused()}")
 
@@ -194,7 +195,7 @@ class Stage:
             stop = scale.value_at(end.x - track.x, track.width)
             if stop != count:
                 raise DemoFailed(
-                    f"the slider stops at {format_count(stop)}: expected one of its stops, such as 1k, 2k "
+                    f"the slider stops at {format_count(stop)}; expected one of its stops, such as 1k, 2k "
                     f'or 5k, up to {format_count(scale.reachable)}; any number with choose("{lane}") and '
                     f'type("enter", "{count}")'
                 )
@@ -225,7 +226,7 @@ class Stage:
         text = "\n".join(lines)
         with self._step(f"caption: {' / '.join(lines)}"):
             if len(lines) > MAX_LINES:
-                raise DemoFailed(f"{len(lines)} lines: expected {MAX_LINES} at most")
+                raise DemoFailed(f"{len(lines)} lines; expected {MAX_LINES} at most")
             stack = self.app.screen_stack
             for screen in stack:
                 for bar in screen.query(CaptionBar):
@@ -244,7 +245,7 @@ class Stage:
             if not SHOT.fullmatch(name):
                 raise DemoFailed("expected a name of lower-case letters, digits and hyphens")
             if name in self._captures.shots:
-                raise DemoFailed("this name is already used: expected another name")
+                raise DemoFailed("this name is already used; expected another name")
             self.app.update_now()
             await self._settle()
             if not chart:
@@ -252,7 +253,7 @@ class Stage:
                 return
             shown = self._pilot.shown_charts()
             if chart not in shown:
-                raise DemoFailed(f'no chart of "{chart}" is visible: expected one of {", ".join(shown)}')
+                raise DemoFailed(f'no chart of "{chart}" is visible; expected one of {", ".join(shown)}')
             slide = chart_slide(shown[chart], self.app.conditions(), self.app.current_theme.dark)
             self._captures.shots[name] = slide
 
@@ -284,7 +285,7 @@ class Stage:
         """
         if name not in self._lanes:
             known = ", ".join(self._lanes)
-            raise DemoFailed(f'unknown lane "{name}": expected one of {known}{suggest(name, self._lanes)}')
+            raise DemoFailed(f'unknown lane "{name}"; expected one of {known}{suggest(name, self._lanes)}')
         self._lanes[name].check()
         return self._lanes[name]
 

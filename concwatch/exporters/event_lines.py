@@ -94,7 +94,7 @@ class EventFile:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             self._descriptor = os.dup(1) if file == "-" else os.open(file, flags, 0o666)
         except OSError as error:
-            raise ValueError(f"{flat(file)}: {error.strerror}: expected a file that can be written") from None
+            raise ValueError(f'file "{flat(file)}" cannot be written ({error.strerror})') from None
         self._can_truncate = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
         self._interval = sample_interval
         self._sample_due = math.inf

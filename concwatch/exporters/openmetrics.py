@@ -72,7 +72,7 @@ class MetricsServer:
         try:
             self._server = _ScrapeServer(host, port, self._collection)
         except OSError as error:
-            raise ValueError(f"{host}:{port}: {error.strerror}: expected a free port") from None
+            raise ValueError(f"cannot listen on {host}:{port} ({error.strerror})") from None
         self._thread: Thread | None = None
         self.address = f"http://{host}:{self._server.server_port}/metrics"
 

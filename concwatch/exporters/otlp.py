@@ -92,7 +92,7 @@ class OtlpExporter:
             ValueError: it is not a URL; the message is one line.
         """
         if urlsplit(endpoint).scheme not in ("http", "https") or not urlsplit(endpoint).netloc:
-            raise ValueError(f"{endpoint}: expected a URL such as http://127.0.0.1:4318")
+            raise ValueError(f"{endpoint}; expected a URL such as http://127.0.0.1:4318")
         milliseconds = float(os.environ.get("OTEL_METRIC_EXPORT_INTERVAL") or INTERVAL)
         self._interval = milliseconds / 1e3 if interval is None else interval
         self._endpoint = endpoint

@@ -236,7 +236,7 @@ class Cluster:
                 client.subscribe_topic(self._name, self._receive)
                 await self._update_hosts(client)
             if not self._present:
-                raise ValueError("the cluster has no workers: expected one or more")
+                raise ValueError("the cluster has no workers; expected one or more")
             self._client = client
             if not self._connected.done():
                 self._connected.set_result(None)

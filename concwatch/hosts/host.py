@@ -70,12 +70,12 @@ def _short_name(command: Sequence[str]) -> str:
 def _read_host(name: str, table: object) -> Host:
     """Parse a host's table in the settings; raise a ValueError of one line if it is invalid."""
     if not isinstance(table, Mapping) or not isinstance(table.get("command"), str):
-        raise ValueError(f'hosts.{name}: expected a table with a command, such as command = "ssh -T {name}"')
+        raise ValueError(f'hosts.{name} must be a table with a command, such as command = "ssh -T {name}"')
     for key, value in table.items():
         if key not in ("command", "python"):
-            raise ValueError(f'hosts.{name}: unknown key "{key}": expected command or python')
+            raise ValueError(f'hosts.{name}: unknown key "{key}"; expected command or python')
         if not isinstance(value, str) or not value.strip() or "\0" in value:
-            raise ValueError(f"hosts.{name}: {key}: expected text")
+            raise ValueError(f"hosts.{name}: {key} must be text")
     return Host(name, _split(table["command"]), table.get("python", PYTHON))
 
 
@@ -87,7 +87,7 @@ def _split(text: str) -> tuple[str, ...]:
     except ValueError as error:
         raise ValueError(f'"{text[:60]}" is not a command: {error}') from None
     if not words:
-        raise ValueError('an empty command: expected one that reaches a host, such as "ssh -T web1"')
+        raise ValueError('an empty command; expected one that reaches a host, such as "ssh -T web1"')
     return words
 
 
@@ -101,7 +101,7 @@ def read_hosts(tables: object) -> dict[str, Host]:
         ValueError: a table is invalid; the message is one line that says what was expected.
     """
     if not isinstance(tables, Mapping):
-        raise ValueError('hosts: expected tables, such as [hosts.web1] with command = "ssh -T web1"')
+        raise ValueError('hosts; expected tables, such as [hosts.web1] with command = "ssh -T web1"')
     return {name: _read_host(name, table) for name, table in tables.items()}
 
 
@@ -123,7 +123,7 @@ def find_host(text: str, known: Mapping[str, Host]) -> Host | None:
     command = _split(text)
     if shutil.which(command[0]) is None:
         raise ValueError(
-            f'unknown host "{text[:60]}": expected {LOCAL}, a name from the settings, '
+            f'unknown host "{text[:60]}"; expected {LOCAL}, a name from the settings, '
             f'or a command such as "ssh -T web1"{suggest(text, known)}'
         )
     return Host(_short_name(command), command)
@@ -140,7 +140,7 @@ def with_unique_names(hosts: Sequence[Host | None]) -> list[Host | None]:
         name, number = host.name if host else LOCAL, 1
         while name in found:
             if host is None or found[name] in (host, structs.replace(host, name=name)):
-                raise ValueError(f"{name} twice: expected each host once")
+                raise ValueError(f"{name} is named twice")
             number += 1
             name = f"{host.name}#{number}"
         found[name] = structs.replace(host, name=name) if host else None

@@ -218,6 +218,14 @@ second, under one number.
     ``seconds``, ``ended``  as in ``block``
     ``places``     list of places, at most 20, each with ``on``, as in ``waits``: where these wait
 
+``agent_errors``: errors of the agent itself, none of which is raised into the program; figures may be missing
+or wrong after one. Sent first with ``ready``, and when there are new ones, at most once a second.
+    ``total``      how many there were since the agent started
+    ``kinds``      list of objects, the first 10 kinds: ``error`` (the type of the exception), ``where`` (the
+                   agent's innermost line, ``"concwatch/portable/agent/counting/scan.py:123"``), ``figures``
+                   (which figures it concerns: ``"left-over tasks"``; empty for all), ``count``. The text of
+                   an exception, which may have values of the program, is not sent
+
 ``lines``: the answer to the command: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
                    ``lines``, may be negative), ``blocks``: the first 20 by growth
@@ -346,6 +354,9 @@ MAX_CONTAINERS = 4
 
 MAX_WAITING = 20
 """The most places in a report of what lasts."""
+
+MAX_ERRORS = 10
+"""The most kinds of the agent's own errors in one report."""
 
 MAX_HOLDERS = 3
 """The most holders of one object in a report."""
@@ -589,6 +600,25 @@ class Lasting(Struct, tag="lasting", frozen=True):
     """Where threads or tasks wait."""
 
 
+class AgentErrorKind(Struct, frozen=True):
+    """Alike errors of the agent itself."""
+
+    error: ShortText
+    """The type of the exception."""
+    where: ShortText = ""
+    """The agent's innermost line."""
+    figures: ShortText = ""
+    """The figures that may be missing or wrong because of it; empty for all."""
+    count: Count = 1
+
+
+class AgentErrors(Struct, tag="agent_errors", frozen=True):
+    """The errors of the agent itself so far."""
+
+    total: Count = 0
+    kinds: Annotated[tuple[AgentErrorKind, ...], Meta(max_length=MAX_ERRORS)] = ()
+
+
 class Holder(Struct, frozen=True, rename={"in_": "in"}):
     """A variable, attribute or cache that holds something."""
 
@@ -759,6 +789,7 @@ AgentReport = (
     | ThreadWaits
     | Cycle
     | Lasting
+    | AgentErrors
     | TracedLines
     | Objects
     | MemoryParts

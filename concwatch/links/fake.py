@@ -271,7 +271,7 @@ class FakeLink:
         """Return what a task consists of: objects, and for a thread its stack."""
         live, task = int(self._counts.live), self.costs.task
         if live < FEWEST_LOOKED_AT:
-            raise ValueError(f"{live} tasks are live: expected {FEWEST_LOOKED_AT} at least")
+            raise ValueError(f"{live} tasks are live; expected {FEWEST_LOOKED_AT} at least")
         stack = 8_192 if self.engine.threads else 0
         parts = [TaskPart("stack pages touched", stack)] if stack else []
         rest = task - stack
@@ -362,11 +362,16 @@ class FakeLink:
             self._counts.failed += refused
             wanted -= refused
         seconds = self._duration()
-        if wanted and seconds is not None:
+        if not self._cohorts:
+            self._served_until = self._now
+        while wanted and seconds is not None:
+            begun, takes = wanted, seconds
             if self.costs.served is not None:
-                self._served_until = max(self._served_until, self._now) + wanted * seconds / self.costs.served
-                seconds = max(seconds, self._served_until - self._now)
-            self._cohorts.append((self._now + seconds, wanted, seconds))
+                begun = min(wanted, self.costs.served)
+                self._served_until = max(self._served_until, self._now) + begun * seconds / self.costs.served
+                takes = max(seconds, self._served_until - self._now)
+            self._cohorts.append((self._now + takes, begun, takes))
+            wanted -= begun
 
     def _numbers(self) -> list[float]:
         """Return the numbers in the workload."""

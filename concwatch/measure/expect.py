@@ -63,7 +63,7 @@ class MetricExpectation:
         except ValueError as error:
             raise ValueError(f"{quoted}: {error}") from None
         if parts is None or not units:
-            raise ValueError(f"{quoted} is not an expectation: expected {form}")
+            raise ValueError(f"{quoted} is not an expectation; expected {form}")
         try:
             check_one_of("metric", metric, units, metric[:40].replace("-", "_"))
             check_one_of("comparison", parts["op"], COMPARISONS)
@@ -76,6 +76,17 @@ class MetricExpectation:
         """Return whether a measured value meets the expectation; None does not."""
         return measured is not None and COMPARISONS[self.op](measured, self.value)
 
+    def sentence(self, measured: float | None, shown: str, about: str = "") -> str:
+        """Return whether a measured value meets it: ``FAILED left_over <= 0: is 1 (fetch, app.py:5)``.
+
+        Args:
+            measured: the value; None if it was not measured.
+            shown: the same as text.
+            about: what it consists of.
+        """
+        verdict = "holds" if self.holds(measured) else "FAILED"
+        return f"{verdict} {self.text}: is {shown}{f' ({about})' if about else ''}"
+
     def as_json(self, measured: float | None, **subject: object) -> dict[str, object]:
         """Return the JSON object for reports, with the fields of ``subject`` added."""
         found = {"figure": self.metric, "op": self.op, "value": self.value, "measured": measured}
@@ -87,7 +98,7 @@ def check_one_of(what: str, word: str, known: Collection[str], spelt: str = "") 
     if word not in known:
         spelt = spelt or word[:40]
         near = suggest(spelt, known) if spelt.isidentifier() else ""
-        raise ValueError(f'unknown {what} "{word[:40]}": expected one of {", ".join(known)}{near}')
+        raise ValueError(f'unknown {what} "{word[:40]}"; expected one of {", ".join(known)}{near}')
 
 
 class Expectation(MetricExpectation):
@@ -111,6 +122,10 @@ class Verdict:
     def holds(self) -> bool:
         """Whether the expectation holds."""
         return self.expectation.holds(self.measured)
+
+    def sentence(self, at: str = "") -> str:
+        """Return whether it holds, and what was measured ``at`` a size."""
+        return self.expectation.sentence(self.measured, f"{self.shown}{at}")
 
     @property
     def shown(self) -> str:
@@ -163,7 +178,7 @@ def _name_in_run(expectation: Expectation, names: Collection[str]) -> str:
         name = find_engines([name])[0].name
     if name not in names:
         raise ValueError(
-            f'"{expectation.text[:60]}": this run has no engine "{expectation.subject[:40]}": '
+            f'"{expectation.text[:60]}": this run has no engine "{expectation.subject[:40]}"; '
             f"expected one of {', '.join(names)}"
         )
     return name

@@ -35,6 +35,10 @@ ALL = 0.9
 BLOCKED = 0.1
 """Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
 
+MACHINE = "other processes use"
+
+GIL = "the GIL: its threads take turns on one core"
+
 SLEEPING = ("sleep", "churn", "hold", "payload")
 """Workloads whose tasks only sleep: their threads do not want the GIL."""
 
@@ -102,8 +106,14 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     wanted = throttled + (sample.cpu_seconds or 0.0)
     if throttled >= PERIOD and throttled >= THROTTLED * wanted:
         yield f"{quota_name(status.cpu_quota)}: throttled for {format_seconds(throttled)}"
+    python = (status.runtime or "").startswith(("CPython", "PyPy"))
+    threaded = (lane.engine.threads or lane.engine.queues) and (sample.threads or 0) > 3
+    sleeping = lab.settings.workload.partition(":")[0] in SLEEPING
+    turns = bool(python and threaded and not sleeping and 0.8 <= cpu <= 1.2)
+    if turns and cpu >= ALL:
+        yield GIL  # though others use cores, it has the one that it can use
     if others >= 0.5 and (short or cpu >= 0.3):
-        yield f"the machine: other processes use {format_percent(others)} of the cores"
+        yield f"{MACHINE} {format_percent(others)} of the cores"
     collecting = _collecting(lane)
     if (
         "gc" in status.can
@@ -115,13 +125,10 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
         share = f"{format_percent(collecting)} of its CPU time"
         spent = f"{format_seconds(sample.gc or 0.0)} so far, on shared cores"
         yield f"garbage collection: {share if collecting < RELIABLE else spent}; frozen (g) avoids it"
-    python = (status.runtime or "").startswith(("CPython", "PyPy"))
-    threaded = (lane.engine.threads or lane.engine.queues) and (sample.threads or 0) > 3
-    sleeping = lab.settings.workload.partition(":")[0] in SLEEPING
-    if python and threaded and not sleeping and 0.8 <= cpu <= 1.2:
-        yield "the GIL: its threads take turns on one core"
+    if turns:
+        yield GIL
     if lane.machine_cores and cpu >= ALL * lane.machine_cores and not sleeping:
-        yield f"the cores: its tasks use all {lane.machine_cores}"
+        yield f"its tasks use all {lane.machine_cores} cores"
     blocked = _most_blocked(lane)
     if lag >= BLOCKED and blocked is not None:
         yield _blocks(blocked)

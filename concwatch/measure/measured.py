@@ -49,7 +49,7 @@ class Measured:
     @property
     def spread(self) -> float | None:
         """Highest minus lowest value as a share of the median; None for fewer than two values."""
-        return (self.high - self.low) / abs(self.median) if self.count > 1 and self.median else None
+        return (self.high - self.low) / abs(self.median) if len(self.values) > 1 and self.median else None
 
     @property
     def interval(self) -> tuple[float, float] | None:

@@ -103,12 +103,7 @@ class Measurement(FollowedLane):
         else:
             await self._hold()
         result.own_seconds = _now() - started
-        times, values = lab.snapshot().series[lane.number].since("rss", clock)
-        result.rss_curve = [
-            (round(time - clock, 3), int(rss))
-            for time, rss in zip(times, values, strict=True)
-            if math.isfinite(rss)
-        ]
+        result.rss_curve = rss_curve(lab, lane, clock)
         if (
             plan.stop and not plan.burst and not self._blocked and self.look().on
         ):  # a blocked loop ends nothing
@@ -230,6 +225,16 @@ class Measurement(FollowedLane):
             if limit or reached:  # else what limited it last is why it has not reached its target
                 self.result.limited_by = limit
             self._blocked = never_yields(lane, snapshot) or self._blocked
+
+
+def rss_curve(lab: Lab, lane: Lane, since: float) -> list[tuple[float, int]]:
+    """Return the RSS of a lane over time: seconds since a time on the lab's clock, and bytes."""
+    times, values = lab.snapshot().series[lane.number].since("rss", since)
+    return [
+        (round(time - since, 3), int(rss))
+        for time, rss in zip(times, values, strict=True)
+        if math.isfinite(rss)
+    ]
 
 
 async def measure(

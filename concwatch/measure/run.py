@@ -10,7 +10,7 @@ from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.monitor.lanes.catalog import ON, Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.anatomy import TaskAnatomy
-from concwatch.monitor.metrics.metric import Combine, Metric
+from concwatch.monitor.metrics.metric import Caveat, Combine, Metric, marks_of
 from concwatch.monitor.metrics.metrics import RUN_METRICS, measured_metrics
 from concwatch.monitor.verdicts.events import Event
 from concwatch.monitor.verdicts.failures import added, failures_json
@@ -83,17 +83,17 @@ class EngineResult:
         """Why a worker could not say what a task consists of."""
         return next((result.anatomy_refused for result in self.results if result.anatomy_refused), "")
 
-    def marks(self, metric: Metric) -> str:
-        """Return the marks that a metric has in any run."""
+    def uncertain(self, metric: Metric) -> tuple[Caveat, ...]:
+        """Return what makes a metric uncertain in any run."""
         read = [result.last if metric.at_end else result.held for result in self.results]
-        return "".join(dict.fromkeys(mark for lane in read if lane for mark in metric.marks(lane)))
+        return tuple(dict.fromkeys(caveat for lane in read if lane for caveat in metric.uncertain(lane)))
 
     def text(self, metric: Metric) -> str:
         """Return a metric as text, with its marks."""
         only = self.results[0] if len(self.results) == 1 else None
         lane = (only.last if metric.at_end else only.held) if only else None
         text = metric.text(lane) if lane else metric.unit.text(self.median(metric.name))
-        marks = self.marks(metric)
+        marks = marks_of(self.uncertain(metric))
         return f"{text} {marks}" if marks else text
 
     def as_json(self, expected: Collection[str]) -> dict[str, object]:
@@ -119,7 +119,16 @@ class EngineResult:
                 for resolution in [max((metric.coarse_resolution(lane) or 0.0 for lane in held), default=0.0)]
                 if resolution
             },
-            "marks": {metric.name: marks for metric in measured_metrics() if (marks := self.marks(metric))},
+            "marks": {
+                metric.name: marks
+                for metric in measured_metrics()
+                if (marks := marks_of(self.uncertain(metric)))
+            },
+            "uncertain": {
+                metric.name: [caveat.name for caveat in caveats]
+                for metric in measured_metrics()
+                if (caveats := self.uncertain(metric))
+            },
         }
         if len(self.results) > 1:
             values = {metric.name: self.measured(metric.name) for metric in measured_metrics()}

@@ -87,6 +87,7 @@ def _process(lane: LaneSnapshot, began: float) -> dict[str, Any]:
         "at_least": list(process.at_least),
         "memory": lane.memory.as_json(began) if lane.memory else None,
         "blocks": [place.as_json() for place in lane.blocks],
+        "agent_error_kinds": [structs.asdict(one) for one in lane.agent_errors],
         "ongoing": [one.as_json() for one in lane.status.ongoing],
         "containers": [one.as_json() for one in lane.containers],
         "thread_targets": threads,
@@ -148,12 +149,13 @@ class WatchExpectation(MetricExpectation):
         if self.subject or self.metric not in OF_GROUPS:
             return ""
         rows = [
-            (group.get(self.metric) or 0, f"{group['name']} ({group['file']}:{group['line']})")
+            (group.get(self.metric) or 0, f"{group['name']}, {group['file']}:{group['line']}")
             for _, row in found
             for group in row.get("groups", ())
         ]
         largest = sorted((row for row in rows if row[0]), reverse=True)[:5]
-        return ", ".join(f"{METRICS[self.metric].unit.format(value)} {name}" for value, name in largest)
+        form = METRICS[self.metric].unit.format
+        return "; ".join(name if len(largest) == 1 else f"{form(value)} in {name}" for value, name in largest)
 
 
 class WatchVerdict(Struct, frozen=True):
@@ -165,11 +167,11 @@ class WatchVerdict(Struct, frozen=True):
     culprits: str = ""
 
     def sentence(self) -> str:
-        """Return the expectation and what was measured instead."""
+        """Return whether it holds, and what was measured."""
         metric = METRICS.get(self.expectation.metric)
         form = (metric.unit if metric else COUNT).format
         found = "not measured" if self.measured is None else form(self.measured)
-        return f"expected {self.expectation.text}: {found}" + (f": {self.culprits}" if self.culprits else "")
+        return self.expectation.sentence(self.measured, found, self.culprits)
 
     def as_json(self) -> dict[str, object]:
         """Return its entry in the report."""

@@ -31,7 +31,7 @@ def read_columns(text: str) -> tuple[str, ...]:
     for name in names:
         if name not in COLUMNS:
             raise ValueError(
-                f'unknown column "{name[:40]}": expected some of {",".join(COLUMNS)}'
+                f'unknown column "{name[:40]}"; expected some of {",".join(COLUMNS)}'
                 f"{suggest(name[:40], COLUMNS)}"
             )
     return tuple(dict.fromkeys((*COLUMNS[:2], *names)))

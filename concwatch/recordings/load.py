@@ -76,7 +76,7 @@ def read_header(line: bytes, name: str) -> Header:
         if found.type != KIND:
             raise ValueError
     except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
-        raise ValueError(f'"{name}" is not a recording: {EXPECTED}') from None
+        raise ValueError(f'"{name}" is not {EXPECTED}') from None
     version = found.version
     if version > VERSION:
         raise ValueError(
@@ -86,11 +86,11 @@ def read_header(line: bytes, name: str) -> Header:
     unknown = f'"{name}" has an unknown version: '
     if version < VERSION:
         by = f", which concwatch {found.concwatch} wrote" if found.concwatch else ""
-        raise ValueError(f"{unknown}{version}{by}: expected {VERSION}")
+        raise ValueError(f"{unknown}{version}{by}; expected {VERSION}")
     try:
         header = _header.decode(line)
     except ERRORS as error:
-        raise ValueError(f'"{name}": its first line is damaged: {one_line(str(error))}: {EXPECTED}') from None
+        raise ValueError(f'"{name}": its first line is damaged ({one_line(str(error))})') from None
     if header.columns[:2] != COLUMNS[:2]:
         raise ValueError(f"{unknown}its samples do not begin with a lane and a time")
     return header
@@ -103,9 +103,9 @@ def parse(text: bytes, name: str, state: str = "") -> Recording:
         ValueError: one line: it is not a recording, or has an unknown version.
     """
     if not text or text.isspace():
-        raise ValueError(f'"{name}" is empty: {EXPECTED}')
+        raise ValueError(f'"{name}" is empty, not {EXPECTED}')
     if (text.count(b"\n") - SPARE_LINES) * MIN_LINE_SIZE > len(text):
-        raise ValueError(f'"{name}" is not a recording: its lines are too short: {EXPECTED}')
+        raise ValueError(f'"{name}" is not {EXPECTED}; its lines are too short')
     first, *lines = text.split(b"\n")
     header = read_header(first, name)
     if lines:

@@ -18,7 +18,7 @@ CHUNK = 1 << 20
 SHARE = 16
 """The text may take a sixteenth of the available memory, since the objects parsed from it take far more."""
 
-EXPECTED = "expected a recording, as --record and the key r write them"
+EXPECTED = "a recording, as --record and the key r write them"
 
 CUT, DAMAGED, WRITTEN = "cut off", "damaged", "being written"
 
@@ -41,7 +41,7 @@ def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> 
 
     Args:
         path: the file.
-        expected: the end of error messages.
+        expected: what the file should be, for error messages.
         most: the largest text in bytes; None for a share of the available memory.
 
     Raises:
@@ -50,19 +50,21 @@ def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> 
     most = memory_now().available // SHARE if most is None else most
     try:
         if path.is_dir():
-            raise ValueError(f'"{path}" is a folder: {expected}')
+            raise ValueError(f'"{path}" is a folder, not {expected}')
         with path.open("rb") as file:
             written = is_locked(file.fileno())
             data = file.read(most + 1)
     except OSError as error:
-        raise ValueError(f'"{path}": {error.strerror or error}: {expected}') from None
+        if isinstance(error, FileNotFoundError):
+            raise ValueError(f'file "{path}" does not exist') from None
+        raise ValueError(f'file "{path}" cannot be read ({error.strerror or error})') from None
     text = decompress(data, most + 1) if data.startswith(GZIP) else Text(data)
     if text.state and not text.data:
-        raise ValueError(f'"{path}" is {text.state}: no part of it can be decompressed: {expected}')
+        raise ValueError(f'"{path}" is {text.state}, and no part of it can be decompressed')
     if len(text.data) > most:
         raise ValueError(
             f'"{path}" holds more than {format_bytes(most)} of text, a share of 1/{SHARE} of the memory '
-            f"available here: {expected}"
+            "available here"
         )
     return text._replace(state=WRITTEN) if written else text
 

@@ -104,11 +104,11 @@ def open_writer(path: Path) -> FileWriter:
         return FileWriter(path)
     except FileExistsError:
         if path.exists() and not path.is_file():
-            raise ValueError(f'"{path}" is not a regular file: expected the name of a new file') from None
-        raise ValueError(f'"{path}" exists: expected the name of a new file, or delete it first') from None
+            raise ValueError(f'"{path}" is not a regular file; give the name of a new one') from None
+        raise ValueError(f'file "{path}" exists; delete it first, or give the name of a new one') from None
     except (OSError, ValueError) as error:  # ValueError: a name with a null character
         why = getattr(error, "strerror", None) or error
-        raise ValueError(f'"{path}": {why}: expected a new file in a folder that can be written') from None
+        raise ValueError(f'file "{path}" cannot be written ({why})') from None
 
 
 if sys.platform == "win32":

@@ -117,10 +117,12 @@ def find_interpreter(python: str) -> Interpreter:
     if version:
         major, minor = map(int, version.rstrip("t").split(".")[:2])
         if (major, minor) < OLDEST:
-            raise ValueError(f"Python {version} is too old: expected {'.'.join(map(str, OLDEST))} or newer")
+            raise ValueError(
+                f"Python {version} is too old; the oldest that works is {'.'.join(map(str, OLDEST))}"
+            )
         problem = f"needs Python {version}: uv python install {version}, or pyenv install {version}"
     else:
-        problem = f'"{python[:200]}": no such Python: expected a path, a command, or a version such as 3.13'
+        problem = f'no Python "{python[:200]}"; give a path, a command, or a version such as 3.13'
     for path in _candidates(python):
         try:
             found = _inspect(path)
@@ -131,6 +133,6 @@ def find_interpreter(python: str) -> Interpreter:
             continue
         if found.version < OLDEST:
             old, oldest = (".".join(map(str, numbers)) for numbers in (found.version, OLDEST))
-            raise ValueError(f"{path} is Python {old}: expected {oldest} or newer")
+            raise ValueError(f"{path} is Python {old}; {oldest} is the oldest that can be used")
         return found
     raise ValueError(problem)

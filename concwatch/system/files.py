@@ -108,7 +108,7 @@ def read_toml(data: bytes, file: str) -> dict[str, Any]:
         ValueError: it is too large or not valid TOML; the message is one line with the file and the line.
     """
     if len(data) > MAX_SIZE:
-        raise ValueError(f"{file}: more than {format_bytes(MAX_SIZE)}: expected a small text file")
+        raise ValueError(f"{file}: more than {format_bytes(MAX_SIZE)}; expected a small text file")
     for number, text in enumerate(data.split(b"\n"), 1):
         if text.count(b".") > MAX_DOTS:  # parsing a dotted key takes quadratic time
             raise ValueError(f"{file}: not TOML: more than {MAX_DOTS} dots in a line (at line {number})")

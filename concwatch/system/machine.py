@@ -7,7 +7,6 @@ import time
 
 from msgspec import Struct
 
-from concwatch.portable.machine.proc import LINUX, busy_seconds
 from concwatch.system.memory import memory_now
 
 
@@ -42,19 +41,14 @@ class Load(Struct, frozen=True):
 
 
 def load_now() -> Load:
-    """Return the load now; takes about 0.1 ms. ``busy`` is NaN if no file can be opened."""
-    return Load(time.monotonic(), _busy_seconds(), time.process_time(), os.cpu_count() or 1)
+    """Return the load now; takes about 0.02 ms. ``busy`` is NaN if no file can be opened."""
+    from concwatch.system.by_psutil import busy_seconds  # not before the first frame
 
-
-def _busy_seconds() -> float:
     try:
-        if LINUX:
-            return busy_seconds()
+        busy = busy_seconds()
     except (OSError, ValueError):
-        return math.nan
-    from concwatch.system import psutil_fallback  # psutil takes 3 ms to load
-
-    return psutil_fallback.busy_seconds()
+        busy = math.nan
+    return Load(time.monotonic(), busy, time.process_time(), os.cpu_count() or 1)
 
 
 def cores() -> int:

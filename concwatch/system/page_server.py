@@ -46,7 +46,7 @@ async def _serve(listening: socket.socket) -> None:
         except ValueError:
             latency = -1.0
         if not 0 <= latency <= MAX_LATENCY:
-            raise web.HTTPBadRequest(text=f"latency: expected seconds from 0 to {MAX_LATENCY:,.0f}\n")
+            raise web.HTTPBadRequest(text=f"latency; expected seconds from 0 to {MAX_LATENCY:,.0f}\n")
         await asyncio.sleep(latency)
         return web.Response(body=page, content_type="text/html", charset="utf-8")
 

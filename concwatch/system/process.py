@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -115,6 +115,73 @@ class CpuShare:
         return max(0.0, cpu_seconds - used) / max(_TICK, time - before)
 
 
+class FigureReader(Protocol):
+    """Reads the figures of one process that it has itself; the others are those of its control groups."""
+
+    def read(self, now: float) -> dict[str, Any] | None:
+        """Return the figures at a time, in seconds; None if the process has ended or access is denied.
+
+        Raises:
+            OSError: they cannot be read now.
+        """
+
+    def started(self) -> float | None:
+        """Return when the process started, in seconds since the epoch; None if unknown."""
+
+
+class ProcFigures:
+    """Reads the figures of a process from ``/proc``.
+
+    It is read ten times a second. With psutil that takes 0.075 ms, not 0.020, and the screen with four idle
+    lanes 1.16 to 1.26 times its CPU time; nor does psutil tell page tables and the parts of RSS.
+
+    Args:
+        pid: the process.
+
+    Raises:
+        OSError: there is no such process, or access is denied.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._status, self._stat = (ProcFile(f"/proc/{pid}/{name}") for name in ("status", "stat"))
+        # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
+        self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
+
+    def read(self, now: float) -> dict[str, Any] | None:
+        """Return `memory_figures`, and ``cpu_seconds``; None if the process has ended."""
+        figures = memory_figures(self._status.text())
+        used = self._cpu_seconds(now, figures["threads"]) if figures else None
+        return None if figures is None or used is None else {**figures, "cpu_seconds": used}
+
+    def started(self) -> float | None:
+        """Return when the process started, in seconds since the epoch; None if unknown."""
+        return start_time(self._stat.text())
+
+    def _cpu_seconds(self, now: float, threads: int) -> float | None:
+        """Return the CPU seconds, extrapolated if they were read just before with as many threads."""
+        found: float | None
+        read_at, read, counted = self._cpu_read
+        if now - read_at < threads * _THREAD_INTERVAL and abs(threads - counted) <= threads / 100:
+            found = read + self._cpu_share * (now - read_at)
+        else:
+            found = cpu_seconds(self._stat.text())
+            if found is None:
+                return None
+            self._cpu_share = (found - read) / max(_TICK, now - read_at)
+            self._cpu_read = now, found, threads
+        self._used = max(self._used, found)  # it may have been extrapolated too far
+        return self._used
+
+
+def figures_of(pid: int) -> FigureReader:
+    """Return the reader of a process that is read each tick; raises OSError if there is no such process."""
+    if LINUX:
+        return ProcFigures(pid)
+    from concwatch.system.by_psutil import PsutilFigures
+
+    return PsutilFigures(pid)
+
+
 class Sampler:
     """Takes readings of one process, each in about 0.02 ms.
 
@@ -124,6 +191,7 @@ class Sampler:
         objects: reads the kernel objects that it uses, if that is possible.
         throttling: reads for how long its CPU quota has throttled it, if that is possible.
         limit: reads its memory limit, if that is possible.
+        figures: reads its other figures; None for `figures_of` it.
 
     Raises:
         OSError: there is no such process, or access is denied.
@@ -136,25 +204,23 @@ class Sampler:
         objects: KernelObjects | None = None,
         throttling: Throttling | None = None,
         limit: MemoryLimit | None = None,
+        figures: FigureReader | None = None,
     ) -> None:
-        self._pid, self._pss, self._objects = pid or os.getpid(), pss, objects
-        self._throttling, self._limit = throttling, limit
+        self._pss, self._objects, self._throttling, self._limit = pss, objects, throttling, limit
         self._shared = SharedGrowth()
-        # The last reading of the CPU time: time, CPU seconds, threads; and the share of a core before it.
-        self._cpu_read, self._cpu_share, self._used = (-math.inf, 0.0, 0), 0.0, 0.0
-        if LINUX:
-            self._status, self._stat = (ProcFile(f"/proc/{self._pid}/{name}") for name in ("status", "stat"))
-        figures = self._figures(now := time.monotonic())
-        if figures is None:
-            raise ProcessLookupError(f"process {self._pid} has gone")
-        self._share = CpuShare(now, figures["cpu_seconds"])
-        self._started = self._start_time()
+        pid = pid or os.getpid()
+        self._figures = figures or figures_of(pid)
+        first = self._figures.read(now := time.monotonic())
+        if first is None:
+            raise ProcessLookupError(f"process {pid} has gone")
+        self._share = CpuShare(now, first["cpu_seconds"])
+        self._started = self._figures.started()
 
     def read(self) -> Reading | None:
         """Return a reading; None if the process has ended or access is denied."""
         now = time.monotonic()
         try:
-            figures = self._figures(now)
+            figures = self._figures.read(now)
         except OSError:
             return None
         if figures is None:
@@ -171,34 +237,3 @@ class Sampler:
         """Release what the readings need: the process has ended and been reaped."""
         if self._objects:
             self._objects.close()
-
-    def _start_time(self) -> float | None:
-        if LINUX:
-            return start_time(self._stat.text())
-        from concwatch.system import psutil_fallback
-
-        return psutil_fallback.start_time(self._pid)
-
-    def _figures(self, now: float) -> "dict[str, Any] | None":
-        if LINUX:
-            figures = memory_figures(self._status.text())
-            used = self._cpu_seconds(now, figures["threads"]) if figures else None
-            return None if figures is None or used is None else {**figures, "cpu_seconds": used}
-        from concwatch.system import psutil_fallback  # psutil takes 3 ms to load
-
-        return psutil_fallback.process_figures(self._pid)
-
-    def _cpu_seconds(self, now: float, threads: int) -> float | None:
-        """Return the CPU seconds, extrapolated if they were read just before with as many threads."""
-        found: float | None
-        read_at, read, counted = self._cpu_read
-        if now - read_at < threads * _THREAD_INTERVAL and abs(threads - counted) <= threads / 100:
-            found = read + self._cpu_share * (now - read_at)
-        else:
-            found = cpu_seconds(self._stat.text())
-            if found is None:
-                return None
-            self._cpu_share = (found - read) / max(_TICK, now - read_at)
-            self._cpu_read = now, found, threads
-        self._used = max(self._used, found)  # it may have been extrapolated too far
-        return self._used

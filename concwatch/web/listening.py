@@ -25,13 +25,11 @@ def listen(host: str, port: int) -> socket.socket:
         ValueError: no address can be used; the message is one line.
     """
     if not host.strip():
-        raise ValueError("no host: expected a name or an address of this machine, such as 127.0.0.1")
+        raise ValueError("the host is empty; give a name or an address of this machine, such as 127.0.0.1")
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise ValueError(
-            f'unknown host "{host[:80]}": expected a name or an address of this machine'
-        ) from None
+        raise ValueError(f'unknown host "{host[:80]}"; give a name or an address of this machine') from None
     reason = 0
     for family, _, _, _, address in found:
         try:

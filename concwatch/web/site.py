@@ -19,11 +19,11 @@ HEARTBEAT = 5.0
 """Seconds between two pings; a browser that has lost its network is noticed after about 15 s."""
 
 REFUSED = (
-    "concwatch: refused: expected a request of its own page, opened at the address that was printed at start "
+    "concwatch: refused; expected a request of its own page, opened at the address that was printed at start "
     "or at a name given with --name\n"
 )
 
-NO_TOKEN = "concwatch: refused: expected the address with the token that was printed at start\n"
+NO_TOKEN = "concwatch: refused; expected the address with the token that was printed at start\n"
 
 HEADERS = {
     "Cache-Control": "no-cache",

@@ -23,7 +23,7 @@ from tests.agent_driver import EVERY, AgentProcess, eventually, finish, oldest_a
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(places.__file__).parents[2]
+ROOT = Path(places.__file__).parents[4]
 
 
 def test_an_agent_that_was_not_compiled_when_installed_is_compiled_once_outside_of_the_program(tmp_path):
@@ -34,14 +34,17 @@ def test_an_agent_that_was_not_compiled_when_installed_is_compiled_once_outside_
     )
     compiled = {*(tmp_path / "s" / COMPILED).rglob("*.pyc")}
     assert {path.name.partition(".")[0] + ".py" for path in compiled} == {
-        path.name for path in package.glob("*.py") if path.name not in NOT_LOADED
+        path.name for path in package.rglob("*.py") if path.name not in NOT_LOADED
     }
     modules = "[one for name, one in sys.modules.items() if name.startswith('_concwatch_agent.')]"
     text = f"import sys, asyncio; print(*[one.__cached__ for one in {modules}])"
     output = subprocess.check_output([sys.executable, "-c", text], env=variables, text=True, timeout=60)
     assert {Path(path) for path in output.split()} <= compiled
     assert len(output.split()) > 10
-    shutil.copytree(tmp_path / "s" / COMPILED / str(package)[1:], package / "__pycache__")
+    for path in compiled:
+        installed = package / path.parent.relative_to(tmp_path / "s" / COMPILED / str(package)[1:])
+        (installed / "__pycache__").mkdir(exist_ok=True)
+        shutil.copy(path, installed / "__pycache__")
     compile_agent(str(package), str(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
 
@@ -135,7 +138,7 @@ async def stays(): await asyncio.sleep(600)
 def hooks():
     found = [asyncio.BaseEventLoop.create_task.__code__.co_filename]
     found += map(repr, [*gc.callbacks, *sys.meta_path])
-    names = ("concwatch/portable/agent", "concwatch_agent.", "concwatch.portable.agent.")
+    names = ("<concwatch/agent>", "concwatch/portable/agent", "concwatch_agent.", "concwatch.portable.agent.")
     return sum(any(name in hook for name in names) for hook in found)
 async def main():
     tasks = [asyncio.create_task(stays()) for _ in range(5)]

@@ -255,7 +255,14 @@ def test_the_programs_files_have_the_numbers_that_they_have_without_it(monitor, 
 def test_a_process_without_tasks_and_threads_loads_only_a_few_modules(monitor, python):
     program = monitor.start("import sys, threading, subprocess\nprint(*sys.modules)\n", python=python)
     loaded = {name for name in finish(program).split() if name.startswith("_concwatch_agent.")}
-    needed = ("attaching.lazy", "hooking.imports", "sending.places", "sending.process", "counting.names")
+    needed = (
+        "attaching.lazy",
+        "counting.imports",
+        "sending.places",
+        "sending.process",
+        "counting.names",
+        "counting.guard",
+    )
     rooms = {name.partition(".")[0] for name in needed}
     assert loaded <= {f"_concwatch_agent.{name}" for name in (*needed, *rooms)}
     process = eventually(lambda: monitor.announced and monitor.announced[0], "announcement")

@@ -243,7 +243,7 @@ def test_a_file_gets_80_columns_without_colors_and_an_ascii_stream_is_rejected(m
     console = chart_console(io.StringIO())
     assert (console.width, has_colors(console)) == (80, False)
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    with pytest.raises(ValueError, match="the encoding of standard output is ascii: expected UTF-8"):
+    with pytest.raises(ValueError, match="the encoding of standard output is ascii; expected UTF-8"):
         check_writes_charts(narrow)
 
 

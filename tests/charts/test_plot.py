@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from concwatch.charts.annotations import Annotation
-from concwatch.charts.captions import distinct, short_label, short_value, title
+from concwatch.charts.captions import distinct, legend, short_label, short_value, title
 from concwatch.charts.decimation import Memo, decimate, running_maximum
 from concwatch.charts.painters.picture import LABEL_WIDTH, Grid, apart, compose
 from concwatch.charts.painters.terminal import Painter, paint
@@ -340,6 +340,13 @@ def test_lines_that_have_no_row_of_their_own_share_a_label():
     assert list(texts_of(compose(plot(*alike), 44, 4))) == ["1=2 10M", "3 100M", "4 150M"]
 
 
+def test_a_lane_alone_has_its_value_and_no_name():
+    alone = line([57.2 * MIB] * 61, name="orders.py")
+    assert list(texts_of(compose(plot(alone), 90, 8))) == ["57M"]
+    beside = structs.replace(plot(alone), names=["orders.py", "worker.py"])
+    assert list(texts_of(compose(beside, 90, 8))) == ["orders.py   57M"]
+
+
 def test_processes_that_share_a_label_keep_their_numbers():
     lines = [
         line([level * MIB] * 61, name=f"app.py {pid}")
@@ -363,7 +370,8 @@ def test_every_line_has_a_label_and_every_value_in_it_is_its_own(levels, width, 
         structs.replace(line([value] * 61, color=color, name=f"engine-{number}"), number=number)
         for number, (color, value) in enumerate(values.items(), 1)
     ]
-    chart = structs.replace(plot(*lines), names=[each.name for each in lines])
+    names = [*(each.name for each in lines), "another"]  # a lane alone has its value only
+    chart = structs.replace(plot(*lines), names=names)
     labelled = []
     for _, parts in compose(chart, width, rows).labels:
         names = [(text, color) for text, color in parts if text.strip(" ,=") and not text.startswith(" ")]
@@ -435,16 +443,34 @@ def test_values_are_short_and_in_the_notation_of_the_axis(unit, value, expected)
     assert short_value(unit.short(value)) == expected
 
 
-def test_a_title_keeps_as_many_names_as_fit_and_none_is_ambiguous():
-    names = [("asyncio", "#1"), ("asyncio-eager", "#2"), ("go", "#3")]
-    for width, text in (
-        (40, "by size  asyncio  asyncio-eager  go"),
-        (34, "by size  asyncio  asyncio-  go"),
-        (20, "by size  asyncio  …"),
-        (9, "by size"),
-        (5, "by  …"),
-    ):
-        assert "".join(part for part, _ in title("by size", "", names, width)) == text
+def test_a_title_has_its_longest_form_that_fits():
+    assert [title("by size", "", width) for width in (40, 7, 6)] == ["by size", "by size", "by"]
+    assert [title("memory over live tasks", "memory", width) for width in (22, 21)] == [
+        "memory over live tasks",
+        "memory",
+    ]
+
+
+def test_a_legend_uses_both_borders_and_no_name_in_it_is_ambiguous():
+    names = ["asyncio", "asyncio-eager", "go"]
+    assert legend(names, (28, 0)) == [names, []]
+    assert legend(names, (20, 20)) == [["asyncio"], ["asyncio-eager", "go"]]
+    assert legend(names, (24, 0)) == [["asyncio", "asyncio-e", "go"], []]
+    assert legend(names, (10, 5)) == [["asyncio"], ["+2"]]
+    assert legend([], (10, 10)) == [[], []]
+    traced = ["threads", "threads, traced", "coroutines", "coroutines, traced"]
+    shown = [name for row in legend(traced, (27, 30)) for name in row]
+    assert shown == ["threads", "threads, traced", "coroutines", "coroutines, trac"]
+    assert distinct(traced, 4) == ["threads", "threads, t", "coroutines", "coroutines, t"]
+
+
+@given(
+    names=st.lists(st.text("abc ,", min_size=1, max_size=20), unique=True),
+    rooms=st.tuples(*[st.integers(-5, 60)] * 2),
+)
+def test_a_legend_always_fits(names, rooms):
+    for row, room in zip(legend(names, rooms), rooms, strict=True):
+        assert sum(2 + len(name) for name in row) <= max(0, room)
 
 
 def test_equal_pictures_are_equal():

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec import structs
 
+from concwatch.charts.annotations import Annotation
 from concwatch.charts.painters.slide import Slide, draw_slide, parse_size
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.ticks import elapsed_ticks
@@ -40,6 +41,16 @@ def test_a_slide_has_title_names_values_ticks_and_conditions():
         labels
     )
     assert labels[-1] == "each task waits · untraced · CPython 3.11.7"
+
+
+def test_marks_of_an_axis_of_numbers_are_lines_with_their_number():
+    plot = structs.replace(slide(CLIMB).plot, annotations=[Annotation(30.0, "#59c9f0", "48")])
+    drawn = draw_slide(Slide(structs.replace(plot, over_time=False)))
+    assert "48" in texts(drawn)
+    [x] = re.findall(r'd="M([\d.]+) [\d.]+V[\d.]+" stroke="#59c9f0"', drawn)
+    ends = [float(place) for place in re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)"', drawn)[0]]
+    assert float(x) == pytest.approx(sum(ends) / 2, abs=3)
+    assert "48" not in texts(draw_slide(Slide(plot))), "moments of time are in the event log"
 
 
 def test_the_same_data_gives_the_same_picture_in_the_requested_size():

@@ -161,7 +161,7 @@ def test_attaching_leaves_a_stopped_process_stopped():
 
 def test_the_lane_of_an_ended_process_ends_and_the_process_cannot_be_attached_to():
     with running("cat") as program:
-        reason = f"there is no process {program.pid}: expected a running process"
+        reason = f"no process with PID {program.pid}"
         with attached(program.pid) as (watching, lane):
             program.stdin.close()
             until_status(program.pid, psutil.STATUS_ZOMBIE)
@@ -169,7 +169,7 @@ def test_the_lane_of_an_ended_process_ends_and_the_process_cannot_be_attached_to
             until(lambda: program.poll() is not None and not lane.alive, watching)
             assert lane.current.reason == "ended"
     assert why_not_attachable(program.pid) == reason
-    assert why_not_attachable(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
+    assert why_not_attachable(os.getpid()) == f"process {os.getpid()} is concwatch itself"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
@@ -185,5 +185,5 @@ def test_another_users_process_cannot_be_attached_to():
             timeout=LIMIT,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
-        assert text.strip() == f"{program.pid} is another user's: expected a process of this user"
+        assert text.strip() == f"process {program.pid} belongs to another user"
         assert program.poll() is None

@@ -95,9 +95,7 @@ def test_a_repeatable_option_is_a_list_or_separated_by_semicolons_and_replaced_a
 def test_a_format_on_the_command_line_replaces_a_configured_one(file):
     file.write_text("[export]\ncsv = true\n")
     assert "nowhere.jsonl" in refused("export", "nowhere.jsonl", "--json")
-    assert "--csv and --json: expected only one of them" in refused(
-        "export", "nowhere.jsonl", "--csv", "--json"
-    )
+    assert "--csv and --json cannot be combined" in refused("export", "nowhere.jsonl", "--csv", "--json")
 
 
 def test_commands_use_only_the_recordings_folder_of_the_screens_settings(file):
@@ -159,9 +157,9 @@ def test_the_default_file_is_in_the_users_configuration_folder(tmp_path, monkeyp
         (b"\n\nrate =", "not TOML: "),
         (b"# fine\n\n# caf\xe9\n", "not TOML: not UTF-8 (at line 3)"),
         (b"x = " + b"[" * 5_000, "not TOML"),
-        (b"[rnu]\ntasks = 5", 'unknown table "rnu": expected one of screen, attach, compare'),
-        (b"run = 5", "run: expected a table: the line [run]"),
-        (b"[run]\nmax-memry = 5", '[run] unknown option "max-memry": expected one of tasks'),
+        (b"[rnu]\ntasks = 5", 'unknown table "rnu"; expected one of screen, attach, compare'),
+        (b"run = 5", "run; expected a table: the line [run]"),
+        (b"[run]\nmax-memry = 5", '[run] unknown option "max-memry"; expected one of tasks'),
         (b"[run]\nhelp = true", '[run] unknown option "help"'),
         (b"[run]\ntasks = -1", '[run] tasks: "-1" is not a number of tasks'),
         (b"[run]\ntasks = 0x" + b"f" * 5_000, "[run] tasks: "),
@@ -184,7 +182,7 @@ def test_an_invalid_file_is_refused_with_one_line_naming_it_and_what_is_expected
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("MAX_MEMRY", "5", 'unknown option "max-memry": expected one of tasks'),
+        ("MAX_MEMRY", "5", 'unknown option "max-memry"; expected one of tasks'),
         ("TASKS", "x\ny", '"x y" is not a number of tasks'),
         ("TRACE", "maybe", "'maybe' is not a valid boolean"),
         ("EXPECT", "asyncio.failed <= 0; asyncio", '"asyncio" is not an expectation'),
@@ -226,7 +224,7 @@ def test_errors_in_other_tables_do_not_stop_a_command_and_settings_lists_them(fi
     env = {"CONCWATCH_RUNS_TASKS": "5"}  # every command warns of a variable of an unknown command
     unknown, *wrong = settings(env, 2)["problems"]
     assert [line.split('"')[0] for line in wrong] == [f"{file}: [screen] rate: ", f"{file}: [run] tasks: "]
-    assert unknown.startswith('CONCWATCH_RUNS_TASKS: unknown command "runs": expected one of screen, ')
+    assert unknown.startswith('CONCWATCH_RUNS_TASKS: unknown command "runs"; expected one of screen, ')
     assert unknown.endswith('did you mean "run"?')
     assert invoke("figures", env=env).stderr == f"concwatch: warning: {unknown}\n"
     assert configured(settings(status=2))["CONCWATCH_SCREEN_ENGINES"] == ("pool", "file")
@@ -250,7 +248,7 @@ def test_help_is_shown_despite_invalid_settings(file, arguments):
 def test_a_named_file_that_cannot_be_read_is_an_error(file, make, state, why):
     file.unlink()
     make(file)
-    assert refused("figures") == f"{file}: {why}: expected a settings file; set by CONCWATCH_SETTINGS"
+    assert refused("figures") == f'settings file "{file}" cannot be read ({why}); set by CONCWATCH_SETTINGS'
     assert invoke("settings").stdout.splitlines()[0] == f"settings file: {file}{state}"
     assert settings(status=2)["there"] is (state != " (does not exist)")
 

@@ -191,7 +191,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
     reasons = [None if row.name != "gevent" else "broken gevent: no such symbol" for row in CATALOG]
     found = examined(reasons=reasons)
     (line,) = [line for line in text_of(rows(found)).splitlines() if line.startswith("  gevent ")]
-    assert "cannot: broken gevent: no such symbol" in line
+    assert "unavailable: broken gevent: no such symbol" in line
     assert not any("gevent" in row.engines for row in found.for_more)
 
 
@@ -336,7 +336,7 @@ def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
         row = found[lane.name]
         assert lane.fit == Fit(row.tasks, row.limit, row.forecast)
         assert row.forecast == (row.limit == BUDGET)
-    assert f"{FORECAST.mark} {FORECAST.note}" in text_of(rows(examined()))
+    assert f"{FORECAST.mark} {FORECAST.explanation}" in text_of(rows(examined()))
 
 
 def test_what_fits_is_a_forecast_until_a_task_has_been_measured():
@@ -345,6 +345,6 @@ def test_what_fits_is_a_forecast_until_a_task_has_been_measured():
     def marks():
         return [BY_NAME["fits"].marks(lane) for lane in bench.lab.snapshot(bench.now).lanes]
 
-    assert marks() == ["?", ""], "the limit on threads is known"
+    assert marks() == ["≈", ""], "the limit on threads is known"
     bench.lab.set_target(bench.lab.lanes[0], 10_000)
     bench.until(lambda: marks() == ["", ""])

@@ -119,7 +119,7 @@ def test_running_a_file_prints_the_table_and_writes_all_formats(files, monkeypat
     lines = list(csv.DictReader((files / "a.csv").read_text().splitlines()))
     assert [float(line["here"]) for line in lines] == [row["here"] for row in table["rows"]]
     assert re.fullmatch(
-        r"At 10: (threads = [\d.]+ × asyncio|asyncio = [\d.]+ × threads), by a single run\.",
+        r"At 10: (threads = [\d.]+ × asyncio|asyncio = [\d.]+ × threads), from a single run\.",
         table["sentence"],
     )
     for text in ((files / "a.md").read_text(), " ".join(done.stdout.split())):
@@ -165,10 +165,10 @@ def test_cells_that_do_not_fit_are_skipped_and_failed_ones_set_exit_status_1(fak
         (("tiny.toml", "--repeats", "²"), '"²"', "expected a whole number from 1 to 100"),
         (("tiny.toml", "--max-memory", "x"), '"x"', "expected a positive number of bytes"),
         (("tiny.toml", "--json", "none/a.json"), '"none/a.json"', "No such file or directory"),
-        (("tiny.toml", "--csv", ""), '""', "expected a file that can be written"),
-        (("tiny.toml", "--csv", "a", "--json", "./a"), "--json and --csv", "expected different files"),
+        (("tiny.toml", "--csv", ""), '""', "cannot be written"),
+        (("tiny.toml", "--csv", "a", "--json", "./a"), "--json and --csv", "both name"),
         (("tiny.toml", "--pyperf", "a"), "--pyperf needs pyperf", "pip install 'concwatch[pyperf]'"),
-        (("--json", "a.json"), "no NAME", "expected one of"),
+        (("--json", "a.json"), "name an experiment", "batching"),
     ],
 )
 def test_invalid_arguments_are_a_one_line_error_before_anything_runs(arguments, name, expected, monkeypatch):

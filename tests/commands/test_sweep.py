@@ -1,10 +1,12 @@
 """`concwatch sweep`, with fake workers and with real ones."""
 
 import json
+import re
 
 import pytest
 
 from concwatch.links.fake import Costs
+from concwatch.recordings.load import load
 from tests.command_line import invoke
 
 
@@ -41,6 +43,42 @@ def test_json_has_the_steps_the_knee_and_the_fit(served):
     }  # fmt: skip
 
 
+def test_repeats_are_one_result_with_the_spread_between_them(served):
+    once = json.loads(sweep("asyncio", "--to", "16", "--json").stdout)["engines"][0]
+    [twice] = json.loads(sweep("asyncio", "--to", "16", "--repeats", "2", "--json").stdout)["engines"]
+    assert twice["knee"]["tasks"] == 8
+    assert [step["tasks"] for step in twice["steps"]] == [step["tasks"] for step in once["steps"]]
+    assert [run["knee"] for run in twice["runs"]] == [8, 8]
+    assert set(twice["spread"]) >= {"knee", "best_throughput"}
+    assert "runs" not in once
+
+
+def test_a_recording_has_the_steps_and_the_result_as_events(served, tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    sweep("asyncio", "--to", "16", "--record", path)
+    recording = load(path)
+    texts = [event.text for event in recording.events(recording.duration).since(0)]
+    for tasks in (1, 2, 4, 8, 16):
+        assert any(re.match(rf"{tasks} tasks?: [\d.]+/s", text) for text in texts)
+    assert any(text.startswith("8 at once are enough") for text in texts)
+    assert invoke("compare", path, path).exit_code == 0
+
+
+def test_a_sweep_of_which_no_step_could_be_measured_fails(served):
+    served.costs["asyncio"] = Costs(refused=0)
+    done = sweep("asyncio", "--to", "8", check=1)
+    assert "asyncio: not measured: " in done.stdout
+    assert " failed with 1 task: ConnectionRefusedError at app/jobs.py:12" in done.stdout
+
+
+def test_two_sweeps_are_compared(served, tmp_path):
+    for name, at_once in (("before", 8), ("after", 16)):
+        served.costs["asyncio"] = Costs(served=at_once)
+        (tmp_path / name).write_text(sweep("asyncio", "--to", "32", "--json").stdout)
+    done = invoke("compare", tmp_path / "before", tmp_path / "after")
+    assert "asyncio: the knee moved from 8" in done.stdout, done.output
+
+
 def test_the_table_marks_what_is_enough_and_the_sentence_says_so(served):
     text = sweep("asyncio", "--to", "32").stdout
     assert "◂ enough" in text
@@ -56,19 +94,19 @@ def test_charts_have_the_axis_of_tasks(served):
 
 def test_an_expectation_that_fails_is_one_line_and_exit_status_1(served):
     done = sweep("asyncio", "--to", "16", "--expect", "asyncio.knee >= 40", check=1)
-    assert done.stderr.splitlines()[-1] == "concwatch: asyncio.knee >= 40: it is 8"
+    assert done.stderr.splitlines()[-1] == "concwatch: FAILED asyncio.knee >= 40: is 8"
 
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((), "no ENGINE"),
+        ((), "name one or more engines"),
         (("asyncio", "--from", "10", "--to", "5"), "--to 5 is less than --from 10"),
         (("asyncio", "--tasks", "5"), "--tasks has no effect"),
-        (("asyncio", "--to", "0"), "expected at least 1"),
+        (("asyncio", "--to", "0"), "at least 1 task"),
         (("asyncio", "--expect", "uvloop.knee > 4"), 'unknown engine of this sweep "uvloop"'),
         (("asyncio", "--expect", "asyncio.nee > 4"), 'unknown metric "nee"'),
-        (("asyncio", "--chart", "--json"), "expected only one"),
+        (("asyncio", "--chart", "--json"), "use one of them"),
     ],
 )
 def test_wrong_arguments_are_one_line(served, arguments, error):

@@ -21,23 +21,23 @@ def test_a_port_in_use_is_refused_before_the_program_starts(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refused("watch", "--metrics", str(port), "--", "touch", str(tmp_path / "started"))
-    assert said.startswith(f"--metrics: 127.0.0.1:{port}: Address already in use: expected a free port")
+    assert said.startswith(f"--metrics: cannot listen on 127.0.0.1:{port} (Address already in use)")
     assert not (tmp_path / "started").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--sample-log", "5"), "--sample-log has no effect without --log: expected --log FILE with it"),
+        (("--sample-log", "5"), "--sample-log has no effect without --log FILE"),
         (
             ("--json", "-", "--log", "-"),
-            "--json - and --log - print to the same place: expected a FILE for one",
+            "--json - and --log - print to the same place; give one of them a FILE",
         ),
         (
             ("--metrics", "a:b"),
-            '"a:b" is not an address: expected a port or HOST:PORT, such as 9464 or 0.0.0.0:9464',
+            '"a:b" is not an address; expected a port or HOST:PORT, such as 9464 or 0.0.0.0:9464',
         ),
-        (("--log", "/"), "--log: /: Is a directory: expected a file that can be written"),
+        (("--log", "/"), '--log: file "/" cannot be written (Is a directory)'),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(options, said):

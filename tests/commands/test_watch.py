@@ -87,7 +87,7 @@ def test_a_failed_expectation_names_the_coroutines_and_exits_with_status_1(app):
     assert done.returncode == 1
     *output, last = done.stderr.splitlines()
     assert output == ["to stdout", "to stderr"]  # standard output is the report's alone
-    assert last == f"concwatch: expected live_at_end <= 0: 3: 3 abandoned ({program}:4)"
+    assert last == f"concwatch: FAILED live_at_end <= 0: is 3 (abandoned, {program}:4)"
     assert [row["holds"] for row in json.loads(done.stdout)["expectations"]] == [False, True]
 
 
@@ -104,7 +104,7 @@ def test_tasks_that_asyncio_run_cancels_are_left_over_in_the_report_and_in_an_ex
     program = app(FORGETS)
     done = watch("--json", "-", "--expect", "background.left_over <= 0", "--", sys.executable, program)
     assert done.returncode == 1
-    assert done.stderr == "concwatch: expected background.left_over <= 0: 3\n"
+    assert done.stderr == "concwatch: FAILED background.left_over <= 0: is 3\n"
     (process,) = json.loads(done.stdout)["processes"]
     assert (process["live_at_end"], process["left_over"], process["destroyed"]) == (0, 3, 0)
     lines = {group["name"]: group["left_over_lines"] for group in process["groups"]}
@@ -569,20 +569,20 @@ def test_what_the_report_prints_can_be_expected():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("watch", "--json", "-"), "no COMMAND: expected one after --"),
-        (("watch", "--json", "out", "--", "no-such-program"), '"no-such-program": no such program'),
+        (("watch", "--json", "-"), "no command follows --"),
+        (("watch", "--json", "out", "--", "no-such-program"), 'no program "no-such-program" was found'),
         (
             ("watch", "--expect", "live <= 0", "--", "true"),
-            "--expect has no effect on the screen: expected --json",
+            "--expect has no effect on the screen without --json",
         ),
-        (("watch", "--seconds", "3", "--", "true"), "--seconds has no effect on the screen: expected --json"),
+        (("watch", "--seconds", "3", "--", "true"), "--seconds has no effect on the screen without --json"),
         (("watch", "--json", "-", "--expect", "lives < 3", "--", "true"), 'unknown metric "lives"'),
-        (("watch", "--json", "/", "--", "true"), "--json: /: is a folder"),
+        (("watch", "--json", "/", "--", "true"), '--json: file "/" cannot be written (is a folder)'),
         (
             ("watch", "--json", "-", "--keep", "--host", "env A=1", "--", "true"),
             "--keep cannot be used with --host: a program on another host ends with its connection",
         ),
-        (("attach", "999999999"), '"999999999" is not a PID: expected the PID of a process'),
+        (("attach", "999999999"), '"999999999" is not a PID; expected the PID of a process'),
         (("attach",), "Missing argument 'PID...'"),
     ],
 )

@@ -147,7 +147,7 @@ def test_keys_become_terminal_events_and_unknown_ones_suggest_the_nearest():
     characters = {"plus": "+", "space": " ", "t": "t", "enter": None, "ctrl+p": None}
     assert {key: key_event(key).character for key in characters} == characters
     for key, nearest in {"entr": "enter", "shift+a": "A", "ctrl+P": "ctrl+p"}.items():
-        with pytest.raises(ValueError, match=re.escape(f'unknown key "{key}": ')) as error:
+        with pytest.raises(ValueError, match=re.escape(f'unknown key "{key}"; ')) as error:
             key_event(key)
         assert f'did you mean "{nearest}"?' in str(error.value)
 
@@ -163,13 +163,13 @@ FAILING_STEPS = (
     (lambda s: s.until(lambda lab: s.lane("asyncoi").on, text="so"), 'wait until so: unknown lane "asyncoi"'),
     (lambda s: s.until(lambda lab: s.lane("pool").figure("life") > 1), 'unknown metric "life": see'),
     (lambda s: s.press("t", "entr"), 'press t entr: unknown key "entr"'),
-    (lambda s: s.drag("asyncio", "30k"), "drag asyncio to 30k: the slider stops at 40,000: expected one of"),
+    (lambda s: s.drag("asyncio", "30k"), "drag asyncio to 30k: the slider stops at 40,000; expected one of"),
     (lambda s: s.drag("asyncio", "many"), 'drag asyncio to many: "many" is not a number of tasks'),
     (lambda s: s.click("nothing", "pool"), 'expected "nothing" on the card of pool within'),
     (lambda s: s.shot("../up"), "shot ../up: expected a name of lower-case letters"),
     (lambda s: s.shot("taken"), "shot taken: this name is already used"),
-    (lambda s: s.shot("b", "rs"), 'no chart of "rs" is visible: expected one of rss'),
-    (lambda s: s.caption("1\n2\n3"), "3 lines: expected 2 at most"),
+    (lambda s: s.shot("b", "rs"), 'no chart of "rs" is visible; expected one of rss'),
+    (lambda s: s.caption("1\n2\n3"), "3 lines; expected 2 at most"),
     (lambda s: s.type("n", "0"), "type 0 after n: the dialog does not accept it: a pool of 0 threads"),
     (lambda s: s.drag("pool", "1k"), "drag pool to 1k: expected the lanes in front"),  # behind that dialog
 )
@@ -291,7 +291,7 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "engines to build"
-    assert demo.filmed == (name in ("blocked", "hosts", "leak", "models"))
+    assert demo.filmed == (name in ("blocked", "hosts", "leak", "models", "sweep"))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,8 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     [
         pytest.param(name, marks=() if name == "small" else pytest.mark.apart)
         for name in sorted(
-            set(NAMES) - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes", "connections"}
+            set(NAMES)
+            - {"blocked", "experiment", "hosts", "leak", "pool", "runtimes", "connections", "sweep"}
         )
     ],
 )
@@ -382,7 +383,7 @@ def test_a_failed_demo_reports_the_reason_and_writes_nothing(fake_workers, tmp_p
         ("SIZE = '80'\nasync def play(stage): pass", 'mine.py: "80" is not a size'),
         ("THEME = 'drak'\nasync def play(stage): pass", 'unknown theme "drak"'),
         ("ENGINES = ('asyncoi',)\nasync def play(stage): pass", 'unknown engine "asyncoi"'),
-        ("OPTIONAL = ('go',)\nasync def play(stage): pass", "OPTIONAL: expected lanes of ENGINES, not go"),
+        ("OPTIONAL = ('go',)\nasync def play(stage): pass", "OPTIONAL; expected lanes of ENGINES, not go"),
     ],
 )
 def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, expected):
@@ -394,14 +395,14 @@ def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, expected):
     ("arguments", "expected"),
     [
         (("modles",), 'did you mean "models"?'),
-        (("none.py",), "none.py: No such file or directory: expected a demo file"),
-        (("models", "--all"), "NAME and --all: expected only one of them"),
-        (("models", "--format", "pgn"), 'unknown format "pgn": expected one of svg, png, gif, webp, cast; d'),
-        (("models", "--size", "80"), '"80" is not a size: expected columns and rows'),
+        (("none.py",), 'none.py" cannot be read (No such file or directory)'),
+        (("models", "--all"), "NAME and --all cannot be combined"),
+        (("models", "--format", "pgn"), 'unknown format "pgn"; expected one of svg, png, gif, webp, cast; d'),
+        (("models", "--size", "80"), '"80" is not a size; expected columns and rows'),
         (("models", "--size", "80x24", "--screen"), "--screen cannot be used with --size or --all"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
-        (("models", "--out", "/dev/null/x"), "expected a folder that can be written to"),
-        (("--format", "png"), "--format without a demo: expected NAME, FILE.py or --all"),
+        (("models", "--out", "/dev/null/x"), "cannot be written to"),
+        (("--format", "png"), "--format needs a demo: NAME, FILE.py or --all"),
     ],
 )
 def test_invalid_arguments_are_a_one_line_error(arguments, expected):

@@ -162,7 +162,7 @@ def test_watch_pushes_the_figures_of_a_program_that_ends_before_the_first_push_i
 
 def test_an_endpoint_that_is_no_url_is_refused():
     said = refused("watch", "--otlp", "localhost:4318", "--", "true")
-    assert said.startswith("--otlp: localhost:4318: expected a URL such as http://127.0.0.1:4318")
+    assert said.startswith("--otlp: localhost:4318; expected a URL such as http://127.0.0.1:4318")
 
 
 @pytest.mark.real

@@ -172,7 +172,7 @@ def test_an_unreachable_or_older_cluster_is_a_one_line_error(cluster, monkeypatc
 
 def test_an_invalid_cluster_or_a_missing_package_is_a_one_line_error(monkeypatch):
     for wrong in ("local:0", "local:x", "scheduler", "tcp://a b:1"):
-        assert f'"{wrong}" is not a cluster: expected the address of a Dask scheduler' in refused(
+        assert f'"{wrong}" is not a cluster; expected the address of a Dask scheduler' in refused(
             "hosts", "--cluster", wrong
         )
     monkeypatch.setitem(sys.modules, "concwatch.hosts.cluster", None)

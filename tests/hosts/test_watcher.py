@@ -191,7 +191,7 @@ async def test_attaching_to_a_missing_remote_process_is_a_one_line_error():
     watching = Watching(RemoteHost(Host("remote", ("env",))))
     watching.attach(999_999_999)
     await step_until(watching, lambda: watching.host.problem)
-    assert watching.ended == "remote: there is no process 999999999: expected a running process"
+    assert watching.ended == "remote: no process with PID 999999999"
     await watching.host.finish()
 
 

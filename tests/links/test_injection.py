@@ -39,7 +39,7 @@ def test_a_refusal_names_the_setting_that_would_change_it(
     gdb.write_text(f"#!/bin/sh\necho Could not attach to process. >&2\necho '{REFUSED}' >&2\n")
     gdb.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(injection, "python_version", lambda pid: (3, 11))
+    monkeypatch.setattr(injection, "python_version", lambda *_: (3, 11))
     monkeypatch.setattr(
         injection, "read_text", lambda path: files.get(os.path.basename(path), "") or read_text(path)
     )
@@ -71,7 +71,7 @@ def test_what_gdb_says_becomes_one_line(monkeypatch, python_process, tmp_path, s
     gdb.write_text(f"#!/bin/sh\nexec cat '{tmp_path}/said'\n")
     gdb.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(injection, "python_version", lambda pid: (3, 11))
+    monkeypatch.setattr(injection, "python_version", lambda *_: (3, 11))
     (tmp_path / "script.py").write_text("")
     problem = injection.inject(python_process, str(tmp_path / "script.py"), gdb=True)
     assert (problem is None) == (expected is None)
@@ -88,7 +88,7 @@ def test_a_process_of_another_file_system_is_recognized(monkeypatch, python_proc
 
 
 def test_gdb_is_asked_for(monkeypatch, python_process, tmp_path):
-    monkeypatch.setattr(injection, "python_version", lambda pid: (3, 11))
+    monkeypatch.setattr(injection, "python_version", lambda *_: (3, 11))
     monkeypatch.setattr(injection.shutil, "which", lambda name: None)
     assert "install gdb" in str(injection.inject(python_process, str(tmp_path), gdb=False))
     assert not injection.needs_gdb(python_process)

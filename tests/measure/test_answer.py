@@ -26,7 +26,7 @@ def lab(*lanes, workload="sleep:10", time=1.0):
     return Snapshot(time, time, 10.0, 0, lanes, Settings(workload=workload), Machine())
 
 
-def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
+def test_the_answer_is_from_known_figures_which_are_those_of_the_table():
     answer = Answer()
     assert answer.update(lab(lane())) == ()
     threads = lane("threads", fits=21_761, rss_per_task=16_000.0)
@@ -35,13 +35,42 @@ def test_the_answer_is_from_known_figures_and_changes_only_when_they_do():
     tasks = lane("asyncio", fits=14_380_000, rss_per_task=1_260.0)
     whole, shorter, short = answer.update(lab(threads, tasks))
     assert short == "1 thread = 12.7 asyncio tasks"
-    assert whole == f"{short} · this machine holds 21,761 threads, 14 M asyncio tasks"
-    assert shorter == f"{short} · 21,761 threads, 14 M asyncio tasks fit"
+    assert whole == f"memory of {short} · room for 21,761 threads or 14.4 M asyncio tasks"
+    assert shorter == f"{short} · 21,761 threads, 14.4 M asyncio tasks fit"
     moved = structs.replace(tasks, sample=structs.replace(tasks.sample, rss_per_task=1_270.0))
-    assert answer.update(lab(threads, moved))[0] == whole
+    assert answer.update(lab(threads, moved))[-1] == "1 thread = 12.6 asyncio tasks"
     gone = lane("asyncio", state=State.OFF, target=0, live=0)
-    assert answer.update(lab(threads, gone))[0] == whole
+    assert answer.update(lab(threads, gone))[-1] == "1 thread = 12.6 asyncio tasks"
     assert answer.update(lab(threads, time=0.5))[-1] == "1 thread takes 15.6 KiB", "a replay that went back"
+
+
+def test_the_reader_chooses_which_engines_are_compared():
+    answer, costs = Answer(), {"threads": 16_000.0, "go": 2_700.0, "uvloop": 1_600.0, "asyncio": 1_200.0}
+    lanes = lab(*(lane(name, rss_per_task=cost) for name, cost in costs.items()))
+
+    def said():
+        return answer.update(lanes)[-1]
+
+    assert said() == "1 thread = 13.3 asyncio tasks"
+    answer.choose("go")
+    assert said() == "1 goroutine = 2.2 asyncio tasks"
+    answer.choose("threads")
+    assert said() == "1 thread = 5.9 goroutines"
+    answer.choose("uvloop")
+    assert said() == "1 thread = 10.0 uvloop tasks", "the last two"
+    answer.choose("threads")
+    answer.choose("uvloop")
+    assert said() == "1 thread = 13.3 asyncio tasks"
+    answer.choose("asyncio")
+    assert said() == "1 thread = 13.3 asyncio tasks", "the cheapest with the dearest"
+    seen = []
+    for _ in range(6):
+        answer.next(1)
+        seen.append(said())
+    assert len(set(seen)) == 6
+    assert seen[-1] == "1 thread = 13.3 asyncio tasks"
+    answer.next(-1)
+    assert said() == seen[-2]
 
 
 def test_tasks_of_an_engine_on_another_python_have_a_plural():
@@ -90,12 +119,19 @@ def test_the_gil_is_named_only_if_threads_want_to_run(workload, named):
     assert ("the GIL" in limit) is named
 
 
+@pytest.mark.parametrize(("cpu", "named"), [(0.95, True), (0.85, False)])
+def test_the_gil_is_named_on_a_busy_machine_if_the_worker_has_a_core(cpu, named):
+    busy = lane("threads", threads=True, cpu=cpu, cpu_seconds=5.0, others=0.6)
+    busy = structs.replace(busy, sample=structs.replace(busy.sample, threads=100))
+    assert ("the GIL" in (limited_by(busy, lab(busy, workload="spin:0.002")) or "")) is named
+
+
 @pytest.mark.parametrize(("throttled", "named"), [(1.8, True), (0.2, False), (0.05, False), (0.0, False)])
 def test_a_cpu_quota_that_throttles_comes_before_the_collector_and_shared_cores(throttled, named):
     slow = lane(cpu=0.5, cpu_seconds=3.0, gc=2.9, others=0.6, throttled=throttled)
     slow = structs.replace(slow, status=structs.replace(slow.status, can=("gc",), cpu_quota=0.5))
     limit = limited_by(slow, lab(slow)) or ""
-    assert limit.startswith("the machine: ") is not named
+    assert limit.startswith("other processes use ") is not named
     assert (limit == "CPU quota (0.5 cores): throttled for 1.8 s") is named
     short = lane(cpu_seconds=0.1, throttled=0.05)
     assert limited_by(short, lab(short)) is None

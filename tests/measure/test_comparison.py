@@ -459,17 +459,17 @@ RUN = run_result(lane(rss_per_task=1.0))
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        (RUN, recording(*session()), 'is a result of concwatch run, "after.json" is a recording'),
-        (RUN, two_sizes([1], [2]), 'a result of the experiment "mine": expected two of the same kind'),
-        (two_sizes([1], [2]), two_sizes([1], [2], name="yours"), 'the experiment "mine", "after.json" is'),
+        (RUN, recording(*session()), 'is a result of concwatch run and "after.json" is a recording'),
+        (RUN, two_sizes([1], [2]), 'a result of the experiment "mine"; only two of the same kind'),
+        (two_sizes([1], [2]), two_sizes([1], [2], name="yours"), 'the experiment "mine" and "after.json" is'),
         (RUN, run_result(lane("uvloop", rss_per_task=1.0)), "expected an engine in common"),
-        (RUN, run_result(lane(peak_rss=1)), "have no figure in common"),
+        (RUN, run_result(lane(peak_rss=1)), "have no metric in common"),
         (RUN, run_result(), '"after.json" has no figure to compare'),
         (RUN, run_result(lane(runtime=None, state="failed", reason="no", rss_per_task=1.0)), "failed: no"),
         (recording(*session()), recording(), '"after.json" has no figure to compare'),
-        (RUN, b"", "is empty: expected a recording, or what run, watch or experiment wrote"),
-        (RUN, b"hello", "is damaged: JSON is malformed"),
-        (RUN, b"[]", "is damaged: Expected `object`"),
+        (RUN, b"", "is empty, not a recording, or what run, sweep, watch or experiment wrote"),
+        (RUN, b"hello", "is damaged (JSON is malformed"),
+        (RUN, b"[]", "is damaged (Expected `object`"),
         (RUN, {}, "it is neither a recording nor a result"),
         (RUN, {"lanes": 5}, "is damaged"),
         (RUN, b"[" * 100_000, "is damaged"),
@@ -498,7 +498,7 @@ def test_fail_over_accepts_percentages_from_0(tmp_path):
     )
     for invalid in ("", "five", "-1", "nan", "inf", "1e3", "5%%", "5 percent"):
         line = refused("compare", tmp_path / "a", tmp_path / "a", f"--fail-over={invalid}")
-        assert 'is not a percentage: expected 0 or more, such as "5" or "2.5%"' in line
+        assert 'is not a percentage; expected 0 or more, such as "5" or "2.5%"' in line
 
 
 def test_unreadable_and_unwritable_files_are_a_one_line_error(tmp_path):
@@ -508,7 +508,7 @@ def test_unreadable_and_unwritable_files_are_a_one_line_error(tmp_path):
         path.write_text(json.dumps(RUN))
     os.link(good, linked)
     for expected, *arguments in (
-        ("No such file", good, tmp_path / "none.json"),
+        ('none.json" does not exist', good, tmp_path / "none.json"),
         ("is a folder", tmp_path, good),
         ("Missing argument 'B'", good),
         ("No such file", good, good, "--markdown", tmp_path / "none" / "a.md"),
@@ -595,6 +595,51 @@ def test_results_written_by_run_and_experiment_can_be_compared(tmp_path, fakes):
     assert (metric["section"], metric["size"], metric["engine"]) == ("Memory of all, KiB", 500, "asyncio")
     assert (metric["a"]["count"], metric["b"]["count"], metric["spread_known"]) == (2, 2, True)
     assert report["cautions"] == []
+
+
+def sweep_result(served, *, most=64, engine="asyncio", wobble=0.01):
+    """Return a sweep of tasks of 0.1 s of which ``served`` run at once."""
+    tasks = [number for number in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64) if number <= most]
+    steps = [
+        {
+            "tasks": number, "throughput": (rate := 10 * min(number, served)), "interval": wobble * rate,
+            "duration_p50": 0.1, "duration_p99": 0.1 * max(1, number / served), "cpu": 0.1,
+            "memory_per_task": None, "seconds": 3.0, "known": True,
+        }
+        for number in tasks
+    ]  # fmt: skip
+    found = {"engine": engine, "runtime": "CPython 3.11.7", "steps": steps, "ended_by": None, "failed": False}
+    return {"concwatch": "0.1.0", "machine": MACHINE, "workload": "app.jobs:fetch", "engines": [found]}
+
+
+def test_sweeps_are_compared_by_their_intervals_and_say_whether_the_knee_moved(compare):
+    done = compare(sweep_result(8), sweep_result(24), "--json")
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    found = {each["figure"]: each for each in report["figures"]}
+    assert set(found) >= {"knee", "knee_throughput", "knee_p99", "best_throughput", "contention", "crosstalk"}
+    assert (found["knee"]["a"]["median"], found["knee"]["b"]["median"]) == (8, 23)
+    assert (found["knee"]["verdict"], found["knee"]["counts"]) == ("differs", True)
+    assert found["best_throughput"]["verdict"] == "better"
+    assert found["contention"]["verdict"] == "better"
+    assert found["knee_p99"]["verdict"] == "equal"
+    (moved,) = report["moves"]
+    assert re.fullmatch(r"asyncio: the knee moved from 8 \(8 to 8\) to 23 \(2[23] to 2[34]\)\.", moved)
+    assert moved in " ".join(compare(sweep_result(8), sweep_result(24)).stdout.split())
+
+
+def test_a_knee_has_not_moved_within_its_interval(compare):
+    done = compare(sweep_result(8, wobble=0.1), sweep_result(8, wobble=0.02), "--fail-over", "0")
+    assert done.exit_code == 0, done.output
+    assert "asyncio: the knee did not move: 8 (" in done.stdout
+
+
+def test_a_knee_that_is_beyond_the_most_tasks_has_moved(compare):
+    done = compare(sweep_result(8, most=32), sweep_result(64, most=32))
+    assert "the knee moved: 8 (8 to 8) before; throughput rises up to 32 tasks after." in done.stdout
+    assert "only in A: asyncio: enough at once (there throughput rises up to 32 tasks)" in done.stdout
+    done = compare(sweep_result(64, most=32), sweep_result(8, most=32))
+    assert "the knee moved: throughput rises up to 32 tasks before; 8 (8 to 8) after." in done.stdout
 
 
 def test_growth_of_less_than_half_a_task_a_minute_is_none(compare):

@@ -49,17 +49,17 @@ def test_parse_expectation(text, engine, metric, op, value):
         ("asyncio. < 5", "expected ENGINE.METRIC OP VALUE"),
         ("asyncoi.rss_per_task < 5", 'did you mean "asyncio"?'),
         ("asyncio.rss_per_tsk < 5", 'did you mean "rss_per_task"?'),
-        ("asyncio.state < 5", 'unknown metric "state": expected one of memory_per_task'),
-        ("asyncio.rss_per_task == 5", 'unknown comparison "==": expected one of <, <=, >, >='),
+        ("asyncio.state < 5", 'unknown metric "state"; expected one of memory_per_task'),
+        ("asyncio.rss_per_task == 5", 'unknown comparison "=="; expected one of <, <=, >, >='),
         ("asyncio.rss_per_task <> 5", 'unknown comparison "<>"'),
-        ("asyncio.rss_per_task < ", '"" is not a size: expected bytes from 0, such as "2KiB"'),
+        ("asyncio.rss_per_task < ", '"" is not a size; expected bytes from 0, such as "2KiB"'),
         ("asyncio.rss_per_task < 5s", '"5s" is not a size'),
         ("asyncio.rss_per_task < 50%", '"50%" is not a size'),
         ("asyncio.rss_per_task < -5", '"-5" is not a size'),
         ("asyncio.rss_per_task < 5 < 6", '"5 < 6" is not a size'),
-        ("asyncio.gc_seconds < 5KiB", '"5KiB" is not a time: expected seconds from 0, such as "200ms"'),
+        ("asyncio.gc_seconds < 5KiB", '"5KiB" is not a time; expected seconds from 0, such as "200ms"'),
         ("asyncio.gc_seconds < nan", '"nan" is not a time'),
-        ("asyncio.create_rate > 5/min", '"5/min" is not a rate: expected a number per second from 0'),
+        ("asyncio.create_rate > 5/min", '"5/min" is not a rate; expected a number per second from 0'),
         ("asyncio.created > 1.5", '"1.5" is not a number of tasks'),
     ],
 )
@@ -131,10 +131,10 @@ RUN = ("run", "asyncio", "--tasks", "1000", "--seconds", "0.1")
     ("expectations", "status", "lines"),
     [
         (["asyncio.rss_per_task < 2KiB", "asyncio.failed<=0"], 0,
-         ["holds  asyncio.rss_per_task < 2KiB  1.23 KiB", "holds  asyncio.failed<=0            0"]),
+         ["holds asyncio.rss_per_task < 2KiB: is 1.23 KiB", "holds asyncio.failed<=0: is 0"]),
         (["asyncio.rss_per_task<1KiB", "asyncio.traced_per_task<9KiB"], 1,
-         ["fails  asyncio.rss_per_task<1KiB     1.23 KiB",
-          "fails  asyncio.traced_per_task<9KiB  not measured"]),
+         ["FAILED asyncio.rss_per_task<1KiB: is 1.23 KiB",
+          "FAILED asyncio.traced_per_task<9KiB: is not measured"]),
     ],
 )  # fmt: skip
 def test_verdicts_are_printed_below_the_table_and_a_failure_is_exit_status_1(expectations, status, lines):
@@ -163,15 +163,15 @@ def test_a_failed_or_limited_lane_is_a_failure_even_if_another_expectation_holds
     fakes.faults["asyncio"] = [Fault(0.05, Ended("killed by SIGKILL"))]
     done = invoke(*RUN, "uvloop", "--expect", "uvloop.peak_live >= 1k")
     assert done.exit_code == 1
-    assert "holds  uvloop.peak_live >= 1k  1,000" in done.stdout
+    assert "holds uvloop.peak_live >= 1k: is 1,000" in done.stdout
     fakes.faults.clear()
     fakes.costs["asyncio"] = Costs(most=300)
     done = invoke(*RUN, "--expect", "asyncio.peak_live >= 1k")
     assert done.exit_code == 1
-    assert done.stdout.splitlines()[-1] == "fails  asyncio.peak_live >= 1k  300"
+    assert done.stdout.splitlines()[-1] == "FAILED asyncio.peak_live >= 1k: is 300"
 
 
 def test_an_expectation_of_an_absent_engine_is_refused_before_the_run(fakes):
     line = refused(*RUN, "--expect", "uvloop.failed <= 0")
-    assert 'this run has no engine "uvloop": expected one of asyncio' in line
+    assert 'this run has no engine "uvloop"; expected one of asyncio' in line
     assert fakes.links == {}

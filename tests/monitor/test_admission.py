@@ -394,18 +394,18 @@ async def test_workers_and_servers_are_the_first_the_kernel_kills_without_memory
         (["asyncio", "uvloop"], 400_000, False, GIB, None),
         (
             ["asyncio", "uvloop"], 400_000, True, GIB,
-            "asyncio and uvloop: 400,000 tasks each: needs about 1.3 GiB, the memory budget is 1 GiB: "
-            "expected at most 294,000, or --force to let growth stop at the limit",
+            "asyncio and uvloop: 400,000 tasks each do not fit (needs about 1.3 GiB, the memory budget is "
+            "1 GiB). Ask for at most 294,000, or use --force to start as many as fit",
         ),
         (
             ["asyncio", "threads"], 30_000, False, None,
-            "threads: 30,000 tasks: this machine can hold 21,800 threads, limited by vm.max_map_count: "
-            "expected at most 21,800, or --force to let growth stop at the limit",
+            "threads: 30,000 tasks do not fit (this machine can hold 21,800 threads, limited by vm.max_map_"
+            "count). Ask for at most 21,800, or use --force to start as many as fit",
         ),
         (
             ["asyncio"], 20_000_000, False, 16 * GIB,
-            "asyncio: 20,000,000 tasks: needs about 28.2 GiB, workers may use 11.4 GiB of memory: "
-            "expected at most 7,830,000, or --force to let growth stop at the limit",
+            "asyncio: 20,000,000 tasks do not fit (needs about 28.2 GiB, workers may use 11.4 GiB of memory)"
+            ". Ask for at most 7,830,000, or use --force to start as many as fit",
         ),
     ],
 )  # fmt: skip
@@ -417,13 +417,17 @@ def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, 
 @pytest.mark.parametrize(
     ("tasks", "budget", "expected"),
     [
-        ("1M", "300MiB", "asyncio: 1,000,000 tasks: needs about 1.43 GiB, the memory budget is 300 MiB"),
-        ("1M", "300MiB", "expected at most 187,000, or --force"),
+        (
+            "1M",
+            "300MiB",
+            "asyncio: 1,000,000 tasks do not fit (needs about 1.43 GiB, the memory budget is 300 MiB",
+        ),
+        ("1M", "300MiB", "Ask for at most 187,000, or use --force"),
         *(
             ("5", text, "expected a positive number of bytes")
             for text in ("0", "-5MB", "0%", "101%", "2XB", "", "nan", "1e3", "60 percent")
         ),
-        ("5", str(2 * memory_now().total), "is more memory than this machine has: expected at most"),
+        ("5", str(2 * memory_now().total), "is more memory than this machine has ("),
     ],
 )
 def test_run_rejects_an_invalid_or_exceeded_budget_in_one_line(monkeypatch, tasks, budget, expected):

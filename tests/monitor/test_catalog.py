@@ -76,7 +76,7 @@ def test_an_engine_of_another_language_can_have_the_version_of_its_runtime():
     assert (row.name, row.kind) == ("java-virtual@21", "java-virtual")
     assert row.ways[0].main_tool.version_wanted == "21"
     assert catalog_row("java@21").name == catalog_row("java-virtual").name == "java-virtual"
-    with pytest.raises(ValueError, match="go@latest: expected a version such as go@21"):
+    with pytest.raises(ValueError, match="go@latest has no version, such as go@21"):
         find_engines(["go@latest"])
 
 

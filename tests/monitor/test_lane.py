@@ -142,7 +142,7 @@ def test_a_worker_that_does_not_start_fails_after_the_time_limit():
         (end("exited with status 1: no module named toy"), "exited with status 1: no module named toy"),
         (end("killed by SIGTERM: \x1b[31mred"), "killed by SIGTERM: \N{REPLACEMENT CHARACTER}[31mred"),
         (Ended("could not be started: no room", ran=False), "could not be started: no room"),
-        (replace(READY, protocol=2), "uses version 2 of the wire protocol: expected 1"),
+        (replace(READY, protocol=2), "uses version 2 of the wire protocol; expected 1"),
     ],
 )
 def test_a_worker_that_cannot_start_fails_with_the_reason(report, reason):
@@ -499,9 +499,9 @@ def test_quantiles_of_durations_count_those_that_live_and_are_marked_where_too_l
 
     assert ticks((1.0, 0, 0, (), ()), (1.1, 20, 20, (0.001,) * 20, ())) == [("–", "")] * 2
     few = ticks((1.8, 24, 20, (0.001,) * 4, (0.7,) * 4), (2.0, 24, 20, (), ()), (2.2, 24, 20, (), ()))
-    assert few == [("700 ms", "°")] * 2, "four of twenty have ended"
+    assert few == [("700 ms", "*")] * 2, "four of twenty have ended"
     most = ticks((3.0, 38, 20, (0.001,) * 14, (1.9,) * 14), (4.1, 38, 20, (), ()), (4.2, 38, 20, (), ()))
-    assert most == [("1.9 s", ""), ("1.9 s", "°")], "two of the first twenty are still live"
+    assert most == [("1.9 s", ""), ("1.9 s", "*")], "two of the first twenty are still live"
 
 
 def test_samples_are_taken_at_the_rate_independent_of_steps_and_ticks():

@@ -42,7 +42,7 @@ from tests.virtual_time import fast
 
 KEYS = {
     "engine", "host", "runtime", "flags", "state", "reason", "limited_by", "failures", "traced", "gc",
-    "tasks", "plus_minus", "marks",
+    "tasks", "plus_minus", "marks", "uncertain",
 }  # fmt: skip
 """Keys of a lane in ``run --json`` that are not figures."""
 

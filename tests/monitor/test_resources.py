@@ -72,7 +72,9 @@ def test_threads_that_grow_are_told_within_twenty_seconds_with_the_line_at_which
     bench = watch(19, lambda second: threads(3 + int(second)))
     (event,) = told(bench)
     assert event.kind == "leak"
-    assert event.text.startswith("watchdog (app/jobs.py:12): threads grow by 60 a minute, 95 % 59 to 61, to ")
+    assert event.text.startswith(
+        "leak: threads of watchdog (app/jobs.py:12) grow by 60 a minute, 95 % 59 to 61, to "
+    )
     assert event.text.endswith("; 20 wait at app/jobs.py:14")
     record = watch_report(bench.watching.snapshot(), [], 0)["processes"][0]
     assert (record["leaks"], record["thread_targets"][0]["leak"]) == (1, True)

@@ -10,6 +10,8 @@ from msgspec import structs
 
 from concwatch.links.agent_messages import (
     AgentEnd,
+    AgentErrorKind,
+    AgentErrors,
     AgentTick,
     AgentWaiting,
     GroupReport,
@@ -304,7 +306,7 @@ def test_a_leak_is_logged_once_with_its_growth():
         bench, bench.agent(40), 50, Waits(2, 100, 100, (WaitPlace("/srv/app.py:22", 100),), sampled=50)
     )
     (logged,) = [text for text in bench.texts() if "grows" in text]
-    assert logged.startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
+    assert logged.startswith("app.py 40: leak: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
     assert logged.endswith("; 100 wait at srv/app.py:22")
 
 
@@ -371,7 +373,7 @@ def test_memory_that_follows_the_number_of_tasks_is_attributed_to_their_group():
 
 
 def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
-    monkeypatch.setattr(host, "find_process", lambda pid: object())  # it was there a moment ago
+    monkeypatch.setattr(host.LocalHost, "exists", lambda *_: True)  # it was there a moment ago
     with pytest.raises(LookupError):
         host.LocalHost(None).reader(1 << 22)
 
@@ -654,3 +656,35 @@ def test_groups_are_the_same_objects_until_something_is_reported():
     bench.advance()
     (aged,) = bench.watching.snapshot().lanes[0].groups
     assert (aged.clock.now, aged.report) == (1.9, first[0].report)
+
+
+def test_an_error_of_an_agent_is_told_once_a_kind_and_counted():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.report(AgentErrors())
+    bench.advance()
+    process = report_of(bench)
+    assert (process["agent_errors"], process["agent_error_kinds"]) == (0, [])
+    first = AgentErrorKind("KeyError", "concwatch/portable/agent/counting/counting.py:12", "tasks", 1)
+    second = AgentErrorKind("OSError", "concwatch/portable/agent/sending/reporter.py:7")
+    for report in (AgentErrors(1, (first,)), AgentErrors(30, (structs.replace(first, count=29), second))):
+        agent.report(report)
+        bench.advance()
+    events = [event for event in bench.watching.snapshot().events.since(0) if event.kind == "agent_error"]
+    assert [(event.lane, event.severity, event.text) for event in events] == [
+        ("app.py 40", "warning", f"error in its agent: {text} may be missing or wrong")
+        for text in (
+            "KeyError at concwatch/portable/agent/counting/counting.py:12; what it reports of tasks",
+            "OSError at concwatch/portable/agent/sending/reporter.py:7; what it reports",
+        )
+    ]
+    process = report_of(bench)
+    assert process["agent_errors"] == 30
+    assert [one["count"] for one in process["agent_error_kinds"]] == [29, 1]
+
+
+def test_the_errors_of_an_agent_are_unknown_without_its_report():
+    bench = WatchBench()
+    bench.agent(40).report_groups(1.0, fetch_page=1)
+    bench.advance()
+    assert report_of(bench)["agent_errors"] is None

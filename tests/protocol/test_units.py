@@ -107,7 +107,7 @@ REFUSED = {
         "expected a whole number from 0 to 1,000,000,000",
         ("", "-1", "1.5", "1,5", "1,00", ",100", "1e3", "nan", "inf", "k", "10g", "10%", "1__0", "5" * 60),
     ),
-    partial(units.parse_count, largest=22_000): ("is too many: expected at most 22,000", ("22,001", "23k")),
+    partial(units.parse_count, largest=22_000): ("is too many; expected at most 22,000", ("22,001", "23k")),
 }  # fmt: skip
 
 

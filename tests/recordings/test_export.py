@@ -55,7 +55,7 @@ def test_a_format_is_a_row(path, monkeypatch):
         printed = CliRunner().invoke(command, [str(path), "--names", "--columns", "rss"]).stdout
         assert printed == "asyncio: lane,time,rss\npool: lane,time,rss\n"
         none = CliRunner().invoke(command, [str(path)])
-        assert "expected one of --csv, --json, --parquet, --names, --chart, --chart-svg" in none.output
+        assert "choose a format: --csv, --json, --parquet, --names, --chart, --chart-svg" in none.output
     finally:
         monkeypatch.undo()
         importlib.reload(module)
@@ -117,7 +117,7 @@ def test_an_export_never_overwrites_the_recording_itself(path, tmp_path):
     os.link(recording, tmp_path / "link")
     for out in (recording, tmp_path / "symlink", tmp_path / "link"):
         error = refused("export", recording, "--csv", "--out", out)
-        assert error.startswith(f'--out: "{out}" is the recording itself: expected another file')
+        assert error.startswith(f'--out: "{out}" is the recording itself')
         assert out.read_bytes() == path.read_bytes()
 
 
@@ -126,16 +126,16 @@ def test_invalid_arguments_are_a_one_line_error(path, tmp_path, monkeypatch):
     pip = "pip install 'concwatch[parquet]'"
     monkeypatch.setitem(FORMATS, "parquet", replace(FORMATS["parquet"], problem=lambda: pip))
     for expected, *arguments in (
-        ("no format: expected one of --csv, --json, --parquet", path),
-        ("--json and --csv: expected only one of them", path, "--json", "--csv", "--json"),
+        ("choose a format: --csv, --json, --parquet", path),
+        ("--json and --csv cannot be combined", path, "--json", "--csv", "--json"),
         ('unknown column "rsss"', path, "--csv", "--columns", "rsss"),
-        ("--columns cannot be used with --chart: expected --csv, --json or", path, "--chart",
+        ("--columns cannot be used with --chart; expected --csv, --json or", path, "--chart",
          "--columns", "rss"),
-        ("expected a file that can be written", path, "--csv", "--out", tmp_path / "no" / "a.csv"),
+        ("cannot be written", path, "--csv", "--out", tmp_path / "no" / "a.csv"),
         ("is a folder", path, "--csv", "--out", tmp_path),
-        ("exists: expected a new file, or --force", path, "--csv", "--out", tmp_path / "text"),
-        ("is a folder: expected a recording", tmp_path, "--csv"),
-        ("No such file", tmp_path / "missing", "--csv"),
+        ("exists; --force overwrites it", path, "--csv", "--out", tmp_path / "text"),
+        ("is a folder, not a recording", tmp_path, "--csv"),
+        ('does not exist', tmp_path / "missing", "--csv"),
         ("is not a recording", tmp_path / "text", "--json"),
         (pip, path, "--parquet"),
     ):  # fmt: skip

@@ -417,13 +417,13 @@ def header(**more):
         ),
         (
             header(version=2, concwatch="0.1.0", lanes="x"),
-            "unknown version: 2, which concwatch 0.1.0 wrote: expected 3",
+            "unknown version: 2, which concwatch 0.1.0 wrote; expected 3",
         ),
         (header(version=-7), "unknown version"),
         (header(columns=["time", "lane"]), "unknown version"),
         (header(rate="fast"), "first line is damaged"),
-        (b"\x1f\x8b\x08 broken", "is damaged: no part of it can be decompressed"),
-        (gzip.compress(b"hello")[:10], "is cut off: no part of it can be decompressed"),
+        (b"\x1f\x8b\x08 broken", "is damaged, and no part of it can be decompressed"),
+        (gzip.compress(b"hello")[:10], "is cut off, and no part of it can be decompressed"),
     ],
     ids=range(14),
 )
@@ -601,11 +601,11 @@ def test_a_file_that_cannot_be_recorded_to_is_rejected_before_anything_starts(tm
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that opening it for writing would succeed
     os.symlink("pipe", tmp_path / "link")
-    irregular = "is not a regular file: expected the name of a new file"
+    irregular = "is not a regular file; give the name of a new one"
     for engine, path, expected in (
-        ("asyncio", existing, "exists: expected the name of a new file, or delete it first"),
+        ("asyncio", existing, "exists; delete it first, or give the name of a new one"),
         ("asyncio", tmp_path / "missing" / "a.jsonl", "No such file or directory"),
-        ("asyncio", tmp_path, "expected"),
+        ("asyncio", tmp_path, "regular file"),
         ("asyncio", "a\0b", "null"),
         ("asyncio", pipe, irregular),
         ("asyncio", tmp_path / "link", irregular),
@@ -673,7 +673,7 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     empty = invoke("recordings")
     assert (empty.exit_code, 'no recordings in "recordings": press r' in empty.output) == (0, True)
-    assert "does not exist: expected a folder" in refused("recordings", "missing")
+    assert 'folder "missing" does not exist' in refused("recordings", "missing")
     folder = tmp_path / "recordings"
     (folder / "more").mkdir(parents=True)
     make_recording(folder / "b-first.jsonl")
@@ -765,7 +765,7 @@ async def test_the_key_r_reports_a_full_disk_and_an_unusable_folder(tmp_path, mo
         (tmp_path / "recordings").rmdir()
         (tmp_path / "recordings").write_text("in the way")
         await s.press("r")
-        await s.sees('not recorded: "recordings" is a file: expected a folder')
+        await s.sees('not recorded: "recordings" is a file, not a folder')
 
 
 @pytest.mark.real

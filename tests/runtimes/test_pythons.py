@@ -111,7 +111,7 @@ def test_a_python_provides_all_engines_that_it_supports(fake_python, changes, la
         ("asyncio", {"text": "not JSON"}, "is not a Python that concwatch can use: not JSON"),
         ("asyncio", {"text": "", "status": 127}, "is not a Python that concwatch can use: no output"),
         ("asyncio", {"text": "[1, 2]"}, "is not a Python that concwatch can use"),
-        ("asyncio", {"version": [3, 8, 18]}, r"is Python 3\.8\.18: expected 3\.9 or newer"),
+        ("asyncio", {"version": [3, 8, 18]}, r"is Python 3\.8\.18; expected 3\.9 or newer"),
         ("asyncio", {"version": "three"}, "is not a Python that concwatch can use"),
         ("uvloop", {}, "uvloop is not installed in /opt/fake/bin/python"),
         ("gevent", {}, 'unknown engine "gevent@'),
@@ -128,7 +128,7 @@ def test_an_unsuitable_python_is_rejected_in_one_line(fake_python, engine, pytho
 def test_a_missing_or_too_old_python_is_reported_with_what_to_use(monkeypatch):
     with pytest.raises(ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install"):
         find_engines(["asyncio@9.9"])
-    with pytest.raises(ValueError, match=r"^Python 2\.7 is too old: expected 3\.9 or newer"):
+    with pytest.raises(ValueError, match=r"^Python 2\.7 is too old; the oldest that works is 3\.9"):
         find_engines(["asyncio@2.7"])
     with pytest.raises(ValueError, match="no such Python"):
         find_engines(["python:"])

@@ -1,5 +1,7 @@
 """The experiments screen, with fake workers on a clock that runs many times faster."""
 
+import math
+
 import pytest
 
 import concwatch.measure.experiments.loading as files
@@ -7,7 +9,8 @@ from concwatch.charts.colors import ON_DARK, lane_colors
 from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import shipped
-from concwatch.measure.experiments.runner import Runner
+from concwatch.measure.experiments.runner import CellState, Runner
+from concwatch.measure.result import Result
 from concwatch.monitor.lanes.catalog import CATALOG, SHOWN
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
@@ -184,6 +187,38 @@ async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monk
         s.app.screen.update_now()
         await s.sees("in 12 s")
         assert_golden(s.lines(), GOLDEN / "experiments-120x40.txt")
+
+
+KNEE = """
+name = "knee"
+title = "How many at once?"
+about = "A semaphore of 50."
+method = "A sweep."
+[[table]]
+title = "Throughput"
+reading = "throughput"
+unit = "tasks/s"
+action = "sweep"
+workload = "sleep:0.1"
+sizes = [10, 20, 50, 100, 200]
+[[table.series]]
+engine = "asyncio"
+published = { 100 = 480 }
+"""
+
+
+async def test_how_many_are_enough_is_said_and_marked_in_the_chart(small_experiments):
+    (small_experiments / "knee.toml").write_text(KNEE)
+    async with experiments() as s:
+        runs = await open_experiments(s)
+        for cell, outcome in runs.shown("knee").outcomes.items():
+            rate = min(10.0 * cell.size, 500.0)
+            outcome.state, outcome.runs = CellState.DONE, [Result("asyncio", metrics={"throughput": rate})]
+        s.app.screen.update_now()
+        await s.sees("48 at once are enough: 480/s of at most 500/s", within=table(s))
+        await s.sees("100 asyncio 480 500.0 1.04 ×", within=table(s))
+        (mark,) = s.app.screen.query_one(SizeChart).plot.annotations
+        assert (mark.text, mark.time) == ("48", pytest.approx(math.log10(48)))
 
 
 async def test_a_run_continues_behind_the_monitor_and_keeps_its_results_when_stopped(

@@ -44,7 +44,7 @@ async def test_charts_show_commands_and_notes_and_an_empty_note_is_refused():
         await s.sees("a note for this moment", "mark 1")
         await s.enter("  ")
         await s.press("enter")
-        await s.sees("expected a few words", within=lambda: s.query("#message"))
+        await s.sees("such as a few words", within=lambda: s.query("#message"))
         await s.run(3)  # the note has the time of its key, not of its last character
         await s.enter("all started")
         await s.press("enter")
@@ -82,7 +82,9 @@ async def test_the_cursor_shows_all_lanes_values_until_its_time_leaves_the_windo
             await s.press("left", "right")
             assert chart.plot.cursor == moment
             for lane in ("pool", "asyncio"):
-                times, values = s.lane(lane).series.since(metric, moment - 0.5)
+                # People read rates as means.
+                read = "created_mean" if metric == "created_per_second" else metric
+                times, values = s.lane(lane).series.since(read, moment - 0.5)
                 value = [value for time, value in zip(times, values, strict=True) if time <= moment][-1]
                 await s.sees(f"{lane} {chart.plot.unit.format(value)}", within=caption)
             assert "│" in s.text(chart)
@@ -157,5 +159,5 @@ async def test_the_cost_table_explains_its_marks():
         table = s.monitor.query_one("CostTable")
         for width in (120, 200):
             await s.resize(width, 40)
-            notes = ("baseline at 00:00:10", "· ᵗ traced · ≈ memory", "KiBᵗ≈")
+            notes = ("baseline at 00:00:10", "* memory of earlier tasks, traced · i explains", "KiB*")
             await s.sees(*notes, within=table)

@@ -206,7 +206,7 @@ async def test_a_target_can_be_typed_and_an_invalid_one_shows_why():
             "-5": "expected a whole number from 0 to 1,000,000",
             "ten": '"ten" is not a number of tasks',
             "1.5": "not a number of tasks",
-            "1000001": "is too many: expected at most 1,000,000",
+            "1000001": "is too many; expected at most 1,000,000",
             " ": "not a number of tasks",
         }.items():
             await s.enter(text)
@@ -249,6 +249,13 @@ async def test_the_workload_can_be_selected_or_typed_and_escape_cancels():
         await s.switch_on("asyncio", tasks=100)
         await s.press("w")
         await s.sees("what each task does", "ticks:10x0.1", "hold", "module:function")
+        await s.sees("sleeps 10 times for 0.1 s")
+        lines = s.lines()
+        start = next(line for line in lines if "sleeps for 5 to 15 s" in line).index("sleeps")
+        at = next(at for at, line in enumerate(lines) if "sleeps for a random time" in line)
+        column = lines[at].index("sleeps for a random")
+        assert column == start
+        assert lines[at + 1][start - 8 : start].isspace(), "what wraps stands below its beginning"
         await s.press("tab", *["down"] * 3, "enter")
         assert workload() == "hold"
         await s.tap("waits until stopped", panel)
@@ -316,7 +323,7 @@ async def test_keys_and_clicks_change_the_settings_of_all_lanes():
             assert s.lab.settings.trace == on
         await s.run(1)
         await s.press("g")
-        await s.sees("refill ○ off", "traced ● on RSS ≈ ×2", "collector frozen", within=panel)
+        await s.sees("refill ○ off", "traced ● on RSS doubles", "collector frozen", within=panel)
         await s.sees("all collector frozen", within=s.monitor.query_one("EventView"))
         await s.press("3", "u", "n")
         assert (s.link("asyncio").commands("trim"), s.link("pool").commands("trim")) == ([{}], [])
@@ -417,13 +424,13 @@ async def test_the_cost_table_shows_cost_per_task_capacity_and_limit():
         fit = (s.lab.budget * OFFERED - COSTS["asyncio"].idle) / 1_260
         assert asyncio_.endswith(f"{fit // 10_000 / 100} M memory budget")
         assert uvloop.startswith("uvloop 10,000 1.53 KiB 1.53 KiB 0 B 1.2 × ")
-        assert "taken while traced" not in s.text()
+        assert "traced: slower" not in s.text()
         await s.press("t")
         await s.sees("all tracing on: rates and times include its cost")
         await s.run(3)  # new workers with the same targets
         # 1,260 bytes, and 65 % of 1,400 traced and the tracer's 750.
-        assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiBᵗ 2.6 KiB 0 B 1.0 × 50 k/s ")
-        await s.sees("traced: rates and times include its cost", "ᵗ traced")
+        assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiB* 2.6 KiB 0 B 1.0 × 50 k/s ")
+        await s.sees("* traced", "i explains")
         await s.run(54.5)
         await s.sees("10 Hz", "16 GiB", "monitor 3.1 % CPU · 41 MiB 00:01:01")
 
@@ -700,7 +707,7 @@ async def test_a_screenshot_that_cannot_be_saved_shows_why_and_leaves_no_file(tm
     monkeypatch.chdir(tmp_path)
     async with stage(pictures=Path("taken")) as s:
         await s.press("s")
-        await s.sees("not saved: taken: File exists: expected a", within=s.toast)
+        await s.sees("not saved: taken: File exists; expected a", within=s.toast)
         s.app._pictures = Path("full")
         monkeypatch.setattr(os, "replace", fail)
         await s.press("s")
@@ -741,9 +748,14 @@ async def test_an_exception_at_exit_is_printed_and_every_worker_is_killed(monkey
 async def test_the_number_of_charts_depends_on_the_size_and_no_size_crashes():
     async with stage(settings=Settings(trace=True)) as s:
         await s.switch_on("asyncio", "uvloop", tasks=10_000)
-        await s.run(2)
-        sizes = {(120, 40): CHARTS[:4], (80, 24): CHARTS[:1], (200, 60): CHARTS[:6], (239, 60): CHARTS[:8]}
-        sizes |= {(210, 60): CHARTS[:8], (240, 60): [*CHARTS[:9], "threads"]}
+        await s.run(11)  # tasks have ended
+        sizes = {
+            (120, 40): CHARTS[:4],
+            (80, 24): CHARTS[:1],
+            (200, 60): CHARTS[:6],
+            (239, 60): [*CHARTS[:7], CHARTS[10]],
+        }
+        sizes |= {(210, 60): sizes[239, 60], (240, 60): [*CHARTS[:7], CHARTS[10], CHARTS[8], "threads"]}
         small = [(20, 5), (1, 1), (3, 60), (200, 3)]
         for size in (*sizes, *small, (120, 40)):
             await s.resize(*size)
@@ -782,7 +794,7 @@ async def test_the_cost_of_a_task_has_the_second_place_unless_something_is_trace
     async with stage((120, 40)) as s:
         await s.sees("what one more task costs: start some")
         await s.switch_on("asyncio", tasks=10_000)
-        await s.run(1)
+        await s.run(11)
         assert s.chart_titles() == [CHARTS[0], COST, *CHARTS[2:4]]
         await s.sees("3 +1.2K", "●", within=s.chart("cost"))
         await s.press("t")
@@ -805,7 +817,7 @@ async def test_the_cost_of_a_task_has_the_second_place_unless_something_is_trace
 async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
     async with stage(settings=Settings(trace=True)) as s:
         await s.switch_on("asyncio", tasks=10_000)
-        await s.run(2)
+        await s.run(11)
         await s.press("tab", "tab", "tab", "tab", "tab", "z")
         assert s.chart_titles() == ["tracemalloc"], "the focused chart fills the grid"
         await s.press("c", "c")
@@ -833,6 +845,19 @@ async def test_one_chart_can_fill_the_grid_and_keys_go_through_the_charts():
                 assert s.chart_titles() == [CHARTS[0], second]
             await s.press("c")
             assert s.chart_titles() == CHARTS[:2]
+
+
+async def test_a_chart_without_data_gives_its_place_to_one_with_data():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(3)
+        assert s.chart_titles() == ["RSS", COST, "created / s", "live tasks"], "no task has ended"
+        assert "zero" not in s.text()
+        await s.run(8)
+        assert s.chart_titles() == ["RSS", COST, "created / s", "ended / s"]
+        s.lab.stop_all()
+        await s.resize(80, 24)
+        assert s.chart_titles() == ["RSS"]
 
 
 async def test_the_palette_shows_a_chart_and_changes_the_symbols():

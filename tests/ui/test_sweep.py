@@ -1,5 +1,7 @@
 """How many tasks at once are enough, on the screen, with fake workers."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 from concwatch.links.fake import Costs, FakeWorkers
@@ -22,8 +24,9 @@ def run_lab(engines, settings, **more):
     return Lab(engines, settings=settings, open_link=FakeWorkers(costs), machine=machine, clock=now, **more)
 
 
-def staged(size):
-    return stage(size, engines=PAIR, make_run_lab=run_lab, by_hand=False, settings=Settings("sleep:2"))
+def staged(size, **more):
+    settings = Settings("sleep:2", trace=True)
+    return stage(size, engines=PAIR, make_run_lab=run_lab, by_hand=False, settings=settings, **more)
 
 
 async def start(s, tasks):
@@ -50,6 +53,25 @@ async def test_a_sweep_shows_the_curve_of_each_engine_and_what_is_enough():
         assert isinstance(s.app.screen, SweepScreen), "the result stays"
         await s.press("H")
         await s.until(lambda: isinstance(s.app.screen, TypeDialog), "the number of tasks of another sweep")
+
+
+async def test_its_chart_is_a_slide_with_the_number_that_is_enough_and_what_was_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("concwatch.ui.apps.picture_files.can_draw", lambda: False)  # a PNG takes a process
+    async with staged((120, 40), pictures=tmp_path) as s:
+        await start(s, "16")
+        await s.until(lambda: s.app.sweep.finished, "the end of the sweep", limit=600)
+        await s.press("S")
+        await s.until(lambda: s.app.saved, "the slide")
+        [path] = tmp_path.glob("*tasks-ended-per-second*.svg")
+        texts = [each.text for each in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+        assert texts[0] == "tasks ended per second over live tasks"
+        assert "8" in texts, "the number that is enough"
+        conditions = " ".join(texts)
+        assert "threads: 8 at once are enough" in conditions
+        assert "untraced" in conditions, "as the sweep was, whatever the lanes are"
+        assert [
+            event.text.partition(": ")[0] for event in s.lab.events.since(0) if "enough" in event.text
+        ] == ["threads"], "in the event log, and so in recordings"
 
 
 async def test_a_sweep_can_be_stopped_and_keeps_its_steps():

@@ -236,3 +236,19 @@ async def test_the_newest_event_in_a_low_view_is_shown_whole_if_there_are_rows_f
         rows = [line.plain.strip() for line in view.query_one(EventLines).rows(52)]
     assert len(rows) == 3, "one row of the older event"
     assert " ".join(rows[1:]) == f"00:00:01  a         {text}"
+
+
+async def test_the_rows_of_an_event_begin_below_its_text():
+    view = EventView()
+    text = "memory grows by 64 MiB a minute: the asyncio.Queue `q` in producer (app.py:36) grows"
+    async with showing(view).run_test(size=(52, 20)):
+        view.place(6, 2)
+        view.show([event(1, text)], {})
+        lines = view.query_one(EventLines)
+        first, *others = [line.plain for line in lines.rows(50)]
+        indent = first.index("memory")
+        assert indent == 20
+        assert all(row.startswith(" " * indent) and row[indent] != " " for row in others)
+        assert " ".join(row.strip() for row in (first[indent:], *others)) == text
+        narrow = [line.plain for line in lines.rows(30)]
+        assert not any(row.startswith(" ") for row in narrow), "no room for an indent"

@@ -161,6 +161,24 @@ async def test_the_table_says_that_a_function_grows_and_whether_that_is_a_leak(t
         assert s.table()[2] == "   ↳ a leak"
 
 
+async def test_the_key_bar_follows_the_panel_and_help_explains_its_words(tmp_path):
+    async with stage(tmp_path) as s:
+        bar = s.app.screen.query_one("KeyBar")
+        await s.sees("⏎ where they wait", "B blocks", "/ filter", within=bar)
+        await s.press("B")
+        await s.advance()
+        await s.sees("⏎ its stack", "↑↓ block", "B groups", within=bar)
+        assert "filter" not in s.text(bar)
+        await s.press("B", "tab")
+        await s.advance()
+        await s.sees("⏎ its memory", "B blocks", within=bar)
+        await s.press("question_mark")
+        assert {"group", "mean life", "growth/min", "retained", "left over", "PSS", "share", "observed"} <= {
+            term for term, _ in s.app.screen._words
+        }
+        assert not {"lane", "RSS/task", "× cheapest"} & {term for term, _ in s.app.screen._words}
+
+
 async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
     async with stage(tmp_path) as s:
         await s.press("enter")

@@ -538,11 +538,11 @@ async def test_a_watched_program_ends_with_its_page():
 
 
 def test_serve_accepts_only_commands_with_a_screen_and_their_options():
-    assert 'unknown command "run": expected one of watch, attach, replay' in refused("serve", "run")
+    assert 'unknown command "run"; expected one of watch, attach, replay' in refused("serve", "run")
     line = refused("serve", "--rate", "5", "watch", "--", "true")
-    assert line.startswith('--rate=5 is not an option of "watch": expected only options of "watch", after it')
+    assert line.startswith('--rate=5 is not an option of "watch"; expected only options of "watch", after it')
     assert 'unknown host "nowhere"' in refused("serve", "--", "--host", "nowhere")
-    assert '"run" after "--": expected only options of the screen' in refused(
+    assert '"run" after "--"; expected only options of the screen' in refused(
         "serve", "--", "--rate", 5, "run"
     )
 
@@ -568,7 +568,7 @@ def test_the_names_of_the_host_are_allowed_and_other_interfaces_cause_a_warning(
     assert (allowed, done.exit_code) == ([names], 130)
     warning = (
         r"concwatch: warning: anyone with the token who can reach 0\.0\.0\.0, port \d+, "
-        r"can start tasks on this machine\n"
+        r"can run code on this machine as you\n"
     )
     assert re.fullmatch(warning if warns else "", done.stderr)
 

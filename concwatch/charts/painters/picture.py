@@ -256,7 +256,8 @@ def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid) -> Grou
 class LabelNames:
     """The labels at the right ends of lines: how wide they are, their texts, and their rows.
 
-    A label has the name of the lane, or where there is no room for names its number, and the value.
+    A label has the name of the lane, or where there is no room for names its number, and the value; if there
+    is one lane, only the value.
     """
 
     def __init__(self, plot: Plot, columns: int, rows: int) -> None:
@@ -269,6 +270,8 @@ class LabelNames:
         cut = distinct(names, room)
         width = max(map(cell_len, cut), default=0)
         self._texts = dict(zip(names, cut, strict=True)) if 0 < width <= room else {}
+        self._alone = len(names) == 1
+        """Whether there is only one name, which needs none beside its value."""
         if not self._texts:
             # Room for two digits once there are ten lanes, whether they have lines or not.
             width = max((len(str(len(plot.names))), *map(len, numbers))) if numbers else 0
@@ -277,7 +280,7 @@ class LabelNames:
         self.margin = 0
         """The cells on the right for labels, with a blank on the left; 0 if there are none."""
         if width and columns >= LABELLED_FROM and (lines or plot.names):
-            self.margin = 1 + width + 1 + VALUE_WIDTH
+            self.margin = 1 + VALUE_WIDTH + (0 if self._alone else width + 1)
             if not self._texts and len(names) > rows and columns >= TWO_VALUES_FROM:
                 self.margin *= 2
 
@@ -288,6 +291,8 @@ class LabelNames:
         """
         room = self.margin - 1
         values = [value for _, value in groups]
+        if self._alone:
+            return _truncated([(values[0], groups[0][0][0].line.color)], room)
         forms = ((" = ", ", ", self._texts), ("=", ",", {})) if self._texts else (("=", ",", {}),)
         if len(set(values)) == 1:
             for equal, close, texts in forms:

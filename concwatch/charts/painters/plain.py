@@ -60,7 +60,7 @@ def check_writes_charts(stream: TextIO) -> None:
         "⠿┤".encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
         raise ValueError(
-            f"--chart: the encoding of standard output is {stream.encoding}: "
+            f"--chart: the encoding of standard output is {stream.encoding}; "
             "expected UTF-8, such as with PYTHONIOENCODING=utf-8"
         ) from None
 

@@ -10,6 +10,7 @@ from concwatch.charts import decimation
 from concwatch.charts.captions import NO_VALUE, value_text
 from concwatch.charts.painters.vector import MarkLook
 from concwatch.charts.plot import Line, Plot, decimate_lines, shown_values, split_at_gaps, y_scale
+from concwatch.charts.ticks import columns_of
 from concwatch.monitor.metrics.settings import Settings, describe
 from concwatch.portable.protocol.units import format_bytes
 
@@ -59,7 +60,7 @@ def parse_size(text: str) -> tuple[int, int]:
         and 200 <= int(width) <= LARGEST
         and 100 <= int(height) <= LARGEST
     ):
-        raise ValueError(f'"{text[:40]}" is not a size: expected pixels such as "1920x1080"')
+        raise ValueError(f'"{text[:40]}" is not a size; expected pixels such as "1920x1080"')
     return int(width), int(height)
 
 
@@ -79,6 +80,7 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
         *drawing.title(),
         *drawing.axes(),
         *drawing.bands(),
+        *drawing.annotations(),
         *drawing.lines(),
         *drawing.names(),
         *drawing.conditions(),
@@ -158,6 +160,20 @@ class _SlideDrawing:
             if line.mark:
                 look = MarkLook(line.color, self.background, 7 * self.unit, 3 * self.unit)
                 yield from (look.svg(line.mark, *point) for part in parts for point in part)
+
+    def annotations(self) -> Iterator[str]:
+        """Yield the marks of an axis that is not one of time."""
+        if self.plot.over_time:
+            return
+        places = columns_of(
+            [each.time for each in self.plot.annotations], self.plot.end, self.plot.length, self.columns, 1
+        )
+        for column, each in zip(places, self.plot.annotations, strict=True):
+            x = self.left + (column + 0.5) / self.columns * (self.right - self.left)
+            line = f"M{x:.1f} {self.top:.1f}V{self.bottom:.1f}"
+            width = f'stroke-width="{self.unit:.1f}" stroke-opacity="0.5"'
+            yield f'<path d="{line}" stroke="{each.color}" {width}/>'
+            yield self._text(x + self.font * 0.4, self.top + self.font, each.text, each.color)
 
     def names(self) -> Iterator[str]:
         ends = [

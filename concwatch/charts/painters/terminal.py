@@ -90,8 +90,8 @@ def _labels_across(picture: Picture) -> str:
     """Return the line of x labels, each centred on its tick."""
     text = " " * picture.width
     for tick in picture.across:
-        label, end = tick.label.replace(" ", ""), picture.width - picture.margin
-        start = min(LABEL_WIDTH + 1 + tick.position - len(label) // 2, end - len(label))
+        label = tick.label.replace(" ", "")
+        start = min(LABEL_WIDTH + 1 + tick.position - len(label) // 2, picture.width - len(label))
         text = text[:start] + label + text[start + len(label) :]
     return text
 

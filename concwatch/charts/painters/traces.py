@@ -75,14 +75,19 @@ def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
         plot = make_plot(spec, _costs(recording, colors), recording.duration, recording.duration)
     else:
         lines = [
-            Line(trace.name, color, *trace.metrics[metric])
+            Line(
+                trace.name,
+                color,
+                *trace.metrics[metric],
+                means=trace.metrics[spec.mean][1] if spec.mean else (),
+            )
             for trace, color in zip(traces_of_recording(recording), colors, strict=True)
         ]
         lines = [line for line in lines if not all(map(math.isnan, line.values))]
         end = max((line.times[-1] for line in lines), default=0.0)
         plot = Plot(spec.title, spec.unit, lines, end, max(end, 1.0), x_ticks=elapsed_ticks)
     if not plot.lines:
-        raise ValueError(f"no lane of this recording has {spec.title}: expected another --metric")
+        raise ValueError(f"no lane of this recording has {spec.title}; choose another --metric")
     return Slide(plot, recorded_conditions(recording), dark)
 
 

@@ -38,7 +38,7 @@ def read_tables() -> Tables:
         return read_toml(read_file(path), str(path))
     except OSError as error:
         why = f"; set by {PATH_VARIABLE}" if named else ""
-        raise click.ClickException(f"{path}: {error.strerror}: expected a settings file{why}") from None
+        raise click.ClickException(f'settings file "{path}" cannot be read ({error.strerror}){why}') from None
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 
@@ -70,7 +70,7 @@ def unknown_tables(tables: Tables, names: Collection[str]) -> Iterator[str]:
         if key not in names:
             yield f"{settings_path()}: {unknown_name('table', key, names)}"
         elif not isinstance(table, dict):
-            yield f"{settings_path()}: {key}: expected a table: the line [{key}] with options below it"
+            yield f"{settings_path()}: {key}; expected a table: the line [{key}] with options below it"
     try:
         hosts(tables)
     except ValueError as error:

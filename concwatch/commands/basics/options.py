@@ -68,7 +68,7 @@ SCREEN: dict[str, dict[str, Any]] = {
     "--screenshots": {
         "type": FOLDER,
         "default": "screenshots",
-        "help": "Folder in which the keys s and S save pictures; created when needed.",
+        "help": "Folder in which the keys s and S save screenshots; created when needed.",
     },
     "--cells": {
         "is_flag": True,
@@ -125,6 +125,16 @@ ONE_HOST = (
 host_option = click.option("--host", **SCREEN["--host"])
 cluster_option = click.option("--cluster", **SCREEN["--cluster"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
+
+
+def _examining(option: str) -> dict[str, Any]:
+    """Return an option of `SCREEN` for commands that examine hosts and start no lanes."""
+    about: str = SCREEN[option]["help"]
+    return {**SCREEN[option], "help": about.replace("Run lanes on", "Examine", 1)}
+
+
+examined_host = click.option("--host", **_examining("--host"))
+examined_cluster = click.option("--cluster", **_examining("--cluster"))
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
 cells = click.option("--cells", **SCREEN["--cells"])
 record = click.option("--record", **SCREEN["--record"])
@@ -143,7 +153,7 @@ def make_settings(workload: str, arg: Sequence[str], **others: Any) -> Settings:
         click.UsageError: one line: the workload takes no arguments.
     """
     if arg and not is_function(workload):
-        raise click.UsageError(f'--arg has no effect on the workload "{workload}": expected {USER}')
+        raise click.UsageError(f'--arg has no effect on the workload "{workload}", only on {USER}')
     return Settings(workload, arguments=tuple(arg), **others)
 
 

@@ -141,7 +141,7 @@ def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, "\n".join([*lines, ""]))
     except OSError as error:
-        problem = f'--init: "{path}": {error.strerror}: expected a file that can be written'
+        problem = f'--init: file "{path}" cannot be written ({error.strerror})'
         raise click.UsageError(problem) from None
     click.echo(plain(str(path)))
 

@@ -113,7 +113,7 @@ class OutputFile(click.ParamType):  # type: ignore[type-arg]  # as above
         why_not = None if value == STANDARD_OUTPUT else why_not_writable(Path(value))
         if why_not:
             option = param.opts[-1] if param else ""
-            problem = f'{option}: "{value}": {why_not}: expected a file that can be written'
+            problem = f'{option}: file "{value}" cannot be written ({why_not})'
             raise InvalidValue(problem, ctx, param)
         return value
 
@@ -143,19 +143,19 @@ def _counts(text: str) -> tuple[int, ...]:
             raise
     counts = tuple(parse_count(part) for part in text.split(","))
     if len(set(counts)) < len(counts):
-        raise ValueError(f'"{text[:40]}": expected each number of tasks once')
+        raise ValueError(f'"{text[:40]}" has a number of tasks twice')
     return counts
 
 
 def _blocked(text: str) -> float:
-    expected = "not a time: expected seconds from 0.05 to 3,600, or off"
+    expected = "not a time; expected seconds from 0.05 to 3,600, or off"
     return math.inf if text == "off" else float(number_parser(0.05, 3_600, expected)(text))
 
 
 def _threads(text: str) -> int:
     count = parse_count(text, 100_000)
     if not count:
-        raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
+        raise ValueError("a pool of 0 threads runs nothing; it may have 1 to 100,000")
     return count
 
 
@@ -174,7 +174,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _folder(text: str) -> Path:
     folder = Path(text).expanduser()
     if not text or (folder.exists() and not folder.is_dir()):
-        raise ValueError(f'"{text}" is not a folder: expected a folder, or a path where one can be created')
+        raise ValueError(f'"{text}" is not a folder, and no folder can be created there')
     return folder
 
 
@@ -183,13 +183,13 @@ def _budget(text: str) -> int:
     size = parse_size(text, memory.available)
     if size > memory.total:
         total = format_bytes(memory.total)
-        raise ValueError(f'"{text[:40]}" is more memory than this machine has: expected at most {total}')
+        raise ValueError(f'"{text[:40]}" is more memory than this machine has ({total})')
     return size
 
 
 def _argument(text: str) -> str:
     if END in text:
-        raise ValueError("an argument with a null character: expected one without")
+        raise ValueError("an argument cannot contain a null character")
     return text
 
 
@@ -202,10 +202,10 @@ def _tasks(text: str) -> dict[Engine, int]:
     for part in text.split(","):
         name, equals, count = part.partition("=")
         if not equals:
-            raise ValueError(f'"{text[:40]}": expected ENGINE=N, such as "asyncio=10k,threads=1k"')
+            raise ValueError(f'"{text[:40]}" is not ENGINE=N, such as "asyncio=10k,threads=1k"')
         (engine,) = find_engines([name.strip()])
         if engine in counts:
-            raise ValueError(f'"{text[:40]}": expected {engine.name} only once')
+            raise ValueError(f'"{text[:40]}" names {engine.name} twice')
         counts[engine] = parse_count(count.strip(), LARGEST_TARGET)
     return counts
 
@@ -232,7 +232,7 @@ def _cluster(text: str) -> str:
         return text
     if not re.fullmatch(r"[a-z]+://[^\s/]+:\d+", text):
         raise ValueError(
-            f'"{text[:60]}" is not a cluster: expected the address of a Dask scheduler, such as '
+            f'"{text[:60]}" is not a cluster; expected the address of a Dask scheduler, such as '
             f"tcp://scheduler:8786, or local:N for N workers on this machine, from 1 to {MAX_LOCAL}"
         )
     return text
@@ -243,7 +243,7 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.strip().rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
         raise ValueError(
-            f'"{text[:60]}" is not an address: expected a port or HOST:PORT, such as 9464 or 0.0.0.0:9464'
+            f'"{text[:60]}" is not an address; expected a port or HOST:PORT, such as 9464 or 0.0.0.0:9464'
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 
@@ -252,7 +252,7 @@ def _window(text: str) -> float:
     seconds = parse_seconds(text)
     if not WINDOWS[0] <= seconds <= WINDOWS[-1]:
         shortest, longest = format_seconds(WINDOWS[0]), format_seconds(WINDOWS[-1])
-        raise ValueError(f'"{text[:40]}" is not a time window: expected {shortest} to {longest}')
+        raise ValueError(f'"{text[:40]}" is not a time window; expected {shortest} to {longest}')
     return seconds
 
 
@@ -278,8 +278,8 @@ HOST = Parsed(
 SIZE = Parsed("size", _budget)
 ADDRESS = Parsed("address", _address)
 BLOCKED = Parsed("s", _blocked, lambda: ["off"])
-SECONDS = Parsed("seconds", number_parser(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
-RATE = Parsed("hz", number_parser(0.5, 50, "not a rate: expected samples per second from 0.5 to 50"))
+SECONDS = Parsed("seconds", number_parser(0, 86_400, "not a time; expected seconds from 0 to 86,400"))
+RATE = Parsed("hz", number_parser(0.5, 50, "not a rate; expected samples per second from 0.5 to 50"))
 COUNTS = Parsed("n[,n...]", _counts)
 THREADS = Parsed("n", _threads)
 MODE = _one_of("collector mode", lambda: MODES)
@@ -290,9 +290,9 @@ THEME = _one_of("theme", _themes)
 SYMBOLS = _one_of("set of symbols", lambda: SYMBOL_CHOICES)
 WINDOW = Parsed("time", _window)
 CLUSTER = Parsed("address", _cluster, lambda: ["local:4", "tcp://"])
-PID = Parsed("pid", number_parser(1, 1 << 22, "not a PID: expected the PID of a process", int))
+PID = Parsed("pid", number_parser(1, 1 << 22, "not a PID; expected the PID of a process", int))
 REPEATS = Parsed(
-    "n", number_parser(1, 100, "not a number of runs: expected a whole number from 1 to 100", int)
+    "n", number_parser(1, 100, "not a number of runs; expected a whole number from 1 to 100", int)
 )
 SIZES = Parsed("n,...", _sizes)
 WORKLOAD = Parsed(

@@ -26,7 +26,7 @@ def check_chart(as_json: bool = False) -> None:
     from concwatch.charts.painters.plain import check_writes_charts
 
     if as_json:
-        raise ValueError("--chart and --json both print on standard output: expected only one of them")
+        raise ValueError("--chart and --json both print on standard output; use one of them")
     check_writes_charts(sys.stdout)
 
 

@@ -14,12 +14,12 @@ def _percent(text: str) -> float:
     found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*%?\s*", text, re.ASCII)
     if found is None:
         raise ValueError(
-            f'--fail-over: "{text[:40]}" is not a percentage: expected 0 or more, such as "5" or "2.5%"'
+            f'--fail-over: "{text[:40]}" is not a percentage; expected 0 or more, such as "5" or "2.5%"'
         )
     value = float(found[1])
     if 0 < value < 1 and "%" not in text:  # it may be meant as a share
         raise ValueError(
-            f'--fail-over: "{text[:40]}" has no unit: expected "{found[1]}%" or "{100 * value:g}%"'
+            f'--fail-over: "{text[:40]}" has no unit; expected "{found[1]}%" or "{100 * value:g}%"'
         )
     return value
 
@@ -27,15 +27,16 @@ def _percent(text: str) -> float:
 @click.command(
     "compare",
     help="Compare B with A: two recordings or two results.\n\n"
-    "Results are files written by concwatch run --json, concwatch watch --json, or concwatch experiment NAME "
-    "--json FILE, both by the same command.\n\n"
+    "Results are files written by concwatch run --json, concwatch sweep --json, concwatch watch --json, or "
+    "concwatch experiment NAME --json FILE, both by the same command.\n\n"
     "For each metric this prints both medians, both spreads (from lowest to highest value), the difference, "
     "the ratio and a verdict. More memory, more time and lower rates are worse.\n\n"
     "A difference is beyond the spread if the ranges of A and B do not overlap. If A and B have one value "
     "each, the spread is unknown and any difference counts.\n\n"
-    "The values of an experiment are its runs. The values of a recording are the samples near the peak (cost "
-    "of a task) and the targets reached (creation rate). Every other metric has one value. Tasks completed "
-    "are those of the best second.\n\n"
+    "The values of an experiment are its runs. The ranges of a sweep are 95 % intervals, and a sentence says "
+    "whether the number of tasks that are enough has moved. The values of a recording are the samples near "
+    "the peak (cost of a task) and the targets reached (creation rate). Every other metric has one value. "
+    "Tasks completed are those of the best second.\n\n"
     "Metrics that only one of the two has are listed, not compared. A warning lists conditions that differ, "
     "such as machine or workload.\n\n"
     "The exit status is 0; 1 if --fail-over is exceeded or a file cannot be written; 2 if A and B cannot be "
@@ -88,10 +89,8 @@ def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:
         return
     if markdown == STANDARD_OUTPUT:
         if json:
-            raise ValueError(
-                "--json and --markdown both print on standard output: expected a file for --markdown"
-            )
+            raise ValueError("--json and --markdown both print on standard output; give --markdown a file")
         return
     path = Path(markdown)
     if is_same_file(path, a) or is_same_file(path, b):
-        raise ValueError(f'--markdown: "{markdown}" is one of the files compared: expected another file')
+        raise ValueError(f'--markdown: "{markdown}" is one of the files compared')

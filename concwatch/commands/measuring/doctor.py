@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from concwatch.commands.basics.console import print_error, print_json, print_lines
 from concwatch.commands.basics.exits import exit_with
 from concwatch.commands.basics.lab import create_lab, measure_costs
-from concwatch.commands.basics.options import cluster_option, connect_hosts, host_option, max_memory
+from concwatch.commands.basics.options import connect_hosts, examined_cluster, examined_host
 from concwatch.commands.basics.progress import ProgressLine
 from concwatch.commands.basics.signals import run_until_signal
+from concwatch.commands.basics.values import SIZE
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey_all
 from concwatch.measure.doctor.capacity import local_machine
@@ -27,9 +28,14 @@ from concwatch.portable.machine.limits import system_limits
 
 
 @click.command("doctor")
-@host_option
-@cluster_option
-@max_memory
+@examined_host
+@examined_cluster
+@click.option(
+    "--max-memory",
+    type=SIZE,
+    show_default="80%",
+    help='The memory budget to calculate with, such as "2GiB" or "60%" of the available memory.',
+)
 @click.option("--json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--prove",
@@ -49,7 +55,7 @@ def command(
     reached.
     """
     if prove and (any(host) or cluster):
-        raise click.UsageError("--prove tests this machine: expected it without --host and --cluster")
+        raise click.UsageError("--prove tests this machine and cannot be combined with --host or --cluster")
     others = [one for one in connect_hosts(host, cluster)[0] if one]
     if others:
         exit_with(_examine_others(others, max_memory, json))

@@ -121,8 +121,8 @@ def _make_runner(name: str, selection: Selection, budget: int | None) -> Runner:
         ValueError: one line that says why it cannot be loaded.
     """
 
-    def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-        return create_lab(engines, settings=settings, budget=budget)
+    def make_lab(engines: Sequence[Engine], settings: Settings, **options: float) -> Lab:
+        return create_lab(engines, settings=settings, budget=budget, **options)
 
     return Runner(load(name), selection, make_lab)
 
@@ -130,7 +130,7 @@ def _make_runner(name: str, selection: Selection, budget: int | None) -> Runner:
 def _list_experiments(selection: Selection, budget: int | None, files: bool) -> None:
     names = [path.stem for path in shipped()]
     if files:
-        raise ValueError(f"no NAME: nothing to save: expected one of {', '.join(names)}")
+        raise ValueError(f"name an experiment to save: {', '.join(names)}")
     rows: list[list[str | Piece]] = []
     for name in names:
         runner = _make_runner(name, selection, budget)

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from concwatch.commands.basics.console import print_columns, print_json, print_lines
 from concwatch.commands.basics.exits import exit_with
-from concwatch.commands.basics.options import cluster_option, connect_hosts
+from concwatch.commands.basics.options import connect_hosts, examined_cluster
 from concwatch.commands.basics.settings_file import settings_path
 from concwatch.commands.basics.signals import run_until_signal
 from concwatch.commands.basics.values import HOST, configured_hosts
@@ -22,7 +22,7 @@ HEADER = ("host", "delay", "cores", "memory", "free", "system", "python", "also 
 
 @click.command("hosts")
 @click.argument("chosen", metavar="[HOST]...", nargs=-1, type=HOST)
-@cluster_option
+@examined_cluster
 @click.option("--json", is_flag=True, help="Print one JSON list.")
 def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> None:
     """List each HOST, or all hosts of the settings: what is installed there, or why it cannot be reached.
@@ -44,10 +44,10 @@ def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> N
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     if chosen and not hosts:
-        raise click.UsageError('"local" is this machine: expected another host')
+        raise click.UsageError('"local" is this machine; name another host')
     if not hosts:
         raise click.UsageError(
-            f'no hosts: expected a HOST, such as "ssh -T web1", or a table [hosts.NAME] in {settings_path()}'
+            f'no host is named; give one, such as "ssh -T web1", or a table [hosts.NAME] in {settings_path()}'
         )
     found, stopped = run_until_signal(survey_all(hosts))
     if found is None:

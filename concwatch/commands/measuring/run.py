@@ -165,7 +165,7 @@ def command(
     try:
         kinds = _engines(names)
         if 0 in tasks:
-            raise ValueError("--tasks 0: nothing to measure: expected at least 1 task")
+            raise ValueError("--tasks 0 leaves nothing to measure; ask for at least 1 task")
         expect = with_run_names(expect, names)
         if chart:
             check_chart(json)
@@ -218,11 +218,11 @@ def _engines(names: Sequence[str]) -> Sequence[Engine]:
         ValueError: one line that says what was expected.
     """
     if not names:
-        raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+        raise ValueError(f"name one or more engines: {', '.join(row.name for row in CATALOG)}")
     engines = find_engines(names)
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{name} twice: expected each engine once; use --repeats to measure it again")
+            raise ValueError(f"{name} is named twice; use --repeats to measure it again")
     return engines
 
 

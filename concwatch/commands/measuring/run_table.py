@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Sequence
 
 import click
 
-from concwatch.commands.basics.console import print_columns
+from concwatch.commands.basics.console import print_columns, print_lines
 from concwatch.measure.expect import Verdict
 from concwatch.measure.layout import Piece
 from concwatch.measure.run import EngineResult, Total, totals
 from concwatch.monitor.metrics.metric import Metric
-from concwatch.monitor.metrics.metrics import CAVEATS, RUN_METRICS
+from concwatch.monitor.metrics.metrics import RUN_METRICS, explained
 from concwatch.monitor.metrics.unit import SHARE
 from concwatch.portable.protocol.units import format_count
 
@@ -25,7 +25,7 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
     known = [
         metric
         for metric, of_rows in medians.items()
-        if (any(of_rows) if metric.omit_zeros else any(value is not None for value in of_rows))
+        if any(of_rows)  # what is 0 everywhere says nothing: no task has failed, or ended
     ]
     sizes = len({row.tasks for row in rows}) > 1
     heads = ["engine", *(["tasks"] if sizes else []), "state", *(metric.title for metric in known)]
@@ -50,10 +50,8 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
             click.echo(f"{name}: {outcome.value}: {reason}")
         if row.limited_by and not any(row.limited_by in reason for reason in problems.values()):
             click.echo(f"{name}: limited by {row.limited_by}")
-    marks = {mark for row in rows for metric in known for mark in row.marks(metric)}
-    for caveat in CAVEATS:
-        if caveat.mark in marks:
-            click.echo(f"{caveat.mark} {caveat.note}")
+    for caveat in explained(caveat for row in rows for metric in known for caveat in row.uncertain(metric)):
+        click.echo(f"{caveat.mark} {caveat.explanation}")
 
 
 def _total(total: Total, known: Sequence[Metric], sizes: bool) -> list[str]:
@@ -87,9 +85,6 @@ def _print_repeats(rows: Sequence[EngineResult], known: Sequence[Metric]) -> Non
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """Print one line for each expectation: whether it holds, its text, and the measured value."""
     sizes = len({verdict.tasks for verdict in verdicts}) > 1
-    rows: list[list[str | Piece]] = []
     for verdict in verdicts:
-        state = Piece("holds", "good") if verdict.holds else Piece("fails", "bad")
-        size = f" at {format_count(verdict.tasks)}" if sizes else ""
-        rows.append([state, verdict.expectation.text, f"{verdict.shown}{size}"])
-    print_columns(rows, range(3), header=False)
+        at = f" at {format_count(verdict.tasks)}" if sizes else ""
+        print_lines([Piece(verdict.sentence(at), "good" if verdict.holds else "bad")])

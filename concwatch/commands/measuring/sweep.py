@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,10 +23,6 @@ from concwatch.monitor.metrics.unit import Unit
 from concwatch.portable.protocol.units import parse_count
 from concwatch.portable.worker.collector import MODES
 
-if TYPE_CHECKING:
-    pass
-
-
 MOST_TASKS, MOST_THREADS = 10_000, 100
 """Up to how many tasks, or threads of a pool, a sweep goes."""
 
@@ -37,7 +33,7 @@ QUEUED = 10
 def _parse_tasks(text: str) -> int:
     tasks = int(parse_count(text))
     if tasks < 1:
-        raise ValueError(f'"{text[:40]}": expected at least 1 task')
+        raise ValueError(f'"{text[:40]}" is too few; ask for at least 1 task')
     return tasks
 
 
@@ -103,7 +99,7 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
     default="3",
     help="The most seconds for each number of tasks; fewer if the throughput is known within 2 % before.",
 )
-@click.option("--repeats", type=REPEATS, default="1", help="Sweeps of each engine.")
+@click.option("--repeats", type=REPEATS, default="1", help="Sweeps of each engine, for one result.")
 @click.option(
     "--gc", type=MODE, default="default", metavar="|".join(MODES), help="Garbage collector, as in run."
 )
@@ -143,15 +139,15 @@ def command(
         if chart:
             check_chart(json)
         if not names:
-            raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+            raise ValueError(f"name one or more engines: {', '.join(row.name for row in CATALOG)}")
         engines = find_engines(names)
         pool = over == "pool-threads"
         if tasks is not None and not pool:
-            raise ValueError("--tasks has no effect on a sweep over tasks: expected --to")
+            raise ValueError("--tasks has no effect on a sweep over tasks; use --to")
         last = last or (MOST_THREADS if pool else MOST_TASKS)
         fixed = (tasks or QUEUED * last) if pool else None
         if last < first:
-            raise ValueError(f"--to {last} is less than --from {first}: expected at least as many")
+            raise ValueError(f"--to {last} is less than --from {first}")
         for each in expect:
             check_one_of("engine of this sweep", each.subject, names)
     except ValueError as error:
@@ -161,10 +157,11 @@ def command(
     _, stopped = run_session(session, settings, max_memory, recorder, hz=HZ)
     recording_error = recorder.problem if recorder is not None else ""
     print_warnings(session.events, recording_error)
+    results = session.results
     verdicts = [
         (each, result, result.figures[each.metric])
         for each in expect
-        for result in session.results
+        for result in results
         if result.engine == each.subject
     ]
     if json:
@@ -172,13 +169,14 @@ def command(
         rest = {"arguments": settings.arguments, "interrupted": bool(stopped), "expect": expected}
         print_json({**session.as_json(settings.workload), **rest})
     else:
-        print_sweep(session.results)
+        print_sweep(results)
     if chart:
         click.echo()
-        print_sweep_charts(session.results, last)
+        print_sweep_charts(results, last)
     failed = [(each, value) for each, _, value in verdicts if not each.holds(value)]
     for each, value in failed:
-        print_error(f"{each.text}: it is {FIGURES[each.metric].text(value)}")
+        print_error(each.sentence(value, FIGURES[each.metric].text(value)))
     if stopped:
         exit_with(-stopped)
-    sys.exit(int(bool(failed or recording_error) or any(result.failed for result in session.results)))
+    broken = any(result.failed or not result.steps for result in results)
+    sys.exit(int(bool(failed or recording_error or broken)))

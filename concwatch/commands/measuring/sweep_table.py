@@ -36,7 +36,7 @@ def print_sweep(results: Sequence[SweepResult]) -> None:
             click.echo(f"  {line}")
     if any(not step.known for result in results for step in result.steps):
         click.echo(
-            f"{UNCERTAIN} not known within 2 %: expected more --seconds, or a machine that does less else"
+            f"{UNCERTAIN} not known within 2 %; more --seconds help, and a machine that does less else"
         )
 
 
@@ -65,9 +65,11 @@ def _notes(result: SweepResult) -> list[str]:
         tasks = result.knee.tasks
         if round(tasks.low) < round(tasks.high):
             found.append(f"95 % interval: {COUNT.text(round(tasks.low))} to {COUNT.text(round(tasks.high))}")
-    law = result.law
+    law, highest = result.law, result.figures["peak"]
+    peak = f", highest with {format_count(round(highest))}" if highest else ""
+    if law is None and highest:
+        found.append(f"highest with {format_count(round(highest))}")
     if law is not None:
-        peak = f", highest with {format_count(round(law.peak.value))}" if law.peak else ""
         found.append(
             f"{RATE.text(law.rate.value)} alone, contention {SHARE.text(law.contention.value)}{peak}: "
             f"X(N) fits {'Gunther’s law' if law.law.bend == 1 else 'it with a sharper bend'}"

@@ -19,7 +19,7 @@ from concwatch.system.files import is_same_file, write_atomically
 
 CHART, SLIDE = "chart", "chart_svg"
 
-SCALE = Parsed("n", number_parser(0.25, 8, "not a scale: expected a number from 0.25 to 8"))
+SCALE = Parsed("n", number_parser(0.25, 8, "not a scale; expected a number from 0.25 to 8"))
 
 
 def _read_size(text: str) -> tuple[int, int]:
@@ -85,7 +85,7 @@ def command(
         format_ = _format(ctx, [name for name, requested in formats.items() if requested])
         _check(file, format_, columns, out)
         if out is not None and Path(out).exists() and not force:
-            raise ValueError(f'--out: "{out}" exists: expected a new file, or --force to overwrite it')
+            raise ValueError(f'--out: file "{out}" exists; --force overwrites it')
         recording = load(file)
         if format_ == CHART:
             content = recording_charts(recording, to_terminal=out is None and sys.stdout.isatty())
@@ -123,9 +123,9 @@ def _format(ctx: click.Context, requested: list[str]) -> str:
     typed = [name for name in requested if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     requested = typed or requested
     if not requested:
-        raise ValueError(f"no format: expected one of {', '.join(map(_option, (*FORMATS, CHART, SLIDE)))}")
+        raise ValueError(f"choose a format: {', '.join(map(_option, (*FORMATS, CHART, SLIDE)))}")
     if len(requested) > 1:
-        raise ValueError(f"{' and '.join(map(_option, requested))}: expected only one of them")
+        raise ValueError(f"{' and '.join(map(_option, requested))} cannot be combined")
     return requested[0]
 
 
@@ -138,15 +138,15 @@ def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str |
     if row is None and columns is not None:
         *others, last = map(_option, FORMATS)
         raise ValueError(
-            f"--columns cannot be used with {_option(format_)}: expected {', '.join(others)} or {last}"
+            f"--columns cannot be used with {_option(format_)}; expected {', '.join(others)} or {last}"
         )
     if format_ == CHART and out is None:
         check_chart()
     if out is not None:
         if is_same_file(Path(out), file):
-            raise ValueError(f'--out: "{out}" is the recording itself: expected another file')
+            raise ValueError(f'--out: "{out}" is the recording itself')
     elif row and not row.is_text and sys.stdout.isatty():
-        raise ValueError(f"{_option(format_)} cannot be printed on a terminal: expected --out FILE or a pipe")
+        raise ValueError(f"{_option(format_)} cannot be printed on a terminal; use --out FILE or a pipe")
 
 
 def _option(format_: str) -> str:

@@ -37,10 +37,10 @@ def command(ctx: click.Context, folder: Path | None, json: bool) -> None:
         found = find_recordings(path)
     except FileNotFoundError:
         if folder is not None:
-            raise click.UsageError(f'"{folder}" does not exist: expected a folder', ctx) from None
+            raise click.UsageError(f'folder "{folder}" does not exist', ctx) from None
         found = []
     except OSError as error:
-        raise click.UsageError(f'"{path}": {error.strerror}: expected a folder', ctx) from None
+        raise click.UsageError(f'folder "{path}" cannot be read ({error.strerror})', ctx) from None
     if json:
         print_json(msgspec.to_builtins(found))
     elif found:

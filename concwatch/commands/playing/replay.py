@@ -11,7 +11,7 @@ from concwatch.commands.basics.display import Display, check_display
 from concwatch.commands.basics.options import cells, screenshots
 from concwatch.commands.basics.values import Parsed, number_parser
 
-_parse_speed = number_parser(0.1, 100, "not a speed: expected a number from 0.1 to 100, such as 2")
+_parse_speed = number_parser(0.1, 100, "not a speed; expected a number from 0.1 to 100, such as 2")
 
 
 @click.command("replay")

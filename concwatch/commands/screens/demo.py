@@ -112,7 +112,7 @@ def command(
             _list(ctx)
             return
         if every and name is not None:
-            raise ValueError("NAME and --all: expected only one of them")
+            raise ValueError("NAME and --all cannot be combined")
         if screen and (size or every):
             raise ValueError("--screen cannot be used with --size or --all")
         no_screen = why_no_screen(shlex.join(["concwatch", "demo", name or "--all", "--out", out or FOLDER]))
@@ -175,7 +175,7 @@ def _list(ctx: click.Context) -> None:
     """
     for param in ctx.command.params:
         if ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE:
-            raise ValueError(f"{param.opts[0]} without a demo: expected NAME, FILE.py or --all")
+            raise ValueError(f"{param.opts[0]} needs a demo: NAME, FILE.py or --all")
     demos = [load(path.stem) for path in shipped()]
     width = max(len(demo.name) for demo in demos)
     for demo in demos:
@@ -200,7 +200,7 @@ def _folder(name: str) -> Path:
     except (OSError, ValueError) as error:
         problem = str(getattr(error, "strerror", None) or error)
     if problem:
-        raise ValueError(f"{folder}: {problem}: expected a folder that can be written to")
+        raise ValueError(f'folder "{folder}" cannot be written to ({problem})')
     return folder
 
 
@@ -228,7 +228,7 @@ def _perform(
             lambda: create_lab(
                 demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget, trials=True
             ),
-            lambda engines, settings: create_lab(engines, settings=settings, budget=budget),
+            lambda rows, settings, **more: create_lab(rows, settings=settings, budget=budget, **more),
             folder,
         )
         played, stopped = run_until_signal(play(demo, app, captures, emit, on_screen=on_screen, size=size))
@@ -244,6 +244,6 @@ def _write(captures: Captures, folder: Path) -> bool:
             write_atomically(folder / name, content)
             click.echo(f"saved {folder / name}, {format_bytes((folder / name).stat().st_size)}", err=True)
     except OSError as error:
-        print_error(f"cannot save in {folder}: {error.strerror}: expected a folder that can be written to")
+        print_error(f'folder "{folder}" cannot be written to ({error.strerror})')
         return False
     return True

@@ -30,13 +30,13 @@ def _name(text: str) -> str:
     # These characters are enough: names with letters beyond ASCII are encoded as "xn--…".
     if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
         expected = "expected the host name of an address, without scheme and port, such as box.example.org"
-        raise ValueError(f'"{text[:40]}" is not a host name: {expected}')
+        raise ValueError(f'"{text[:40]}" is not a host name; {expected}')
     return text
 
 
 def _token(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._~-]+", text):
-        raise ValueError("not a token: expected letters, digits and . _ ~ - only, or none")
+        raise ValueError("not a token; expected letters, digits and . _ ~ - only, or none")
     return text
 
 
@@ -75,7 +75,7 @@ OTHER_SCREENS = ("watch", "attach", "replay")
 @click.option(
     "--port",
     type=Parsed(
-        "n", number_parser(0, 65_535, "not a port: expected a number from 0 (any free port) to 65,535", int)
+        "n", number_parser(0, 65_535, "not a port; expected a number from 0 (any free port) to 65,535", int)
     ),
     default="8000",
     help="Port to listen on; 0 for any free port.",
@@ -112,7 +112,7 @@ def command(
     concwatch serve --port 80 -- --host web1. To show the screen of another command, put that command last:
     concwatch serve attach PID.
 
-    Anyone who opens the address can start tasks on this machine. The address contains a token; requests
+    Anyone who opens the address can run code on this machine as you. The address contains a token; requests
     without it are refused, unless the browser has got a cookie for it. Unless --host is given, only this
     machine can reach it.
     """
@@ -127,7 +127,7 @@ def command(
     elif arguments and options:
         command = arguments[0]
         raise click.UsageError(
-            f'{options[0]} is not an option of "{command}": expected only options of "{command}", after it'
+            f'{options[0]} is not an option of "{command}"; expected only options of "{command}", after it'
         )
     # Imported late: this loads aiohttp.
     from concwatch.web.door import new_token
@@ -144,7 +144,9 @@ def command(
         secret = None if token == NO_TOKEN else token or new_token()
         if not only_here:
             who = "anyone" if secret is None else "anyone with the token"
-            print_error(f"warning: {who} who can reach {here}, port {port}, can start tasks on this machine")
+            print_error(
+                f"warning: {who} who can reach {here}, port {port}, can run code on this machine as you"
+            )
         known = {host, *name, *(() if only_here else own_names())}
         served = _serve(listening, [*options, *arguments], known, url(here, port), secret)
         _, stopped = run_until_signal(served)
@@ -156,7 +158,7 @@ def _check_options(ctx: click.Context, arguments: Sequence[str]) -> None:
     screen = ctx.find_root().command
     words = click.Command.parse_args(screen, click.Context(screen, info_name="concwatch"), list(arguments))
     if words:
-        raise click.UsageError(f'"{words[0]}" after "--": expected only options of the screen')
+        raise click.UsageError(f'"{words[0]}" after "--"; expected only options of the screen')
 
 
 def _arguments(ctx: click.Context, screen: Mapping[str, str | bool | None]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from concwatch.monitor.watching.remote_host import RemoteHost
 from concwatch.monitor.watching.watched_host import LocalHost, loads_by_gdb, why_not_attachable
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.bridge.injection import process_name
+from concwatch.system.local_processes import process_table
 from concwatch.ui.sources.session_recording import SessionRecording
 
 NAMED = 3
@@ -29,7 +30,7 @@ NAMED = 3
     "attach",
     help="Watch the tasks of running processes, by PID. They keep running when concwatch ends.\n\n"
     "Python 3.14 or newer loads the agent while it runs. Older versions load it through gdb, which stops the "
-    "process for half a second: concwatch asks first, unless --yes is given. Without gdb, the program must "
+    "process for 0.3 to 1 s: concwatch asks first, unless --yes is given. Without gdb, the program must "
     "have called concwatch.agent.start(). Any other process is only measured from outside.\n\n"
     f"{EXPECTATIONS}",
 )
@@ -108,7 +109,9 @@ def _agrees(pids: Sequence[int]) -> bool:
     """Ask, once for all processes, whether gdb may load the agent. Return False if nobody can answer."""
     if not pids or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    names = ", ".join(f"{process_name(pid)} {pid}" for pid in pids[:NAMED]) + (", …" if pids[NAMED:] else "")
+    table = process_table()
+    names = ", ".join(f"{process_name(pid, table)} {pid}" for pid in pids[:NAMED])
+    names += ", …" if pids[NAMED:] else ""
     return click.confirm(
         f"Python before 3.14 ({names}) loads the agent through gdb, which stops the process for half a "
         "second. Without gdb, only memory and CPU are measured, from outside. Use gdb (--yes skips this "

@@ -22,7 +22,7 @@ SVG = ".svg"
 
 DURATION = Parsed(
     "s",
-    number_parser(0.1, MAX_SECONDS, f"not a time: expected seconds from 0.1 to {MAX_SECONDS:.0f}"),
+    number_parser(0.1, MAX_SECONDS, f"not a time; expected seconds from 0.1 to {MAX_SECONDS:.0f}"),
 )
 
 
@@ -93,7 +93,7 @@ def _start(lane: WatchedProcess, now: float, seconds: float) -> None:
     if problem:
         raise ValueError(f"{lane.name}: {problem}")
     if ready is not None and COMMAND not in ready.can:
-        raise ValueError(f"{lane.name}: its agent is of an older version: expected one that samples stacks")
+        raise ValueError(f"the agent of {lane.name} is of an older version, which does not sample stacks")
     if ready is not None and profiling.profile is None:
         profiling.start(now, seconds)
         profiling.left(now)

@@ -121,7 +121,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--seconds": {
         "type": SECONDS,
         "metavar": "S",
-        "help": "End after S seconds, with status 0 if all expectations hold.",
+        "help": "After S seconds stop the command, or leave the attached processes; the status is 0 if all "
+        "expectations hold.",
     },
     "--expect": {
         "type": Parsed("expectation", parse_watch_expectation),
@@ -165,16 +166,14 @@ class Unattended(Struct, frozen=True):
         context = click.get_current_context()
         for name in ("seconds", "expect"):
             if not self.asked and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                raise click.UsageError(f"--{name} has no effect on the screen: expected --json FILE with it")
+                raise click.UsageError(f"--{name} has no effect on the screen without --json FILE")
         if self.sample_log is not None and self.log is None:
-            raise click.UsageError("--sample-log has no effect without --log: expected --log FILE with it")
+            raise click.UsageError("--sample-log has no effect without --log FILE")
         if self.json == self.log == "-":
-            raise click.UsageError("--json - and --log - print to the same place: expected a FILE for one")
+            raise click.UsageError("--json - and --log - print to the same place; give one of them a FILE")
         problem = why_not_writable(Path(self.json)) if self.json not in (None, "-") else None
         if problem:
-            raise click.UsageError(
-                f"--json: {self.json}: {problem}: expected a file that can be written, or -"
-            )
+            raise click.UsageError(f'--json: file "{self.json}" cannot be written ({problem})')
 
     def follow(
         self,

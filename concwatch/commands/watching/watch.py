@@ -55,7 +55,7 @@ def command(
 ) -> None:
     """Watch a program."""
     if not arguments:
-        raise click.UsageError("no COMMAND: expected one after --, such as: concwatch watch -- python app.py")
+        raise click.UsageError("no command follows --; an example is: concwatch watch -- python app.py")
     how: dict[str, Any] = {"keep": keep, "agents": agent_options(others)}
     unattended = Unattended(**others)
     unattended.check()

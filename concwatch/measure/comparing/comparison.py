@@ -39,8 +39,8 @@ class Difference:
 
     @property
     def spread_known(self) -> bool:
-        """Whether at least one side has more than one value."""
-        return self.a.count > 1 or self.b.count > 1
+        """Whether at least one side has a range of values."""
+        return len(self.a.values) > 1 or len(self.b.values) > 1
 
     @property
     def significant(self) -> bool:
@@ -111,7 +111,9 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
         ValueError: one line: the sides are of different kinds, or have nothing in common.
     """
     if a.kind != b.kind:
-        raise ValueError(f'"{a.name}" is {a.kind}, "{b.name}" is {b.kind}: expected two of the same kind')
+        raise ValueError(
+            f'"{a.name}" is {a.kind} and "{b.name}" is {b.kind}; only two of the same kind compare'
+        )
     for side in (a, b):
         if not side.metrics:
             reasons = "; ".join([*side.notes, *dict.fromkeys(side.missing.values())])
@@ -128,7 +130,7 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
         if subject in b.metrics
     }
     if not both:
-        raise ValueError(f'"{a.name}" and "{b.name}" have no figure in common: expected at least one')
+        raise ValueError(f'"{a.name}" and "{b.name}" have no metric in common')
     return Comparison(a, b, both, tuple(_cautions(a, b)), percent)
 
 

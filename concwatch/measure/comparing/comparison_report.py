@@ -17,6 +17,7 @@ from concwatch.measure.layout import (
     without_unknown,
     wrapped,
 )
+from concwatch.measure.measured import Measured
 from concwatch.portable.protocol.units import UNKNOWN, format_count, format_number, format_percent
 
 RULE = (
@@ -55,6 +56,8 @@ def table_lines(comparison: Comparison) -> Iterable[Piece]:
     yield from _grid(_sections(comparison))
     for line in (*_unmatched(comparison), RULE):
         yield from wrapped(line, "quiet", "  ")
+    for line in moves(comparison):
+        yield from wrapped(line, "", "  ")
     yield from wrapped(_sentence(comparison), "" if comparison.failing or comparison.lost else "good", "  ")
     for failure in _failures(comparison):
         yield from wrapped(f"fails · {failure}", "bad", "  ")
@@ -87,6 +90,7 @@ def report_markdown(comparison: Comparison) -> str:
         table = [(name, *HEADER, ""), *((row.label, *row.cells, row.verdict) for row in rows)]
         lines += ["", *markdown_table(table, left=[0, len(HEADER) + 1])]
     lines += ["", *(f"- {markdown(line)}" for line in _unmatched(comparison))]
+    lines += [f"- {markdown(line)}" for line in moves(comparison)]
     lines += ["", markdown(f"{_sentence(comparison)} {RULE}")]
     failures = [f"- **fails**: {markdown(failure)}" for failure in _failures(comparison)]
     return "\n".join([*lines, *([""] if failures else []), *failures]) + "\n"
@@ -170,6 +174,31 @@ def why_missing(subject: Subject, other: Side) -> str | None:
     return f"with {', '.join(differing)}" if differing else None
 
 
+def moves(comparison: Comparison) -> Iterable[str]:
+    """Yield whether what metrics say to move has moved, a sentence each."""
+    for subject, found in comparison.differences.items():
+        if subject.moves:
+            a, b = (_with_range(subject, each) for each in (found.a, found.b))
+            moved = f"moved from {a} to {b}" if found.significant else f"did not move: {a} before, {b} after"
+            yield f"{subject.engine}: the {subject.moves} {moved}."
+    for own, other, when in ((comparison.a, comparison.b, "after"), (comparison.b, comparison.a, "before")):
+        for subject in comparison.only_in(own):
+            why = why_missing(subject, other)
+            if subject.moves and why:
+                where = _with_range(subject, own.metrics[subject])
+                yield f"{subject.engine}: the {subject.moves} moved: {_in_time(where, why, when)}."
+
+
+def _in_time(known: str, why: str, when: str) -> str:
+    """Return what was known before and after; ``why`` it is not known is true ``when``."""
+    return f"{known} before; {why} after" if when == "after" else f"{why} before; {known} after"
+
+
+def _with_range(subject: Subject, found: Measured) -> str:
+    value = subject.shown(found.median)
+    return f"{value} ({subject.shown(found.low)} to {subject.shown(found.high)})"
+
+
 def _sentence(comparison: Comparison) -> str:
     """Return the summary in one sentence."""
     found = list(comparison.differences.values())
@@ -231,6 +260,7 @@ def as_object(comparison: Comparison) -> dict[str, object]:
         ],
         "only_in_a": [{**_subject(each), "reason": why_missing(each, b)} for each in comparison.only_in(a)],
         "only_in_b": [{**_subject(each), "reason": why_missing(each, a)} for each in comparison.only_in(b)],
+        "moves": [*moves(comparison)],
         "fail_over_percent": comparison.percent,
         "lost": comparison.lost,
         "fails": bool(failing or comparison.lost),

@@ -12,10 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from concwatch.measure.comparing.side import Fact, Side, Subject, format_iso, joined, machine_facts
-from concwatch.measure.experiments.cell import ExperimentCell
+from concwatch.measure.experiments.cell import READINGS, ExperimentCell
 from concwatch.measure.experiments.runner import CellState
 from concwatch.measure.measured import Measured
-from concwatch.monitor.metrics.metrics import BY_NAME
 from concwatch.monitor.metrics.unit import SCALES
 from concwatch.portable.protocol.text import flat
 
@@ -116,8 +115,8 @@ def read_experiment(text: bytes, name: str) -> Side:
 
 def _subject(table: ComparedTable, row: ResultRow, cell: ExperimentCell) -> Subject:
     if table.unit not in SCALES:
-        raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(SCALES)}')
-    metric = BY_NAME.get(table.reading)
+        raise ValueError(f'unknown unit "{table.unit}"; expected one of {", ".join(SCALES)}')
+    metric = READINGS.get(table.reading)
     unit = SCALES[table.unit][0], metric.worse if metric else 0, table.unit
     section = f"{flat(table.title)}, {table.unit}"
     # All options of the cell except its engine and size.

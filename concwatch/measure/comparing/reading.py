@@ -8,15 +8,16 @@ from concwatch.measure.comparing.experiment_result import read_experiment
 from concwatch.measure.comparing.recorded import read_recording
 from concwatch.measure.comparing.run_result import read_run
 from concwatch.measure.comparing.side import Side
+from concwatch.measure.comparing.sweep_file import read_sweep
 from concwatch.measure.comparing.watched import read_watch, read_watch_recording
 from concwatch.portable.protocol.text import one_line
 from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import read_text
 
-EXPECTED = "expected a recording, or what run, watch or experiment wrote with --json"
+EXPECTED = "a recording, or what run, sweep, watch or experiment wrote with --json"
 
-READERS = {"experiment": read_experiment, "lanes": read_run, "processes": read_watch}
+READERS = {"experiment": read_experiment, "lanes": read_run, "engines": read_sweep, "processes": read_watch}
 """Key that only one kind of result has → its reader."""
 
 _Shape = msgspec.defstruct(
@@ -45,7 +46,7 @@ def read_side(path: Path, name: str) -> Side:
     """
     text = read_text(path, EXPECTED)
     if not text.data.strip():
-        raise ValueError(f'"{path}" is empty: {EXPECTED}')
+        raise ValueError(f'"{path}" is empty, not {EXPECTED}')
     return read_bytes(text.data, str(path), name, text.state)
 
 
@@ -65,7 +66,7 @@ def read_bytes(text: bytes, path: str, name: str, state: str = "") -> Side:
                 return read(text, name)
         raise ValueError("it is neither a recording nor a result")
     except _ERRORS as error:
-        raise ValueError(f'"{path}" is damaged: {one_line(str(error))}: {EXPECTED}') from None
+        raise ValueError(f'"{path}" is damaged ({one_line(str(error))})') from None
 
 
 def _is_recording(text: bytes) -> bool:

@@ -36,6 +36,8 @@ class Subject:
     """Names and values of the options of its cell, in an experiment."""
     key: str = field(default="", compare=False)
     """The metric's name in JSON."""
+    moves: str = field(default="", compare=False)
+    """What a difference is said to have moved, in a sentence of its own; empty if the table is enough."""
 
     @property
     def counted(self) -> str:

@@ -153,7 +153,7 @@ def _engines(engines: Sequence[EngineForecast], width: int) -> Iterator[Pieces]:
     for row in engines:
         start = (f"  {_named(row.engine, row.workload):{LABEL}}", "quiet")
         if row.missing:
-            for line in _wrap(f"cannot: {row.missing}", width - LABEL - 4):
+            for line in _wrap(f"unavailable: {row.missing}", width - LABEL - 4):
                 yield (start, (f"  {line}", "bad"))
                 start = (" " * (LABEL + 2), "")
             continue
@@ -167,7 +167,7 @@ def _engines(engines: Sequence[EngineForecast], width: int) -> Iterator[Pieces]:
         )
     if any(row.forecast and not row.missing for row in engines):
         yield from (
-            ((f"  {line}", "quiet"),) for line in _wrap(f"{FORECAST.mark} {FORECAST.note}", width - 2)
+            ((f"  {line}", "quiet"),) for line in _wrap(f"{FORECAST.mark} {FORECAST.explanation}", width - 2)
         )
 
 

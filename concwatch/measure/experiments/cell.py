@@ -7,6 +7,8 @@ from msgspec.structs import replace
 from concwatch.hosts.host import Host
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
+from concwatch.measure.sweep.step_metrics import STEP_METRICS, burst_values
+from concwatch.measure.sweep.sweep import HZ, MOST_LIVES
 from concwatch.monitor.lanes.catalog import Engine, catalog_row, find_engines
 from concwatch.monitor.lanes.cost import NEAR_ALL
 from concwatch.monitor.lanes.forecast import forecast, limit_fits, task_demand
@@ -18,13 +20,14 @@ from concwatch.portable.protocol.units import format_count
 from concwatch.portable.protocol.workloads import parse
 from concwatch.portable.worker.burst import Burst
 
-BURST, HOLD = "burst", "hold"
+BURST, HOLD, SWEEP = "burst", "hold", "sweep"
 ACTIONS = {
     BURST: "create all tasks without a pause and let them end, as the articles' scripts do",
     HOLD: "create all tasks in short slices, as the screen does, and hold them",
+    SWEEP: "hold them and replace each that ends, until their throughput is known: a step of a sweep",
 }
 
-READINGS: dict[str, Metric] = {metric.name: metric for metric in LISTED if metric.actions}
+READINGS: dict[str, Metric] = {metric.name: metric for metric in (*LISTED, *STEP_METRICS) if metric.actions}
 """The metrics that a table of an experiment can have: all that are read before the tasks end."""
 
 OVERHEAD = 0.7
@@ -64,6 +67,11 @@ class ExperimentCell:
         """The settings of the lab. Tasks of a burst are not refilled in any case."""
         return Settings(self.workload, True, self.trace, self.gc, self.threads, self.stack)
 
+    @property
+    def lab_options(self) -> dict[str, float]:
+        """The options of its lab besides its settings: a sweep knows to within a tick when tasks end."""
+        return {"hz": HZ} if self.action == SWEEP else {}
+
     def row(self) -> Engine:
         """Return the catalog's row of its engine, ignoring the version."""
         return catalog_row(self.engine)
@@ -84,12 +92,14 @@ class ExperimentCell:
         values = [float(value) for value in workload.values if isinstance(value, int | float)]
         steps = int(values[0]) if workload.word == "ticks" else 1
         each = steps * values[1] if workload.word == "ticks" else sum(values[:1])
-        if self.action == BURST:
+        if self.action != HOLD:
             each = max(each, steps * self.size * WAKE_SECONDS * (2.5 if self.trace else 1.0))
         unlimited = 1 if self.engine == "sequential" else tasks
         concurrent = unlimited if self.threads is None else self.threads
         rounds = self.chunks * max(1, -(-self.size // self.chunks // max(1, concurrent)))
         duration = each * rounds if self.action == BURST else self.seconds
+        if self.action == SWEEP:  # until each task has been replaced, and then until throughput is known
+            duration = each + max(duration, MOST_LIVES * each)
         return OVERHEAD + tasks / speed + duration
 
     def problem(self, lab: Lab) -> str | None:
@@ -133,4 +143,6 @@ async def run_once(lab: Lab, cell: ExperimentCell) -> Result:
         raise NotMeasuredError(f"{result.reason}{live if limited else ''}")
     if not result.metrics:
         raise NotMeasuredError("its worker ended before a figure could be read")
+    if burst and (seconds := result.metrics["burst_seconds"]):
+        result.metrics.update(burst_values(cell.size, seconds))
     return result

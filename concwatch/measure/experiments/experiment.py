@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from concwatch.hosts.host import Host
-from concwatch.measure.experiments.cell import BURST, READINGS, ExperimentCell
+from concwatch.measure.experiments.cell import BURST, READINGS, SWEEP, ExperimentCell
 from concwatch.measure.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.monitor.lanes.catalog import AT, CATALOG, ON, catalog_row
 from concwatch.monitor.metrics.unit import SCALES
@@ -53,13 +53,13 @@ class ReadingName(str):
 def sizes_problem(sizes: Sequence[int]) -> str | None:
     """Return what is wrong with a list of sizes, or None if it is valid."""
     if len(sizes) > MAX_ITEMS:
-        return f"{len(sizes):,} sizes: expected {MAX_ITEMS} at most"
+        return f"{len(sizes):,} sizes; expected {MAX_ITEMS} at most"
     for size in sizes:
         if not 1 <= size <= MAX_SIZE:
-            return f"{size}: expected sizes from 1 to {MAX_SIZE:,}"
+            return f"{size}; expected sizes from 1 to {MAX_SIZE:,}"
     for before, after in pairwise(sizes):
         if after <= before:
-            return f"{after} after {before}: expected ascending sizes"
+            return f"{after} after {before}; expected ascending sizes"
     return None
 
 
@@ -68,7 +68,7 @@ class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
 
     workload: WorkloadText = WorkloadText("sleep:10")  # immutable
     """The workload of each task."""
-    action: Literal["burst", "hold"] = "burst"
+    action: Literal["burst", "hold", "sweep"] = "burst"
     """See `concwatch.measure.experiments.cell.ACTIONS`."""
     sizes: tuple[int, ...] = ()
     """Numbers of tasks, ascending. Required."""
@@ -93,7 +93,7 @@ class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
     environment: dict[Variable, Value] = {}
     """Environment variables added for the worker or program, and for its build."""
     seconds: Seconds = 1.0
-    """Seconds to hold the tasks after all have started."""
+    """Seconds to hold the tasks after all have started; in a sweep, the most to measure their throughput."""
 
     def __post_init__(self) -> None:
         for key, sizes in (("sizes", self.sizes), ("quick", self.quick or ())):
@@ -120,11 +120,11 @@ class ExperimentSeries(CellOptions, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.sizes:
-            raise ValueError("sizes: expected at least one number of tasks")
+            raise ValueError("sizes; expected at least one number of tasks")
         if not self.optional:
             catalog_row(self.engine)
         if self.program and find_runtime(self.program, self.engine, 1) is None:
-            raise ValueError(f'program "{self.program.name}": expected a known suffix, or an executable')
+            raise ValueError(f'program "{self.program.name}"; expected a known suffix, or an executable')
 
     @property
     def name(self) -> str:
@@ -161,12 +161,12 @@ class ExperimentTable(CellOptions, frozen=True, kw_only=True):
         kind = READINGS[self.reading].unit
         units = [unit for unit, (of, _) in SCALES.items() if of is kind]
         if self.unit not in units:
-            raise ValueError(f'unit "{self.unit}" of {self.reading}: expected one of {", ".join(units)}')
+            raise ValueError(f'unit "{self.unit}" of {self.reading}; expected one of {", ".join(units)}')
         names = [series.name for series in self.series]
         for series in self.series:
             problem = self._problem(series)
             if names.count(series.name) > 1:
-                problem = "called like another: expected different labels"
+                problem = "called like another; expected different labels"
             if problem:
                 raise ValueError(f'series "{series.name}": {problem}')
         for name in (self.compare.this, self.compare.that) if self.compare else ():
@@ -177,6 +177,8 @@ class ExperimentTable(CellOptions, frozen=True, kw_only=True):
         reading, metric = self.reading, READINGS[self.reading]
         if series.program and reading not in PROGRAM_READINGS:
             return f"only {', '.join(PROGRAM_READINGS)} can be read from a program"
+        if series.program and series.action == SWEEP:
+            return "a program ends by itself: expected action burst"
         if series.action not in metric.actions:
             return f"{reading} can only be read with action {' or '.join(metric.actions)}"
         if metric.needs_tracing and not series.trace:

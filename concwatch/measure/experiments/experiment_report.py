@@ -9,6 +9,8 @@ from concwatch.measure.experiments.cell import READINGS
 from concwatch.measure.experiments.experiment import ExperimentTable, Publication
 from concwatch.measure.experiments.runner import CellState, Runner, TableFigure
 from concwatch.measure.experiments.sentences import sentence
+from concwatch.measure.experiments.swept import swept, uncertainty
+from concwatch.measure.sweep.sweep_result import SweepResult
 from concwatch.portable.protocol.text import flat
 from concwatch.portable.protocol.units import (
     UNKNOWN,
@@ -75,8 +77,8 @@ class Sheet:
 
     table: ExperimentTable
     rows: tuple[SheetRow, ...]
-    live: tuple[str, ...]
-    """Notes about rows with fewer live tasks than their size when they were read."""
+    remarks: tuple[str, ...]
+    """Notes about its figures: what limits them, and rows with fewer live tasks than their size."""
 
     @property
     def sentence(self) -> str:
@@ -87,7 +89,7 @@ class Sheet:
     @property
     def notes(self) -> tuple[str, ...]:
         """Cautions about it, a line each."""
-        return (*self.live, self.table.note) if self.table.note else self.live
+        return (*self.remarks, self.table.note) if self.table.note else self.remarks
 
     @property
     def what(self) -> str:
@@ -109,8 +111,9 @@ def sheets(runner: Runner) -> list[Sheet]:
         ]
         own.sort(key=lambda each: each.entry.size)
         rows = tuple(_row(figure, runner) for figure in own)
-        live = tuple(note for figure in own if (note := _live_note(figure, runner)))
-        found.append(Sheet(table, rows, live))
+        limits = [f"{flat(each.engine)}: {why}" for each in swept(table, own) if (why := _limit(each))]
+        live = [note for figure in own if (note := _live_note(figure, runner))]
+        found.append(Sheet(table, rows, (*limits, *live)))
     return found
 
 
@@ -153,6 +156,9 @@ def runtimes(runner: Runner) -> list[str]:
 def _row(figure: TableFigure, runner: Runner) -> SheetRow:
     entry, here = figure.entry, figure.here
     remarks = ["unsteady"] if figure.unsteady else []
+    unknown = uncertainty(figure)
+    if unknown is not None:
+        remarks.append(f"± {format_percent(unknown)}")
     if entry.cell is not None and figure.state is not CellState.DONE:
         remarks.append(f"{len(figure.runs)} of {runner.repeats(entry.cell)} runs")
     return SheetRow(
@@ -166,6 +172,12 @@ def _row(figure: TableFigure, runner: Runner) -> SheetRow:
         reason=_reason(figure) if here is None else "",
         remarks=() if here is None else tuple(remarks),
     )
+
+
+def _limit(result: SweepResult) -> str:
+    """Return what limits the throughput of a series beyond the number that is enough; empty if unknown."""
+    knee, limit = result.knee, result.limited_by
+    return f"from {format_count(int(knee.tasks.value))} on limited by {limit}" if knee and limit else ""
 
 
 def _reason(figure: TableFigure) -> str:

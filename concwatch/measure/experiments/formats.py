@@ -26,6 +26,7 @@ from concwatch.measure.experiments.experiment_report import (
     sheets,
 )
 from concwatch.measure.experiments.runner import CellOutcome, Runner, TableFigure
+from concwatch.measure.experiments.swept import swept
 from concwatch.measure.layout import markdown, markdown_table, without_unknown
 from concwatch.measure.result import Result
 from concwatch.monitor.metrics.unit import SCALES, SECONDS
@@ -77,7 +78,14 @@ def _table(sheet: Sheet, cells: list[ExperimentCell]) -> dict[str, object]:
         for row in sheet.rows
         for cell in [row.figure.entry.cell]
     ]
-    return {**about, "sentence": sheet.sentence, "rows": rows}
+    return {**about, "sentence": sheet.sentence, "enough": _enough(sheet), "rows": rows}
+
+
+def _enough(sheet: Sheet) -> list[dict[str, object]]:
+    """Return of each series of a table of throughput what ``concwatch sweep --json`` says of an engine."""
+    found = [result.as_json() for result in swept(sheet.table, [row.figure for row in sheet.rows])]
+    names = ("knee", "fit", "more_is_slower", "limited_by")
+    return [{"series": result["engine"], **{name: result[name] for name in names}} for result in found]
 
 
 def _row(row: SheetRow) -> dict[str, object]:
@@ -184,7 +192,9 @@ def _cells(row: SheetRow) -> Sequence[str]:
 
 # pyperf: a file for ``pyperf compare_to``.
 
-TIMED = ("burst_seconds", "create_seconds", "create_rate_cpu", "finish_rate_cpu")
+TIMED = (
+    "burst_seconds", "create_seconds", "create_rate_cpu", "finish_rate_cpu", "throughput", "cycle_seconds",
+)  # fmt: skip
 """The readings to export: times and rates, without those that may be 0, which pyperf refuses."""
 
 
@@ -261,7 +271,7 @@ def _problems(places: Mapping[str, str], experiment: Experiment) -> Iterable[str
     for name, place in places.items():
         first = taken.setdefault(place if place == STANDARD_OUTPUT else os.path.realpath(place), name)
         if first != name:
-            yield f"--{first} and --{name} both name {place}: expected different files"
+            yield f"--{first} and --{name} both name {place}"
     if "pyperf" in places and (problem := pyperf_problem(experiment)):
         yield problem
 

@@ -40,13 +40,13 @@ def load(name: str) -> Experiment:
     path = names.get(name) or Path(name)
     if name not in names and not (path.suffix == ".toml" or "/" in name):
         raise ValueError(
-            f'unknown experiment "{name[:60]}": expected one of {", ".join(names)}, '
+            f'unknown experiment "{name[:60]}"; expected one of {", ".join(names)}, '
             f"or the path of a .toml file{suggest(name[:60], names)}"
         )
     try:
         data = read_file(path)
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}: expected an experiment file") from None
+        raise ValueError(f'experiment file "{path}" cannot be read ({error.strerror})') from None
     return decode(data, path.name, Path(name).parent)
 
 
@@ -59,7 +59,7 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
 
     def convert(kind: type, text: object) -> object:
         if not isinstance(text, str):
-            raise ValueError("expected text")
+            raise ValueError("it must be text")
         return _find_program(folder, text) if kind is Path else kind(text)
 
     read = read_toml(data, file)
@@ -86,7 +86,7 @@ def _find_program(folder: Path, name: str) -> Path:
     own = folder / name
     found = own if os.path.isfile(own) or "/" in name else PROGRAMS / name
     if not os.path.isfile(found):
-        raise ValueError(f'"{name}": expected a file beside the experiment\'s')
+        raise ValueError(f'"{name}"; expected a file beside the experiment\'s')
     return found
 
 
@@ -123,19 +123,19 @@ def _explain(message: str) -> str:
         if field[1] == "missing required":
             return f'key "{key}" is missing'
         fields = _STRUCTS[re.sub(r"\[\d+\]$", "", path.rpartition(".")[2])].__struct_fields__
-        return f'unknown key "{key}": expected one of {", ".join(fields)}{suggest(field[2], fields)}'
+        return f'unknown key "{key}"; expected one of {", ".join(fields)}{suggest(field[2], fields)}'
     wrong = re.fullmatch(r"Invalid enum value '(.*)'", text, re.DOTALL)
     if wrong:
         words = get_args(CellOptions.__annotations__[path.rpartition(".")[2]])
-        return f'key "{path}": "{wrong[1]}": expected one of {", ".join(words)}{suggest(wrong[1], words)}'
-    text = re.sub(r"^Expected `([^`]*)`(?:, got `([^`]*)`)?", _in_words, text)
-    return f'key "{path}": {text}'
+        return f'key "{path}": "{wrong[1]}"; expected one of {", ".join(words)}{suggest(wrong[1], words)}'
+    text, changed = re.subn(r"^Expected `([^`]*)`(?:, got `([^`]*)`)?", _in_words, text)
+    return f'key "{path}"{"" if changed else ":"} {text}'
 
 
 def _in_words(found: re.Match[str]) -> str:
-    """Write "Expected `int | null`, got `str`" as "expected a whole number, got text"."""
+    """Write "Expected `int | null`, got `str`" as "must be a whole number, not text"."""
 
     def name(kinds: str) -> str:
         return " or ".join(_TYPES.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
 
-    return f"expected {name(found[1])}" + (f", got {name(found[2])}" if found[2] else "")
+    return f"must be {name(found[1])}" + (f", not {name(found[2])}" if found[2] else "")

@@ -13,6 +13,7 @@ from typing import NoReturn
 from concwatch.measure.experiments.cell import ExperimentCell, MissingError, NotMeasuredError
 from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
+from concwatch.measure.sweep.step_metrics import burst_values
 from concwatch.monitor.lanes.catalog import AT
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.servers import server_problem
@@ -33,7 +34,7 @@ POLL_INTERVAL = 0.003
 CURVE_INTERVAL = 0.1
 """Seconds between two points of its RSS over time."""
 
-PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
+PROGRAM_READINGS = ("peak_rss", "burst_seconds", "throughput", "cycle_seconds", "gc_seconds")
 """The metrics that can be read of a program; the last one only if the program prints it."""
 
 REPORTED = {"burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z", "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$"}
@@ -149,6 +150,8 @@ async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
     if cell.chunks > 1:
         arguments.append(str(cell.chunks))
     run = await _run(cell.engine, [*built.command, *arguments], {**os.environ, **dict(cell.environment)})
+    if seconds := run.metrics["burst_seconds"]:
+        run.metrics.update(burst_values(cell.size, seconds))
     run.runtime = f"{runtime.language} {version}".strip() + f", {program.name}"
     return run
 

@@ -1,19 +1,18 @@
 """The runner of an experiment: runs each cell in fresh workers, and keeps the results."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from concwatch.hosts.host import Host
-from concwatch.measure.experiments.cell import ExperimentCell, MissingError, NotMeasuredError, run_once
+from concwatch.measure.experiments.cell import SWEEP, ExperimentCell, MissingError, NotMeasuredError, run_once
 from concwatch.measure.experiments.experiment import Entry, Experiment, entries
 from concwatch.measure.experiments.program import run_program
+from concwatch.measure.experiments.step import run_step
 from concwatch.measure.measured import Measured
 from concwatch.measure.result import Result
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
-from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.unit import SCALES
 
 PACE_PRIOR = 10.0
@@ -66,6 +65,8 @@ class TableFigure:
     """The highest run minus the lowest, as a share of the median; None for fewer than two runs."""
     runs: tuple[float, ...]
     """The figure of each run."""
+    results: tuple[Result, ...] = ()
+    """The other figures of each run."""
 
     @property
     def unsteady(self) -> bool:
@@ -84,7 +85,8 @@ class Selection:
     """The hosts to run it on; None is this machine."""
 
 
-MakeLab = Callable[[Sequence[Engine], Settings], Lab]
+MakeLab = Callable[..., Lab]
+"""Returns a lab, given engines, settings, and perhaps the samples per second, ``hz``."""
 
 
 class Runner:
@@ -149,14 +151,16 @@ class Runner:
 
     async def _run_once(self, cell: ExperimentCell) -> Result:
         try:
-            self.lab = lab = self._make_lab([] if cell.program else [cell.worker()], cell.settings)
+            engines = [] if cell.program else [cell.worker()]
+            self.lab = lab = self._make_lab(engines, cell.settings, **cell.lab_options)
         except ValueError as error:  # the Python, or a requirement of the lab, is missing
             raise MissingError(str(error)) from None
         problem = cell.problem(lab)
         if problem is not None:
             await lab.close()
             raise MissingError(problem)
-        return await (run_program if cell.program else run_once)(lab, cell)
+        run = run_program if cell.program else run_step if cell.action == SWEEP else run_once
+        return await run(lab, cell)
 
     def figures(self) -> list[TableFigure]:
         """Return the current figure of every row of the result."""
@@ -178,6 +182,7 @@ class Runner:
             here / entry.published if here is not None and entry.published else None,
             shown.spread if shown else None,
             tuple(value / factor for value in measured.values) if measured else (),
+            tuple(outcome.runs),
         )
 
     # Progress.

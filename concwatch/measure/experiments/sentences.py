@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from concwatch.measure.experiments.experiment import ExperimentTable
 from concwatch.measure.experiments.runner import CellState, TableFigure
+from concwatch.measure.experiments.swept import swept
 from concwatch.portable.protocol.text import flat
 from concwatch.portable.protocol.units import format_count, format_number
 
@@ -18,7 +19,11 @@ def sentence(table: ExperimentTable, figures: Sequence[TableFigure]) -> str:
     found = [figure for figure in own if figure.here is not None]
     if not found:
         return _nothing(own)
-    return _compared(table, found) or _against_published(found) or _among_themselves(table, found)
+    compared = _compared(table, found) or _against_published(found)
+    enough = [flat(result.sentence()) for result in swept(table, found)][:MAX_LISTED]
+    if enough and compared:
+        compared = f"{compared[:1].upper()}{compared[1:]}"
+    return ". ".join(filter(None, [*enough, compared])) or _among_themselves(table, found)
 
 
 def _nothing(figures: Sequence[TableFigure]) -> str:
@@ -91,8 +96,8 @@ def _by_series(table: ExperimentTable, found: Sequence[TableFigure]) -> str:
 def _caveat(*figures: TableFigure) -> str:
     """Return why a conclusion from ``figures`` is uncertain: a single run, or runs that lie far apart."""
     if any(len(figure.runs) == 1 for figure in figures):
-        return ", by a single run"
-    return ", by unsteady runs" if any(figure.unsteady for figure in figures) else ""
+        return ", from a single run"
+    return ", from unsteady runs" if any(figure.unsteady for figure in figures) else ""
 
 
 def _over(this: float | None, that: float | None) -> float | None:

@@ -27,12 +27,15 @@ def sizes(first: int, last: int) -> list[int]:
     return [*found, last] if last > first else found
 
 
-def finer(points: Sequence[Point], added: int) -> int | None:
-    """Return the number of tasks at which to measure next, around the bend or peak; None if that is done.
+def finer(points: Sequence[Point], added: int, failing: int | None = None) -> int | None:
+    """Return the number of tasks at which to measure next; None if that is done.
+
+    It is around the bend, around the peak, or below the fewest tasks with which some failed.
 
     Args:
         points: the steps so far, by their number of tasks.
-        added: how many of them this function has returned.
+        added: how many numbers this function has returned.
+        failing: the fewest tasks with which some failed; None if none did.
     """
     if added >= MOST_FINE or len(points) < 2:
         return None
@@ -47,6 +50,9 @@ def finer(points: Sequence[Point], added: int) -> int | None:
     if knee is not None:
         at = next(number for number, each in enumerate(tasks) if each >= knee.tasks.value)
         gaps += [(tasks[at - 1], tasks[at])] if at else []
+    if failing is not None:
+        gaps = [gap for gap in gaps if gap[1] < failing]
+        gaps += [(below, failing) for below in [each for each in tasks if each < failing][-1:]]
     wide = [(below, above) for below, above in gaps if above > FINE * below and above > below + 1]
     if not wide:
         return None

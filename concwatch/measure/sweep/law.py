@@ -94,7 +94,7 @@ def fit(points: Sequence[Point]) -> Law | None:
     chosen, error = None, math.inf
     for bend in BENDS:
         law = fit_bend(points, bend)
-        found = _misfit(law, points)
+        found = misfit(law, points)
         if found < BETTER * error:
             chosen, error = law, found
     if chosen is None or error > FITS or max(_residuals(chosen, points)) > 3 * FITS:
@@ -123,7 +123,7 @@ def _residuals(law: Law, points: Sequence[Point]) -> list[float]:
     return [abs(law.throughput(each.tasks) / each.throughput - 1) for each in points]
 
 
-def _misfit(law: Law, points: Sequence[Point]) -> float:
+def misfit(law: Law, points: Sequence[Point]) -> float:
     """Return the root of the mean squared relative error, given the parameters that were fitted."""
     squares = sum(each * each for each in _residuals(law, points))
     return math.sqrt(squares / max(1, len(points) - PARAMETERS))
@@ -154,7 +154,7 @@ def _least_squares(errors: Callable[[Sequence[float]], list[float]], values: lis
                 ]
                 for row, line in enumerate(normal)
             ]
-            change = _solve(damped, [-each for each in gradient])
+            change = solve(damped, [-each for each in gradient])
             tried = [value + max(-LEAP, min(LEAP, step)) for value, step in zip(values, change, strict=True)]
             after = errors(tried)
             found = sum(each * each for each in after)
@@ -169,7 +169,7 @@ def _least_squares(errors: Callable[[Sequence[float]], list[float]], values: lis
     return values
 
 
-def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
+def solve(matrix: list[list[float]], right: list[float]) -> list[float]:
     """Solve a small system of linear equations by Gaussian elimination with pivoting."""
     rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
     size = len(rows)

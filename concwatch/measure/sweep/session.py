@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from concwatch.measure.measurement import while_stepping
+from concwatch.measure.sweep.repeats import merge
 from concwatch.measure.sweep.sweep import EngineSweep
 from concwatch.measure.sweep.sweep_result import SweepResult
 from concwatch.monitor.lanes.catalog import Engine
@@ -27,8 +28,8 @@ class SweepSession:
     repeats: int = 1
     tasks: int | None = None
     """How many tasks are live if ``first`` and ``last`` are threads of a pool; None if they are tasks."""
-    results: list[SweepResult] = field(default_factory=list)
-    """Those started so far: of each engine one, or one for each repeat."""
+    sweeps: dict[str, list[SweepResult]] = field(default_factory=dict)
+    """Those started so far, by engine: one for each repeat."""
     events: list[Event] = field(default_factory=list)
 
     async def run(
@@ -47,11 +48,16 @@ class SweepSession:
                 lab = make_lab([engine])
                 say = partial(progress, lab, engine.name)
                 sweep = EngineSweep(lab, lab.lanes[0], self.first, self.last, self.seconds, say, self.tasks)
-                self.results.append(sweep.result)
+                self.sweeps.setdefault(engine.name, []).append(sweep.result)
                 try:
                     await while_stepping(lab, sweep.run())
                 finally:
                     self.events += lab.events.since(0)
+
+    @property
+    def results(self) -> list[SweepResult]:
+        """The result of each engine so far, of all its repeats."""
+        return [merge(sweeps) for sweeps in self.sweeps.values()]
 
     def as_json(self, workload: str) -> dict[str, object]:
         """Return the object of ``concwatch sweep --json``; ``workload`` is what each task did."""

@@ -1,18 +1,19 @@
 """The sweep of one engine: throughput and durations at growing numbers of live tasks."""
 
 import asyncio
-import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+
+from msgspec import structs
 
 from concwatch.links.messages import Failure
 from concwatch.measure.answer import LEAST
 from concwatch.measure.followed_lane import FollowedLane
-from concwatch.measure.limited import limited_by
+from concwatch.measure.limited import MACHINE, limited_by
 from concwatch.measure.measurement import SETTLE
+from concwatch.measure.sweep.knee import Knee
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.sweep_result import KNOWN, POOL_THREADS, TASKS, Step, SweepResult
+from concwatch.measure.sweep.throughput import throughput
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.lanes.servers import server_problem
@@ -25,13 +26,7 @@ from concwatch.portable.protocol.units import counted, format_count, format_rate
 HZ = 25.0
 """Ticks per second. When a task has ended is known to within one tick."""
 
-LEAST_POWER, WIDTH = 0.5, 2.5
-"""The least power of the time with which deviations are taken to grow, since it is only estimated, and half
-the interval in standard deviations: with these it covers the truth in nine of ten steps of three seconds."""
-
-TINY = 1e-6
-
-LEAST_SECONDS = 0.5
+LEAST_SECONDS = 1.5
 """The least seconds for which a step is measured."""
 
 MOST_LIVES = 3.0
@@ -42,6 +37,10 @@ FALLEN = 0.5
 
 GENERATION_LIMIT = 60.0
 """Seconds within which as many tasks have ended as are live; otherwise the sweep ends."""
+
+QUEUED, CONFIRMS = 4.0, 0.1
+"""How many times as many tasks as are enough only wait for one another, as far as known; and how near the
+throughput must then be to the best, as a share of it, if not all of them have ended."""
 
 GROW_LIMIT = 60.0
 """Seconds within which the tasks of a step must have started."""
@@ -80,6 +79,7 @@ class EngineSweep(FollowedLane):
         self._progress = progress
         self._counts: list[tuple[float, int]] | None = None
         self._limit: str | None = None
+        self._failing: int | None = None  # the fewest tasks with which some have failed
 
     async def run(self) -> SweepResult:
         """Start the worker, measure all steps, and end the worker. A failure is in the result."""
@@ -99,6 +99,7 @@ class EngineSweep(FollowedLane):
                 else:
                     await self._climb()
             self._note_failure()
+            self._log(self.result.summary().removeprefix(f"{self.result.engine}: "))
             self.lab.switch(self.lane, False)
             await self.until(lambda now: now.idle, 10.0, failed=True)
             self._note_failure()  # of the tear-down of the user's function
@@ -117,26 +118,45 @@ class EngineSweep(FollowedLane):
             if result.ended_by:
                 break
             best = max(step.throughput for step in result.steps)
-            if result.steps[-1].throughput < FALLEN * best:
+            # If other processes took the cores, it may rise again with more tasks.
+            disturbed = (result.steps[-1].limited_by or "").startswith(MACHINE)
+            if result.steps[-1].throughput < FALLEN * best and not disturbed:
                 result.ended_by = f"throughput has fallen below half of {format_rate(best)}"
                 break
         added = 0
-        while not self.seen.status.state.broken and (more := finer(result.points, added)) is not None:
+        while not self.seen.status.state.broken:
+            more = finer(result.points, added, self._failing)
+            if more is None:
+                break
             added += 1
             problem = await self._measure(more)
-            if problem:
+            if problem and self._failing == more:
+                result.ended_by = problem
+            elif problem:
                 result.ended_by = result.ended_by or problem
-                break
+                return
+        between = result.unmeasured_knee
+        if between is not None and not self.seen.status.state.broken:
+            result.ended_by = await self._measure(between) or result.ended_by
+
+    def _served(self, number: int) -> Knee | None:
+        """Return how many of so many tasks run at once, as known; None unless the rest waits for long."""
+        knee = self.result.knee
+        if knee is None or self._tasks is not None or self.result.more_is_slower:
+            return None
+        waits = number > QUEUED * knee.tasks.value and number > self._seconds * knee.best.value
+        return knee if waits else None
 
     async def _measure(self, number: int) -> str:
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
         self._progress(f"{format_count(number)} {self.result.over}")
         tasks = number if self._tasks is None else self._tasks
-        before = self.look().sample.failed or 0
-        kinds = self.seen.status.failures
         # Tasks of the step before would end at other times, which takes long to average, or still be slow.
         self.lab.set_target(self.lane, 0)
         await self.until(_settled, GROW_LIMIT)
+        if self._failing is not None:  # some may have failed meanwhile
+            await self.next_sample()
+        before, kinds = self.look().sample.failed or 0, self.seen.status.failures
         if self._tasks is not None:
             self.lab.set_threads(number)
             await self.next_sample()
@@ -146,12 +166,25 @@ class EngineSweep(FollowedLane):
             return f"{self.seen.status.limit_text}: at most {format_count(self.seen.live)} tasks"
         if not grown:
             return self._ended() or f"not all of {counted(tasks, 'task')} started within {GROW_LIMIT:.0f} s"
-        # Until each task has been replaced, those of the step before are still among them.
+
         ended, began = self.seen.sample.completed or 0, self.seen.sample.tick_time or 0.0
 
+        def has_failed(now: LaneSnapshot) -> bool:
+            return (now.sample.failed or 0) > before
+
+        # If all but a few only wait, it would take long until each had ended, and nothing new would be seen.
+        served = self._served(number)
+        if served is not None:
+            start, best = self.look(), served.best.value
+            found = await self._count(int(served.tasks.value), self._seconds, has_failed, timed=False)
+            if found is not None and not has_failed(self.seen) and abs(found[0] - best) <= CONFIRMS * best:
+                untimed = self._step(number, found, start)
+                self._keep(structs.replace(untimed, duration_p50=None, duration_p99=None))
+                return ""
+
+        # Until each task has been replaced, those that started together are still among them.
         def over(now: LaneSnapshot) -> bool:
-            failed = (now.sample.failed or 0) > before
-            return failed or (now.sample.completed or 0) >= ended + number
+            return has_failed(now) or (now.sample.completed or 0) >= ended + number
 
         if not await self.until(over, max(GENERATION_LIMIT, self._seconds)):
             return self._ended() or (
@@ -159,22 +192,46 @@ class EngineSweep(FollowedLane):
                 f"ended within {format_seconds(GENERATION_LIMIT)}"
             )
         life = (self.seen.sample.tick_time or 0.0) - began
-        self.lane.stats.restart_timing()
-        self._counts, self._limit = [], None
         most = max(self._seconds, MOST_LIVES * life)
         start = self.look()
-        await self.until(lambda now: self._known(number) or (now.sample.failed or 0) > before, most)
-        await self.next_sample()
-        counts, self._counts = self._counts, None
+        found = await self._count(number, most, has_failed)
         failed = (self.seen.sample.failed or 0) - before
         if failed:
-            step = f"{format_count(number)} {self.result.over}"
+            self._failing = min(number, self._failing or number)
+            step = counted(number, self.result.over.removesuffix("s"))
             return f"{counted(failed, 'task')} failed with {step}{self._why_failing(kinds)}"
-        found = throughput(counts, number)
         if found is None:
             return self._ended() or f"no task ended within {format_seconds(most)}"
-        self.result.add(self._step(number, found, start))
+        self._keep(self._step(number, found, start))
         return ""
+
+    def _keep(self, step: Step) -> None:
+        """Add a step to the result, and log it."""
+        self.result.add(step)
+        self._log(step.text(self.result.over))
+
+    async def _count(
+        self, at_once: int, most: float, failed: Callable[[LaneSnapshot], bool], timed: bool = True
+    ) -> tuple[float, float] | None:
+        """Return the throughput, and half its interval, once it is known, and durations if they are timed."""
+        self.lane.stats.restart_timing()
+        self._counts, self._limit = [], None
+
+        def timed_enough(now: LaneSnapshot) -> bool:
+            return failed(now) or not (timed and now.status.duration_p99_so_far)
+
+        def known(now: LaneSnapshot) -> bool:
+            return failed(now) or (self._known(at_once) and timed_enough(now))
+
+        await self.until(known, most)
+        await self.until(timed_enough, most / 2)  # usually it is already
+        await self.next_sample()
+        counts, self._counts = self._counts, None
+        return throughput(counts, at_once)
+
+    def _log(self, text: str) -> None:
+        """Log what has been found, for recordings."""
+        self.lab.log(self.lane.engine.name, text)
 
     def _step(self, tasks: int, found: tuple[float, float], start: LaneSnapshot) -> Step:
         now = self.seen
@@ -223,60 +280,3 @@ class EngineSweep(FollowedLane):
 
 def _settled(now: LaneSnapshot) -> bool:
     return now.target.reached is not None or now.target.limit is not None
-
-
-def throughput(counts: Sequence[tuple[float, int]], tasks: int) -> tuple[float, float] | None:
-    """Return the tasks that ended per second, and half the 95 % interval; None if too few have ended.
-
-    Tasks that started together end together, in waves. So the time is taken in which as many tasks have ended
-    as run at once, or a multiple: that takes equally long wherever in a wave it begins. How far off it may be
-    follows from the deviations over about a twelfth and a sixth of the time. They grow with the time if tasks
-    end at random, but not if they end in waves.
-
-    Args:
-        counts: the time of each tick, in seconds, and the tasks that had ended by then.
-        tasks: how many run at once.
-    """
-    starts = [after for before, after in pairwise(counts) if after[1] > before[1]]
-    if not starts:
-        return None
-    (first, begin), (_, end) = starts[0], counts[-1]
-    generations = (end - begin) // tasks
-    if not generations:
-        return None
-    ended = [count for _, count in counts]
-    whole = _time_of(counts, ended, begin + generations * tasks) - first
-    rate = generations * tasks / whole
-    if generations == 1:
-        return rate, rate / math.sqrt(tasks)
-    # The first and the last of them ended at any time within their ticks: that part does not grow.
-    tick = (counts[-1][0] - counts[0][0]) / (len(counts) - 1)
-    least = (rate * tick) ** 2 / 6
-    long = max(1, min(2, generations // 4), generations // 6)
-    short = max(1, long // 2)
-    near, far = (_deviation(counts, starts, rate, lag * tasks) for lag in (short, long))
-    far = max(0.0, far / (1 - long / generations) - least)  # the rate is that of the same ticks
-    near = max(TINY * far, near - least)
-    power = math.log(far / near) / math.log(long / short) if long > short and far else 1.0
-    variance = least + far * (generations / long) ** max(LEAST_POWER, min(1.0, power))
-    return rate, WIDTH * math.sqrt(variance) / whole
-
-
-def _time_of(counts: Sequence[tuple[float, int]], ended: Sequence[int], number: int) -> float:
-    """Return when so many tasks had ended, between two ticks."""
-    at = bisect_left(ended, number)
-    (before, fewer), (after, more) = counts[at - 1], counts[at]
-    return before + (after - before) * (number - fewer) / (more - fewer)
-
-
-def _deviation(
-    counts: Sequence[tuple[float, int]], starts: Sequence[tuple[float, int]], rate: float, tasks: int
-) -> float:
-    """Return the mean square by which the end of so many tasks differs from the rate, in tasks."""
-    ended = [count for _, count in counts]
-    squares = [
-        (tasks - rate * (_time_of(counts, ended, count + tasks) - time)) ** 2
-        for time, count in starts
-        if count + tasks <= ended[-1]
-    ]
-    return sum(squares) / len(squares)

@@ -199,7 +199,7 @@ def _split(name: str) -> tuple[str, str]:
 
 def _of_version(kind: str, version: str) -> Engine:
     if not re.fullmatch(r"\d+(\.\d+)*", version):
-        raise ValueError(f"{kind}{AT}{version[:60]}: expected a version such as {kind}{AT}21")
+        raise ValueError(f"{kind}{AT}{version[:60]} has no version, such as {kind}{AT}21")
     row = _ROWS[kind]
     ways = tuple(way.of_version(version) for way in row.ways)
     return structs.replace(row, name=f"{kind}{AT}{version}", ways=ways)
@@ -240,7 +240,7 @@ def _find(name: str) -> list[Engine]:
         return [_of_version(kind, variant)]
     if AT in name or kind not in _ROWS:
         raise ValueError(
-            f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{suggest(name, _ROWS)}'
+            f'unknown engine "{name}"; expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{suggest(name, _ROWS)}'
         )
     return [_ROWS[kind]]
 

@@ -283,7 +283,7 @@ def why_too_many(
             names = " and ".join(engine.name for engine in group)
             each = " each" if len(group) > 1 else ""
             return (
-                f"{names}: {format_count(tasks)} tasks{each}: {found.why()}: expected at most "
-                f"{format_count(found.fitting)}, or --force to let growth stop at the limit"
+                f"{names}: {format_count(tasks)} tasks{each} do not fit ({found.why()}). Ask for at most "
+                f"{format_count(found.fitting)}, or use --force to start as many as fit"
             )
     return None

@@ -1,6 +1,8 @@
 """The lanes of one host, its machine, and admission control that protects its memory."""
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from msgspec import convert, structs
@@ -106,26 +108,38 @@ class MachineMeter:
         self.busy: float | None = None
         """Share of all cores that all programs used between the last two readings."""
         self._load = load
-        self._last = load()
-        self._sampler = Sampler()
+        # Begun by the first update, which is after the first frame: psutil takes 11 ms to load.
+        self._last: Load | None = None
+        self._sampler: Sampler | None = None
         self._lane_seconds: dict[Lane, float] = {}  # CPU seconds of each lane's worker at the last reading
 
     @property
     def cores(self) -> int:
-        """The number of cores of the machine."""
-        return self._last.cores
+        """The number of cores of the machine; 0 before the first update."""
+        return self._last.cores if self._last else 0
 
     def update(self, lanes: Sequence[Lane]) -> None:
-        """Read the load, and set for each lane the share of the cores that others used."""
+        """Read the load again, and set for each lane the share of the cores that others used since."""
         before, self._last = self._last, self._load()
-        self.own = self._sampler.read()
-        self.busy = self._last.busy_since(before)
+        if before:
+            self.busy = self._last.busy_since(before)
         for lane in lanes:
             reading = lane.stats.reading
             used = reading.cpu_seconds if reading else 0.0
             last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
             spent = used - last if used >= last else used  # less than before: a new worker
-            lane.set_others(self._last.others_since(before, spent))
+            if before:
+                lane.set_others(self._last.others_since(before, spent))
+
+    def update_own(self) -> None:
+        """Read the resources that concwatch itself uses, which are known from the second time on."""
+        if self._sampler:
+            self.own = self._sampler.read()
+        else:
+            from concwatch.system.by_psutil import PsutilFigures
+
+            with suppress(OSError):  # no file can be opened
+                self._sampler = Sampler(figures=PsutilFigures(os.getpid()))
 
     def snapshot(self, budget: MemoryBudget) -> Machine:
         """Return the machine's part of a snapshot."""

@@ -92,6 +92,7 @@ class Lab(Observable):
         self._looking: set[Lane] = set()  # lanes whose tasks a trial looks at
         self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
         self._update_due = 0.0
+        self._machine_due = clock() + INTERVAL / 2  # not beside the first frame, which it would delay
 
     @property
     def local(self) -> HostLanes:
@@ -227,6 +228,9 @@ class Lab(Observable):
             self.servers.check()
             self.fleet.update_members()
             self.fleet.share_budgets()
+        if now >= self._machine_due:
+            self._machine_due = now + INTERVAL
+            self.local.meter.update_own()
             for host in self.hosts:
                 host.meter.update(host.lanes)
         self.publish(now)

@@ -433,7 +433,7 @@ class Lane:
         if self.stats.ready is not None:
             self._handle_garbage("ready a second time")
         elif ready.protocol != PROTOCOL:
-            self.fail(f"uses version {ready.protocol} of the wire protocol: expected {PROTOCOL}")
+            self.fail(f"uses version {ready.protocol} of the wire protocol; expected {PROTOCOL}")
         else:
             self.stats.ready, self.stats.flags = ready, ready.flags
             self._send(self.settings.all(self.can, self._hz))

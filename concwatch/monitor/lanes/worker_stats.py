@@ -199,6 +199,7 @@ class WorkerStats:
             self._used.add(now, reading.cpu_seconds)
             self.throttled.add(now, reading)
         created, completed = self._rates.read(now)
+        created_mean, completed_mean = self._rates.means
         return blank_sample(
             lane,
             now,
@@ -207,7 +208,8 @@ class WorkerStats:
             **self._cost(),
             created_per_second=finite(created),
             completed_per_second=finite(completed),
-            completed_mean=finite(self._rates.mean_completed),
+            created_mean=finite(created_mean),
+            completed_mean=finite(completed_mean),
             switches_per_second=finite(self._switches.rate),
             lag=max(tick.lag, now - self.tick_at - self._interval) if tick else None,
             tick_time=tick.time if tick else None,

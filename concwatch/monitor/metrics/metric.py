@@ -5,7 +5,7 @@ metric itself a figure: the command ``concwatch figures``, ``figure`` in the JSO
 expectations, and in demos.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from operator import attrgetter, mul
@@ -62,15 +62,37 @@ class Known(Enum):
     """A total or a remainder: a measurement reads it after the tasks have ended."""
 
 
+ESTIMATED, DISTURBED = "≈", "*"
+"""The marks after a value: it was estimated, or something changed it while it was measured."""
+
+MARKS: Mapping[str, str] = {
+    ESTIMATED: "estimated or forecast, not measured",
+    DISTURBED: "disturbed, or not settled yet",
+    "≥": "at least: more may have been missed",
+    "±": "half of the interval in which the value lies",
+}
+"""What marks mean."""
+
+
 class Caveat(Struct, frozen=True):
     """A condition that makes a value uncertain."""
 
+    name: str
+    """Its name in JSON."""
     mark: str
+    """`ESTIMATED` or `DISTURBED`."""
     note: str
-    """What the mark means."""
+    """Why, or what that means."""
     brief: str
-    """The same in a few words, for the screen."""
+    """What it is, in a few words."""
     holds: Callable[[Any], bool]
+    advice: str = ""
+    """What would end it."""
+
+    @property
+    def explanation(self) -> str:
+        """What it is, and why."""
+        return f"{self.brief}: {self.note}"
 
 
 class MetricChart(Struct, frozen=True):
@@ -91,6 +113,8 @@ class MetricChart(Struct, frozen=True):
     """The metric to draw for lanes that do not have the first one."""
     combined_title: str = ""
     """The title of lines of both metrics."""
+    mean: str = ""
+    """The metric that is shown as a number, if the values drawn are of too short a time to be read."""
 
 
 class CostColumn(Struct, frozen=True):
@@ -161,9 +185,10 @@ class Metric(Struct, frozen=True):
     chart: MetricChart | None = None
     column: CostColumn | None = None
     run: int = 0
-    """The position of its column in the table of ``run``, from 1; 0 for none."""
-    omit_zeros: bool = False
-    """Whether that column is left out while all its values are 0."""
+    """The position of its column in the table of ``run``, from 1; 0 for none.
+
+    A column whose values are all 0 or unknown is left out.
+    """
     compared: bool = False
     """Whether ``compare`` compares it."""
     per_second: PerSecond | None = None
@@ -201,15 +226,17 @@ class Metric(Struct, frozen=True):
         value, resolution = self.value(lane), self.resolution(lane)
         return resolution if resolution and value is not None and resolution > COARSE * value else None
 
-    def marks(self, lane: Any, without: Caveat | None = None) -> str:
-        """Return the marks of the caveats that hold; none if its text is that of an unknown value.
-
-        ``without`` is a caveat that is said elsewhere.
-        """
+    def uncertain(self, lane: Any) -> tuple[Caveat, ...]:
+        """Return the caveats that hold; none if its text is that of an unknown value."""
+        found = tuple([caveat for caveat in self.caveats if caveat.holds(lane)])
+        if not found:  # usually, and faster than to look at the value
+            return ()
         value = self.value(lane)
-        known = bool(value) and not (self.coarse_resolution(lane) or 0.0) > (value or 0.0)
-        holding = (caveat for caveat in self.caveats if known and caveat != without and caveat.holds(lane))
-        return "".join(caveat.mark for caveat in holding)
+        return found if value and (self.coarse_resolution(lane) or 0.0) <= value else ()
+
+    def marks(self, lane: Any) -> str:
+        """Return the marks of the caveats that hold, each once."""
+        return marks_of(self.uncertain(lane))
 
     def text(self, lane: Any) -> str:
         """Return it as text, with its resolution as ± a percentage; unknown if that exceeds the value."""
@@ -218,6 +245,12 @@ class Metric(Struct, frozen=True):
         if value is None or resolution is None:
             return f"≥ {text}" if value and self.known is Known.AT_LEAST else text
         return self.unit.text(None) if value < resolution else f"{text} ±{resolution / value:.0%}"
+
+
+def marks_of(caveats: Iterable[Caveat]) -> str:
+    """Return the marks of ``caveats``, each once."""
+    found = {caveat.mark for caveat in caveats}
+    return "".join(mark for mark in MARKS if mark in found)
 
 
 TICK, READING, DERIVED = MetricSource.TICK, MetricSource.READING, MetricSource.DERIVED
@@ -231,7 +264,7 @@ SUM, MAX, MEAN, ANY, ALL, NONE = (
 )
 EXACT, SAMPLED, AT_LEAST = Known.EXACT, Known.SAMPLED, Known.AT_LEAST
 AS_OF, PEAK, AT_END = Known.AS_OF, Known.PEAK, Known.AT_END
-HOLD, BURST, BOTH, NEITHER = ("hold",), ("burst",), ("burst", "hold"), ()
+HOLD, BURST, BOTH, NEITHER, HELD = ("hold",), ("burst",), ("burst", "hold"), (), ("hold", "sweep")
 
 
 # What is made from the rows.

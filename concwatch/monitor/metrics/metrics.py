@@ -25,8 +25,11 @@ from concwatch.monitor.metrics.metric import (
     BOTH,
     BURST,
     DERIVED,
+    DISTURBED,
     DOWN,
+    ESTIMATED,
     EXACT,
+    HELD,
     MAX,
     MEAN,
     NEITHER,
@@ -43,6 +46,7 @@ from concwatch.monitor.metrics.metric import (
     MetricChart,
     MetricSource,
     fields_from,
+    marks_of,
     rows_of,
 )
 from concwatch.monitor.metrics.settings import slider_end
@@ -54,7 +58,7 @@ from concwatch.monitor.verdicts.ongoing import OngoingStatus
 from concwatch.monitor.verdicts.throttling import THROTTLED
 
 if TYPE_CHECKING:  # what only watched programs need is not loaded for a lab
-    from concwatch.links.agent_messages import AgentTick
+    from concwatch.links.agent_messages import AgentErrorKind, AgentTick
     from concwatch.monitor.metrics.group_status import GroupFigures
     from concwatch.monitor.metrics.process_status import ProcessFacts, ProcessStatus
     from concwatch.monitor.metrics.resource_status import ResourceStatus
@@ -86,31 +90,39 @@ def _traced_cost(lane: "LaneSnapshot") -> bool:
 
 
 TRACED = Caveat(
-    "ᵗ",
-    "taken while traced: about twice the memory, a third of the speed",
+    "traced",
+    DISTURBED,
+    "about twice the memory, a third of the speed",
     "traced",
     lambda lane: lane.status.tracing,
+    "t turns tracing off",
 )
 TRACED_COST = structs.replace(TRACED, holds=_traced_cost)
 KEPT = Caveat(
-    "≈",
-    "may include memory that earlier tasks left behind",
+    "earlier tasks",
+    DISTURBED,
+    "tasks that have ended may have left some behind",
     "memory of earlier tasks",
     lambda lane: lane.status.peak_live > 0 and lane.sample.rss_per_task is not None and not lane.status.clean,
+    "switch the lane off and on",
 )
 CROWDED = Caveat(
-    "*",
-    "other programs or lanes used more than a tenth of the cores meanwhile, or a CPU quota throttled it",
-    "cores shared with others, or CPU quota",
+    "others busy",
+    DISTURBED,
+    "these, or other lanes, used more than a tenth of the cores, or a CPU quota throttled it",
+    "other programs were busy",
     lambda lane: _disturbed(lane.sample.others, lane.sample.throttled_share),
 )
 CROWDED_GROWTH = structs.replace(
     CROWDED, holds=lambda lane: _disturbed(lane.status.create_others, lane.status.create_throttled)
 )
-MOVES = Caveat("~", "still changing", "still changing", lambda lane: lane.status.rss_moves)
+MOVES = Caveat(
+    "changing", DISTURBED, "memory is still changing", "not settled yet", lambda lane: lane.status.rss_moves
+)
 CPU_SO_FAR = Caveat(
-    "°",
-    "so far: too few tasks have lived their whole life yet",
+    "so far",
+    DISTURBED,
+    "too few tasks have lived their whole life yet",
     "so far",
     lambda lane: lane.status.cpu_so_far,
 )
@@ -118,20 +130,22 @@ P50_SO_FAR = structs.replace(CPU_SO_FAR, holds=lambda lane: lane.status.duration
 P99_SO_FAR = structs.replace(
     CPU_SO_FAR, holds=lambda lane: lane.status.durations_so_far or lane.status.duration_p99_so_far
 )
-ESTIMATED = Caveat(
-    "ᵉ",
-    "kernel objects are estimated: the worker has no control group of its own",
+OBJECTS_ESTIMATED = Caveat(
+    "kernel objects estimated",
+    ESTIMATED,
+    "the worker has no control group of its own",
     "kernel objects estimated",
     lambda lane: lane.status.objects_known == "estimated",
 )
 FORECAST = Caveat(
-    "?",
-    "forecast: the cost of a task has not been measured here",
+    "forecast",
+    ESTIMATED,
+    "the cost of a task has not been measured here",
     "forecast",
     lambda lane: lane.status.fits_forecast,
 )
-CAVEATS = (TRACED, KEPT, ESTIMATED, CROWDED, MOVES, CPU_SO_FAR, FORECAST)
-"""One for each mark."""
+CAVEATS = (FORECAST, OBJECTS_ESTIMATED, MOVES, CPU_SO_FAR, CROWDED, KEPT, TRACED)
+"""All of them; those of one name have the same meaning."""
 
 MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
 
@@ -198,13 +212,13 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )]
     created_per_second: Annotated[float | None, Metric(
         "created/s now", RATE, "Tasks created per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 12,
-        chart=MetricChart("created / s", "tasks created per second", 4, 3), backfilled=True,
+        chart=MetricChart("created / s", "tasks created per second", 4, 3, mean="created_mean"), backfilled=True,
     )]
     """Counted in windows of one sampling interval that end at ticks; if there were several since the last
     sample, the highest counts."""
     completed_per_second: Annotated[float | None, Metric(
         "ended/s now", RATE, "Tasks that ended by themselves per second in the last sampling interval.", DERIVED, SUM, EXACT, NOW, 0, 13,
-        chart=MetricChart("ended / s", "tasks per second that ended", 5, 4, "ended / s"), backfilled=True,
+        chart=MetricChart("ended / s", "tasks per second that ended", 5, 4, "ended / s", mean="completed_mean"), backfilled=True,
     )]
     """Counted like ``created_per_second``."""
     live: Annotated[Count | None, Metric(
@@ -231,7 +245,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     created: Annotated[Count | None, Metric("created", COUNT, "Tasks created.", TICK, SUM, AT_END, (), 0, 41, openmetrics="tasks_created")]
     completed: Annotated[Count | None, Metric("ended", COUNT, "Tasks that ended by themselves.", TICK, SUM, AT_END, (), 0, 42, openmetrics="tasks_ended")]
     failed: Annotated[Count | None, Metric(
-        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 43, run=1, omit_zeros=True, openmetrics="tasks_failed",
+        "failed", COUNT, "Tasks that ended with an error.", TICK, SUM, AT_END, (), 0, 43, run=1, openmetrics="tasks_failed",
     )]
     cancelled: Annotated[Count | None, Metric("cancelled", COUNT, "Tasks that were cancelled.", TICK, SUM, AT_END, (), 0, 44)]
     queued: Annotated[Count | None, Metric("queued", COUNT, "Live tasks waiting for a thread.", TICK, SUM, EXACT, (), 0, 40, openmetrics="executor_queue_length")]
@@ -241,7 +255,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )]
     """None if the runtime does not report it."""
     completed_mean: Annotated[float | None, Metric(
-        "ended/s", RATE, "Tasks that ended by themselves per second, over the last ten seconds.", DERIVED, SUM, EXACT, NOW, DOWN, 14,
+        "ended/s", RATE, "Tasks that ended by themselves per second, over the last ten seconds; those of a watched process, over five.", DERIVED, SUM, EXACT, NOW, DOWN, 14,
         column=CostColumn(8, 8, 6), compared=True,
     )]
     stalled: Annotated[float, Metric(
@@ -301,7 +315,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     kernel: Annotated[Count | None, Metric(
         "kernel memory", BYTES, "What the kernel holds for the process besides its RSS: stacks of threads, page tables, slab objects and socket buffers. Control groups are charged for it.",
-        READING, SUM, AS_OF, (ESTIMATED,), UP, 28, chart=MetricChart("kernel memory", "thread stacks, page tables, sockets", 12, short_title="kernel"), openmetrics="kernel_memory",
+        READING, SUM, AS_OF, (OBJECTS_ESTIMATED,), UP, 28, chart=MetricChart("kernel memory", "thread stacks, page tables, sockets", 12, short_title="kernel"), openmetrics="kernel_memory",
     )] = None
     kernel_stack_per_task: Annotated[float | None, Metric(
         "kernel stack/task", BYTES, "Kernel stacks of a task's threads: the size of one is the machine's KernelStack divided by its threads.",
@@ -312,15 +326,18 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     )] = None
     kernel_objects_per_task: Annotated[float | None, Metric(
         "kernel objects/task", BYTES, "Slab memory and socket buffers of a task: counted in a control group of the worker's own, or else estimated from threads and open files.",
-        DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 6, "kernel_objects", compared=True,
+        DERIVED, MEAN, SAMPLED, (KEPT, OBJECTS_ESTIMATED), UP, 6, "kernel_objects", compared=True,
     )] = None
     throttled: Annotated[float | None, Metric(
         "throttled", SECONDS, "Time for which the tightest CPU quota of its control groups throttled that group since the process was started, or found; added up over the cores.",
-        READING, MAX, AT_END, (), UP, 51, run=18, omit_zeros=True, actions=BOTH, decimals=4, openmetrics="cpu_throttled",
+        READING, MAX, AT_END, (), UP, 51, run=18, actions=BOTH, decimals=4, openmetrics="cpu_throttled",
     )] = None
     """That of the lane with the most: lanes of one host have the same quota."""
     throttled_share: Annotated[float | None, Metric(
         "throttled share", SHARE, "Share of the last second for which a CPU quota throttled it, added up over the cores.", DERIVED, MAX, AS_OF, decimals=4,
+    )] = None
+    created_mean: Annotated[float | None, Metric(
+        "mean created/s", RATE, "Tasks created per second, over the same time as ended/s.", DERIVED, SUM,
     )] = None
 
     @property
@@ -393,11 +410,11 @@ class LaneStatus(
     )] = None
     duration_p50: Annotated[float | None, Metric(
         "task p50", SECONDS, f"Half of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P50_SO_FAR), UP, 16,
-        run=10, compared=True,
+        run=10, compared=True, actions=HELD,
     )] = None
     duration_p99: Annotated[float | None, Metric(
         "task p99", SECONDS, f"99 % of the tasks take no longer than this from start to end, {SURVIVAL}.", DERIVED, MAX, SAMPLED, (*NOW, P99_SO_FAR), UP, 17,
-        column=CostColumn(10, 7, 8), run=11, compared=True,
+        column=CostColumn(10, 7, 8), run=11, compared=True, actions=HELD,
     )] = None
     peak_live: Annotated[Count, Metric("peak live", COUNT, "The most tasks live at once.", DERIVED, SUM, PEAK, (), 0, 39, run=2)] = 0
     peak_rss: Annotated[Count | None, Metric(
@@ -458,10 +475,10 @@ class LaneStatus(
 
 DERIVED_METRICS = (
     Metric("memory/task", BYTES, "What a task costs the machine, above the idle worker: RSS and kernel memory, divided by the live tasks.",
-           DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, ESTIMATED, MOVES), UP, 1, "memory_per_task", of=memory_per_task, resolution=_allocation_per_task,
+           DERIVED, MEAN, SAMPLED, (TRACED_COST, KEPT, OBJECTS_ESTIMATED, MOVES), UP, 1, "memory_per_task", of=memory_per_task, resolution=_allocation_per_task,
            column=CostColumn(2, 12), run=3, compared=True),
     Metric("kernel/task", BYTES, "What the kernel holds for a task: stacks, page tables, slab objects and socket buffers, above the idle worker.",
-           DERIVED, MEAN, SAMPLED, (KEPT, ESTIMATED), UP, 3, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, column=CostColumn(4, 8, 4, "+ kernel", False), run=5, compared=True),
+           DERIVED, MEAN, SAMPLED, (KEPT, OBJECTS_ESTIMATED), UP, 3, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, column=CostColumn(4, 8, 4, "+ kernel", False), run=5, compared=True),
     Metric("× cheapest", RATIO, "Memory/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, (TRACED_COST, KEPT), UP, 9, "ratio",
            of=lambda lane: _share(known_cost(lane), lane.cheapest), column=CostColumn(6, 7, 2, marked=False), actions=NEITHER),
     Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 23, "gc_share",
@@ -528,6 +545,8 @@ class LaneSnapshot(Struct, frozen=True):
     """How late the event loops of a watched process were, in each tick; not in recordings."""
     containers: "tuple[GrowingContainer, ...]" = ()
     """The containers of a watched process that grow with its memory; not in recordings."""
+    agent_errors: "tuple[AgentErrorKind, ...]" = ()
+    """The first kinds of errors of the agent of a watched process; not in recordings."""
     memory: "RssParts | None" = None
     """What RSS of a watched process is made of, as its agent has answered last; not in recordings."""
     lines: TracedLines | None = None
@@ -624,6 +643,32 @@ EXPORTED = tuple(row for row in METRICS if row.openmetrics)
 
 RUN_METRICS = tuple(sorted((row for row in METRICS if row.run), key=lambda row: row.run))
 """Those in the table of ``run``, from the left."""
+
+
+def explained(caveats: Iterable[Caveat]) -> list[Caveat]:
+    """Return the distinct caveats among ``caveats``, in the order of `CAVEATS`."""
+    found = {caveat.name for caveat in caveats}
+    return [caveat for caveat in CAVEATS if caveat.name in found]
+
+
+def mark_notes(caveats: Iterable[Caveat]) -> list[str]:
+    """Return what the marks of ``caveats`` stand for, one text a mark: ``* so far, other programs were busy``."""
+    found = explained(caveats)
+    return [
+        f"{mark} {', '.join(caveat.brief for caveat in found if caveat.mark == mark)}"
+        for mark in marks_of(found)
+    ]
+
+
+def uncertain_figures(lane: LaneSnapshot) -> list[tuple[Caveat, list[Metric]]]:
+    """Return what makes metrics in the cost table uncertain, each caveat with its metrics."""
+    shown = [row for row in METRICS if row.column or row.name == "fits"]
+    known = [(row, {caveat.name for caveat in row.uncertain(lane)}) for row in shown]
+    return [
+        (caveat, rows)
+        for caveat in CAVEATS
+        if (rows := [row for row, names in known if caveat.name in names])
+    ]
 
 
 def cost_metric(lanes: Iterable[LaneSnapshot]) -> Metric:

@@ -115,6 +115,10 @@ class ProcessStatus(Struct, frozen=True):
     )] = None
     leaks: Annotated[int, Metric("leaks", COUNT, "Groups of tasks, threads, queues and files that grow without end.", DERIVED, SUM, worse=UP, openmetrics="leaks")] = 0
     memory_leaks: Annotated[int, Metric("memory leaks", COUNT, "Processes whose memory grows without end, while their live tasks do not.", DERIVED, SUM, worse=UP, openmetrics="memory_leaks")] = 0
+    agent_errors: Annotated[int | None, Metric(
+        "agent errors", COUNT, "Errors of the agent itself, which the program does not notice, but after which figures may be missing or wrong.",
+        DERIVED, SUM, AT_END, worse=UP, openmetrics="agent_errors",
+    )] = None
     memory_limit: Annotated[int | None, Metric(
         "memory limit", BYTES, "The memory limit of its control groups that leaves the least; unknown without one.", DERIVED, MAX, AS_OF, openmetrics="cgroup_memory_limit",
     )] = None

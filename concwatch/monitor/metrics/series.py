@@ -8,8 +8,10 @@ from typing import NamedTuple, Protocol
 
 from concwatch.monitor.metrics.metrics import METRICS, Sample
 
-CHARTED = tuple(row.field for row in METRICS if row.chart)
-"""The fields of a sample that are kept: those of the metrics with a chart."""
+CHARTED = tuple(
+    dict.fromkeys(field for row in METRICS if row.chart for field in (row.field, row.chart.mean) if field)
+)
+"""The fields of a sample that are kept: those of the metrics with a chart, and the means shown there."""
 
 BACKFILLED = tuple(row.field for row in METRICS if row.chart and row.backfilled)
 """Those that only the next tick determines, for all the time since the last one."""

@@ -24,14 +24,14 @@ from concwatch.portable.protocol.units import (
 def _parse_number(text: str) -> float:
     number = text.strip().removesuffix("%")
     if not number.replace(".", "", 1).isdecimal() or not number.isascii():
-        raise ValueError(f'"{text[:40]}": expected a number such as "2.5" or a percentage such as "5%"')
+        raise ValueError(f'"{text[:40]}"; expected a number such as "2.5" or a percentage such as "5%"')
     return float(number) / (100 if text.strip().endswith("%") else 1)
 
 
 def _parse_share(text: str) -> float:
     share = _parse_number(text)
     if share and not text.strip().endswith("%"):  # 5 and 0.05 might both mean 5 %
-        raise ValueError(f'"{text[:40]}" has no unit: expected a percentage such as "5%"')
+        raise ValueError(f'"{text[:40]}" has no unit; expected a percentage such as "5%"')
     return share
 
 

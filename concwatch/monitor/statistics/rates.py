@@ -64,6 +64,11 @@ class Trailing:
         return self._recent[-1][1] - self._recent[0][1] if self._recent else 0
 
     @property
+    def mean(self) -> float:
+        """Growth per second over the span; NaN before the second reading."""
+        return self.growth / self.span if self.span else math.nan
+
+    @property
     def rate(self) -> float:
         """Growth per second over the window; NaN before the second reading."""
         return rate_at(self._recent, self._seconds)
@@ -100,7 +105,7 @@ class TickRates:
         self._interval = interval
         self._created = Trailing(interval)
         self._completed = Trailing(interval)
-        self._mean = Trailing(MEAN_SECONDS)
+        self._created_mean, self._completed_mean = Trailing(MEAN_SECONDS), Trailing(MEAN_SECONDS)
         self._best = (math.nan, math.nan)
         self._last: Tick | None = None
         self._read_at = -math.inf  # the last call of `read` that returned a rate
@@ -109,9 +114,9 @@ class TickRates:
         self._silent_since: Tick | None = None
 
     @property
-    def mean_completed(self) -> float:
-        """The mean over the last `MEAN_SECONDS`, or over all ticks; NaN before the second tick."""
-        return self._mean.growth / self._mean.span if self._mean.span else math.nan
+    def means(self) -> tuple[float, float]:
+        """Tasks created and completed per second, over the last `MEAN_SECONDS` or since the first tick."""
+        return self._created_mean.mean, self._completed_mean.mean
 
     def add(self, tick: Tick, reached: Reached | None = None) -> None:
         """Add a tick, and the report of a target received just before it."""
@@ -128,7 +133,8 @@ class TickRates:
             counter.add(tick.time, count)
             found.append(counter.rate if math.isnan(best) else max(best, counter.rate))
         self._best = (found[0], found[1])
-        self._mean.add(tick.time, tick.completed)
+        self._created_mean.add(tick.time, tick.created)
+        self._completed_mean.add(tick.time, tick.completed)
 
     def read(self, now: float) -> tuple[float, float]:
         """Return tasks created and completed per second, the highest since the last call; ``now`` in seconds.

@@ -17,6 +17,7 @@ Severity = Literal["info", "warning", "error"]
 Kind = Literal[
     "",
     "agent",
+    "agent_error",
     "ended",
     "growth",
     "growth_withdrawn",

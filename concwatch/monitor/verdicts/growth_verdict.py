@@ -126,7 +126,7 @@ class GrowthVerdict(ABC):
         grace = self.grace_period(sockets)
         if self.meter.lasting >= grace.seconds:
             self.verdict = self.leak_kind
-            return GrowthEvent(self.text(), "warning", self.leak_kind)
+            return GrowthEvent(f"leak: {self.text()}", "warning", self.leak_kind)
         if self.verdict:
             return None
         self.verdict = "growth"

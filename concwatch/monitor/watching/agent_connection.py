@@ -6,6 +6,7 @@ from concwatch.links.agent_link import AgentArrival, AgentLink
 from concwatch.links.agent_messages import AgentTick
 from concwatch.monitor.lanes.worker_log import WorkerLog
 from concwatch.monitor.verdicts.events import EventSink
+from concwatch.monitor.watching.agent_errors import AgentErrorLog
 from concwatch.monitor.watching.profiling import Profiling
 
 STALL = 1.0
@@ -25,7 +26,8 @@ class AgentConnection:
         self.heard = now
         """When the agent connected or sent its last tick."""
         self.log = WorkerLog(log, now)
-        """Its errors and invalid messages."""
+        """What it has refused, and invalid messages."""
+        self.errors = AgentErrorLog(log)
         self.profiling = Profiling(self.send)
         self._request_stack = request_stack
         self._stack_signal = 0

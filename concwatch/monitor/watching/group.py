@@ -76,13 +76,13 @@ class FinishedTasks(GrowthVerdict):
     @property
     def label(self) -> str:
         """What they are, with the name of the group."""
-        return f"finished tasks of {self._name}"
+        return f"ended tasks of {self._name}"
 
     def text(self) -> str:
         """Return the name of the group, how fast their number grows, and what holds them."""
         rate = self.meter.growth.text(format_count) if self.meter.growth else ""
         held = kept_text(self._held) if self._held else ""
-        return f"{self._name}: finished tasks are still referenced; their number grows{rate}{held}"
+        return f"{self._name}: ended tasks are still referenced; their number grows{rate}{held}"
 
     def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end the growth."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import structs
 
-from concwatch.links.agent_messages import AgentTick
+from concwatch.links.agent_messages import AgentErrors, AgentTick
 from concwatch.monitor.metrics.group_status import OF_NOW
 from concwatch.monitor.metrics.metric import MetricSource, fields_from
 from concwatch.monitor.metrics.metrics import LaneStatus
@@ -50,7 +50,11 @@ def lane_status(
 
 
 def process_status(
-    current: ProcessNow, reports: AgentReports, history: ProcessHistory, verdicts: ProcessVerdicts
+    current: ProcessNow,
+    reports: AgentReports,
+    history: ProcessHistory,
+    verdicts: ProcessVerdicts,
+    errors: AgentErrors | None,
 ) -> ProcessStatus:
     """Return the figures of the whole process."""
     reading, tick, detects_blocks = current.reading, reports.tick, current.detects_blocks
@@ -71,6 +75,7 @@ def process_status(
         blocked=verdicts.blocks.longest if detects_blocks else None,
         blocked_for=verdicts.blocked_for if detects_blocks and current.alive else None,
         leaks=reports.leaks + sum(one.leaks for one in reports.resources.all()),
+        agent_errors=current.so_far(errors.total) if errors else None,
         memory_leaks=int(verdicts.memory.leaks),
         memory_limit=reading.memory_limit if reading else None,
         memory_used=reading.memory_used if reading else None,

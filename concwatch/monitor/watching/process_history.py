@@ -12,12 +12,13 @@ from concwatch.monitor.statistics.histogram import Histogram
 from concwatch.monitor.statistics.rates import Trailing, finite
 from concwatch.monitor.verdicts.throttling import ThrottledTime
 from concwatch.monitor.watching.agent_reports import OF_TASKS
+from concwatch.monitor.watching.group_moment import RATE_SECONDS
 from concwatch.system.process import Reading
 
 BUSY_SECONDS = 2.0
 """Seconds over which the share of the loops' time in which tasks run is averaged."""
 
-TASK_RATES = ("created_per_second", "completed_per_second")
+TASK_RATES = ("created_per_second", "completed_per_second", "created_mean", "completed_mean")
 
 
 class ProcessHistory:
@@ -44,6 +45,7 @@ class ProcessHistory:
         """The same readings, as Prometheus gets them."""
         self._number = number
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
+        self._created_mean, self._ended_mean = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
         self._busy = Trailing(BUSY_SECONDS)
         self._throttled = ThrottledTime()
 
@@ -72,9 +74,11 @@ class ProcessHistory:
             self.queued_peak = max(self.queued_peak or 0, tick.queued)
         if tick.live is not None:
             self.live_peak = max(self.live_peak or 0, tick.live, tick.live_peak or 0)
-        self._created.add(tick.time, tick.created)
+        for rate in (self._created, self._created_mean):
+            rate.add(tick.time, tick.created)
         if tick.ended is not None and tick.scan_time is not None:
-            self._ended.add(tick.scan_time, tick.ended)
+            for rate in (self._ended, self._ended_mean):
+                rate.add(tick.scan_time, tick.ended)
         if tick.lag is not None:
             self.lags.add((tick.lag,))
             self.lag_buckets = self.lag_buckets.with_weighted(((tick.lag, 1),))
@@ -95,6 +99,8 @@ class ProcessHistory:
                 "busy": None if not tick.looped else finite(self._busy.rate),
                 "created_per_second": finite(self._created.rate),
                 "completed_per_second": finite(self._ended.rate),
+                "created_mean": finite(self._created_mean.rate),
+                "completed_mean": finite(self._ended_mean.rate),
                 "completed": tick.ended if tick.completed is None else tick.completed,
                 "tick_time": tick.time,
                 # As of the last scan, to be consistent with the live and ended tasks.

@@ -178,7 +178,7 @@ class Resource(GrowthVerdict):
                 f"({report.name}), with {counted(report.threads, workers)}"
             )
         waits = most_wait_at(self.waits)
-        return f"{self.label}: threads grow{rate}, to {format_count(report.count)}{waits}"
+        return f"threads of {self.label} grow{rate}, to {format_count(report.count)}{waits}"
 
 
 class Resources:

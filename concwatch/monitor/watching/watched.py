@@ -10,6 +10,7 @@ from msgspec import structs
 from concwatch.links.agent_link import AgentArrival, AgentLink
 from concwatch.links.agent_messages import (
     AgentEnd,
+    AgentErrors,
     AgentReady,
     AgentTick,
     AgentWaiting,
@@ -212,6 +213,8 @@ class WatchedProcess:
                 verdicts.standstills.add_frame(arrival)
             case Lasting():
                 verdicts.standstills.add(arrival)
+            case AgentErrors():
+                self.agent.errors.add(arrival)
             case TracedLines():
                 self.set(lines=arrival)
                 verdicts.memory.add_lines(arrival)
@@ -306,14 +309,14 @@ class WatchedProcess:
     def snapshot(self, now: float) -> LaneSnapshot:
         """Return the lane at ``now``."""
         current, reports, history, verdicts = self.current, self.reports, self.history, self.verdicts
-        ready, reading = current.ready, current.reading
+        ready, reading, errors = current.ready, current.reading, self.agent.errors.found
         return LaneSnapshot(
             EngineFacts(self.name, "task", host=self.host),
             lane_status(self.pid, self.began, current, reports, history, verdicts),
             history.sample,
             groups=reports.moments() if current.alive else self._final,
             tick=reports.tick,
-            process=process_status(current, reports, history, verdicts),
+            process=process_status(current, reports, history, verdicts, errors),
             facts=ProcessFacts(
                 self.pid,
                 current.ppid,
@@ -328,4 +331,5 @@ class WatchedProcess:
             containers=verdicts.memory.containers,
             memory=current.memory,
             lines=current.lines,
+            agent_errors=errors.kinds if errors else (),
         )

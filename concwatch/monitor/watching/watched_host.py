@@ -17,8 +17,8 @@ from concwatch.portable.machine.kernel_objects import KernelObjectsSource
 from concwatch.portable.machine.limits import read_fields
 from concwatch.portable.machine.memory_limit import memory_limit_of
 from concwatch.portable.machine.proc import PssReader
-from concwatch.portable.machine.processes import find_process
 from concwatch.system.child import ROOT
+from concwatch.system.local_processes import process_table
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
 from concwatch.system.process import Reading, Sampler
@@ -137,14 +137,15 @@ class LocalHost(WatchedHost):
     def family(self) -> Collection[int]:
         """Return the pids of the program's processes and of those attached to that are running."""
         own = self._program.family() if self._program else ()
-        return {*own, *(pid for pid in self._attached if find_process(pid))}
+        return {*own, *(pid for pid in self._attached if self.exists(pid))}
 
     def parent_and_name(self, pid: int) -> tuple[int, str]:
         """Return the pid of a process's parent, and the process's name; raises LookupError."""
-        process = find_process(pid)
+        table = process_table()
+        process = table.find_process(pid)
         if process is None:
             raise LookupError(pid)
-        return process.parent, process_name(pid)
+        return process.parent, process_name(pid, table)
 
     def attach(self, pid: int, gdb: bool) -> None:
         """Connect to a process that listens, or load the agent into it."""
@@ -155,17 +156,17 @@ class LocalHost(WatchedHost):
             return
         file = self._listener.path.parent / f"attach-{pid}.py"
         file.write_text(script(str(self._listener.path)))
-        self._attached[pid] = inject(pid, str(file), gdb) or ""
+        self._attached[pid] = inject(pid, str(file), gdb, table=process_table()) or ""
 
     def why_no_agent(self, pid: int) -> str:
         """Return why a process has no agent; empty while one may still connect."""
         if pid in self._attached:
             return self._attached[pid]
-        return why_no_agent(pid, str(self._listener.path))
+        return why_no_agent(pid, str(self._listener.path), process_table())
 
     def reader(self, pid: int) -> ProcessReader:
         """Return a reader of a process's figures; raises LookupError."""
-        if find_process(pid) is None:
+        if not self.exists(pid):
             raise LookupError(pid)
         try:
             return Sampler(pid, PssReader(pid), _objects.of(pid), throttling_of(pid), memory_limit_of(pid))
@@ -184,7 +185,7 @@ class LocalHost(WatchedHost):
 
     def exists(self, pid: int) -> bool:
         """Return whether a process is running; one that waits to be reaped has ended."""
-        return find_process(pid) is not None
+        return process_table().find_process(pid) is not None
 
     def close(self) -> None:
         """Stop listening for agents."""
@@ -193,7 +194,7 @@ class LocalHost(WatchedHost):
 
 def connect_to_listening(pid: int) -> AgentLink | None:
     """Connect to a process that has called ``agent.start()``; None if it has not."""
-    process = find_process(pid)
+    process = process_table().find_process(pid)
     for path in socket_paths(pid, process.user) if process else ():
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -210,18 +211,19 @@ def connect_to_listening(pid: int) -> AgentLink | None:
 
 def loads_by_gdb(pid: int) -> bool:
     """Return whether only gdb, which stops a process for a moment, can load the agent into it."""
-    process = find_process(pid)
+    table = process_table()
+    process = table.find_process(pid)
     listens = process is not None and any(map(os.path.exists, socket_paths(pid, process.user)))
-    return not listens and needs_gdb(pid)
+    return not listens and needs_gdb(pid, table)
 
 
 def why_not_attachable(pid: int) -> str | None:
     """Return why a process cannot be watched at all, in one line, or None."""
     if pid == os.getpid():
-        return f"{pid} is concwatch itself: expected another process"
-    process = find_process(pid)
+        return f"process {pid} is concwatch itself"
+    process = process_table().find_process(pid)
     if process is None:
-        return f"there is no process {pid}: expected a running process"
+        return f"no process with PID {pid}"
     if process.user != os.geteuid() and os.geteuid() != 0:
-        return f"{pid} is another user's: expected a process of this user"
+        return f"process {pid} belongs to another user"
     return None

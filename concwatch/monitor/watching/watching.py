@@ -77,7 +77,8 @@ class Watching(Observable):
         self._table, self._quotas = ProcessTable(host, self.log), Quotas(self.log)
         self._found: Collection[int] = ()
         self._attached: set[int] = set()
-        self._search_due = self._machine_due = self._leaks_due = 0.0
+        self._search_due = self._leaks_due = 0.0
+        self._machine_due = clock() + INTERVAL / 2  # not beside the first frame, which it would delay
 
     def attach(self, pid: int, gdb: bool = False) -> None:
         """Observe a running process, with an agent if it can be loaded.
@@ -134,6 +135,7 @@ class Watching(Observable):
             self._quotas.judge(self.alive, now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
+            self.machine.update_own()
             self.machine.update(())
             self._budget.update(0)
         self.publish(now)

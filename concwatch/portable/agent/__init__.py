@@ -27,8 +27,11 @@ executors of ``concurrent.futures`` and ``multiprocessing`` is replaced too. A t
 that is not predefined (4 or 3) is used for functions whose tasks are created by ``asyncio.Task(coro)``. While
 its modules are loaded, no garbage is collected automatically. ``ctypes`` is loaded if a monitor asks what
 memory is made of. While stacks are sampled on request, the interpreter's switch interval is 5 µs, or up to
-1 ms if threads compete, whenever this thread waits. The agent never raises into the program.
+1 ms if threads compete, whenever this thread waits. The agent never raises into the program: an error
+of its own is counted and reported (`concwatch.portable.agent.counting.guard`).
 """
+
+from .counting.guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,15 +43,21 @@ __all__ = ["start", "stop"]
 def start(address: "Optional[str]" = None) -> None:
     """Report this process to a monitor: connect to its socket at ``address``, or listen until one attaches.
 
-    Does nothing if the agent is already running. Never raises if the system refuses a socket or a thread.
+    Does nothing if the agent is already running. Never raises.
     """
+    _start(address)
+
+
+@guarded("")
+def _start(address: "Optional[str]") -> None:
     from .sending import reporter
 
     reporter.start(address)
 
 
+@guarded("")
 def stop() -> None:
-    """Remove all hooks and close the connection."""
+    """Remove all hooks and close the connection. Never raises."""
     from .sending import reporter
 
     reporter.stop()

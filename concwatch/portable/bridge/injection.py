@@ -13,18 +13,14 @@ from concwatch.portable.agent.attaching.inject import BEGUN, DONE, MARK, PACKAGE
 from concwatch.portable.agent.counting.names import printable
 from concwatch.portable.agent.sending.places import ADDRESS
 from concwatch.portable.agent.sending.process import script_name
+from concwatch.portable.machine import processes
 from concwatch.portable.machine.limits import read_text
-from concwatch.portable.machine.processes import (
-    command_of,
-    find_process,
-    mapped_files,
-    program_of,
-    variable_of,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from concwatch.portable.machine.process_table import ProcessTable
 
 REMOTE_EXEC = (3, 14)
 """The first version of Python with ``sys.remote_exec``."""
@@ -38,37 +34,41 @@ NOT_PYTHON = "is not Python"
 HOW = "start it with concwatch watch, or call concwatch.agent.start() in its code"
 
 
-def process_name(pid: int) -> str:
-    """Return a short name of a process, from its command line, without control characters."""
-    return printable(_name(pid))
+def process_name(pid: int, table: ProcessTable = processes) -> str:
+    """Return a short name of a process, from its command line, without control characters.
+
+    ``table``, here and below, is where the process is read: `processes`, unless there is no ``/proc``.
+    """
+    return printable(_name(pid, table))
 
 
-def _name(pid: int) -> str:
-    parts = command_of(pid)
+def _name(pid: int, table: ProcessTable) -> str:
+    parts = table.command_of(pid)
     program = os.path.basename(parts[0])[:60] if parts else ""
     if program.startswith(("python", "pypy")):
         return script_name(parts)
-    return program or os.path.basename(_program(pid)) or "process"
+    return program or os.path.basename(_program(pid, table)) or "process"
 
 
-def _program(pid: int) -> str:
+def _program(pid: int, table: ProcessTable) -> str:
     try:
-        return program_of(pid)
+        return table.program_of(pid)
     except OSError:
         return ""
 
 
-def why_no_agent(pid: int, address: str) -> str:
+def why_no_agent(pid: int, address: str, table: ProcessTable = processes) -> str:
     """Return why a child of the watched program has no agent, and how it would get one.
 
     Args:
         pid: the process.
         address: the socket that agents connect to, which its environment should have.
+        table: where the process is read.
     """
     try:
-        program, options = os.path.basename(program_of(pid)), command_of(pid)[1:]
+        program, options = os.path.basename(table.program_of(pid)), table.command_of(pid)[1:]
     except OSError:
-        return "no permission to inspect it: expected a process of this user"
+        return "no permission to inspect it; it may belong to another user"
     if "python" not in program and "pypy" not in program:
         return f"{printable(program)} {NOT_PYTHON}"
     if any(
@@ -78,7 +78,7 @@ def why_no_agent(pid: int, address: str) -> str:
     if _effective_user(pid) not in (None, os.geteuid()):
         return "it runs as another user, who cannot open concwatch's socket"
     try:
-        if variable_of(pid, ADDRESS) != address:
+        if table.variable_of(pid, ADDRESS) != address:
             return "its environment was emptied: call concwatch.agent.start() in its code"
     except OSError:
         pass
@@ -105,10 +105,10 @@ def _interpreter_options(options: Sequence[str]) -> Sequence[str]:
     return found
 
 
-def python_version(pid: int) -> tuple[int, int] | None:
+def python_version(pid: int, table: ProcessTable = processes) -> tuple[int, int] | None:
     """Return a process's Python version by the names of its executable and libraries; None if unknown."""
     try:
-        names = [program_of(pid), *mapped_files(pid)]
+        names = [table.program_of(pid), *table.mapped_files(pid)]
     except OSError:
         return None
     for name in names:
@@ -118,20 +118,23 @@ def python_version(pid: int) -> tuple[int, int] | None:
     return None
 
 
-def needs_gdb(pid: int) -> bool:
+def needs_gdb(pid: int, table: ProcessTable = processes) -> bool:
     """Return whether only gdb can load the agent into a process, and is there."""
     try:
-        is_python = _is_python(program_of(pid))
+        is_python = _is_python(table.program_of(pid))
     except OSError:
         return False
-    return is_python and (python_version(pid) or (0, 0)) < REMOTE_EXEC and shutil.which("gdb") is not None
+    version = python_version(pid, table) if is_python else None
+    return is_python and (version or (0, 0)) < REMOTE_EXEC and shutil.which("gdb") is not None
 
 
 def _is_python(program: str) -> bool:
     return os.path.basename(program).startswith(("python", "pypy"))
 
 
-def inject(pid: int, file: str, gdb: bool, package: str = PACKAGE) -> str | None:
+def inject(
+    pid: int, file: str, gdb: bool, package: str = PACKAGE, table: ProcessTable = processes
+) -> str | None:
     """Make a process run a script, by ``sys.remote_exec`` or gdb.
 
     Args:
@@ -139,13 +142,14 @@ def inject(pid: int, file: str, gdb: bool, package: str = PACKAGE) -> str | None
         file: the script.
         gdb: whether gdb may be used, which stops the process for a moment.
         package: the folder of the agent.
+        table: where the process is read.
 
     Returns:
         None on success; else why it failed, and what would help.
     """
-    found = find_process(pid)
+    found = table.find_process(pid)
     try:
-        program = program_of(pid)
+        program = table.program_of(pid)
     except OSError:
         return f"no permission to inspect it: {CAPABILITY}"
     if not _is_python(program):
@@ -157,14 +161,14 @@ def inject(pid: int, file: str, gdb: bool, package: str = PACKAGE) -> str | None
             "it has another file system, as in a container: attach from inside, such as with "
             "--host 'docker exec -i NAME'"
         )
-    version = python_version(pid)
+    version = python_version(pid, table)
     if version is not None and version >= REMOTE_EXEC:
         return _inject_by_itself(pid, program, file)
     known = f"Python {version[0]}.{version[1]}" if version else "its Python"
     if shutil.which("gdb") is None:
         return f"{known} can only load the agent through gdb: install gdb, or {HOW}"
     if not gdb:
-        return f"{known} can only load the agent through gdb, which stops it for half a second: add --yes"
+        return f"{known} can only load the agent through gdb, which stops it for 0.3 to 1 s: add --yes"
     return _inject_by_gdb(pid, file, package)
 
 
@@ -234,7 +238,7 @@ def _inject_by_gdb(pid: int, file: str, package: str) -> str | None:
     if "No symbol" in text:
         return f"its Python has no symbols for gdb, as in a stripped static build: {HOW}"
     if "Python scripting is not supported" in text:
-        return "this gdb has no Python support: expected the full gdb package"
+        return "this gdb has no Python support; expected the full gdb package"
     if said and said[-1] != BEGUN:
         return printable(said[-1])
     return _refused(pid, text) or f"gdb failed: {printable(lines[-1].strip() if lines else 'no output')}"

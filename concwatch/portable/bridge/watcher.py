@@ -127,10 +127,10 @@ class Watcher:
         pid = int(fields["pid"])
         found = find_process(pid)
         if found is None:
-            message = f"there is no process {pid}: expected a running process"
+            message = f"no process with PID {pid}"
             self._out.send("error", command="attach", message=message)
         elif found.user != os.geteuid() and os.geteuid() != 0:
-            message = f"{pid} is another user's: expected a process of the user that is connected"
+            message = f"process {pid} belongs to another user than the one that is connected"
             self._out.send("error", command="attach", message=message)
         else:
             self._attached[pid] = self._connect_or_inject(found, bool(fields.get("gdb")))

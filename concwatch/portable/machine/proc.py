@@ -45,8 +45,6 @@ class Process(NamedTuple):
     user: int
     state: str
     """One letter, as in ``ps``: ``T`` is stopped."""
-    started: float
-    """Start time on any clock; it tells processes apart that had the same pid."""
 
 
 class ProcFile:

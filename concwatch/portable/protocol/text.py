@@ -40,12 +40,12 @@ def plain(text: str) -> str:
 def unknown_name(kind: str, word: str, known: Iterable[str]) -> str:
     """Return the message of an error: ``word`` is none of ``known``, with a suggestion."""
     word = word[:40]
-    return f'unknown {kind} "{word}": expected one of {", ".join(known)}{suggest(word, known)}'
+    return f'unknown {kind} "{word}"; expected one of {", ".join(known)}{suggest(word, known)}'
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return a suggestion from ``known``, such as ``; did you mean "sleep"?``, or an empty string."""
     import difflib  # only an error needs it
 
-    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return f'; did you mean "{found[0]}"?' if found else ""

@@ -187,7 +187,7 @@ def parse_size(text: str, whole: int | None = None) -> int:
         return int(whole * share / 100)
     percent = ' or "60%"' if whole is not None else ""
     expected = f'expected a positive number of bytes such as "2GiB", "500MB"{percent}'
-    raise _error(text, f"not a size: {expected}")
+    raise _error(text, f"not a size; {expected}")
 
 
 def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
@@ -199,9 +199,9 @@ def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
     count = _parse_number(text, _COUNT_FACTORS)
     if count is None or count != count.to_integral_value():
         expected = f'expected a whole number from 0 to {largest:,}, such as "10,000", "10k" or "1M"'
-        raise _error(text, f"not a number of tasks: {expected}")
+        raise _error(text, f"not a number of tasks; {expected}")
     if count > largest:
-        raise _error(text, f"too many: expected at most {largest:,}")
+        raise _error(text, f"too many; expected at most {largest:,}")
     return int(count)
 
 
@@ -218,7 +218,7 @@ def parse_bytes(text: str) -> float:
     Raises:
         ValueError: names ``text`` and what was expected.
     """
-    expected = 'a size: expected bytes from 0, such as "2KiB", "1.5MB" or "800"'
+    expected = 'a size; expected bytes from 0, such as "2KiB", "1.5MB" or "800"'
     return _parse(text, _SIZE_FACTORS, LARGEST_SIZE, expected)
 
 
@@ -228,7 +228,7 @@ def parse_seconds(text: str) -> float:
     Raises:
         ValueError: names ``text`` and what was expected.
     """
-    expected = 'a time: expected seconds from 0, such as "200ms", "1.5s" or "2min"'
+    expected = 'a time; expected seconds from 0, such as "200ms", "1.5s" or "2min"'
     return _parse(text, _SECOND_FACTORS, LARGEST_COUNT, expected)
 
 
@@ -238,5 +238,5 @@ def parse_rate(text: str) -> float:
     Raises:
         ValueError: names ``text`` and what was expected.
     """
-    expected = 'a rate: expected a number per second from 0, such as "50k" or "50k/s"'
+    expected = 'a rate; expected a number per second from 0, such as "50k" or "50k/s"'
     return _parse(text, _RATE_FACTORS, LARGEST_COUNT, expected)

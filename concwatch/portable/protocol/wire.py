@@ -259,14 +259,14 @@ Optional, see ``can``:
 
 Workloads
 =========
-``sleep:SECONDS``         sleep that long                    ``hold``           wait until cancelled
+``sleep:SECONDS``         sleep for SECONDS                  ``hold``           wait until cancelled
 ``sleep:SECONDS..TO``     a different time for each task, spread evenly from SECONDS to TO
 ``churn:RATE/s``          sleep a random time, exponentially distributed; its mean is target ÷ RATE seconds,
                           at least 0.001: about RATE tasks a second end, whatever the target is. A task draws
                           its time with the target of that moment; a new target changes no task that is live.
                           Where tasks wait for a thread, the mean is threads ÷ RATE if that is less. No task
                           sleeps longer than a million seconds
-``ticks:COUNTxSECONDS``   sleep that long, COUNT times       ``nop``            end at once
+``ticks:COUNTxSECONDS``   sleep COUNT times for SECONDS      ``nop``            end at once
 ``payload:BYTES``         hold that much touched memory until cancelled
 ``spin:SECONDS``          use that much CPU time
 ``module:function``       call the user's own function. One that yields is a set-up: it is run once by each

@@ -166,7 +166,7 @@ SLEEPS = {CHURN: SLEEP}
 class Form:
     """How a workload is written, and what its tasks do."""
 
-    __slots__ = ("default", "examples", "parse", "syntax", "what")
+    __slots__ = ("default", "example", "examples", "parse", "syntax", "what")
 
     def __init__(
         self,
@@ -174,6 +174,7 @@ class Form:
         what: str,
         parse: Callable[[str], Tuple[object, ...]],
         *examples: str,
+        example: str,
         default: Optional[str] = None,
     ) -> None:
         """Create a row.
@@ -183,10 +184,11 @@ class Form:
             what: what its tasks do.
             parse: parses what follows the colon.
             examples: at least one; the last one is offered in the dialog.
+            example: what the tasks of that one do.
             default: the value without a colon; None if a value is required, or there is none.
         """
         self.syntax, self.what, self.parse = syntax, what, parse
-        self.examples, self.default = examples, default
+        self.examples, self.example, self.default = examples, example, default
 
 
 FORMS: Dict[str, Form] = {
@@ -195,36 +197,56 @@ FORMS: Dict[str, Form] = {
         "sleep for a random time; about RATE tasks per second end",
         _rate,
         "churn:1k/s",
+        example="sleeps for a random time, so that 1,000 tasks end a second",
         default="1k/s",
     ),
     SLEEP: Form(
         "sleep[:SECONDS]",
-        "sleep that long; 5..15: a different time for each task",
+        "sleep for SECONDS; 5..15: a different time for each task",
         _sleep_values,
         "sleep:10",
         "sleep:5..15",
+        example="sleeps for 5 to 15 s, a different time for each task",
         default=f"{MAX_SECONDS:.0f}",
     ),
-    "ticks": Form("ticks:COUNTxSECONDS", "sleep that long, COUNT times", _steps, "ticks:10x0.1"),
-    "hold": Form("hold", "wait until cancelled", lambda text: (), "hold"),
-    "payload": Form(
-        "payload:BYTES", "hold that much memory until cancelled", lambda text: (_size(text),), "payload:4KiB"
+    "ticks": Form(
+        "ticks:COUNTxSECONDS",
+        "sleep COUNT times for SECONDS",
+        _steps,
+        "ticks:10x0.1",
+        example="sleeps 10 times for 0.1 s",
     ),
-    "spin": Form("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),), "spin:0.001"),
-    "nop": Form("nop", "end at once", lambda text: (), "nop"),
+    "hold": Form("hold", "wait until cancelled", lambda text: (), "hold", example="waits until cancelled"),
+    "payload": Form(
+        "payload:BYTES",
+        "hold BYTES of memory until cancelled",
+        lambda text: (_size(text),),
+        "payload:4KiB",
+        example="holds 4 KiB of memory until cancelled",
+    ),
+    "spin": Form(
+        "spin:SECONDS",
+        "use SECONDS of CPU time",
+        lambda text: (_seconds(text),),
+        "spin:0.001",
+        example="uses 1 ms of CPU time",
+    ),
+    "nop": Form("nop", "end at once", lambda text: (), "nop", example="ends at once"),
     HTTP: Form(
         "http[:SECONDS]",
-        "fetch a page that takes that long",
+        "fetch a page that takes SECONDS",
         lambda text: (_seconds(text),),
         HTTP,
+        example="fetches a page that takes 0.15 s",
         default="0.15",
     ),
     CONNECT: Form(
         "connect[:SECONDS]",
-        "hold a TCP connection; ping that often",
+        "hold a TCP connection; ping every SECONDS",
         _interval,
         "connect:10s",
         CONNECT,
+        example="holds a TCP connection",
         default=ONCE,
     ),
 }

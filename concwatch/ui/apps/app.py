@@ -140,9 +140,12 @@ class ConcwatchApp(LanesApp):
         """Return what is measured, and on which machine."""
         from concwatch.charts.painters.slide import conditions  # needed only for pictures
         from concwatch.system.machine import describe_machine
+        from concwatch.ui.screens.measured import MeasuredDialog
 
-        settings = self.lab.settings if self.lab else Settings()
         when = f"{datetime.now():%d %b %Y}".lstrip("0")
+        if isinstance(self.screen, MeasuredDialog):
+            return [*self.screen.said(), *conditions(self.screen.settings, describe_machine(), when)]
+        settings = self.lab.settings if self.lab else Settings()
         return conditions(settings, describe_machine(), when, self._changed())
 
     def _changed(self) -> set[str]:
@@ -271,7 +274,7 @@ class ConcwatchApp(LanesApp):
             tasks = parse_count(text, LARGEST_TARGET)
             untraced = replace(lab.settings, trace=False)
             if not tasks:
-                raise ValueError(f"{none}: expected a number from 1")
+                raise ValueError(f"{none}; expected a number from 1")
             if problem := why_too_many(engines, untraced, tasks, together=False, budget=None):
                 raise ValueError(problem.partition(", or --force")[0])
             return tasks

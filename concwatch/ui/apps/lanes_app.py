@@ -273,16 +273,15 @@ class LanesApp(InputQueue):
             if not (saved.failed or self._png_hint_shown or can_draw()):
                 self._png_hint_shown = True
                 hint = f"\n{PNG_HINT}"
-            self.show_saved("screenshot", "picture", saved, hint)
+            self.show_saved("screenshot", saved, hint)
 
         self.run_worker(save(), name=PICTURE)
 
-    def show_saved(self, title: str, kind: str, saved: "Saved", hint: str = "") -> None:
+    def show_saved(self, kind: str, saved: "Saved", hint: str = "") -> None:
         """Show which files were saved, log them, and offer the last one for download.
 
         Args:
-            title: of the notification.
-            kind: of the files, for the log.
+            kind: of the files.
             saved: the files, or why there are none.
             hint: more text for the notification.
         """
@@ -292,7 +291,7 @@ class LanesApp(InputQueue):
             self.log_event(f"{kind} {saved.paths[0]}{others}")
             self.offer_download(saved.paths[-1])  # only one: browsers ask before several
         severity: SeverityLevel = "error" if saved.failed else "information"
-        self.notify(f"{saved.text}{hint}", title=title, severity=severity, markup=False)
+        self.notify(f"{saved.text}{hint}", title=kind, severity=severity, markup=False)
 
     def action_record(self) -> None:
         """Start or stop recording, and show the path."""

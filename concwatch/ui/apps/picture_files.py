@@ -82,7 +82,7 @@ def _save_svg(svg: str, folder: Path, subject: str) -> Path:
 
 
 def _reason(error: OSError, where: Path) -> str:
-    return f"{error.filename or where}: {error.strerror}: {EXPECTED}"
+    return f"{error.filename or where}: {error.strerror}; {EXPECTED}"
 
 
 def picture_path(folder: Path, now: datetime, subject: str = "") -> Path:

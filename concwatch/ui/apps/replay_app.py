@@ -83,7 +83,9 @@ class ReplayApp(LanesApp):
             processes = ProcessPanel()
             groups, charts = GroupPanel(processes), ChartPanel(processes, specs=WATCHED, hint=HINT)
             parts = Parts(bar, processes, charts, [groups], events, head)
-            screen = MonitorScreen(source.snapshot, parts, self.size, Help("a recording of a program"))
+            screen = MonitorScreen(
+                source.snapshot, parts, self.size, Help("a recording of a program", watched=True)
+            )
             screen.keyboard = Keyboard(
                 keys.WATCH_REPLAY, WatchReplayKeys(self, screen, charts, processes, groups, head)
             )

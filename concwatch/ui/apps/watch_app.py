@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 HELP = Help(
     "which tasks are live, and which grow?",
     "Click a process to see only its tasks, a heading to sort by it, or a group to select it.",
+    watched=True,
 )
 
 STOPS = (
@@ -174,7 +175,7 @@ class WatchApp(LanesApp):
         from concwatch.ui.apps.picture_files import save_flame_graph  # not needed for the first frame
 
         dark = self.current_theme.dark
-        self.show_saved("flame graph", "flame graph", save_flame_graph(graph, self._pictures, dark))
+        self.show_saved("flame graph", save_flame_graph(graph, self._pictures, dark))
 
     def log_event(self, text: str) -> None:
         """Log what the user did."""

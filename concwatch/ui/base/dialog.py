@@ -14,6 +14,7 @@ from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 from concwatch.ui.base.base_screen import DismissOnceScreen, is_exiting
+from concwatch.ui.widgets.text.hanging import Hanging
 
 Result = TypeVar("Result")
 
@@ -68,10 +69,10 @@ class Dialog(DismissOnceScreen[Result | None], ModalScreen[Result | None]):
 
 def choice_list(choices: Sequence[tuple[str, str]]) -> OptionList:
     """Return a list of options, given the value and the description of each."""
-    width = max(len(value) for value, _ in choices)
+    cells = max(len(value) for value, _ in choices) + 2
     return OptionList(
         *(
-            Option(Content.assemble(f"{value:{width}}  ", (description, "$dim")), id=f"choice-{index}")
+            Option(Hanging(value, description, cells), id=f"choice-{index}")
             for index, (value, description) in enumerate(choices)
         )
     )

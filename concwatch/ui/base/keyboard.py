@@ -1,6 +1,6 @@
 """The keys of a screen: rows from which its bindings, key bar, help and palette are made."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from itertools import groupby
@@ -97,10 +97,14 @@ def bindings(rows: Iterable[Row[Any]]) -> list[BindingType]:
     return [Binding(key, f"press({key!r})", show=False) for key in names]
 
 
-def bar(rows: Iterable[Row[Any]]) -> list[Key]:
-    """Return the keys in the bar at the bottom, by rank."""
+def bar(rows: Iterable[Row[Any]], words: Mapping[str, str] | None = None) -> list[Key]:
+    """Return the keys in the bar at the bottom, by rank.
+
+    ``words`` has other words for some keys, by name; an empty one omits the key.
+    """
     shown = sorted((row for row in rows if row.bar), key=lambda row: row.rank)
-    return [Key(row.bar_sign or row.shown, row.bar, row.names[0], row.always) for row in shown]
+    named = ((row, (words or {}).get(row.names[0], row.bar)) for row in shown)
+    return [Key(row.bar_sign or row.shown, word, row.names[0], row.always) for row, word in named if word]
 
 
 def _described(rows: Iterable[Row[Any]]) -> Iterator[tuple[Row[Any], str]]:

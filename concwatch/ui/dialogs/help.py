@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from concwatch.monitor.metrics.metrics import CAVEATS
+from concwatch.monitor.metrics.metric import MARKS
 from concwatch.ui.base.base_screen import BaseScreen, DismissOnceScreen
 from concwatch.ui.widgets.bars.key_bar import HelpKey
 from concwatch.ui.widgets.tables.cost_table import COLUMNS
@@ -24,8 +24,7 @@ WORDS = (
     ("kernel memory", "what the kernel holds for a process: stacks of threads, page tables, sockets"),
     ("tracemalloc", "bytes allocated by Python, counted while tracing is on"),
     *(column.about for column in COLUMNS),
-    *((caveat.mark, caveat.note) for caveat in CAVEATS),
-    ("±", "the runtime's allocation unit, divided by the live tasks"),
+    *MARKS.items(),
 )
 """The glossary; its columns of the cost table come from the table of all figures."""
 

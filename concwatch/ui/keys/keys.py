@@ -67,7 +67,7 @@ BASELINE: Row[HasLanes] = Row(
 )  # fmt: skip
 
 PICTURES: tuple[Row[HasApp], ...] = (
-    Row("s", lambda on: on.app.action_save_picture(), "save a screenshot", "shot", 60, "Screenshot"),
+    Row("s", lambda on: on.app.action_save_picture(), "save a screenshot", "screenshot", 60, "Screenshot"),
     Row(
         "S", lambda on: on.app.action_save_chart(),
         "save a screenshot of the focused chart, or of the first one", title="Chart screenshot",
@@ -155,6 +155,11 @@ MONITOR: tuple[Row[LabKeys], ...] = (
     ),
     Row("less_than_sign", lambda on: on.costs.sort(-1), "sort the table by the previous or next column"),
     Row("greater_than_sign", lambda on: on.costs.sort(1), SAME),
+    Row(
+        "comma", lambda on: on.costs.compare(-1),
+        "which two engines the sentence above the table compares; or click on a name in the table",
+    ),
+    Row("full_stop", lambda on: on.costs.compare(1), SAME, title="Compare other engines"),
     *CHARTS,
     BASELINE,
     PAUSE,

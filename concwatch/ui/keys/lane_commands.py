@@ -8,7 +8,7 @@ from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.lanes.servers import read_workload
 from concwatch.monitor.lanes.user_source import why_not_found
-from concwatch.monitor.metrics.metrics import LaneSnapshot
+from concwatch.monitor.metrics.metrics import LaneSnapshot, uncertain_figures
 from concwatch.monitor.metrics.settings import LARGEST_TARGET
 from concwatch.monitor.verdicts.events import NOTE
 from concwatch.portable.protocol.units import format_clock, format_count, parse_count
@@ -124,10 +124,22 @@ class LaneCommands:
 
         lane, now = next(iter(self._source.lanes(self._lanes.selected).items()))
         runtime = " · ".join((now.status.runtime or "not running", *now.status.flags))
-        text = Content.assemble(
-            (lane.engine.task, "bold"), "\n", (runtime, "$accent"), "\n\n", engine_notes(lane.engine)
+        text = Content.assemble((lane.engine.task, "bold"), "\n", (runtime, "$accent"))
+        marked = [
+            (
+                f"{caveat.mark} {caveat.brief}",
+                f"{', '.join(metric.title for metric in metrics)}: {caveat.note}"
+                + (f" ({caveat.advice})" if caveat.advice else ""),
+            )
+            for caveat, metrics in uncertain_figures(now)
+        ]
+        self._screen.app.push_screen(
+            ReadDialog(
+                f"{lane.engine.name}: how it is measured",
+                text,
+                [*marked, ("notes", engine_notes(lane.engine))],
+            )
         )
-        self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 
     def show_anatomy(self) -> None:
         """Show what a task of the selected lane consists of."""
@@ -176,13 +188,11 @@ class LaneCommands:
 
     def ask_workload(self) -> None:
         """Ask for the workload."""
-        choices = tuple((form.examples[-1], form.what) for form in FORMS.values())
+        choices = tuple((form.examples[-1], form.example) for form in FORMS.values())
 
         def parse(text: str) -> str:
             if text.strip() == USER:
-                raise ValueError(
-                    f'"{USER}" is a placeholder: expected names of your own, such as "shop:order"'
-                )
+                raise ValueError(f'"{USER}" is a placeholder for names of your own, such as "shop:order"')
             spec = read_workload(text)
             if problem := why_not_found(parse_workload(spec), Path.cwd()):
                 raise ValueError(problem)
@@ -200,7 +210,7 @@ class LaneCommands:
             self._lab.settings.workload,
             parse,
             lambda spec: f"{spec}: enter applies it; running tasks are replaced",
-            (*choices, (USER, "your own function, from the working directory")),
+            (*choices, (USER, "calls your own function, from the working directory")),
         )
 
     def toggle_refill(self) -> None:
@@ -222,7 +232,7 @@ class LaneCommands:
 
         def parse(text: str) -> str:
             if not text.strip():
-                raise ValueError("a mark needs a text: expected a few words")
+                raise ValueError("a mark needs a text, such as a few words")
             return " ".join(text.split())
 
         def apply(text: str) -> None:
@@ -243,7 +253,7 @@ class LaneCommands:
         def parse(text: str) -> int:
             count = parse_count(text, 100_000)
             if not count:
-                raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
+                raise ValueError("a pool of 0 threads runs nothing; it may have 1 to 100,000")
             return count
 
         self._screen.ask(

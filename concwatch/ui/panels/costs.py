@@ -51,6 +51,10 @@ class CostPanel(Panel):
         """Sort by a column, or stop sorting by it."""
         self._table.sorted_by = "" if self._table.sorted_by == title else title
 
+    def compare(self, by: int) -> None:
+        """Compare the next (1) or previous (-1) two engines above the table."""
+        self._table.compare_next(by)
+
     def toggle_baseline(self) -> None:
         """Set the current figures as the baseline, or remove the baseline."""
         self._baseline = self.screen.snapshot if self._baseline is None else None

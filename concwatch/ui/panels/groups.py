@@ -1,6 +1,6 @@
 """The groups of the tasks of a watched program."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
@@ -144,6 +144,12 @@ class GroupPanel(Panel):
         """Switch between the groups and what has blocked the event loops."""
         self._blocks_shown = not self._blocks_shown
         self._choose_table()
+
+    def key_words(self) -> Mapping[str, str]:
+        """Return what keys do with blocks, and with the places where tasks wait."""
+        if self._blocks_shown:
+            return {"enter": "its stack", "down": "block", "B": "groups", "slash": ""}
+        return {"enter": "hide"} if self._waits_shown else {}
 
     def toggle_details(self) -> None:
         """Show or hide where the tasks of the selected group wait, or the stack of the selected block."""

@@ -37,6 +37,10 @@ class Panel:
     def show(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
 
+    def key_words(self) -> Mapping[str, str]:
+        """Return words of the key bar for keys that do something else in the panel as it is now."""
+        return {}
+
     def recolor(self) -> None:
         """Use the screen's colors, which have changed."""
 

@@ -1,6 +1,6 @@
 """The processes of a watched program."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from textual.widget import Widget
 
@@ -42,6 +42,10 @@ class ProcessPanel(SidePanel):
         """Take the focus from the list: the user has turned to the groups."""
         if self.screen.focused is self._list:
             self.screen.set_focus(None)
+
+    def key_words(self) -> Mapping[str, str]:
+        """Return what enter does while the list has the focus."""
+        return {"enter": "its memory", "M": ""} if self.screen.focused is self._list else {}
 
     def opened(self) -> int | None:
         """Return the number of the process to look into: the selected one, or that with the most memory."""

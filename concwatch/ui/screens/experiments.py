@@ -38,6 +38,8 @@ EXPERIMENT_WORDS = (
     ("here", "the median of all runs on this machine, each in a fresh process"),
     ("ratio", "here ÷ published"),
     ("spread", "(highest − lowest) ÷ median of the runs; unstable above 10 %"),
+    ("enough", "the fewest tasks with 95 % of the best throughput; a line in the chart"),
+    ("± 5 %", "half the 95 % interval of a throughput that is not known within 2 %"),
     ("partial", "stopped before all runs were finished"),
     *(row for row in WORDS if row[0] in ("task", "lane", "RSS", "tracemalloc")),
 )

@@ -1,6 +1,6 @@
 """The monitor screen, which is composed of panels."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
@@ -62,6 +62,8 @@ class Help(Struct, frozen=True):
     """What the screen shows, for the title."""
     mouse: str = ""
     """What the mouse does."""
+    watched: bool = False
+    """Whether it shows a watched program, which has words of its own."""
 
 
 class MonitorScreen(MonitorView, KeptLines):
@@ -101,6 +103,7 @@ class MonitorScreen(MonitorView, KeptLines):
         self._started = self._drawn = False
         self._rearranging = False
         self._placed: Layout | None = None
+        self._words: Mapping[str, str] = {}
         self.set_class(parts.feed.rows > 0, "-transport")
         self._set_layout_classes(self._layout_of(size))  # now, so that no widget is styled twice
 
@@ -116,7 +119,8 @@ class MonitorScreen(MonitorView, KeptLines):
             yield from panel.widgets()
         yield from parts.events.widgets()
         yield from parts.feed.widgets()
-        yield KeyBar(bar(self.keyboard.rows), self.keyboard.press)
+        self._bar = KeyBar(bar(self.keyboard.rows), self.keyboard.press)
+        yield self._bar
 
     def on_mount(self) -> None:
         """Show the first snapshot, and start."""
@@ -257,6 +261,7 @@ class MonitorScreen(MonitorView, KeptLines):
         self._parts.status.show(snapshot, self.charts.paused, self._status_text())
         for panel in self._parts.panels:
             panel.show(snapshot)
+        self._update_bar()
 
     # --- keys and mouse -------------------------------------------------------------------------------------
 
@@ -287,10 +292,22 @@ class MonitorScreen(MonitorView, KeptLines):
         # The event may be outdated: the focus may have moved on.
         if event.widget is self.focused:
             self.side.focused(event.widget)
+            self._update_bar()
+
+    def _update_bar(self) -> None:
+        """Show in the key bar what keys do in the panels as they are now."""
+        words = {key: word for panel in self._parts.panels for key, word in panel.key_words().items()}
+        if words != self._words:
+            self._words = words
+            self._bar.show(bar(self.keyboard.rows, words))
 
     def show_help(self) -> None:
         """Show the help."""
         from concwatch.ui.dialogs.help import HelpScreen  # not needed for the first frame
 
+        if self._help.watched:
+            from concwatch.ui.dialogs.watch_words import WORDS
+        else:
+            from concwatch.ui.dialogs.help import WORDS
         lines = help_lines(self.keyboard.rows)
-        self.app.push_screen(HelpScreen(self._help.subject, lines, mouse=self._help.mouse))
+        self.app.push_screen(HelpScreen(self._help.subject, lines, WORDS, self._help.mouse))

@@ -4,19 +4,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from textual.binding import Binding
 from textual.content import Content
-from textual.events import Resize
 from textual.widget import Widget
 
 from concwatch.charts.plot import LaneSeries, make_plot
 from concwatch.charts.table import BY_METRIC, COST
 from concwatch.measure.result import Outcome, Result
 from concwatch.monitor.metrics.metric import Metric
-from concwatch.monitor.metrics.metrics import BY_NAME, CAVEATS, cost_metric
+from concwatch.monitor.metrics.metrics import BY_NAME, cost_metric, mark_notes
 from concwatch.monitor.metrics.series import Series
 from concwatch.monitor.metrics.settings import describe
 from concwatch.portable.protocol.units import format_count
-from concwatch.ui.dialogs.help import READING, ReadDialog
-from concwatch.ui.look.layout import CHART
+from concwatch.ui.screens.measured import MeasuredDialog
 from concwatch.ui.sources.race import Race
 from concwatch.ui.widgets.charts.chart import Chart
 from concwatch.ui.widgets.text.text_lines import TextLines
@@ -30,12 +28,8 @@ SHOWN = ("create_rate", "cpu_per_task", "peak_rss")
 PLACE, CELLS, RATIO = 4, 13, 9
 """The width in cells of a place, of a metric, and of the ratio to the best."""
 
-MOST_ROWS, OTHER_ROWS = 20, 10
-"""The maximum height of the chart in rows with its frame, and the rows of the dialog and the screen without
-chart and engines."""
-
-INTERVAL = 0.25
-"""Seconds between two updates."""
+OTHER_ROWS = 10
+"""The rows of the dialog and the screen without chart and engines."""
 
 NO_SAMPLES = Series()
 """The chart of the cost needs no samples."""
@@ -71,11 +65,11 @@ class RaceTable(TextLines):
             text = race.progress if running else "not run" if race.finished else "waits"
             mark = "  ▸ " if running else " " * PLACE
             lines.append(Content.assemble(f"{mark}{engine.name:{room}} ", (text, "$dim")))
-        marks = {letter for line in lines for letter in line.plain}
-        notes = [f"{caveat.mark} {caveat.brief}" for caveat in CAVEATS if caveat.mark in marks]
+        held = [result.held for result in results if result.held is not None]
+        notes = mark_notes(caveat for lane in held for metric in shown for caveat in metric.uncertain(lane))
         todo = "escape closes this; the race continues"
         if race.finished:
-            todo = race.problem or "R starts another race · s saves a picture"
+            todo = race.problem or "R starts another race · s saves a picture, S the chart"
         lines += [Content(), Content.styled(" · ".join((todo, *notes)), "$dim")]
         self.set_lines(*lines)
 
@@ -99,10 +93,10 @@ def _result(
     return [(f"{place:>3} ", "bold $accent"), name, metrics, f"{cost / best:.1f} ×".rjust(RATIO)]
 
 
-class RaceScreen(ReadDialog):
+class RaceScreen(MeasuredDialog[Race]):
     """Shows a race while it runs, and its result."""
 
-    BINDINGS = [*READING, Binding("R", "start_another", show=False)]
+    BINDINGS = [Binding("R", "start_another", show=False)]
 
     def __init__(self, race: Race, colors: Mapping[str, str], another: Callable[[], object]) -> None:
         """Create the dialog of ``race``.
@@ -113,10 +107,9 @@ class RaceScreen(ReadDialog):
             another: asks for the tasks of another race.
         """
         tasks, what = format_count(race.tasks), describe(race.settings.workload)
-        super().__init__(f"race to {tasks} tasks, untraced; each {what}", Content())
-        self._race = race
+        title = f"race to {tasks} tasks, untraced; each {what}"
+        super().__init__(title, race, OTHER_ROWS + len(race.engines), another)
         self._colors = colors
-        self._another = another
 
     def body(self) -> Iterable[Widget]:
         """Yield the chart and the table."""
@@ -124,32 +117,14 @@ class RaceScreen(ReadDialog):
         yield Chart(make_plot(spec, (), 0.0, 0.0), hint="the first curve starts with the first tasks")
         yield RaceTable()
 
-    def on_mount(self) -> None:
-        """Update the chart and the table until the race is over."""
-        self.on_resize()
-        self.set_interval(INTERVAL, self._show)
-
-    def on_resize(self, _: Resize | None = None) -> None:
-        """Set the chart's height to what the table leaves; hide it if that is too little."""
-        chart = self.query_one(Chart)
-        rows = min(MOST_ROWS, self.app.size.height - OTHER_ROWS - len(self._race.engines))
-        chart.display = rows >= CHART
-        chart.styles.height = rows
-        self.call_after_refresh(self._show)
-
-    def _show(self) -> None:
-        self.query_one(RaceTable).show(self._race, self._colors)
-        costs = self._race.costs()
+    def update(self) -> None:
+        """Show the current state."""
+        self.query_one(RaceTable).show(self.shown, self._colors)
+        costs = self.shown.costs()
         lanes = [
             LaneSeries(
                 engine.name, NO_SAMPLES, self._colors.get(engine.name, ""), cost=costs.get(engine.name)
             )
-            for engine in self._race.engines
+            for engine in self.shown.engines
         ]
         self.query_one(Chart).show(make_plot(BY_METRIC[COST], lanes, 0.0, 0.0))
-
-    def action_start_another(self) -> None:
-        """Close this, and ask for the tasks of another race, unless this one is still running."""
-        if self._race.finished:
-            self.dismiss()
-            self.app.call_later(self._another)

@@ -1,12 +1,11 @@
 """The dialog of a sweep: throughput and durations over live tasks, and how many are enough."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.events import Resize
 from textual.widget import Widget
 
 from concwatch.charts.sweep import sweep_plots
@@ -14,18 +13,16 @@ from concwatch.measure.sweep.sweep_result import Step, SweepResult
 from concwatch.monitor.metrics.settings import describe
 from concwatch.monitor.metrics.unit import BYTES, COUNT, RATE, SECONDS
 from concwatch.portable.protocol.units import format_count
-from concwatch.ui.dialogs.help import READING, ReadDialog
-from concwatch.ui.look.layout import CHART
+from concwatch.ui.screens.measured import MeasuredDialog
 from concwatch.ui.sources.sweep import Sweep
 from concwatch.ui.widgets.charts.chart import Chart
 from concwatch.ui.widgets.text.text_lines import TextLines
 
-MOST_ROWS, OTHER_ROWS = 20, 9
-"""The maximum height of the charts in rows with their frame, and the rows of the dialog and the screen
-without charts and engines."""
+OTHER_ROWS = 9
+"""The rows of the dialog and the screen without charts and engines."""
 
-INTERVAL = 0.25
-"""Seconds between two updates."""
+CHARTS = "throughput", "duration_p99"
+"""What the charts show."""
 
 CELLS = 12
 """The width of a column of the table in cells."""
@@ -57,7 +54,7 @@ class SweepTable(TextLines):
                 lines.append(Content.assemble(name, self._row(result, room)))
         todo = "escape closes this; the sweep continues · x stops it"
         if sweep.finished:
-            todo = sweep.problem or "H starts another sweep · s saves a picture"
+            todo = sweep.problem or "H starts another sweep · s saves a picture, S a chart"
         lines += [Content(), *self._said(sweep), Content.styled(todo, "$dim")]
         self.set_lines(*lines)
 
@@ -74,8 +71,8 @@ class SweepTable(TextLines):
         at: Step = next(step for step in result.steps if step.tasks >= knee.tasks.value)
         cells = (
             COUNT.text(knee.tasks.value),
-            RATE.text(knee.throughput),
-            RATE.text(knee.best),
+            RATE.text(knee.throughput.value),
+            RATE.text(knee.best.value),
             SECONDS.text(at.duration_p50),
             SECONDS.text(at.duration_p99),
             BYTES.text(at.memory_per_task),
@@ -85,21 +82,15 @@ class SweepTable(TextLines):
     def _said(self, sweep: Sweep) -> list[Content]:
         """Return the sentences on the engines that have been measured."""
         found: list[Content] = []
-        for result in sweep.results:
-            if result.engine == sweep.running:
-                continue
-            notes = [f"limited by {result.limited_by}"] if result.limited_by else []
-            notes += [f"ended: {result.ended_by}"] if result.ended_by and result.steps else []
-            text = "; ".join((result.sentence(), *notes))
+        for text in sweep.sentences():
             found += map(Content, wrap(text, max(20, self.size.width), subsequent_indent="  "))
         return [*found, Content()] if found else []
 
 
-class SweepScreen(ReadDialog):
+class SweepScreen(MeasuredDialog[Sweep]):
     """Shows a sweep while it runs, and its result."""
 
     BINDINGS = [
-        *READING,
         Binding("H", "start_another", show=False),
         Binding("x", "stop", show=False),
     ]
@@ -117,45 +108,31 @@ class SweepScreen(ReadDialog):
             colors: the colour of each engine.
             another: asks for the most tasks of another sweep.
         """
-        what = describe(sweep.settings.workload)
-        super().__init__(
-            f"how many at once, up to {format_count(sweep.last)}, untraced; each {what}", Content()
-        )
-        self._sweep = sweep
+        title = f"how many at once, up to {format_count(sweep.last)}, untraced"
+        title = f"{title}; each {describe(sweep.settings.workload)}"
+        super().__init__(title, sweep, OTHER_ROWS + 2 * len(sweep.engines), another)
         self._colors = colors
-        self._another = another
+
+    def said(self) -> Sequence[str]:
+        """Return how many tasks are enough for each engine."""
+        return [part for text in self.shown.sentences() for part in text.split("; ")]
 
     def body(self) -> Iterable[Widget]:
         """Yield the charts and the table."""
-        plots = sweep_plots((), self._colors, self._sweep.last)
-        yield Horizontal(*(Chart(plot, hint="the first step is being measured") for plot in plots))
+        plots = sweep_plots((), self._colors, self.shown.last)
+        hint = "the first step is being measured"
+        yield Horizontal(
+            *(Chart(plot, hint=hint, id=f"chart-{name}") for name, plot in zip(CHARTS, plots, strict=True))
+        )
         yield SweepTable()
 
-    def on_mount(self) -> None:
-        """Update the charts and the table until the sweep is over."""
-        self.on_resize()
-        self.set_interval(INTERVAL, self._show)
-
-    def on_resize(self, _: Resize | None = None) -> None:
-        """Set the height of the charts to what the table leaves; hide them if that is too little."""
-        rows = min(MOST_ROWS, self.app.size.height - OTHER_ROWS - 2 * len(self._sweep.engines))
-        for chart in self.query(Chart):
-            chart.display = rows >= CHART
-            chart.styles.height = rows
-        self.call_after_refresh(self._show)
-
-    def _show(self) -> None:
-        self.query_one(SweepTable).show(self._sweep, self._colors)
-        plots = sweep_plots(self._sweep.results, self._colors, self._sweep.last, self._sweep.running)
+    def update(self) -> None:
+        """Show the current state."""
+        self.query_one(SweepTable).show(self.shown, self._colors)
+        plots = sweep_plots(self.shown.results, self._colors, self.shown.last, self.shown.running)
         for chart, plot in zip(self.query(Chart), plots, strict=True):
             chart.show(plot)
 
     def action_stop(self) -> None:
         """Stop the sweep; what has been measured stays."""
-        self._sweep.stop()
-
-    def action_start_another(self) -> None:
-        """Close this, and ask for the most tasks of another sweep, unless this one is still running."""
-        if self._sweep.finished:
-            self.dismiss()
-            self.app.call_later(self._another)
+        self.shown.stop()

@@ -35,6 +35,7 @@ class MeasuredAlone(ABC):
         self.lab: Lab | None = None
         """The lab of the engine that was measured last."""
         self._make_lab = make_lab
+        self._monitor: Lab | None = None
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
@@ -48,6 +49,7 @@ class MeasuredAlone(ABC):
 
     def start(self, monitor: Lab) -> None:
         """Start it in the background; first stop the lanes of ``monitor``."""
+        self._monitor = monitor
         self._task = asyncio.get_running_loop().create_task(self._run(monitor))
 
     async def _run(self, monitor: Lab) -> None:
@@ -65,6 +67,11 @@ class MeasuredAlone(ABC):
     def report(self, text: str) -> None:
         """Set what the running engine is doing."""
         self.progress = text
+
+    def say(self, text: str) -> None:
+        """Log what has been found in the monitor, whose recording then has it, too."""
+        if self._monitor is not None:
+            self._monitor.log("", text)
 
     def stop(self) -> None:
         """Stop it, and keep what has been measured."""

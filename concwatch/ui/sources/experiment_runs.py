@@ -57,8 +57,8 @@ class ExperimentRuns:
             else:
                 self.experiments[experiment.name] = experiment
 
-    def _keep_lane(self, engines: Sequence[Engine], settings: Settings) -> Lab:
-        lab = self._make_lab(engines, settings)
+    def _keep_lane(self, engines: Sequence[Engine], settings: Settings, **options: float) -> Lab:
+        lab = self._make_lab(engines, settings, **options)
         self._labs.append(lab)
         return lab
 

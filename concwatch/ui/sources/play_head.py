@@ -99,7 +99,7 @@ def parse_moment(text: str, duration: float) -> float:
     seconds = _seconds(text, duration)
     if seconds > duration:
         end = format_position(duration)
-        raise ValueError(f'"{one_line(text[:40])}" is after the end: expected a time from 0:00 to {end}')
+        raise ValueError(f'"{one_line(text[:40])}" is after the end, which is at {end}')
     return seconds
 
 
@@ -115,4 +115,4 @@ def _seconds(text: str, duration: float) -> float:
             return parse_seconds(text)
         except ValueError:
             pass
-    raise ValueError(f'"{one_line(text[:40])}" is not a time: {EXPECTED}')
+    raise ValueError(f'"{one_line(text[:40])}" is not a time; {EXPECTED}')

@@ -67,7 +67,7 @@ class SessionRecording:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
-            raise ValueError(f'"{self.folder}" is a file: expected a folder') from None
+            raise ValueError(f'"{self.folder}" is a file, not a folder') from None
         path = new_path(self.folder, f"concwatch-{datetime.now():%Y-%m-%d-%H%M%S}", ".jsonl")
         self._recorder = Recorder(path, open_writer(path), command_line(), engines)
         self._recorder.observe(lab)

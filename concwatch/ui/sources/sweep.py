@@ -24,8 +24,13 @@ class Sweep(MeasuredAlone):
         self.results: list[SweepResult] = []
         """The results so far, in the order of the engines; the last one may still be measured."""
 
+    def sentences(self) -> list[str]:
+        """Return how many tasks are enough for each engine that has been measured, and what limits it."""
+        return [result.summary() for result in self.results if result.engine != self.running]
+
     async def measure(self, lab: Lab) -> None:
         """Sweep one engine."""
         sweep = EngineSweep(lab, lab.lanes[0], 1, self.last, SECONDS, self.report)
         self.results.append(sweep.result)
         await while_stepping(lab, sweep.run())
+        self.say(sweep.result.summary())

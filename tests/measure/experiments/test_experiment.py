@@ -59,59 +59,59 @@ def test_every_reading_accepts_exactly_the_units_of_its_kind(reading):
         if kind is READINGS[reading].unit:
             assert read(text).table[0].unit == unit
         else:
-            assert f'unit "{unit}" of {reading}: expected one of ' in problem(text)
+            assert f'unit "{unit}" of {reading}; expected one of ' in problem(text)
 
 
 # Invalid files.
 
 IN_SERIES = [
-    ("trace = 1", 'trace": expected true or false, got a whole number'),
-    ('action = "rest"', 'action": "rest": expected one of burst, hold'),
-    ('gc = "freezed"', 'gc": "freezed": expected one of default, frozen, off; did you mean "frozen"?'),
+    ("trace = 1", 'trace" must be true or false, not a whole number'),
+    ('action = "rest"', 'action": "rest"; expected one of burst, hold'),
+    ('gc = "freezed"', 'gc": "freezed"; expected one of default, frozen, off; did you mean "frozen"?'),
     ('workload = "slep:3"', 'workload": unknown workload "slep:3"'),
     ('workload = "sleep:x"', 'workload": workload "sleep:x": expected seconds'),
-    ("workload = 3", 'workload": expected text'),
-    ("quick = [10, 1]", '": quick: 1 after 10: expected ascending sizes'),
-    ("repeats = 0", 'repeats": expected a whole number >= 1'),
-    ("repeats = 101", 'repeats": expected a whole number <= 100'),
-    ("threads = 0", 'threads": expected a whole number >= 1'),
-    ("threads = 100001", 'threads": expected a whole number <= 100000'),
-    ("stack = -1", 'stack": expected a whole number >= 0'),
-    ("chunks = 0", 'chunks": expected a whole number >= 1'),
-    ("chunks = 1001", 'chunks": expected a whole number <= 1000'),
-    ("read_after = -0.5", 'read_after": expected a number >= 0'),
-    ("read_after = inf", 'read_after": expected a number <= 3600'),
-    ("seconds = nan", 'seconds": expected a number >= 0'),
-    ("published = { 1 = -5 }", 'published[...]": expected a number > 0'),
-    ("published = { 1 = 0 }", 'published[...]": expected a number > 0'),
-    ("published = { 0 = 5 }", 'published": expected a whole number >= 1'),
-    ("published = { 1 = inf }", 'published[...]": expected a number <= 1e+300'),
-    ("published = { one = 5 }", 'published": expected a whole number, got text'),
-    ('published = { 1 = "5" }', 'published[...]": expected a number, got text'),
-    ("environment = { A = 1 }", 'environment[...]": expected text, got a whole number'),
-    ('environment = { "A=B" = "" }', 'environment": expected text matching regex'),
-    ('environment = { A = "\\u0000" }', 'environment[...]": expected text matching regex'),
+    ("workload = 3", 'workload": it must be text'),
+    ("quick = [10, 1]", '": quick: 1 after 10; expected ascending sizes'),
+    ("repeats = 0", 'repeats" must be a whole number >= 1'),
+    ("repeats = 101", 'repeats" must be a whole number <= 100'),
+    ("threads = 0", 'threads" must be a whole number >= 1'),
+    ("threads = 100001", 'threads" must be a whole number <= 100000'),
+    ("stack = -1", 'stack" must be a whole number >= 0'),
+    ("chunks = 0", 'chunks" must be a whole number >= 1'),
+    ("chunks = 1001", 'chunks" must be a whole number <= 1000'),
+    ("read_after = -0.5", 'read_after" must be a number >= 0'),
+    ("read_after = inf", 'read_after" must be a number <= 3600'),
+    ("seconds = nan", 'seconds" must be a number >= 0'),
+    ("published = { 1 = -5 }", 'published[...]" must be a number > 0'),
+    ("published = { 1 = 0 }", 'published[...]" must be a number > 0'),
+    ("published = { 0 = 5 }", 'published" must be a whole number >= 1'),
+    ("published = { 1 = inf }", 'published[...]" must be a number <= 1e+300'),
+    ("published = { one = 5 }", 'published" must be a whole number, not text'),
+    ('published = { 1 = "5" }', 'published[...]" must be a number, not text'),
+    ("environment = { A = 1 }", 'environment[...]" must be text, not a whole number'),
+    ('environment = { "A=B" = "" }', 'environment" must be text matching regex'),
+    ('environment = { A = "\\u0000" }', 'environment[...]" must be text matching regex'),
 ]
 ELSEWHERE = [
     # Keys and types.
-    ('title = "Mine"', 'titel = "Mine"', 'unknown key "titel": expected one of name, title, '),
+    ('title = "Mine"', 'titel = "Mine"', 'unknown key "titel"; expected one of name, title, '),
     ('title = "Mine"', 'titel = "Mine"', 'did you mean "title"?'),
-    ("sizes =", "size =", 'unknown key "table[0].size": expected one of '),
-    ("engine =", "engin =", 'unknown key "table[0].series[0].engin": expected one of '),
+    ("sizes =", "size =", 'unknown key "table[0].size"; expected one of '),
+    ("engine =", "engin =", 'unknown key "table[0].series[0].engin"; expected one of '),
     ('title = "Mine"\n', "", 'key "title" is missing'),
     ('unit = "MB"\n', "", 'key "table[0].unit" is missing'),
-    ('title = "Mine"', "title = 3", 'key "title": expected text, got a whole number'),
-    ("[1, 10]", "10", 'key "table[0].sizes": expected a list, got a whole number'),
-    ("[1, 10]", '[1, "10"]', 'key "table[0].sizes[1]": expected a whole number, got text'),
+    ('title = "Mine"', "title = 3", 'key "title" must be text, not a whole number'),
+    ("[1, 10]", "10", 'key "table[0].sizes" must be a list, not a whole number'),
+    ("[1, 10]", '[1, "10"]', 'key "table[0].sizes[1]" must be a whole number, not text'),
     (TABLE + SERIES, "", 'key "table" is missing'),
-    (TABLE + SERIES, "table = []\n", 'key "table": expected a list of length >= 1'),
-    (TABLE + SERIES, "table = 3\n", 'key "table": expected a list, got a whole number'),
-    (SERIES, "series = 3\n", 'key "table[0].series": expected a list, got a whole number'),
+    (TABLE + SERIES, "table = []\n", 'key "table" must be a list of length >= 1'),
+    (TABLE + SERIES, "table = 3\n", 'key "table" must be a list, not a whole number'),
+    (SERIES, "series = 3\n", 'key "table[0].series" must be a list, not a whole number'),
     (SERIES, "", 'key "table[0].series" is missing'),
-    (SERIES, "series = []\n", 'key "table[0].series": expected a list of length >= 1'),
+    (SERIES, "series = []\n", 'key "table[0].series" must be a list of length >= 1'),
     (SERIES, f"{SERIES}[source]\nyear = 2023\n", 'key "source.article" is missing'),
-    (SERIES, f'{SERIES}[source]\narticle = "A"\nyear = "2023"\n', "expected a whole number, got text"),
-    (SERIES, f'{SERIES}[source]\nautor = "A"\n', 'unknown key "source.autor": expected one of article'),
+    (SERIES, f'{SERIES}[source]\narticle = "A"\nyear = "2023"\n', "must be a whole number, not text"),
+    (SERIES, f'{SERIES}[source]\nautor = "A"\n', 'unknown key "source.autor"; expected one of article'),
     (SERIES, f'compare = {{ this = "asyncio" }}\n{SERIES}', 'key "table[0].compare.that" is missing'),
     # Not TOML.
     ('title = "Mine"', "title = Mine", "not TOML: "),
@@ -119,22 +119,22 @@ ELSEWHERE = [
     ('title = "Mine"', "title = " + "[" * 10_000, "not TOML: "),
     ("[1, 10]", f"[{'1' * 5_000}]", "not TOML: "),
     # Names.
-    ('"mine"', '"My experiment"', 'key "name": expected text matching regex'),
+    ('"mine"', '"My experiment"', 'key "name" must be text matching regex'),
     ('"asyncio"', '"asynci"', 'key "table[0].series[0]": unknown engine "asynci"'),
     ('"asyncio"', '"asynci"', 'did you mean "asyncio"?'),
     ('"asyncio"', '"gevent@3.14"', 'unknown engine "gevent@3.14"'),
-    ('"peak_rss"', '"peak_rs"', 'key "table[0].reading": unknown reading "peak_rs": expected one of memory_'),
-    ('"MB"', '"s"', 'key "table[0]": unit "s" of peak_rss: expected one of B, KiB, MiB, GiB, kB, MB, GB'),
-    (SERIES, SERIES * 2, 'series "asyncio": called like another: expected different labels'),
+    ('"peak_rss"', '"peak_rs"', 'key "table[0].reading": unknown reading "peak_rs"; expected one of memory_'),
+    ('"MB"', '"s"', 'key "table[0]": unit "s" of peak_rss; expected one of B, KiB, MiB, GiB, kB, MB, GB'),
+    (SERIES, SERIES * 2, 'series "asyncio": called like another; expected different labels'),
     (SERIES, f'compare = {{ this = "asyncio", that = "x" }}\n{SERIES}', 'compare: unknown series "x"'),
     # Sizes.
-    ("[1, 10]", "[10, 1]", 'key "table[0].series[0]": sizes: 1 after 10: expected ascending sizes'),
-    ("[1, 10]", "[1, 1]", "sizes: 1 after 1: expected ascending sizes"),
-    ("[1, 10]", "[0, 10]", "sizes: 0: expected sizes from 1 to 1,000,000,000"),
-    ("[1, 10]", "[1, 1000000001]", "sizes: 1000000001: expected sizes from 1 to 1,000,000,000"),
-    ("[1, 10]", f"[{', '.join(map(str, range(1, 102)))}]", "101 sizes: expected 100 at most"),
-    ("[1, 10]", "[]", "sizes: expected at least one number of tasks"),
-    ("sizes = [1, 10]\n", "", "sizes: expected at least one number of tasks"),
+    ("[1, 10]", "[10, 1]", 'key "table[0].series[0]": sizes: 1 after 10; expected ascending sizes'),
+    ("[1, 10]", "[1, 1]", "sizes: 1 after 1; expected ascending sizes"),
+    ("[1, 10]", "[0, 10]", "sizes: 0; expected sizes from 1 to 1,000,000,000"),
+    ("[1, 10]", "[1, 1000000001]", "sizes: 1000000001; expected sizes from 1 to 1,000,000,000"),
+    ("[1, 10]", f"[{', '.join(map(str, range(1, 102)))}]", "101 sizes; expected 100 at most"),
+    ("[1, 10]", "[]", "sizes; expected at least one number of tasks"),
+    ("sizes = [1, 10]\n", "", "sizes; expected at least one number of tasks"),
     # Contradictions.
     ('"peak_rss"', '"rss"', 'key "table[0]": series "asyncio": rss can only be read with action hold'),
     (
@@ -143,6 +143,18 @@ ELSEWHERE = [
         "can only be read with action burst",
     ),
     ('"peak_rss"', '"tracer"\naction = "hold"', "tracer needs trace = true"),
+    (
+        'peak_rss"\nunit = "MB"',
+        'throughput"\nunit = "tasks/s"\naction = "hold"',
+        "throughput can only be read with action burst or sweep",
+    ),
+    (
+        'peak_rss"\nunit = "MB"\nsizes = [1, 10]\n' + SERIES,
+        'throughput"\nunit = "tasks/s"\naction = "sweep"\nsizes = [1]\n'
+        + SERIES
+        + 'program = "three_sleeps.py"\n',
+        "a program ends by itself: expected action burst",
+    ),
     ('"peak_rss"', '"traced_added"\ntrace = true', "traced_added of a burst needs read_after, the seconds"),
 ]
 
@@ -170,9 +182,9 @@ def test_experiments_are_loaded_by_name_or_path(tmp_path, monkeypatch):
         assert load(str(path)).name == "mine"
     (tmp_path / "own.toml").write_text(changed("[1, 10]", "[10, 1]"))
     for path, expected in (
-        ("batchin", r'^unknown experiment "batchin": expected one of batching, .*did you mean "batching"\?$'),
-        ("none.toml", r"none\.toml: No such file or directory: expected an experiment file"),
-        (f"{tmp_path}/", "Is a directory: expected an experiment file"),
+        ("batchin", r'^unknown experiment "batchin"; expected one of batching, .*did you mean "batching"\?$'),
+        ("none.toml", r"none\.toml. cannot be read \(No such file or directory\)"),
+        (f"{tmp_path}/", r"cannot be read \(Is a directory\)"),
         ("own.toml", r'^own\.toml: key "table\[0\]\.series\[0\]": sizes: 1 after 10'),
     ):
         with pytest.raises(ValueError, match=expected):

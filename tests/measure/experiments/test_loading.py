@@ -43,6 +43,10 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
         "traced_added": (2_000 * 500, 2_000 * 5_000),
         "traced_per_task": (500, 5_000),
     },
+    # 100 tasks of 0.3 s, or five downloads of 0.15 s, at once at best.
+    "how-many": {"throughput": (0.1, 400), "cycle_seconds": (0.1, 60)},
+    # Ten tasks of 0.1 s at once at best.
+    "known-knee": {"throughput": (0.1, 110), "duration_p99": (0.09, 60)},
     "gc-cost": {"create_seconds": (0.05, 60), "gc_seconds": (0, 30), "longest_stall": (0, 30)},
     "eager-tasks": {
         "burst_seconds": (0.001, 60),
@@ -110,6 +114,7 @@ CHECKED = {
     "eager-tasks": "4385b91583f8",
     "event-loops": "8ff80490b5ca",
     "go-collectors": "4f53cda18c2b",
+    "how-many": "72b763315f7c",
     "memory-per-task": "34686ca8c334",
     "million-tasks": "4a336fcab66c",
     "parallel-io": "be2a212b8665",
@@ -190,8 +195,8 @@ def runners():
     """Run every shipped experiment at its smallest sizes with real workers, all at the same time."""
     selection = Selection(quick=True, repeats=1)
 
-    def make_lab(engines, settings):
-        return Lab(engines, open_link=open_process, settings=settings)
+    def make_lab(engines, settings, **options):
+        return Lab(engines, open_link=open_process, settings=settings, **options)
 
     runners = {name: Runner(smallest(load(name)), selection, make_lab) for name in NAMES}
 

@@ -287,9 +287,9 @@ def test_a_program_is_beside_the_file_or_shipped(write_program, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"own.py"', '"none.py"', 'series[0].program": "none.py": expected a file beside the experiment'),
-        ('"own.py"', '"own.txt"', 'series[0]": program "own.txt": expected a known suffix, or an executable'),
-        ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, gc_sec"),
+        ('"own.py"', '"none.py"', 'series[0].program": "none.py"; expected a file beside the experiment'),
+        ('"own.py"', '"own.txt"', 'series[0]": program "own.txt"; expected a known suffix, or an executable'),
+        ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, throughput, "),
     ],
 )
 def test_an_invalid_program_is_rejected(old, new, expected, write_program, tmp_path):

@@ -65,7 +65,7 @@ def hold_experiment(*series, **how):
 def prepare(what, links, *, budget=None, limits=(), **choice):
     """Return a runner with labs of fake workers, on the running loop's clock."""
 
-    def make_lab(engines, settings):
+    def make_lab(engines, settings, **options):
         return Lab(
             engines,
             settings=settings,
@@ -73,6 +73,7 @@ def prepare(what, links, *, budget=None, limits=(), **choice):
             open_link=links,
             clock=now,
             machine=LocalMachine(lambda: Memory(16 * GIB, 12 * GIB, "memory"), lambda: limits),
+            **options,
         )
 
     return Runner(what, Selection(**choice), make_lab)
@@ -160,7 +161,7 @@ def test_cells_that_do_not_fit_the_machine_are_skipped_without_a_start():
     [
         ("uvloop", "needs uvloop: pip install uvloop"),
         ("asyncio@9.9t", "needs Python 9.9t: uv python install 9.9t, or pyenv install 9.9t"),
-        ("asyncio@/nowhere/python", '"/nowhere/python": no such Python: expected a path'),
+        ("asyncio@/nowhere/python", 'no Python "/nowhere/python"; give a path'),
         ("java-virtual@99", "needs java 99"),
     ],
 )

@@ -12,7 +12,8 @@ import os
 import sys
 from time import monotonic, process_time
 
-from ..hooking.imports import ImportHook
+from ..counting.guard import ERRORS, guarded
+from ..counting.imports import ImportHook
 
 OPTIONS = "CONCWATCH_AGENT_OPTIONS"
 
@@ -36,7 +37,7 @@ _EMPTY_REPORT = """\
 "runtime":"{runtime}","flags":[],"can":[],"workloads":[]}}
 {{"type":"tick","time":{time},"number":1,"created":0,"live":0,"ended":0,"since":0,"left_over":0,\
 "destroyed":0,"scan_created":0,"scan_time":{time},"cpu":{cpu}}}
-{{"type":"waiting"}}
+{errors}{{"type":"waiting"}}
 """
 """The reports of a process that has nothing to report so far."""
 
@@ -71,10 +72,14 @@ class LazyStart:
             self._imported("threading", threading)
 
     def start(self) -> None:
-        """Start the agent, and remove the hooks that waited for a reason to."""
-        if not self._waiting:
-            return
-        self._waiting = False
+        """Start the agent, and remove the hooks that waited for a reason to. Never raises."""
+        if self._waiting:
+            self._waiting = False
+            if not self._start():
+                self._announce()  # the error
+
+    @guarded("")
+    def _start(self) -> bool:
         self._hook.remove()
         callbacks = getattr(gc, "callbacks", [])
         if self._collected in callbacks:
@@ -93,6 +98,7 @@ class LazyStart:
             if collects:
                 gc.enable()
         start(self._address)
+        return True
 
     def _imported(self, name: str, module: "Optional[ModuleType]") -> None:
         if name == "greenlet" and "gevent" in sys.modules:  # the end of that import starts the agent
@@ -106,48 +112,53 @@ class LazyStart:
         def start_thread(*args: "Any", **kw: "Any") -> "Any":
             if getattr(module, function) is start_thread:
                 setattr(module, function, original)
-            try:
-                self.start()
-            except Exception:  # the agent never raises into the program
-                pass
+            self.start()
             return original(*args, **kw)
 
         setattr(module, function, start_thread)
 
+    @guarded("")
     def _collected(self, phase: str, info: "Dict[str, int]") -> None:
         # A framework that is in `sys.modules` by now is still being imported: its functions cannot be
         # replaced yet. The end of its import starts the agent.
         if phase == "stop" and monotonic() >= self._due and set(FRAMEWORKS).isdisjoint(sys.modules):
-            try:
-                self.start()
-            except Exception:  # the agent never raises into the program
-                pass
+            self.start()
 
+    @guarded("")
     def _announce(self) -> None:
         """Report that the process has no tasks and no threads so far, over a connection of its own."""
-        try:
-            with self._compiled:
-                from ..sending.places import connect
-                from ..sending.process import PROTOCOL, name, runtime
+        with self._compiled:
+            from ..sending.places import connect
+            from ..sending.process import PROTOCOL, name, runtime
 
-            # Written by hand: loading the encoder takes longer than everything else here.
+        # Written by hand: loading the encoder takes longer than everything else here.
+        report = _EMPTY_REPORT.format(
+            protocol=PROTOCOL,
+            name=name().replace("\\", "\\\\").replace('"', '\\"'),
+            pid=os.getpid(),
+            ppid=os.getppid(),
+            runtime=runtime(),
+            time=monotonic(),
+            cpu=process_time(),
+            errors=_errors(),
+        )
+        try:
             connection = connect(self._address)
-            connection.send(
-                _EMPTY_REPORT.format(
-                    protocol=PROTOCOL,
-                    name=name().replace("\\", "\\\\").replace('"', '\\"'),
-                    pid=os.getpid(),
-                    ppid=os.getppid(),
-                    runtime=runtime(),
-                    time=monotonic(),
-                    cpu=process_time(),
-                ).encode(errors="replace")
-            )
+            connection.send(report.encode(errors="replace"))
             connection.close()
-        except Exception:  # the monitor has gone, or is busy
+        except OSError:  # the monitor has gone, or is busy
             pass
 
     def _announce_child(self) -> None:
         """Report a forked process, unless `subprocess` is about to execute another program in it."""
         if self._waiting and sys._getframe(1).f_globals.get("__name__") != "subprocess":
             self._announce()
+
+
+def _errors() -> str:
+    """Return the line that reports the errors of the agent; empty without any."""
+    if not ERRORS.changed:
+        return ""
+    from ..sending.json_lines import encode
+
+    return encode("agent_errors", **ERRORS.report()).decode()

@@ -15,12 +15,17 @@ from time import monotonic, perf_counter
 
 from ..counting.counting import COUNTS
 from ..counting.durations import RANDOM
+from ..counting.grouping import Unresolved
+from ..counting.guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict
+    from typing import Any, Callable, Dict, Optional
 
     from ..counting.counted_group import CountedGroup
+
+BUSY = "busy time"
+"""The figures that are measured here."""
 
 STEPS_PER_SECOND = 1_000
 """Steps that are timed per second on average; timing one takes about a microsecond."""
@@ -73,36 +78,45 @@ class LoopMeter:
 
     def _called(self, callback: Any, *args: Any, **kw: Any) -> Any:
         """Call the loop's own ``call_soon``, and time the callback if it is a step of a task."""
-        group = None
-        try:
-            task: Any = getattr(callback, "__self__", None)
-            now = monotonic()
-            if now >= self._closes:
-                self.close()
-            elif now >= self._opens and hasattr(type(task), "get_coro"):
-                group = COUNTS.group_of_task(task)
-        except Exception:  # a task of another kind, or a wrapper that is just ending
-            pass
+        group = self._group_to_time(callback)
         if group is None:
             return self._call_soon(callback, *args, **kw)
+        self._call_soon(self._begin, **kw)
+        handle = self._call_soon(callback, *args, **kw)
+        self._call_soon(self._end, group, self._weight, **kw)
+        return handle
+
+    @guarded(BUSY)
+    def _group_to_time(self, callback: Any) -> Optional[CountedGroup]:
+        """Return the group of a task whose step is to be timed; None for any other callback."""
+        now = monotonic()
+        if now >= self._closes:
+            self.close()
+            return None
+        task: Any = getattr(callback, "__self__", None)
+        if now < self._opens or not hasattr(type(task), "get_coro"):
+            return None
+        try:
+            group = COUNTS.group_of_task(task)
+        except Unresolved:
+            return None
         self._steps += 1
         self._tokens -= 1
         if self._tokens <= 0 and self._all:
             self._all = False
             self._opens = self._closes = self._since = now
             self._set_window((self._steps - self._steps_before) / max(0.001, now - self._updated))
-        self._call_soon(self._begin, **kw)
-        handle = self._call_soon(callback, *args, **kw)
-        self._call_soon(self._end, group, self._weight, **kw)
-        return handle
+        return group
 
     def _set_window(self, rate: float) -> None:
         """Choose the length of the next window, given the steps per second."""
         self._window = max(SHORTEST, min(WINDOW, INTERVAL * STEPS_PER_SECOND / max(1.0, rate)))
 
+    @guarded(BUSY)
     def _begin(self) -> None:
         self._began = perf_counter()
 
+    @guarded(BUSY)
     def _end(self, group: CountedGroup, weight: float) -> None:
         seconds = weight * (perf_counter() - self._began)
         group.busy += seconds
@@ -144,8 +158,9 @@ class Busy:
         self._meters: Dict[int, LoopMeter] = {}
         self._ended = [0.0, 0.0, 0.0]
 
+    @guarded(BUSY)
     def step(self, now: float) -> None:
-        """Look for loops, and decide for each whether steps are timed."""
+        """Look for loops, and decide for each whether steps are timed. Never raises."""
         running = {id(loop): loop for loop in COUNTS.loops.open() if loop.is_running()}
         for key in set(self._meters) - set(running):
             self._remove(key)
@@ -163,7 +178,11 @@ class Busy:
             self._ended[number] += seconds
 
     def read(self) -> Dict[str, float]:
-        """Return the fields of a tick: empty if no loop was seen."""
+        """Return the fields of a tick: empty if no loop was seen. Never raises."""
+        return self._read() or {}
+
+    @guarded(BUSY)
+    def _read(self) -> Dict[str, float]:
         meters = list(self._meters.values())
         busy, elapsed, covered = self._ended
         busy += sum([meter.busy for meter in meters])

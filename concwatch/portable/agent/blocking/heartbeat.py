@@ -9,6 +9,8 @@ import sys
 from time import monotonic, process_time, thread_time
 
 from ..counting.counting import COUNTS
+from ..counting.grouping import Unresolved
+from ..counting.guard import guarded
 from ..counting.names import printable
 from ..counting.primitives import get_ident, get_native_id
 from .handover import HANDOVER
@@ -36,6 +38,9 @@ OVERDUE = 0.02
 
 OTHER_CLOCK = 60.0
 """Seconds between a loop's clock and the system's above which the loop uses simulated time."""
+
+LOOPS = "event loops"
+"""The figures that heartbeats measure."""
 
 
 class Delay:
@@ -161,8 +166,9 @@ class Heartbeat:
         """Stop the heartbeat; the loop counts as never late from now on."""
         self.stopped = self.waiting = True
 
+    @guarded(LOOPS)
     def pause(self) -> None:
-        """End what the loop is running, because the loop itself ends; called in its thread."""
+        """End what the loop is running, because the loop itself ends; called in its thread. Never raises."""
         if not self.waiting:
             self._end(monotonic())
             self.waiting = True
@@ -182,29 +188,28 @@ class TrioHeartbeat(Heartbeat):
 
     def after_run(self) -> None:
         """Unregister the run. Never raises."""
-        try:
-            self.pause()
-        except Exception:  # the agent never raises into the program
-            pass
+        self.pause()
         TRIO.pop(id(self), None)
 
+    @guarded(LOOPS)
     def after_io_wait(self, timeout: float) -> None:
         """Handle the beginning of a batch of tasks. Never raises."""
         if not self.stopped:
             now = monotonic()
             known = self.thread == get_ident() and self._native_id
-            self._begin(now, now, None if known else sys._getframe(2))
+            self._begin(now, now, None if known else sys._getframe(3))
 
     def before_io_wait(self, timeout: float) -> None:
         """Handle the end of a batch of tasks. Never raises."""
-        try:
-            if self.stopped:
-                sys.modules["trio"].lowlevel.remove_instrument(self)
-            else:
-                self.pause()
-        except Exception:  # the agent never raises into the program
-            pass
+        self._end_batch()
         self.waiting = True
+
+    @guarded(LOOPS)
+    def _end_batch(self) -> None:
+        if self.stopped:
+            sys.modules["trio"].lowlevel.remove_instrument(self)
+        else:
+            self.pause()
 
     def before_task_step(self, task: Any) -> None:
         """Count a step. Never raises."""
@@ -214,6 +219,13 @@ class TrioHeartbeat(Heartbeat):
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the number of the current step."""
         return self._steps, None
+
+
+@guarded(LOOPS)
+def hand_over(due: float, now: float) -> None:
+    """Let the agent's thread run, in the thread of a busy loop that should continue at ``due``."""
+    HANDOVER.promise(due + OVERDUE)
+    HANDOVER.give(now)
 
 
 TRIO: Dict[int, Heartbeat] = {}
@@ -249,33 +261,45 @@ class TimerHeartbeat(Heartbeat):
 
     def start(self) -> None:
         """Request the first call."""
+        loop = self._loop()
         try:
-            self._loop().call_soon_threadsafe(self._call)
-        except Exception:  # it was closed just now
-            self.stop()
+            if loop is not None:
+                loop.call_soon_threadsafe(self._call)
+                return
+        except RuntimeError:  # it was closed just now
+            pass
+        self.stop()
 
     def _call(self) -> None:
         """Handle the timer, in the loop's own thread. Raises only what a signal handler raises."""
         if self.stopped:
             return
         now = monotonic()
+        busy = self._beat(now)
+        if busy is None:
+            self.stop()
+        elif busy:
+            hand_over(self.due, now)
+
+    @guarded(LOOPS)
+    def _beat(self, now: float) -> Optional[bool]:
+        """End what the loop has been running, and begin to measure again.
+
+        Returns:
+            Whether the loop is busy; None if nothing can be measured.
+        """
         if not self.waiting:
             self._end(now)
-        try:
-            loop = self._loop()
-            if not self.thread and abs(loop.time() - now) > OTHER_CLOCK:
-                self.stop()  # the loop simulates time, so that its timers measure nothing
-                return
-            busy = thread_time() - self._used > BUSY * (now - self._called)
-            loop.call_later(self._interval, self._call)
-            self._called = now
-            self._begin(now, now + self._interval, sys._getframe(1))
-        except Exception:  # it was closed just now
-            self.stop()
-            return
-        if busy:  # not above: what a signal raises meanwhile is the program's
-            HANDOVER.promise(self.due + OVERDUE)
-            HANDOVER.give(now)
+        loop = self._loop()
+        if loop is None or loop.is_closed():
+            return None
+        if not self.thread and abs(loop.time() - now) > OTHER_CLOCK:
+            return None  # the loop simulates time, so that its timers measure nothing
+        busy = thread_time() - self._used > BUSY * (now - self._called)
+        loop.call_later(self._interval, self._call)
+        self._called = now
+        self._begin(now, now + self._interval, sys._getframe(3))
+        return busy
 
     def measures(self, loop: Any) -> bool:
         """Return whether ``loop`` is the loop of this heartbeat, and not another one with its ``id``."""
@@ -285,17 +309,14 @@ class TimerHeartbeat(Heartbeat):
         """Begin to measure again, because the loop begins to run; called in its thread, by a hook of it."""
         if self.thread and not self.stopped:
             now = monotonic()
-            self._begin(now, now + self._interval, sys._getframe(3))
+            self._begin(now, now + self._interval, sys._getframe(4))
 
     def task(self) -> Tuple[int, Optional[CountedGroup]]:
         """Return the id and the group of the task that the loop runs."""
-        try:
-            task: Any = sys.modules["asyncio.tasks"].current_task(self._loop())
-        except Exception:  # not one of asyncio's loops
-            task = None
+        task: Any = sys.modules["asyncio.tasks"].current_task(self._loop())
         if task is None:
             return 0, None
         try:
             return id(task), COUNTS.group_of_task(task)
-        except Exception:  # it runs in a wrapper that hides its function
+        except Unresolved:
             return id(task), None

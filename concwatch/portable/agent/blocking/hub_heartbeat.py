@@ -10,9 +10,9 @@ from _weakref import ref
 from time import monotonic, thread_time
 
 from ..counting.counting import COUNTS
+from ..counting.guard import guarded
 from ..counting.primitives import get_ident, get_native_id
-from .handover import HANDOVER
-from .heartbeat import BUSY, OVERDUE, TRIO, Heartbeat
+from .heartbeat import BUSY, LOOPS, OVERDUE, TRIO, Heartbeat, hand_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ class HubHeartbeat(Heartbeat):
             self._close()
             return
         now = monotonic()
+        if self._beat(now):
+            hand_over(self.due, now)
+
+    @guarded(LOOPS)
+    def _beat(self, now: float) -> bool:
+        """End what the hub has been running, and begin to measure again; return whether it is busy."""
         if self._idle:
             self.due = self.began = now
         if not self.waiting:
@@ -68,9 +74,7 @@ class HubHeartbeat(Heartbeat):
         busy = thread_time() - self._used > BUSY * (now - self._called)
         self._called = now
         self._begin(now, now + INTERVAL, None)
-        if busy:
-            HANDOVER.promise(self.due + OVERDUE)
-            HANDOVER.give(now)
+        return busy
 
     def overdue(self, now: float) -> float:
         """Return the seconds by which the hub is late; 0 if nothing waits for it.
@@ -85,10 +89,12 @@ class HubHeartbeat(Heartbeat):
 
     def _has_work(self) -> bool:
         """Return whether a greenlet waits for a timer, for I/O or for its turn, as far as that is known."""
+        loop: Any = getattr(self._hub(), "loop", None)
+        if loop is None:  # it has been destroyed
+            return False
         try:
-            loop: Any = self._hub().loop  # type: ignore[union-attr]
             return bool(getattr(loop, "activecnt", 1) or getattr(loop, "_callbacks", ()))
-        except Exception:  # it has been destroyed
+        except ValueError:  # just now
             return False
 
     def sample(self, frame: FrameType, now: float, late: float) -> None:
@@ -127,12 +133,13 @@ class HubHeartbeat(Heartbeat):
         super().stop()
         TRIO.pop(id(self), None)
 
+    @guarded(LOOPS)
     def _close(self) -> None:
         self.stop()
         try:
             self._timer.stop()
             self._timer.close()
-        except Exception:  # the loop has been destroyed
+        except ValueError:  # the loop has been destroyed
             pass
         HUBS.closed()
 
@@ -144,19 +151,27 @@ class Hubs:
         self.closed: Callable[[], None] = lambda: None
         """Called in a hub when its heartbeat has been stopped."""
 
+    @guarded(LOOPS)
     def add(self, hub: Any) -> None:
-        """Add a heartbeat to a hub, in its thread, unless it has one."""
+        """Add a heartbeat to a hub, in its thread, unless it has one. Never raises."""
         beats = [beat for beat in list(TRIO.values()) if isinstance(beat, HubHeartbeat)]
-        if hub is not None and not any(beat.is_of(hub) for beat in beats):
+        if _is_open(hub) and not any(beat.is_of(hub) for beat in beats):
             beat = HubHeartbeat(hub)
             TRIO[id(beat)] = beat
 
     def add_later(self, hub: Any) -> None:
         """Make a hub add a heartbeat, from any thread."""
+        if not _is_open(hub):
+            return
         if hub.thread_ident == get_ident():
             self.add(hub)
         else:
             hub.loop.run_callback_threadsafe(self.add, hub)
+
+
+def _is_open(hub: Any) -> bool:
+    """Return whether the parent of a greenlet is a hub that has not been destroyed."""
+    return hasattr(hub, "thread_ident") and hub.loop is not None
 
 
 HUBS = Hubs()

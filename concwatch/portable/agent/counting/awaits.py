@@ -11,6 +11,7 @@ import sys
 
 from .counted_group import GEVENT
 from .counting import COUNTS
+from .grouping import Unresolved
 from .names import printable
 from .own_code import is_of, is_own, name_of
 from .threads import is_alive
@@ -325,7 +326,7 @@ def function_of(task: Any) -> str:
     """Return the name of the function of a task."""
     try:
         return COUNTS.group_of_task(task).name
-    except Exception:  # it has just ended, or is running
+    except Unresolved:
         return printable(type(task).__name__)
 
 

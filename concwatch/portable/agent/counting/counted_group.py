@@ -147,17 +147,14 @@ class CountedGroup:
         return value(self.destructions)
 
     def count_outcome(self, task: Any) -> None:
-        """Count how a task has ended. Never raises."""
-        try:
-            if CANCELLED[self.kind](task):
-                self.cancelled += 1
-            # exception() would mark it as retrieved, so that asyncio would not log it if nobody else does.
-            elif getattr(task, "_exception", None) is not None or getattr(task, "exc_info", None):
-                self.failed += 1
-            else:
-                self.completed += 1
-        except Exception:  # the agent never raises into the program
-            pass
+        """Count how a task has ended."""
+        if CANCELLED[self.kind](task):
+            self.cancelled += 1
+        # exception() would mark it as retrieved, so that asyncio would not log it if nobody else does.
+        elif getattr(task, "_exception", None) is not None or getattr(task, "exc_info", None):
+            self.failed += 1
+        else:
+            self.completed += 1
 
     def update_from_endings(self) -> None:
         """Compute ended and live tasks from `endings`."""

@@ -7,6 +7,7 @@ from _weakref import ref
 from .counted_group import LINES_PER_GROUP, MAX_STARTS, CountedGroup
 from .durations import Durations, time_task
 from .grouping import OTHERS, Grouping, GroupTable
+from .guard import guarded
 from .own_code import creating_line
 from .process_wide import Loops, TaskLines, UnfinishedTasks, UnseenTasks
 
@@ -91,33 +92,33 @@ class Counts:
         """Return the group of a task of asyncio; raises `Unresolved`."""
         return self.moved_to(task) or self.grouping.group_of(task.get_coro(), task)
 
+    @guarded("tasks")
     def count_and_sample(self, coro: Any, task: Any) -> None:
         """Count and sample an asyncio task whose code is not in `fast`. Never raises."""
-        try:
-            coro = self.grouping.counted_coro(coro, task)
-            group = self.grouping.group_of(coro, task)
-            number = group.count()
-            if self.timing and number >= group.durations.due:
-                self.timed += 1
-                time_task(group.durations, task, number, self.timed)
-                if group.key in self.fast:
-                    self.fast[group.key] = group.count_fast()
-            if group.key in self.fast:  # the task is timed, or in a wrapper: only the first is sampled
-                return
-            line = creating_line(3)
-            if self.sample(group, task, line):
-                self.unseen.compare(task)
-            if (
-                self.creation_observer is None
-                and group.name != OTHERS
-                and min(group.lines_due, self._lines_due) <= 0
-            ):
-                self.fast[group.key] = group.count_fast() if self.timing else group.counter
-            if self.creation_observer is not None:
-                self.creation_observer(task, line)
-            self.loops.add(task.get_loop())
-        except Exception:  # a task type without weak references, or without a loop
-            pass
+        if not hasattr(type(task), "get_coro"):  # a task factory has made something else
+            return
+        coro = self.grouping.counted_coro(coro, task)
+        group = self.grouping.group_of(coro, task)
+        number = group.count()
+        if self.timing and number >= group.durations.due:
+            self.timed += 1
+            time_task(group.durations, task, number, self.timed)
+            if group.key in self.fast:
+                self.fast[group.key] = group.count_fast()
+        if group.key in self.fast:  # the task is timed, or in a wrapper: only the first is sampled
+            return
+        line = creating_line(4)
+        if self.sample(group, task, line):
+            self.unseen.compare(task)
+        if (
+            self.creation_observer is None
+            and group.name != OTHERS
+            and min(group.lines_due, self._lines_due) <= 0
+        ):
+            self.fast[group.key] = group.count_fast() if self.timing else group.counter
+        if self.creation_observer is not None:
+            self.creation_observer(task, line)
+        self.loops.add(task.get_loop())
 
     def sample(self, group: CountedGroup, task: Any, line: str) -> bool:
         """Record the line that created a task, and the task too if it is the first since the last report.
@@ -136,6 +137,7 @@ class Counts:
             self.lines.add(task, line)
         return is_first
 
+    @guarded("outcomes")
     def count_outcome(self, group: CountedGroup, task: Any) -> None:
         """Count how a task has ended, in ``group`` unless it was moved to another one. Never raises."""
         (self.moved_to(task) or group).count_outcome(task)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import log1p
 from time import monotonic, perf_counter_ns
 
+from .guard import guarded
 from .primitives import get_ident
 
 TYPE_CHECKING = False
@@ -75,15 +76,17 @@ class TimedTask:
     def __init__(self, durations: Durations, weight: int) -> None:
         self.durations, self.weight, self.began = durations, weight, monotonic()
 
+    @guarded("durations")
     def started(self) -> None:
-        """Handle the end of its first step, in the thread of its loop."""
+        """Handle the end of its first step, in the thread of its loop. Never raises."""
         # A task created in a burst waits for its turn: it starts when the step of the previous one has ended.
         thread = get_ident()
         self.began = max(self.began, _stepped.get(thread, 0.0))
         _stepped[thread] = monotonic()
 
+    @guarded("durations")
     def ended(self, task: object = None) -> None:
-        """Handle its end."""
+        """Handle its end. Never raises."""
         durations = self.durations
         if durations.live.pop(id(self), None) is None:
             return

@@ -8,6 +8,7 @@ from itertools import count
 from sys import intern
 
 from .counted_group import CountedGroup
+from .guard import guarded
 from .names import DEFAULT_NAME
 from .wrappers import (
     MAX_DEPTH,
@@ -77,6 +78,7 @@ class GroupTable:
         except TypeError:  # a string, or a type without weak references: it is kept
             self._references[number] = key
 
+    @guarded("tasks")
     def _forget(self, number: int) -> None:
         self._references.pop(number, None)
         self._forget_elsewhere(number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from _weakref import ref
 
 from .counted_group import MAX_STARTS, counter, value
+from .guard import guarded
 from .names import DEFAULT_NAME
 
 TYPE_CHECKING = False
@@ -72,6 +73,7 @@ class TaskLines:
             known.number, known.line = id(task), line
             self._known[known.number] = known
 
+    @guarded("tasks")
     def _forget(self, known: Any) -> None:
         self._known.pop(known.number, None)
 

@@ -14,6 +14,7 @@ from time import monotonic, perf_counter, thread_time
 from .counted_group import is_ended
 from .counting import COUNTS
 from .grouping import Unresolved
+from .guard import ERRORS, guarded
 from .regrouping import Regrouping
 from .starts import STARTS
 
@@ -170,7 +171,7 @@ def visit_tasks(
 ) -> Iterator[None]:
     """Call ``visit`` with each task that is not done, until ``enough``. A generator: one time slice per step.
 
-    What ``visit`` raises is ignored: the task has just ended.
+    If ``visit`` raises an exception, this is an error of the agent, unless the task has just ended.
 
     Args:
         tasks: the tasks, which are removed.
@@ -180,15 +181,24 @@ def visit_tasks(
     slice_ends = perf_counter() + TIME_SLICE
     while tasks and not enough():
         for task in tasks.pop_chunk():
-            try:
-                if not task.done():
-                    visit(task)
-            except Exception:
-                continue
+            _visit(task, visit)
             if perf_counter() >= slice_ends:
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
         task = None
+
+
+@guarded("where tasks wait")
+def _visit(task: Any, visit: Callable[[Any], object]) -> None:
+    if not hasattr(type(task), "get_coro") or task.done():  # the former of a custom class
+        return
+    try:
+        visit(task)
+    except Unresolved:
+        pass
+    except Exception:
+        if not task.done():
+            raise
 
 
 def visit_greenlets(
@@ -207,13 +217,19 @@ def visit_greenlets(
             if enough():
                 return
             greenlet = reference()
-            try:
-                moved = greenlet is not None and COUNTS.moved_to(greenlet)
-                if greenlet is not None and (moved or counted_in) is group and is_ended(greenlet) is done:
-                    visit(greenlet)
-            except Exception:  # it has just ended
-                pass
+            if greenlet is not None and (COUNTS.moved_to(greenlet) or counted_in) is group:
+                _visit_greenlet(greenlet, visit, done)
             greenlet = None
+
+
+@guarded("where greenlets wait")
+def _visit_greenlet(greenlet: Any, visit: Callable[[Any], object], done: bool) -> None:
+    try:
+        if is_ended(greenlet) is done:
+            visit(greenlet)
+    except Exception:
+        if is_ended(greenlet) is done:
+            raise
 
 
 class Scan:
@@ -355,20 +371,30 @@ class Scan:
             greenlet = reference()
             if greenlet is None:
                 continue
-            try:
-                done = not greenlet and is_ended(greenlet)  # it is also false just before it starts
-                found = self._regrouping.group_of(greenlet, group, done, False) if may_move else group
-                counts = retained if done else live
-                counts[found.key] = counts.get(found.key, 0) + 1
-            except Exception:  # a class that overrides these methods
-                pass
+            self._count_greenlet(greenlet, group, may_move, live, retained)
             greenlet = None
+
+    @guarded("live greenlets")
+    def _count_greenlet(
+        self,
+        greenlet: Any,
+        group: CountedGroup,
+        may_move: bool,
+        live: Dict[int, int],
+        retained: Dict[int, int],
+    ) -> None:
+        done = not greenlet and is_ended(greenlet)  # it is also false just before it starts
+        found = self._regrouping.group_of(greenlet, group, done, False) if may_move else group
+        counts = retained if done else live
+        counts[found.key] = counts.get(found.key, 0) + 1
 
     def _count_other(self, task: Any, live: Dict[int, int], retained: Dict[int, int]) -> bool:
         """Count a task whose group has to be determined, or is new to this scan.
 
         Return False if it cannot be found just now.
         """
+        if not hasattr(type(task), "get_coro"):  # of a custom class
+            return True
         try:
             done = task.done()
             coro = task.get_coro()
@@ -383,6 +409,6 @@ class Scan:
                 COUNTS.unseen.compare(task)
         except Unresolved:
             return False
-        except Exception:  # a custom task class without these methods
-            pass
+        except Exception:
+            ERRORS.add("live tasks")
         return True

@@ -11,6 +11,7 @@ from _weakref import ref
 
 from .counted_group import FREE_THREADED
 from .counting import COUNTS
+from .guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,44 +38,48 @@ class Starts:
         """Weak references to the observed code objects."""
         self._current_task: Callable[[], Any] = lambda: None
 
+    @guarded("tasks that were created by asyncio.Task(…)")
     def observe(self, group: CountedGroup, code: Optional[CodeType]) -> None:
         """Count the tasks of a group that start from now on, if this Python can. Never raises."""
         if not self._possible or code is None or group.observed is not None:
             return
         event = _monitoring.events.PY_START
-        try:
-            if self._tool is None:
-                self._tool = next(tool for tool in TOOLS if _monitoring.get_tool(tool) is None)
-                _monitoring.use_tool_id(self._tool, NAME)
-                self._current_task = sys.modules["asyncio"].current_task
-                _monitoring.register_callback(self._tool, event, self._started)
-            group.observe_starts()
-            self._codes.append(ref(code))
-            _monitoring.set_local_events(self._tool, code, event)
-        except Exception:  # all tool ids are in use
-            self._possible = False
+        if self._tool is None:
+            tool = next((tool for tool in TOOLS if _monitoring.get_tool(tool) is None), None)
+            if tool is None:
+                self._possible = False
+                return
+            _monitoring.use_tool_id(tool, NAME)
+            self._tool = tool
+            self._current_task = sys.modules["asyncio"].current_task
+            _monitoring.register_callback(self._tool, event, self._started)
+        group.observe_starts()
+        self._codes.append(ref(code))
+        _monitoring.set_local_events(self._tool, code, event)
 
+    @guarded("tasks that were created by asyncio.Task(…)")
     def _started(self, code: CodeType, offset: int) -> None:
         """Count the start of a coroutine if it is a task's, and not awaited by another one."""
         try:
-            if self._current_task().get_coro().cr_frame is sys._getframe(1):
-                next(COUNTS.groups[id(code)].started)
-        except Exception:  # no task runs
-            pass
+            task = self._current_task()
+        except RuntimeError:  # no loop runs
+            return
+        if task is not None and getattr(task.get_coro(), "cr_frame", None) is sys._getframe(2):
+            group = COUNTS.groups.get(id(code))
+            if group is not None:
+                next(group.started)
 
+    @guarded("tasks that were created by asyncio.Task(…)")
     def remove(self) -> None:
-        """Stop observing."""
+        """Stop observing. Never raises."""
         tool, self._tool = self._tool, None
+        codes, self._codes = self._codes, []
         if tool is not None:
-            try:
-                for code in [reference() for reference in self._codes]:
-                    if code is not None:
-                        _monitoring.set_local_events(tool, code, 0)
-                _monitoring.register_callback(tool, _monitoring.events.PY_START, None)
-                _monitoring.free_tool_id(tool)
-            except Exception:  # the agent never raises into the program
-                pass
-        self._codes.clear()
+            for code in [reference() for reference in codes]:
+                if code is not None:
+                    _monitoring.set_local_events(tool, code, 0)
+            _monitoring.register_callback(tool, _monitoring.events.PY_START, None)
+            _monitoring.free_tool_id(tool)
 
 
 STARTS = Starts()

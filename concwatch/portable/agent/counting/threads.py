@@ -7,6 +7,7 @@ import sys
 from _weakref import ref
 
 from .counted_group import FREE_THREADED
+from .imports import imported_module
 from .names import printable
 from .own_code import is_own, name_of
 
@@ -47,11 +48,11 @@ def all_threads() -> List[Any]:
 
     ``threading.enumerate`` would take a lock, which in a program that gevent has patched waits in a hub.
     """
-    threading = sys.modules.get("threading")
+    threading = imported_module("threading")
     if threading is None:
         return []
     found = [*threading._limbo.values(), *threading._active.values()]
-    monkey = sys.modules.get("gevent.monkey")
+    monkey = imported_module("gevent.monkey")
     if monkey is None or not monkey.is_module_patched("threading"):
         return found
     native = set(sys._current_frames())  # not the frames, one of which would refer to itself

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from _weakref import ref
 
+from ..counting.guard import guarded
 from ..counting.names import printable
 from ..counting.own_code import LINE_FUNCTIONS, creating_line
 from .replacements import named_like
@@ -63,12 +64,13 @@ class Executors:
         self._known.clear()
         self._created.clear()
 
+    @guarded("executors")
     def add(self, executor: Any) -> None:
-        """Add an executor that is about to be initialized."""
+        """Add an executor that is about to be initialized. Never raises."""
         known = self._known.get(id(executor))
         if known is not None and known() is executor:  # its class calls the ``__init__`` of another one
             return
-        source = (printable(type(executor).__name__), creating_line(3))
+        source = (printable(type(executor).__name__), creating_line(4))
         if source not in self._created and len(self._created) >= MAX_LINES:
             return
         found = _Executor(executor, self._forget)
@@ -76,6 +78,7 @@ class Executors:
         self._known[found.number] = found
         self._created[source] = self._created.get(source, 0) + 1
 
+    @guarded("executors")
     def _forget(self, known: _Executor) -> None:
         if self._known.get(known.number) == known:
             self._known.pop(known.number, None)
@@ -113,10 +116,7 @@ def counting_executors(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return an ``__init__`` that adds an executor to the known ones, and does what ``original`` does."""
 
     def __init__(self: Any, *args: Any, **kw: Any) -> None:
-        try:
-            EXECUTORS.add(self)
-        except Exception:  # the agent never raises into the program
-            pass
+        EXECUTORS.add(self)
         original(self, *args, **kw)
 
     return named_like(original, __init__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # ``signal`` would import enum
 import os
 
+from ..counting.guard import guarded
 from .replacements import named_like
 
 TYPE_CHECKING = False
@@ -21,25 +22,21 @@ class BeforeExit:
     def __init__(self) -> None:
         self.callback: Optional[Callable[[], None]] = None
 
+    @guarded("the end of the process")
     def call(self) -> None:
         """Call the callback. Never raises."""
-        try:
-            if self.callback is not None:
-                self.callback()
-        except Exception:  # the agent never raises into the program
-            pass
+        if self.callback is not None:
+            self.callback()
 
+    @guarded("the end of the process")
     def call_if_fatal(self, number: Any) -> None:
         """Call the callback if a signal of this number ends the process. Never raises."""
-        try:
-            if (
-                number in [getattr(_signal, name, None) for name in ENDING]
-                and _signal.getsignal(number) == _signal.SIG_DFL
-                and number not in _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
-            ):
-                self.call()
-        except Exception:  # the agent never raises into the program
-            pass
+        if (
+            number in [getattr(_signal, name, None) for name in ENDING]
+            and _signal.getsignal(number) == _signal.SIG_DFL
+            and number not in _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+        ):
+            self.call()
 
 
 BEFORE_EXIT = BeforeExit()

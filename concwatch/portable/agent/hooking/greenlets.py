@@ -17,6 +17,7 @@ from itertools import islice
 from ..blocking.hub_heartbeat import HUBS
 from ..counting.counted_group import FREE_THREADED, GEVENT, is_ended
 from ..counting.counting import COUNTS
+from ..counting.guard import guarded
 from ..counting.own_code import creating_line
 from ..counting.primitives import allocate_lock
 from ..counting.wrappers import key_of_greenlet
@@ -49,6 +50,7 @@ class Greenlets:
             self._class = found
             found.add_spawn_callback(_spawned)
 
+    @guarded("greenlets")
     def remove_callback(self) -> None:
         """Remove the spawn callback if no session counts any more; the heartbeat of a hub calls this.
 
@@ -58,24 +60,22 @@ class Greenlets:
             self._class.remove_spawn_callback(_spawned)
             self._class = None
 
+    @guarded("greenlets")
     def spawned(self, greenlet: Any) -> None:
         """Count and sample a greenlet that is about to start. Never raises."""
         if not COUNTS.scanned:
             return
-        try:
-            group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
-            group.members.append(ref(greenlet))
-            group.count()
-            if COUNTS.outcomes:
-                greenlet.rawlink(partial(COUNTS.count_outcome, group))
-            if group.lines_due > 0 and COUNTS.sample(group, greenlet, creating_line(3)):
-                HUBS.add(greenlet.parent)
-            if group.lines_due <= 0 and not COUNTS.outcomes:
-                left = self._remove_gone(group)
-                counter = group.counter if FREE_THREADED else islice(group.counter, left)
-                COUNTS.fast[group.key] = (group.members.append, counter)
-        except Exception:  # the agent never raises into the program
-            pass
+        group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
+        group.members.append(ref(greenlet))
+        group.count()
+        if COUNTS.outcomes:
+            greenlet.rawlink(partial(COUNTS.count_outcome, group))
+        if group.lines_due > 0 and COUNTS.sample(group, greenlet, creating_line(4)):
+            HUBS.add(greenlet.parent)
+        if group.lines_due <= 0 and not COUNTS.outcomes:
+            left = self._remove_gone(group)
+            counter = group.counter if FREE_THREADED else islice(group.counter, left)
+            COUNTS.fast[group.key] = (group.members.append, counter)
 
     def _remove_gone(self, group: CountedGroup) -> int:
         """Remove the references to greenlets that are gone, if there may be many.
@@ -105,14 +105,15 @@ class Greenlets:
             return
         kinds = _derived(kind)
         for greenlet in [one for one in gc.get_objects() if type(one) in kinds]:
-            try:
-                if greenlet and not is_ended(greenlet):
-                    group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
-                    group.members.append(ref(greenlet))
-                    HUBS.add_later(greenlet.parent)
-            except Exception:  # it has just ended
-                continue
+            if greenlet and not is_ended(greenlet):
+                self._add_existing(greenlet)
         greenlet = None
+
+    @guarded("greenlets")
+    def _add_existing(self, greenlet: Any) -> None:
+        group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
+        group.members.append(ref(greenlet))
+        HUBS.add_later(greenlet.parent)
 
 
 GREENLETS = Greenlets()
@@ -128,7 +129,10 @@ def _spawned(greenlet: Any, fast: Any = COUNTS.fast, ref: Any = ref) -> None:
         next(counter)  # it ends when references are to be removed
         append(ref(greenlet))
     except Exception:  # the function is new, to be sampled, or not a plain one
-        GREENLETS.spawned(greenlet)
+        try:
+            GREENLETS.spawned(greenlet)
+        except RecursionError:  # there is no room on the stack even for that call
+            pass
 
 
 def _derived(kind: Any) -> Set[Any]:

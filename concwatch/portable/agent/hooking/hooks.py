@@ -6,9 +6,9 @@ import sys
 
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
+from ..counting.imports import ImportHook
 from .executors import EXECUTORS_OF, counting_executors
 from .exits import EXIT_FUNCTIONS
-from .imports import ImportHook
 from .left_over import LOOP_METHODS
 from .replacements import counting, counting_outcomes, counting_trio
 

@@ -13,6 +13,7 @@ from time import monotonic
 
 from ..blocking.heartbeat import TIMERS
 from ..counting.counting import COUNTS
+from ..counting.guard import guarded
 from .replacements import named_like
 
 TYPE_CHECKING = False
@@ -26,6 +27,9 @@ DESTROYED = "Task was destroyed but it is pending!"
 """The message with which asyncio reports a pending task that was destroyed."""
 
 COMPLETE, FOREVER = "run_until_complete", "run_forever"
+
+LEFT_OVER = "left-over tasks"
+"""The figures that these hooks count."""
 
 CALLBACK = "_run_until_complete_cb"
 """The name of asyncio's function that stops the loop, for one that was running before the agent started."""
@@ -83,12 +87,15 @@ def _count(loop: Any, tasks: List[Any]) -> None:
     known.counted = {number: task for number, task in known.counted.items() if task() is not None}
     for task in tasks:
         known.counted[id(task)] = ref(task)
-        try:
-            coro = task.get_coro()
-            if getattr(coro, "__qualname__", "") != ANYIO_RUNNER and type(coro).__name__ != GENERATOR_CLOSED:
-                COUNTS.unfinished.add_left_over(task, COUNTS.group_of_task(task), COUNTS.lines.of(task))
-        except Exception:  # a custom task class
-            pass
+        if hasattr(type(task), "get_coro"):  # not of a custom class that has none
+            _count_task(task)
+
+
+@guarded(LEFT_OVER)
+def _count_task(task: Any) -> None:
+    coro = task.get_coro()
+    if getattr(coro, "__qualname__", "") != ANYIO_RUNNER and type(coro).__name__ != GENERATOR_CLOSED:
+        COUNTS.unfinished.add_left_over(task, COUNTS.group_of_task(task), COUNTS.lines.of(task))
 
 
 def _is_cancelled(task: Any) -> bool:
@@ -127,8 +134,9 @@ def _pause_heartbeat(loop: Any) -> None:
         beat.pause()
 
 
+@guarded(LEFT_OVER)
 def _before_run(loop: Any) -> None:
-    """Count the left-over tasks if the loop is about to run only for their cancellation."""
+    """Count the left-over tasks if the loop is about to run only for their cancellation. Never raises."""
     _pause_heartbeat(loop)  # its last run may have ended with an exception
     known = _known(loop)
     if known.main_done or _main_exited():
@@ -156,7 +164,9 @@ def shutdowns() -> List[Tuple[float, List[Any]]]:
     return found
 
 
+@guarded(LEFT_OVER)
 def _before_forever(loop: Any) -> None:
+    """Begin to measure the loop, and remember how it runs. Never raises."""
     beat = TIMERS.get(id(loop))
     if beat is not None and beat.measures(loop):
         beat.resume()
@@ -170,7 +180,7 @@ def _before_forever(loop: Any) -> None:
 class _Before:
     """A descriptor of a method that calls a function whenever the method is accessed, to be called.
 
-    A function in the method's place would show in every traceback that passes through it.
+    That function never raises. One in the method's place would show in all tracebacks that pass through it.
     """
 
     def __init__(self, original: Any, before: Callable[[Any], None]) -> None:
@@ -179,47 +189,50 @@ class _Before:
 
     def __get__(self, loop: Any, owner: Any = None) -> Any:
         if loop is not None:
-            try:
-                self._before(loop)
-            except Exception:  # the agent never raises into the program
-                pass
+            self._before(loop)
         return self._original.__get__(loop, owner)
+
+
+@guarded(LEFT_OVER)
+def _before_stop(loop: Any) -> None:
+    # A loop that runs until its main coroutine is complete is stopped by the end of that coroutine.
+    run = _known(loop).run or sys._getframe(3).f_code.co_name  # what has called ``stop``
+    _known(loop).main_done = run in (COMPLETE, CALLBACK)
+    _pause_heartbeat(loop)
 
 
 def _stop(original: Any) -> Any:
     def stop(self: Any) -> Any:
-        try:
-            # A loop that runs until its main coroutine is complete is stopped by the end of that coroutine.
-            run = _known(self).run or sys._getframe(1).f_code.co_name
-            _known(self).main_done = run in (COMPLETE, CALLBACK)
-            _pause_heartbeat(self)
-        except Exception:  # the agent never raises into the program
-            pass
+        _before_stop(self)
         return original(self)
 
     return named_like(original, stop)
 
 
+@guarded(LEFT_OVER)
+def _before_close(loop: Any) -> None:
+    if not loop.is_running() and not loop.is_closed():
+        _pause_heartbeat(loop)
+        _count(loop, _pending(loop))
+
+
 def _close(original: Any) -> Any:
     def close(self: Any) -> Any:
-        try:
-            if not self.is_running() and not self.is_closed():
-                _pause_heartbeat(self)
-                _count(self, _pending(self))
-        except Exception:  # the agent never raises into the program
-            pass
+        _before_close(self)
         return original(self)
 
     return named_like(original, close)
 
 
+@guarded("destroyed tasks")
+def _before_handler(context: Any) -> None:
+    if context.get("message") == DESTROYED:
+        COUNTS.unfinished.add_destroyed(COUNTS.group_of_task(context["task"]))
+
+
 def _call_exception_handler(original: Any) -> Any:
     def call_exception_handler(self: Any, context: Any) -> Any:
-        try:
-            if context.get("message") == DESTROYED:
-                COUNTS.unfinished.add_destroyed(COUNTS.group_of_task(context["task"]))
-        except Exception:  # the agent never raises into the program
-            pass
+        _before_handler(context)
         return original(self, context)
 
     return named_like(original, call_exception_handler)

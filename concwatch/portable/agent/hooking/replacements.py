@@ -9,6 +9,8 @@ from time import monotonic
 from ..blocking.heartbeat import TrioHeartbeat
 from ..counting.counted_group import LINES_PER_GROUP
 from ..counting.counting import COUNTS
+from ..counting.grouping import Unresolved
+from ..counting.guard import guarded
 from ..counting.names import FILE
 
 TYPE_CHECKING = False
@@ -28,7 +30,10 @@ def create_task(self, coro, {signature}):
         else:
             count_and_sample(coro, task)
     except Exception:  # the function is new, or the coroutine is not a native one
-        count_and_sample(coro, task)
+        try:
+            count_and_sample(coro, task)
+        except RecursionError:  # there is no room on the stack even for that call
+            pass
     try:
         return task
     finally:
@@ -92,14 +97,19 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def create_task(self: Any, coro: Any, **kw: Any) -> Any:
         task = create(self, coro, **kw)
-        try:
-            group = COUNTS.grouping.group_of(COUNTS.grouping.counted_coro(coro, task), task)
-            task.add_done_callback(partial(COUNTS.count_outcome, group))
-        except Exception:  # the agent never raises into the program
-            pass
+        _observe_outcome(coro, task)
         return task
 
     return named_like(original, create_task)
+
+
+@guarded("outcomes")
+def _observe_outcome(coro: Any, task: Any) -> None:
+    try:
+        group = COUNTS.grouping.group_of(COUNTS.grouping.counted_coro(coro, task), task)
+    except Unresolved:
+        return
+    task.add_done_callback(partial(COUNTS.count_outcome, group))
 
 
 class _Instrument:
@@ -109,45 +119,45 @@ class _Instrument:
         self._timings: Dict[int, TimedTask] = {}
         """By ``id`` of the task."""
 
+    @guarded("tasks")
     def task_spawned(self, task: Any) -> None:
-        """Count the start of a task."""
-        try:
-            group = COUNTS.grouping.group_of(task.coro, task, "trio")
-            number, durations = group.count(), group.durations
-            if COUNTS.timing and number >= durations.due:
-                COUNTS.timed += 1
-                timing = durations.choose(number, COUNTS.timed)
-                if durations.add(timing):
-                    self._timings[id(task)] = timing
-            if group.lines_due == LINES_PER_GROUP:  # the first since the last report
-                group.lines_due -= 1
-                group.add_sample(task, "")
-                group.clock_ahead = sys.modules["trio"].current_time() - monotonic()
-        except Exception:  # the agent never raises into the program
-            pass
+        """Count the start of a task. Never raises."""
+        group = COUNTS.grouping.group_of(task.coro, task, "trio")
+        number, durations = group.count(), group.durations
+        if COUNTS.timing and number >= durations.due:
+            COUNTS.timed += 1
+            timing = durations.choose(number, COUNTS.timed)
+            if durations.add(timing):
+                self._timings[id(task)] = timing
+        if group.lines_due == LINES_PER_GROUP:  # the first since the last report
+            group.lines_due -= 1
+            group.add_sample(task, "")
+            group.clock_ahead = sys.modules["trio"].current_time() - monotonic()
 
+    @guarded("tasks")
     def task_exited(self, task: Any) -> None:
-        """Count the end of a task."""
-        try:
-            next(COUNTS.grouping.group_of(task.coro, task, "trio").endings)
-            timing = self._timings.pop(id(task), None)
-            if timing is not None:
-                timing.ended()
-        except Exception:  # the agent never raises into the program
-            pass
+        """Count the end of a task. Never raises."""
+        next(COUNTS.grouping.group_of(task.coro, task, "trio").endings)
+        timing = self._timings.pop(id(task), None)
+        if timing is not None:
+            timing.ended()
 
 
 def counting_trio(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a ``setup_runner``, which every way of running trio calls, that counts tasks."""
 
     def setup_runner(clock: Any, instruments: Any, *args: Any, **kw: Any) -> Any:
-        try:
-            instruments = [*instruments, _Instrument(), TrioHeartbeat()]
-        except Exception:  # the agent never raises into the program
-            pass
+        ours = _instruments()
+        if ours is not None:
+            instruments = [*instruments, *ours]
         return original(clock, instruments, *args, **kw)
 
     return named_like(original, setup_runner)
+
+
+@guarded("tasks")
+def _instruments() -> Any:
+    return _Instrument(), TrioHeartbeat()
 
 
 def named_like(original: Any, function: Any) -> Callable[..., Any]:

@@ -152,5 +152,5 @@ def _near(item: Any, readers: Dict[int, Optional[Callable[[Any], int]]]) -> Dict
 def _size(one: Any, read: Optional[Callable[[Any], int]]) -> int:
     try:
         return _BASIC_SIZE(type(one)) if read is None else int(read(one))
-    except Exception:  # it is closed, or not complete yet
+    except (ValueError, TypeError, OverflowError):  # it is closed, or not complete yet
         return 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
+from ..counting.grouping import Unresolved
+from ..counting.guard import guarded
 from ..counting.scan import visit_greenlets
 from .class_attributes import class_variable
 from .holders import HeldObject, holder_along
@@ -25,10 +27,11 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
     A generator: one time slice per step.
     """
 
+    @guarded("finished tasks")
     def is_finished(value: Any) -> bool:
         try:
             return _is_task(type(value)) and value.done() and COUNTS.group_of_task(value) is group
-        except Exception:  # its group cannot be found just now
+        except Unresolved:
             return False
 
     if group.kind == GEVENT:
@@ -38,7 +41,7 @@ def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -
         )
         walk = HeapWalk(lambda value: id(value) in finished, SAMPLED)
     else:
-        walk = HeapWalk(is_finished, SAMPLED)
+        walk = HeapWalk(lambda value: is_finished(value) or False, SAMPLED)
     yield from walk.run()
     found = [holder_along(path) for path in map(walk.path, walk.wanted) if path]
     keys = [held.key for held in found]

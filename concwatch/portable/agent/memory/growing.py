@@ -10,9 +10,10 @@ import os
 from heapq import nlargest
 from time import monotonic
 
+from ..counting.guard import guarded
 from .containers import are_weak, mean_size
 from .holders import HeldObject, function_within, holder_along
-from .walk import HeapWalk
+from .walk import GROWING, HeapWalk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,11 +206,12 @@ def _name(walk: HeapWalk, alike: _Alike, seconds: float, found: Dict[Any, _Growt
     for grown, number in members:
         try:
             _name_one(walk, alike, number, (grown / total, 1 / len(members)), seconds, found)
-        except Exception:  # the program has changed it meanwhile, as the collector called its code
+        except RuntimeError:  # the program has changed it meanwhile, as the collector called its code
             pass
         yield
 
 
+@guarded(GROWING, passes=(RuntimeError,))
 def _name_one(
     walk: HeapWalk,
     alike: _Alike,

@@ -22,6 +22,7 @@ from operator import not_
 from time import perf_counter
 
 from ..counting.counting import COUNTS
+from ..counting.guard import guarded
 from ..counting.own_code import is_agent, is_own
 from ..counting.scan import some_tasks
 from ..counting.wrappers import COROUTINES, code_of
@@ -39,6 +40,9 @@ from .frames import FrameType, outermost_first, variables_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
+
+GROWING = "what grows"
+"""The answer that a walk is for."""
 
 TIME_SLICE = 0.002
 """Seconds of a time slice: less than the interpreter's switch interval, so that nothing changes meanwhile."""
@@ -207,7 +211,7 @@ def _of_greenlet(greenlet: Any) -> List[Any]:
 def _bytes_of(size: Any, buffer: Any) -> int:
     try:
         return int(size(buffer))
-    except Exception:  # it is closed, or not complete yet
+    except ValueError:  # it is closed, or not complete yet
         return 0
 
 
@@ -403,14 +407,21 @@ class HeapWalk:
             if len(self.starts_of) >= MAX_KNOWN:
                 self.is_complete = False
                 return
-            try:
-                self._visit(self._visited)
-            except Exception:  # the program has changed it meanwhile, as the collector called its code
+            if not self._visit_start(self._visited):
                 self.is_complete = False
             self._visited += 1
             if perf_counter() >= slice_ends:
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
+
+    @guarded(GROWING)
+    def _visit_start(self, start: int) -> bool:
+        """Find what is within one start; return False if that was not possible."""
+        try:
+            self._visit(start)
+        except RuntimeError:  # the program has changed it meanwhile, as the collector called its code
+            return False
+        return True
 
     @property
     def _is_done(self) -> bool:
@@ -568,22 +579,22 @@ class HeapWalk:
         numbers = frozenset(wanted)
         slice_ends = perf_counter() + TIME_SLICE
         for start in sorted({self.starts_of[number] for number in numbers}):
-            try:
-                self._revisit(start, numbers, visit)
-            except Exception:  # as above
-                pass
+            self._revisit(start, numbers, visit)
             if perf_counter() >= slice_ends:
                 yield
                 slice_ends = perf_counter() + TIME_SLICE
 
+    @guarded(GROWING)
     def _revisit(
         self, start: int, numbers: FrozenSet[int], visit: Callable[[VisitedContainer], object]
     ) -> None:
         value = self._starts[start]()
-        if value is not None:
-            for one, kind, weight, parent in self._within(start, value):
+        try:
+            for one, kind, weight, parent in self._within(start, value) if value is not None else ():
                 if id(one) in numbers:
                     visit(VisitedContainer(one, kind, weight, parent, value))
+        except RuntimeError:  # as above
+            pass
 
     def path(self, number: int) -> List[Any]:
         """Return a container and what it is reached through, innermost first; empty if it is gone."""

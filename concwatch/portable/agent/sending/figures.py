@@ -9,6 +9,8 @@ from _collections import deque  # type: ignore[import-not-found]
 from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic, perf_counter, process_time
 
+from ..counting.guard import guarded
+from ..counting.imports import imported_module
 from ..counting.threads import ThreadCounts, all_threads, is_alive, pool_name
 from ..hooking.executors import EXECUTORS
 
@@ -97,16 +99,15 @@ class Figures:
             "cpu": round(process_time(), 6),
         }
         for part in (self._loops, self._threads, self._files, self._executors, _limiter, _traced):
-            try:
-                fields.update(part())
-            except Exception:  # private names differ in another version of Python or of a package
-                pass
+            fields.update(part() or {})
         return fields
 
+    @guarded("event loops")
     def _loops(self) -> Dict[str, Any]:
         found = self._read_loops()
         return {"lag": found[0]["lag"], "loops": found} if found else {}
 
+    @guarded("threads and executors")
     def _threads(self) -> Dict[str, Any]:
         now = monotonic()
         if "threading" not in sys.modules or now < self._threads_due:
@@ -116,15 +117,20 @@ class Figures:
         self._pools = _find_pools()
         return {"threads": self._thread_counts.read(threads), "executor_lines": EXECUTORS.read()}
 
+    @guarded("open files")
     def _files(self) -> Dict[str, Any]:
         now = monotonic()
         if now < self._files_due:
             return {}
         self._files_due = now + FILES_INTERVAL
-        found = os.listdir("/proc/self/fd")
+        try:
+            found = os.listdir("/proc/self/fd")
+        except OSError:  # there is no ``/proc``, or no free descriptor
+            return {}
         # Without the agent's own socket, and the descriptor of the listing itself.
         return {"files": len(found) - 2, "sockets": sum(map(_is_socket, map(int, found))) - 1}
 
+    @guarded("queues of executors")
     def _executors(self) -> Dict[str, Any]:
         pools = _by_name([pool.read() for pool in self._pools])
         pools.sort(key=lambda pool: -pool["queued"])
@@ -178,6 +184,7 @@ def _find_pools() -> List[_Pool]:
     return list(pools.values())
 
 
+@guarded("thread limiters")
 def _limiter() -> Dict[str, Any]:
     """Return the sums of AnyIO's default thread limiters, one per event loop."""
     values = getattr(sys.modules.get("anyio.lowlevel"), "_run_vars", None)
@@ -192,8 +199,9 @@ def _limiter() -> Dict[str, Any]:
     return {"limiter": {"used": used, "total": total, "waiting": waiting}} if total else {}
 
 
+@guarded("traced memory")
 def _traced() -> Dict[str, int]:
-    tracemalloc = sys.modules.get("tracemalloc")
+    tracemalloc = imported_module("tracemalloc")
     if tracemalloc is None or not tracemalloc.is_tracing():
         return {}
     return {

@@ -57,7 +57,8 @@ def _codecs() -> Tuple[Callable[[object], str], Callable[[str], Any]]:
                 return value if end == len(text) else None
 
             return lambda value: "".join(encoder(value, 0)), decode_text
-    except Exception:  # another Python may lack these private functions
+    # Another Python may lack these private functions, or have other ones.
+    except (ImportError, TypeError, ValueError, AttributeError, StopIteration):
         pass
     import json
 

@@ -10,15 +10,17 @@ from time import monotonic
 
 from ..blocking.handover import HANDOVER
 from ..counting.counting import COUNTS
+from ..counting.guard import ERRORS, guarded
 from ..counting.primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
 from ..hooking.exits import BEFORE_EXIT
+from ..hooking.hooks import HOOKS
 from . import places
 from .connection import Connection, Lost
 from .session import AgentSession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from typing import Any, Optional
 
 ACCEPT_INTERVAL = 0.5
 """Seconds between two checks for a monitor that has connected to the listening socket."""
@@ -98,7 +100,12 @@ class AgentReporter:
         if (
             self._address is not None
         ):  # the program creates tasks, and opens files, before the monitor answers
-            self._session = AgentSession(os.environ.get(places.OPTIONS, "").split())
+            try:
+                self._session = AgentSession(os.environ.get(places.OPTIONS, "").split())
+            except Exception:
+                self.on = False
+                HOOKS.remove()
+                raise
             try:
                 self._socket = places.moved(places.unix_socket())
             except OSError:  # no more descriptors: `_connect` tries again
@@ -133,35 +140,47 @@ class AgentReporter:
     def _run(self) -> None:
         self._native_id = get_native_id()
         try:
-            block_signals()
-            closed = 0
-            while not self._quit:
-                lost = self._serve()
-                if lost is None:
-                    break
-                # A program that becomes a daemon closes all open files.
-                closed += lost.by_program
-                if self._next is not None:
-                    self._disconnect()
-                    self._address, self._next = self._next, None
-                elif self._address is None:
-                    self._disconnect()
-                elif not lost.by_program or closed >= MAX_ATTEMPTS:
-                    break
-                elif self._connection is not None:
-                    self._connection.close()
-                    self._connection = None
-        except Exception:  # the agent never raises into the program
-            import traceback
-
-            traceback.print_exc()
+            self._serve_all()
         finally:
             if not self._quit:
                 self.on = False  # before the hooks are removed: the program may then start the agent again
+                self._send_errors()
                 self._disconnect()
                 self._close_listener()
             HANDOVER.end()
             self._ended.release()
+
+    @guarded("")
+    def _serve_all(self) -> None:
+        """Report to one monitor, or one after the other, until the thread should exit. Never raises."""
+        block_signals()
+        closed = 0
+        while not self._quit:
+            lost = self._serve()
+            if lost is None:
+                break
+            # A program that becomes a daemon closes all open files.
+            closed += lost.by_program
+            if self._next is not None:
+                self._disconnect()
+                self._address, self._next = self._next, None
+            elif self._address is None:
+                self._disconnect()
+            elif not lost.by_program or closed >= MAX_ATTEMPTS:
+                break
+            elif self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @guarded("")
+    def _send_errors(self) -> None:
+        """Report the agent's own errors, one of which may be the last that it does. Never raises."""
+        if ERRORS.changed and self._connection is not None:
+            try:
+                self._connection.send("agent_errors", **ERRORS.report())
+                self._connection.flush()
+            except Lost:
+                pass
 
     def _serve(self) -> Optional[Lost]:
         """Report to one monitor until the connection is lost. Return None if the thread should exit."""
@@ -214,8 +233,9 @@ class AgentReporter:
                 HANDOVER.wait(ACCEPT_INTERVAL)
         return None
 
+    @guarded("")
     def _disconnect(self) -> None:
-        """Remove all hooks and close the connection."""
+        """Remove all hooks and close the connection. Never raises."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -237,6 +257,7 @@ class AgentReporter:
 
     # Fork and exit.
 
+    @guarded("")
     def before_fork(self) -> None:
         """Stop the thread, because forking with a second thread causes a warning and may copy held locks."""
         if self.on and not _is_subprocess():
@@ -253,14 +274,16 @@ class AgentReporter:
             return
         self._finalizer_registered = True
         util.register_after_fork(
-            self, lambda one: util.Finalize(None, lambda: _suppressed(one.finish), exitpriority=EXIT_PRIORITY)
+            self, lambda one: util.Finalize(None, one.finish, exitpriority=EXIT_PRIORITY)
         )
 
+    @guarded("")
     def after_fork_in_parent(self) -> None:
         """Start the thread again."""
         if self.on and not _is_subprocess():
             self._start_thread()
 
+    @guarded("")
     def after_fork_in_child(self) -> None:
         """Start reporting the child, over a connection of its own."""
         if _is_subprocess():  # it is about to execute another program
@@ -275,6 +298,7 @@ class AgentReporter:
         if self.on:
             self._begin()
 
+    @guarded("the end of the process")
     def finish(self) -> None:
         """Send the last figures when the process exits."""
         self._finish(FINISH_TIMEOUT)
@@ -291,20 +315,23 @@ class AgentReporter:
         if not self.on or self.pid != os.getpid():
             return
         self.on = False
-        if self._stop_thread(timeout):
-            try:
-                # A short program may not be connected yet.
-                if self._connection is not None or (self._address is not None and self._find_monitor()):
-                    assert self._session is not None
-                    self._session.finish(timeout)
-            except Lost:
-                pass
-        self._disconnect()
-        self._close_listener()
+        try:
+            # A short program may not be connected yet.
+            if self._stop_thread(timeout) and (
+                self._connection is not None or (self._address is not None and self._find_monitor())
+            ):
+                assert self._session is not None
+                self._session.finish(timeout)
+        except Lost:
+            pass
+        finally:
+            self._disconnect()
+            self._close_listener()
 
 
 def _is_subprocess() -> bool:
     """Return whether `subprocess` is forking, to execute another program at once."""
+    # Below: the agent's method, its guard, and the hook.
     return sys._getframe(4).f_globals.get("__name__") == "subprocess"
 
 
@@ -312,21 +339,13 @@ REPORTER = AgentReporter()
 """The reporter of this process."""
 
 
-def _suppressed(callback: Callable[[], None]) -> None:
-    """Call ``callback`` and suppress its exceptions."""
-    try:
-        callback()
-    except Exception:  # the agent never raises into the program
-        pass
-
-
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=lambda: _suppressed(REPORTER.before_fork),
-        after_in_parent=lambda: _suppressed(REPORTER.after_fork_in_parent),
-        after_in_child=lambda: _suppressed(REPORTER.after_fork_in_child),
+        before=lambda: REPORTER.before_fork(),
+        after_in_parent=lambda: REPORTER.after_fork_in_parent(),
+        after_in_child=lambda: REPORTER.after_fork_in_child(),
     )
-atexit.register(lambda: _suppressed(REPORTER.finish))
+atexit.register(REPORTER.finish)
 BEFORE_EXIT.callback = REPORTER.finish_at_once
 
 

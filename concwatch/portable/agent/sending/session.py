@@ -10,6 +10,7 @@ from ..blocking.blocks import BLOCKED_AFTER, Blocks
 from ..blocking.busy import Busy
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
+from ..counting.guard import ERRORS, guarded
 from ..counting.scan import LINKED, Scan, Tasks, add_running_loops
 from ..counting.starts import STARTS
 from ..counting.threads import find_thread_waits
@@ -79,8 +80,14 @@ LOOK_EARLY = 0.015
 
 FOR_EVER = float("inf")
 
+ANSWERS = "answers to commands"
+"""What is missing if a command fails."""
+
 FAILED_INTERVAL = 1.0
-"""Seconds until the next check of the loops after one has failed."""
+"""Seconds until the next step, or the next check of the loops, after one has failed."""
+
+ERRORS_INTERVAL = 1.0
+"""Least seconds between two reports of the agent's own errors."""
 
 
 class AgentSession:
@@ -134,6 +141,7 @@ class AgentSession:
         self._number = 0
         self._blocks_due = monotonic() if self._blocks.looks else FOR_EVER
         self._due = self._commands_due = self._tick_due = self._scan_due = self._slice_due = monotonic()
+        self._errors_due = 0.0
         self._tick_cost = 0.0
         self._jitter = 0.0
         self._pause_reported = False
@@ -171,6 +179,7 @@ class AgentSession:
             can=list(self._commands),
             workloads=[],
         )
+        connection.send("agent_errors", **ERRORS.report())
         connection.flush()
 
     def _flags(self) -> List[str]:
@@ -178,25 +187,35 @@ class AgentSession:
         return [*flags(), *[name for name in on if on[name]]]
 
     def step(self, due: float) -> float:
-        """Do what is due, and return the seconds until the next step; raises `Lost`.
+        """Do what is due, and return the seconds until the next step; raises only `Lost`.
 
         Args:
             due: when this step was due.
         """
+        delay = self._step(due)
+        if delay is None:  # it has failed
+            self._send_errors(monotonic())
+            self._connection.flush()
+            return FAILED_INTERVAL
+        return delay
+
+    @guarded("", passes=(Lost,))
+    def _step(self, due: float) -> float:
         if self._profiler is not None:
             self._profiler.resume()
         sample_in = self._sample_stacks() if self._profiler is not None else FOR_EVER
         now = monotonic()
         if now >= self._blocks_due - LOOK_EARLY:
-            try:
-                self._blocks_due = self._blocks.step(now, max(due, self._blocks_due))
-            except Exception:  # an event loop of an unknown kind: report everything else
-                self._blocks_due = now + FAILED_INTERVAL
+            self._blocks_due = self._check_loops(now, max(due, self._blocks_due)) or now + FAILED_INTERVAL
         if now >= self._due or self._unsent:
             self._due = monotonic() + self._count_and_report()
         if self._profiler is not None:
             self._profiler.wait()
         return max(0.0005, min(self._due, self._blocks_due, now + sample_in) - monotonic())
+
+    @guarded("blocked event loops")
+    def _check_loops(self, now: float, due: float) -> float:
+        return self._blocks.step(now, due)
 
     def _count_and_report(self) -> float:
         """Handle commands, scan, and send what is due; return the seconds until the next time.
@@ -219,6 +238,7 @@ class AgentSession:
             self._tick_due = now + self._interval
             if not self._connection.behind:
                 self._send_tick(now)
+        self._send_errors(now)
         self._connection.flush()
         # The next slice is due when the time used so far is the agent's share.
         share = REQUEST_SHARE if self._requests else SHARE
@@ -238,6 +258,7 @@ class AgentSession:
     def _urgent(self) -> bool:
         return self._slices is not None and self._scan.urgent
 
+    @guarded("live tasks", passes=(Lost,))
     def _run_slice(self, now: float) -> None:
         """Run one time slice, alternately of the first pending request and of a scan."""
         scans = self._slices is not None or now >= self._scan_due
@@ -250,7 +271,7 @@ class AgentSession:
             except Lost:
                 raise
             except Exception as error:  # the next one is still answered
-                self._send_error(None, _message(error))
+                self._send_failure(None, error)
             return
         self._looks_next = not self._looks_next and now >= self._look_due
         if self._looks_next:  # alternately with scans
@@ -275,21 +296,18 @@ class AgentSession:
             yield
             yield from self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes)
 
+    @guarded("deadlocks and shutdowns", passes=(Lost,))
     def _look_for_what_lasts(self, now: float) -> None:
         if now < self._lasting_due:
             return
-        try:
-            if self._lasting is None:
-                from ..waiting.lasting import LastingSearch  # short programs do not need it
+        if self._lasting is None:
+            from ..waiting.lasting import LastingSearch  # short programs do not need it
 
-                self._lasting = LastingSearch(lambda report: self._connection.send("lasting", **report))
-                self._lasting.signal.install(self._connection.descriptor)
-            self._lasting.step(now)
-        except Lost:
-            raise
-        except Exception:  # another version of Python
-            pass
+            self._lasting = LastingSearch(lambda report: self._connection.send("lasting", **report))
+            self._lasting.signal.install(self._connection.descriptor)
+        self._lasting.step(now)
 
+    @guarded("cycles of tasks", passes=(Lost,))
     def _look_for_cycles(self, now: float) -> None:
         began = thread_time()
         self._look = self._look or self._cycles.look()
@@ -311,6 +329,22 @@ class AgentSession:
     def _send_error(self, command: Optional[str], message: str) -> None:
         self._connection.send("error", command=command, message=message, detail=None)
 
+    def _send_failure(self, command: Optional[str], error: Exception) -> None:
+        """Report why there is no answer to a command: it was refused, or the agent has failed."""
+        if isinstance(error, ValueError):
+            self._send_error(command, " ".join(str(error).split())[:1000])
+            return
+        ERRORS.add(ANSWERS)
+        if command is not None:  # the text of the exception may have values of the program
+            self._send_error(command, f"the agent has failed: {type(error).__name__}")
+
+    def _send_errors(self, now: float) -> None:
+        """Report the errors of the agent itself, if there are new ones and the last report is old enough."""
+        if ERRORS.changed and now >= self._errors_due:
+            self._errors_due = now + ERRORS_INTERVAL
+            self._connection.send("agent_errors", **ERRORS.report())
+
+    @guarded("", passes=(Lost,))
     def _send_tick(self, now: float) -> None:
         began = thread_time()
         self._number += 1
@@ -333,6 +367,7 @@ class AgentSession:
         while self._unsent and not self._connection.behind:
             self._connection.send("block", **self._unsent.popleft())
 
+    @guarded(ANSWERS, passes=(Lost,))
     def _handle_commands(self) -> None:
         """Execute and answer the commands received since the last step."""
         for fields, problem in self._connection.commands():
@@ -351,7 +386,7 @@ class AgentSession:
             except Lost:
                 raise
             except Exception as error:  # report whatever is wrong with a command to the monitor
-                self._send_error(command, _message(error))
+                self._send_failure(command, error)
 
     # Each command returns whether its own report answers it.
 
@@ -433,7 +468,7 @@ class AgentSession:
         except Lost:
             raise
         except Exception as error:
-            self._send_error("objects", _message(error))
+            self._send_failure("objects", error)
         self._growing_due = monotonic() + (delay or 0.0)
         self._growing = None if delay is None else growing
 
@@ -464,7 +499,7 @@ class AgentSession:
             delay = self._profiler.step(monotonic())
         except Exception as error:
             delay = None
-            self._send_error("profile", _message(error))
+            self._send_failure("profile", error)
         if delay is None:
             self._profiler.close()
             self._profiler = None
@@ -480,43 +515,57 @@ class AgentSession:
         connection.timeout = timeout
         deadline = monotonic() + timeout
         for slices in (self._slices, self._scan.run(), self._scan.run()):  # two: see `CountedGroup.uncounted`
-            for _ in slices or ():
-                if monotonic() > deadline:
-                    break
+            self._finish_scan(slices or iter(()), deadline)
         self._finish_blocks()
         self._send_blocks()
-        if self._lasting is not None:
-            self._lasting.finish()
-        last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
-        connection.send("tick", **last, **self._busy.read())
-        for _ in self._groups.send(connection, monotonic(), self._scan, HOOKS.outcomes, last=True):
-            pass
+        self._send_last_tick()
+        self._send_last_groups()
+        if ERRORS.changed:
+            connection.send("agent_errors", **ERRORS.report())
         connection.send("end")
         connection.flush()
 
+    @guarded("live tasks")
+    def _finish_scan(self, slices: Iterator[None], deadline: float) -> None:
+        for _ in slices:
+            if monotonic() > deadline:
+                break
+
+    @guarded("blocked event loops", passes=(Lost,))
     def _finish_blocks(self) -> None:
-        try:
-            self._blocks.finish()
-        except Exception:  # an event loop of an unknown kind: report everything else
+        self._blocks.finish()
+        if self._lasting is not None:
+            self._lasting.finish()
+
+    @guarded("the end of the process", passes=(Lost,))
+    def _send_last_tick(self) -> None:
+        last = tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes)
+        self._connection.send("tick", **last, **self._busy.read())
+
+    @guarded("the end of the process", passes=(Lost,))
+    def _send_last_groups(self) -> None:
+        sent = self._groups.send(self._connection, monotonic(), self._scan, HOOKS.outcomes, last=True)
+        for _ in sent:
             pass
 
     def close(self) -> None:
         """Remove all hooks and stop tracing."""
+        parts: List[Callable[[], object]] = [HOOKS.remove, self._busy.close, STARTS.remove]
+        parts += [self._figures.collector.remove, self._blocks.stop, lambda: self._tracing.set(False)]
         if self._lasting is not None:
-            self._lasting.signal.remove()
-        HOOKS.remove()
-        self._growing = None
+            parts.append(self._lasting.signal.remove)
         if self._profiler is not None:
-            self._profiler.close()
-        self._busy.close()
-        STARTS.remove()
-        self._figures.collector.remove()
-        self._blocks.stop()
-        try:
-            self._tracing.set(False)
-        except Exception:  # the agent never raises into the program
-            pass
+            parts.append(self._profiler.close)
+        for part in parts:
+            _close(part)
+        self._growing = None
         COUNTS.clear()
+        ERRORS.clear()
+
+
+@guarded("")
+def _close(part: Callable[[], object]) -> None:
+    part()
 
 
 def _is_exhausted(slices: Iterator[None]) -> bool:
@@ -524,10 +573,6 @@ def _is_exhausted(slices: Iterator[None]) -> bool:
     for _ in slices:
         return False
     return True
-
-
-def _message(error: Exception) -> str:
-    return " ".join(str(error).split())[:1000] or type(error).__name__
 
 
 def _after(options: Collection[str]) -> float:

@@ -14,6 +14,7 @@ from _thread import RLock
 from bisect import bisect_right
 
 from ..counting.counted_group import FREE_THREADED
+from ..counting.guard import guarded
 from ..counting.names import printable
 from ..counting.own_code import is_agent, is_own
 from ..counting.primitives import allocate_lock, get_ident
@@ -201,11 +202,8 @@ class Deadlocks:
             if self._new >= NEW_CODES or len(self._codes) >= MAX_CODES:
                 return None
             self._new += 1
-            try:
-                small = len(code.co_code) <= MAX_CODE and not is_agent(code.co_filename)
-                self._codes[key] = _Code(code) if small else None
-            except Exception:  # another version of Python
-                self._codes[key] = None
+            small = len(code.co_code) <= MAX_CODE and not is_agent(code.co_filename)
+            self._codes[key] = _read_code(code) if small else None
         return self._codes[key]
 
     def _wait(self, frame: FrameType) -> Optional[Tuple[Any, str]]:
@@ -236,6 +234,11 @@ class Deadlocks:
                 if lock is not None and _is_locked(lock):
                     yield lock
             frame = frame.f_back
+
+
+@guarded("deadlocks")
+def _read_code(code: CodeType) -> _Code:
+    return _Code(code)
 
 
 def _may_wait(code: CodeType, offset: int) -> bool:
@@ -306,12 +309,15 @@ def _attribute(value: Any, name: str) -> Any:
         variables = object.__getattribute__(value, "__dict__")
         if name in variables:
             return variables[name]
-    except Exception:  # it has none
+    except AttributeError:  # it has none
         pass
     for kind in type.__dict__["__mro__"].__get__(value if isinstance(value, type) else type(value)):
         found = type.__dict__["__dict__"].__get__(kind).get(name)
         if type(found).__name__ == "member_descriptor":  # of a class with slots
-            return found.__get__(value, kind)
+            try:
+                return found.__get__(value, kind)
+            except (AttributeError, TypeError):  # it is not set, or the value is the class itself
+                return None
         if found is not None:
             return found
     return None

@@ -6,12 +6,13 @@ from time import thread_time
 
 from ..blocking.stack_signal import StackSignal
 from ..counting.awaits import Pools, Wait
+from ..counting.guard import guarded
 from ..hooking.left_over import shutdowns
 from .deadlocks import Deadlocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
     Places = List[Dict[str, Any]]
     """Where threads or tasks wait."""
@@ -51,6 +52,7 @@ class LastingSearch:
         if now < self._due:
             return
         began_look = thread_time()
+        self._due = now + INTERVAL
         found: Dict[object, Tuple[str, float, Places]] = {}
         for threads, began, places in self._deadlocks.look(now):
             found[threads] = "deadlock", began, places
@@ -84,13 +86,19 @@ def _places_of(tasks: List[Any]) -> Places:
     pools = Pools()
     counts: Dict[Tuple[str, str, str], int] = {}
     for task in tasks:
-        try:
-            wait = Wait(task.get_coro(), task)
-            key = (*wait.place(), wait.on(pools)[0])
-        except Exception:  # it has just ended, or is of a kind of its own
-            continue
-        counts[key] = counts.get(key, 0) + 1
+        key = _place_of(task, pools)
+        if key is not None:
+            counts[key] = counts.get(key, 0) + 1
     return [
         {"where": where, "in": inside, "on": on, "tasks": count}
         for (where, inside, on), count in counts.items()
     ]
+
+
+@guarded("deadlocks and shutdowns")
+def _place_of(task: Any, pools: Pools) -> Optional[Tuple[str, str, str]]:
+    """Return where a task waits, and for what; None for one that is not known to wait."""
+    if not hasattr(type(task), "get_coro"):  # of a custom class
+        return None
+    wait = Wait(task.get_coro(), task)
+    return (*wait.place(), wait.on(pools)[0])

@@ -9,6 +9,7 @@ from time import monotonic
 from ..counting.awaits import GreenletWait, Pools, Wait, function_of, is_task, referents, wait_of
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
+from ..counting.guard import guarded
 from ..counting.own_code import LINE_FUNCTIONS, is_own
 from ..counting.scan import Tasks, visit_greenlets, visit_tasks
 from .wakers import Wakers
@@ -89,7 +90,8 @@ def _deadline(value: Any) -> Optional[float]:
     try:
         when = value.when() if hasattr(value, "when") else value.deadline
         return None if when is None else float(when)
-    except Exception:  # a scope that has not been entered yet
+    # A scope that has not been entered yet, or another class of this name.
+    except (AttributeError, RuntimeError, TypeError, ValueError):
         return None
 
 
@@ -320,8 +322,14 @@ def _oldest(group: CountedGroup) -> Any:
     if oldest is None:
         return None
     task, created, start = oldest
-    try:
-        where = wait_of(task, group.kind).place()[0]
-    except Exception:  # it has just ended
-        where = ""
-    return {"age": round(monotonic() - created, 3), "where": where, "start": start or None}
+    return {
+        "age": round(monotonic() - created, 3),
+        "where": _line_of(task, group) or "",
+        "start": start or None,
+    }
+
+
+@guarded("the oldest task")
+def _line_of(task: Any, group: CountedGroup) -> str:
+    """Return the line at which a task waits."""
+    return wait_of(task, group.kind).place()[0]

@@ -22,7 +22,7 @@ class CaptionBar(Static):
         text-style: bold;
     }
     /* In front of the caption of the screen behind, whose key bar takes the last line. */
-    ModalScreen > CaptionBar {
+    ModalScreen > CaptionBar, ReadDialog > CaptionBar, Dialog > CaptionBar {
         dock: bottom;
         margin-bottom: 1;
     }

@@ -56,6 +56,11 @@ class KeyBar(ClickableLines):
         super().__init__()
         self._keys, self._press = keys, press
 
+    def show(self, keys: Sequence[Key]) -> None:
+        """Show other keys."""
+        self._keys = keys
+        self.update_lines()
+
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the keys that fit into ``width`` cells."""
         room = width + GAP - sum(key.width for key in self._keys if key.always)

@@ -34,6 +34,9 @@ TITLE_MARGIN = 4
 AXIS, GRID = "$dim", "$foreground 22%"
 """The styles of axes with their labels, and of grid lines."""
 
+FrameTexts = tuple[Sequence[str | tuple[str, str]], Sequence[str | tuple[str, str]]]
+"""Of the upper and the lower border: texts, each with or without a style."""
+
 Colors = tuple[str, str, str | None]
 """Of axis, grid and background."""
 
@@ -76,7 +79,7 @@ class Chart(KeptLines, can_focus=True):
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
         self._colors: Colors | None = None
-        self._title: list[tuple[str, str]] = []
+        self._frame_texts: FrameTexts = ((), ())
         self.border_title = Content(plot.title)
 
     @cached_property
@@ -99,7 +102,7 @@ class Chart(KeptLines, can_focus=True):
         if shown == self._shown:
             return
         self._shown = shown
-        self._update_title(width - TITLE_MARGIN)
+        self._update_frame(width - TITLE_MARGIN)
         picture = None
         if self.plot.lines:
             from concwatch.charts.painters.picture import compose  # not needed for the first frame
@@ -147,15 +150,15 @@ class Chart(KeptLines, can_focus=True):
             self._colors = line or "", faint or "", behind
         return self._colors
 
-    def _update_title(self, width: int) -> None:
-        parts = title(self.plot.title, self.plot.short_title, self.title_names(), width)
-        if parts != self._title:  # setting it redraws the border
-            self._title = parts
-            self.border_title = Content.assemble(*parts)
+    def frame_texts(self, width: int) -> FrameTexts:
+        """Return the texts of the upper and the lower border, which have ``width`` cells."""
+        return (title(self.plot.title, self.plot.short_title, width),), ()
 
-    def title_names(self) -> Sequence[tuple[str, str]]:
-        """Return the names in the title, with their colours: none, as lines have labels at their ends."""
-        return ()
+    def _update_frame(self, width: int) -> None:
+        texts = self.frame_texts(width)
+        if texts != self._frame_texts:  # setting them redraws the border
+            self._frame_texts = texts
+            self.border_title, self.border_subtitle = (Content.assemble(*parts) for parts in texts)
 
     @contextmanager
     def as_vectors(self, character: str) -> "Iterator[Vectors | None]":

@@ -220,16 +220,25 @@ class ChartGrid(Transparent):
         charts = {
             metric: chart for metric, chart in zip(self.metrics, self._charts, strict=True) if chart.display
         }
+        taken = {*charts, *SHARED}
         for metric, chart in charts.items():
             plot = make_plot(BY_METRIC[metric], lanes, now, window)
-            fallbacks = [each for each in BY_METRIC[metric].fallbacks if each not in charts]
-            if not plot.lines and fallbacks and len(charts) > 1:
-                fallback = make_plot(BY_METRIC[fallbacks[0]], lanes, now, window)
-                plot = fallback if fallback.lines else plot
+            if plot.is_empty and len(charts) > 1:
+                plot = self._instead(BY_METRIC[metric], taken) or plot
             if plot.over_time:
                 marks = [*blocks, *annotations] if metric == LAG else annotations
                 plot = structs.replace(plot, annotations=marks)
             chart.show(self._adjusted(plot))
+
+    def _instead(self, spec: ChartSpec, taken: set[str]) -> Plot | None:
+        """Return the plot of the first chart with data that is not ``taken`` yet, for one that has none."""
+        for metric in dict.fromkeys((*spec.fallbacks, *self.metrics)):
+            if metric not in taken:
+                plot = make_plot(BY_METRIC[metric], self._lanes, self._now, self.window)
+                if not plot.is_empty:
+                    taken.add(metric)
+                    return plot
+        return None
 
     def show_cost(self, lanes: Sequence[LaneSeries]) -> None:
         """Draw the chart of the cost again, while a slider is dragged."""

@@ -4,15 +4,19 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 
-from textual.content import Content
+from rich.cells import cell_len
 
+from concwatch.charts.annotations import Annotation
+from concwatch.charts.captions import legend, title
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.table import shortest_span
 from concwatch.charts.ticks import elapsed_ticks, size_ticks
 from concwatch.measure.experiments.runner import TableFigure
+from concwatch.measure.experiments.swept import swept
 from concwatch.monitor.metrics.series import Samples
 from concwatch.monitor.metrics.unit import BYTES, DECIMAL_BYTES, SCALES, Unit
-from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.portable.protocol.units import format_count
+from concwatch.ui.widgets.charts.chart import Chart, FrameTexts
 
 LONGEST = 300.0
 """The longest time window of a running experiment, in seconds."""
@@ -29,7 +33,30 @@ RssCurve = Sequence[tuple[float, int]]
 """Seconds since the first task was requested, and RSS in bytes."""
 
 
-class RunChart(Chart):
+class NamedChart(Chart):
+    """A chart that names its series in the frame, since their lines may end anywhere."""
+
+    def names(self) -> Sequence[tuple[str, str]]:
+        """Return the name and the colour of each series."""
+        return [(line.name, line.color) for line in self.plot.lines]
+
+    def footer(self) -> str:
+        """Return the text that begins the lower border."""
+        return ""
+
+    def frame_texts(self, width: int) -> FrameTexts:
+        """Return the title and the footer, each followed by as many names as fit."""
+        ends = title(self.plot.title, self.plot.short_title, width), self.footer()
+        names, colors = zip(*self.names(), strict=True) if self.names() else ((), ())
+        rows = legend(names, [width - cell_len(end) for end in ends])
+        parts: list[list[str | tuple[str, str]]] = []
+        styles = iter((*colors, "$dim"))
+        for end, row in zip(ends, rows, strict=True):
+            parts.append([end, *(part for name in row for part in ("  ", (name, next(styles))))])
+        return parts[0], parts[1]
+
+
+class RunChart(NamedChart):
     """Draws the RSS of running lanes, and afterwards that of one run of each series."""
 
     def __init__(self) -> None:
@@ -65,10 +92,6 @@ class RunChart(Chart):
         ]
         self.show(Plot("RSS", BYTES, lines, longest, longest, x_ticks=elapsed_ticks))
 
-    def title_names(self) -> Sequence[tuple[str, str]]:
-        """Return the names of the series, as their lines may end early."""
-        return [(line.name, line.color) for line in self.plot.lines]
-
 
 def axis_unit(name: str) -> Unit:
     """Return the unit of the axis for a table in the unit ``name``, one of `SCALES`."""
@@ -76,12 +99,16 @@ def axis_unit(name: str) -> Unit:
     return DECIMAL_BYTES if unit is BYTES and factor in (1e3, 1e6, 1e9) else unit
 
 
-class SizeChart(Chart):
-    """Draws the figures of one table by the number of tasks, with logarithmic axes."""
+class SizeChart(NamedChart):
+    """Draws the figures of one table by the number of tasks, with logarithmic axes.
+
+    A vertical line is at the fewest tasks that are enough, with their number.
+    """
 
     def __init__(self) -> None:
         super().__init__(Plot("by size", BYTES), hint="figures by size")
         self._names: list[tuple[str, str]] = []
+        self._footer = ""
 
     def compare(
         self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
@@ -107,7 +134,7 @@ class SizeChart(Chart):
         low, high = min(sizes, default=0.0), max(sizes, default=0.0)
         margin = max(MARGIN * (high - low), LEAST if high - low < 2 * LEAST else 0.0)
         kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
-        self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
+        self._footer = "  ".join(what for what, drawn in kinds if drawn)
         length = high - low + 2 * margin
         plot = Plot(
             "by size",
@@ -118,12 +145,26 @@ class SizeChart(Chart):
             logarithmic=True,
             x_ticks=size_ticks,
             over_time=False,
+            annotations=_knees(figures, colors),
         )
         self.show(plot)
 
-    def title_names(self) -> Sequence[tuple[str, str]]:
-        """Return the names of the series. The meaning of the marks is in the border."""
+    def names(self) -> Sequence[tuple[str, str]]:
+        """Return the names of the series."""
         return self._names
+
+    def footer(self) -> str:
+        """Return the meaning of the marks."""
+        return self._footer
+
+
+def _knees(figures: Sequence[TableFigure], colors: Mapping[str, str]) -> list[Annotation]:
+    found = swept(figures[0].entry.table, figures) if figures else ()
+    return [
+        Annotation(math.log10(tasks), colors[each.engine], format_count(round(tasks)))
+        for each in found
+        if each.knee and (tasks := each.knee.tasks.value)
+    ]
 
 
 def _line(name: str, color: str, figures: Sequence[TableFigure], mark: str) -> list[Line]:

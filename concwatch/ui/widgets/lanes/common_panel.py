@@ -94,7 +94,7 @@ class CommonPanel(ClickableLines):
         return lines
 
     def _line(self, row: SettingRow, view: Snapshot, width: int) -> Content:
-        note = ("  RSS ≈ ×2", "$warning") if row.key == "t" and view.settings.trace else ""
+        note = ("  RSS doubles", "$warning") if row.key == "t" and view.settings.trace else ""
         label = f"{row.label:11}" if row.label else ""
         text = Content.assemble(
             (f"{row.key} ", KEY), (label, LABEL), self._as_button(row.text(view), row), note

@@ -36,6 +36,17 @@ MOST = 200
 """The maximum number of processes to list."""
 
 
+LABELS = {
+    "observed": "what the agent in a process observes: libraries whose tasks it counts, blocks, timing",
+    "PSS": "memory of a process, with each page divided by the number of processes that share it",
+    "anonymous": "the part of RSS that belongs to no file: what the program has allocated",
+    "file pages": "the part of RSS that are pages of mapped files, which the system may drop",
+    "kernel": "what the kernel holds for a process besides RSS: stacks of threads, page tables, sockets",
+    "limiter": "the tokens of anyio's limit of threads: used, of all, and tasks that wait for one",
+}
+"""What the labels of the figures below a process mean."""
+
+
 def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
     """Return the listed processes with their numbers, running ones first."""
     lanes = sorted(enumerate(view.lanes), key=lambda one: (not one[1].on, one[0]))
@@ -45,7 +56,11 @@ def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
 def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
     """Return further figures of a process: labels and texts; those of its tasks only while it runs."""
     status, tick = lane.status, lane.tick if lane.on else None
-    rows = [("runtime", status.runtime or ""), ("note", status.reason), ("loaded", " · ".join(status.flags))]
+    rows = [
+        ("runtime", status.runtime or ""),
+        ("note", status.reason),
+        ("observed", " · ".join(status.flags)),
+    ]
     if lane.on and lane.sample.pss is not None:
         rows.append(("PSS", format_bytes(lane.sample.pss)))
     process = lane.process if lane.on else None
@@ -65,7 +80,7 @@ def details(lane: LaneSnapshot) -> Sequence[tuple[str, str]]:
             used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
             rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
         rows += [_resource(one) for one in (*_of(lane, "threads")[:4], *_of(lane, "files")) if one.count]
-        retained = counted(tick.retained, "finished task") if tick.retained else ""
+        retained = counted(tick.retained, "ended task") if tick.retained else ""
         rows += [
             ("retained", retained),
             ("in GC", "" if tick.gc is None else format_seconds(tick.gc)),

@@ -40,7 +40,7 @@ class StopScale(Struct, frozen=True, dict=True):
 
     def __post_init__(self) -> None:
         if self.maximum < 0:
-            raise ValueError(f"a scale cannot end at {self.maximum:,} tasks: expected 0 or more")
+            raise ValueError(f"a scale cannot end at {self.maximum:,} tasks; expected 0 or more")
 
     @cached_property
     def stops(self) -> tuple[int, ...]:

@@ -11,8 +11,14 @@ from concwatch.portable.protocol.units import format_short
 from concwatch.ui.widgets.lanes.scale import StopScale
 from concwatch.ui.widgets.text.kept_lines import KeptLines
 
-PADDING = 1
-"""The cells before a lane's slider."""
+BEFORE, SCROLLBAR = 1, 1
+"""The cells before a lane's slider, and after it for a scrollbar."""
+
+CORNER = len("╭─ ")
+"""The cells of the border before its title."""
+
+APART = 2
+"""The fewest cells between two labels, so that they do not read as a range."""
 
 
 class Sidebar(VerticalScroll, KeptLines, can_focus=False):
@@ -26,13 +32,14 @@ class Sidebar(VerticalScroll, KeptLines, can_focus=False):
 
     def on_resize(self) -> None:
         """Write the scale, which all sliders share, into the upper border."""
-        track, line = self.content_size.width - PADDING, f"{self.TITLE} "
+        track, line = self.content_size.width - BEFORE - SCROLLBAR, f"{self.TITLE} "
         scale = StopScale()
         for stop in (*scale.decades[1:], scale.maximum) if self.SCALED else ():
             label = format_short(stop).replace(" ", "")
-            start = scale.cell(stop, track) + PADDING - 1 - (len(label) + 1) // 2
-            start = min(start, self.outer_size.width - len("╭─  ─╮") - len(label))
-            if start > len(line):
+            # Above the middle of the label, or the cell before it, is the stop of the slider.
+            start = self.gutter.left + BEFORE + scale.cell(stop, track) - CORNER - (len(label) - 1) // 2
+            start = min(start, self.outer_size.width - 2 * CORNER - len(label))
+            if start >= len(line) + APART:
                 line += "─" * (start - len(line)) + label
         self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─ "), "$dim"))
 

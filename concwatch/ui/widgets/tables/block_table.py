@@ -38,15 +38,31 @@ class BlockRow(Struct, frozen=True):
 
 
 COLUMNS: tuple[Column[BlockRow], ...] = (
-    Column("total", 9, lambda row: format_seconds(row.place.seconds), lambda row: row.place.seconds),
-    Column("share", 7, lambda row: format_percent(row.share), lambda row: row.share, 2),
-    Column("times", 8, lambda row: format_count(row.place.count), lambda row: row.place.count),
-    Column("longest", 9, lambda row: format_seconds(row.place.longest), lambda row: row.place.longest),
+    Column(
+        "total", 9, lambda row: format_seconds(row.place.seconds), lambda row: row.place.seconds,
+        about=("total", "For how long loops were blocked at a place, all blocks together."),
+    ),
+    Column(
+        "share", 7, lambda row: format_percent(row.share), lambda row: row.share, 2,
+        about=("share", "That time, of the time for which loops were blocked anywhere."),
+    ),
+    Column(
+        "times", 8, lambda row: format_count(row.place.count), lambda row: row.place.count,
+        about=("times", "How often a loop was blocked there."),
+    ),
+    Column(
+        "longest", 9, lambda row: format_seconds(row.place.longest), lambda row: row.place.longest,
+        about=("longest", "The longest block there."),
+    ),
     Column(
         "mean", 9, lambda row: format_seconds(row.place.seconds / max(1, row.place.count)),
         lambda row: row.place.seconds / max(1, row.place.count), 3,
+        about=("mean", "The mean length of the blocks there."),
     ),
-    Column("in task", 16, lambda row: row.place.group[:16] or UNKNOWN, lambda row: None, 4),
+    Column(
+        "in task", 16, lambda row: row.place.group[:16] or UNKNOWN, lambda row: None, 4,
+        about=("in task", "The function of the task that blocked the loop."),
+    ),
 )  # fmt: skip
 
 

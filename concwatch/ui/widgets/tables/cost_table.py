@@ -2,29 +2,29 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar
 
 from textual.content import Content
+from textual.events import MouseMove
 
-from concwatch.measure.answer import Answer
+from concwatch.measure.answer import Answer, format_fitting
 from concwatch.measure.limited import limited_by
-from concwatch.monitor.metrics.metric import CostColumn, Metric
+from concwatch.monitor.metrics.metric import Caveat, CostColumn, Metric, marks_of
 from concwatch.monitor.metrics.metrics import (
     BY_NAME,
-    CAVEATS,
-    KEPT,
     METRICS,
     TRACED,
     LaneSnapshot,
     cost_metric,
+    explained,
     known_cost,
+    mark_notes,
 )
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
-from concwatch.portable.protocol.units import UNKNOWN, format_clock, format_count, format_short
+from concwatch.portable.protocol.units import UNKNOWN, format_clock, format_count
 from concwatch.ui.look.layout import FRAME, Below
 from concwatch.ui.widgets.text.table import Column, Table, columns_for, headings
-from concwatch.ui.widgets.text.text_lines import Cell, assemble
+from concwatch.ui.widgets.text.text_lines import Cell, assemble, call
 
 FITS = BY_NAME["fits"]
 
@@ -37,23 +37,28 @@ LINGER = 3.0
 UNKNOWN_ANSWER = "what a task costs"
 """Shown until the cost of a task is known."""
 
-MARKS = 2
-"""The maximum number of marks after a figure."""
+TRACED_NOTE = "traced: slower (t)"
+"""What is said of lanes that are traced."""
 
-TRACED_NOTES = ("traced: rates and times include its cost: t turns tracing off", "traced: slower")
-"""What is said of lanes that are traced, whose bytes per task are those of tasks that are not."""
+EXPLAIN = "i explains"
+"""Where marks are explained."""
 
 NAME_WIDTH = 10
 """The minimum width in cells of the engines' names."""
 
 
+def _marked(metric: Metric, lane: LaneSnapshot) -> Iterator[Caveat]:
+    """Yield the caveats of a figure that have marks: that its lane is traced is said once, for the table."""
+    return (caveat for caveat in metric.uncertain(lane) if caveat != TRACED)
+
+
 def _column(metric: Metric, column: CostColumn) -> Column[LaneSnapshot]:
     """Return the column of a metric."""
-    marks = min(MARKS, len(set(metric.caveats) - {TRACED})) if column.marked else 0
+    marks = len(marks_of(metric.caveats)) if column.marked else 0
 
     def text(lane: LaneSnapshot) -> str:
         whole = metric.text(lane) if column.marked else metric.text(lane).partition(" ±")[0]
-        return f"{whole}{metric.marks(lane, without=TRACED)[:marks]:{marks}}"
+        return f"{whole}{marks_of(_marked(metric, lane)) if marks else '':{marks}}"
 
     about = (metric.title, metric.meaning)
     return Column(
@@ -65,9 +70,8 @@ def _fit(lane: LaneSnapshot) -> str:
     fit = lane.fit
     if not fit.limit:  # its host has not answered yet
         return f"{UNKNOWN:>{FIT_WIDTH}}".ljust(FITS_WIDTH)
-    tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
-    limit = FITS_WIDTH - FIT_WIDTH - MARKS - 1
-    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):{MARKS}} {fit.limit:{limit}}"
+    tasks = format_fitting(fit.tasks)
+    return f"{tasks:>{FIT_WIDTH}}{FITS.marks(lane):1} {fit.limit:{FITS_WIDTH - FIT_WIDTH - 2}}"
 
 
 COST, RATIO, FITS_TITLE = BY_NAME["memory_per_task"], BY_NAME["ratio"], "fits, limited by"
@@ -80,6 +84,12 @@ COLUMNS = (*(_column(row, column) for row, column in _PLACED), _LAST)
 
 _COLUMN_OF = {row.name: column for row, column in _PLACED}
 _RSS = BY_NAME["rss_per_task"]
+
+METRIC_OF = {
+    FITS_TITLE: FITS,
+    **{column.title or row.title: row for row, column in _PLACED if column.marked},
+}
+"""The metric of each column that has marks, by its title."""
 
 WITHOUT_KERNEL = (
     *(
@@ -130,12 +140,6 @@ class CostTable(Table):
     Its rows and columns depend on the size of the terminal and on the lanes alone, so that nothing moves.
     """
 
-    ADVICE: ClassVar[Mapping[str, str]] = {
-        TRACED.mark: "t turns tracing off",
-        KEPT.mark: "switch off and on to reset",
-    }
-    """Mark → advice."""
-
     sorted_by = ""
     """The title of the column that the lanes are sorted by; empty for the order of the lanes."""
     _shown: tuple[Snapshot, list[str], int, Snapshot | None] | None = None
@@ -143,6 +147,8 @@ class CostTable(Table):
     _limits: Mapping[str, tuple[str, float]] = {}
     """Lane → its limit, and the time of the last snapshot that had it, in seconds."""
     _answers: Sequence[str] = ()
+    _lane_lines: Sequence[LaneSnapshot] = ()
+    """The lanes that have a line, in their order."""
     _settings: Settings | None = None
 
     def __init__(self, sort_by: Callable[[str], object]) -> None:
@@ -164,6 +170,26 @@ class CostTable(Table):
     def on_resize(self) -> None:
         """Choose the length of the answer again."""
         self._show_title()
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        """Say what the figure below the mouse means, and what makes it uncertain."""
+        offset = event.get_content_offset(self)
+        self.tooltip = None if offset is None else self._explanation(*offset) or None
+
+    def _explanation(self, x: int, y: int) -> str:
+        """Return the explanation of the figure in a cell; empty if there is none."""
+        line, x = y - self._below.answer - 1, x - self._name_width
+        if not 0 <= line < len(self._lane_lines) or x < 0:
+            return ""
+        for column in self._fitting(self.content_size.width):
+            x -= column.width
+            if x < 0:
+                metric = METRIC_OF.get(column.title)
+                caveats = metric.uncertain(self._lane_lines[line]) if metric else ()
+                return "\n".join(
+                    (": ".join(column.about), *(each.explanation for each in explained(caveats)))
+                )
+        return ""
 
     def _show_title(self) -> None:
         """Show the answer in the frame."""
@@ -197,8 +223,7 @@ class CostTable(Table):
             self._answers = answers
             self._show_title()
         self.update_lines()
-        traced = any(lane.on and lane.status.tracing for lane in view.lanes)
-        self.set_subtitle(self._legend(traced, baseline, self.outer_size.width - len("╭─  ─╮")))
+        self.set_subtitle(self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮")))
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the answer, the header, a line for each lane, and what limits the lanes."""
@@ -220,7 +245,7 @@ class CostTable(Table):
     ) -> Iterator[Sequence[Cell]]:
         """Yield the header, and the line of each lane with the columns that fit."""
         room = self._name_width
-        columns = columns_for(self._columns, width - room)
+        columns = self._fitting(width)
         since = f"Δ {format_clock(baseline.elapsed)}" if baseline else "engine"
         yield [
             Cell(room, assemble((since, "bold $dim"))),
@@ -233,6 +258,7 @@ class CostTable(Table):
                 rows.sort(key=lambda row: -(column.value(row[0]) or 0.0))
         most = self._rows_for_lanes
         shown = rows if len(rows) <= most else rows[: max(1, most - 1)]
+        self._lane_lines = [lane for lane, _, _ in shown]
         for lane, color, old in shown:
             known = lane.on or lane.sample.rss_per_task is not None
             cells = [
@@ -240,11 +266,18 @@ class CostTable(Table):
                 for column in columns
                 for text, changed in [_metric(column, lane, old)]
             ]
-            name = Cell(room, assemble((lane.name, f"bold {color}" if known else "$dim")))
+            style = f"bold {color}" if known else "$dim"
+            if lane.own_name in self._answer.chosen:
+                style += " underline"
+            name = Cell(room, assemble((lane.name, style)), call(self.compare, lane.own_name))
             yield [name, Cell(width - room, assemble(*cells))]
         if len(rows) > len(shown) and most > 1:
             more = f"and {len(rows) - len(shown)} more: < > sort by another column"
             yield [Cell(width, assemble((more, "$dim")))]
+
+    def _fitting(self, width: int) -> Sequence[Column[LaneSnapshot]]:
+        """Return the columns that fit into a line of ``width`` cells."""
+        return columns_for(self._columns, width - self._name_width)
 
     @property
     def _columns(self) -> Sequence[Column[LaneSnapshot]]:
@@ -257,11 +290,18 @@ class CostTable(Table):
         rows = int(height.value) if height is not None else 0
         return rows - 1 - self._below.answer - self._below.limits - FRAME * self._below.framed
 
+    def compare(self, name: str) -> None:
+        """Compare an engine in the answer, with the one that was chosen before; or no longer if it is."""
+        self._answer.choose(name)
+
+    def compare_next(self, by: int) -> None:
+        """Compare the next (1) or previous (-1) two engines in the answer."""
+        self._answer.next(by)
+
     def sort(self, by: int) -> None:
         """Sort by the next column (``by`` 1) or the previous one (-1)."""
         room = self.outer_size.width - self.gutter.width
-        shown = columns_for(self._columns, room - self._name_width)
-        titles = ["", *(column.title for column in shown)]
+        titles = ["", *(column.title for column in self._fitting(room))]
         at = titles.index(self.sorted_by) if self.sorted_by in titles else 0
         self.sorted_by = titles[(at + by) % len(titles)]
 
@@ -289,20 +329,18 @@ class CostTable(Table):
             line = "   ".join((*notes[:kept], f"+{len(notes) - kept} more"))
         return line
 
-    def _legend(self, traced: bool, baseline: Snapshot | None, width: int) -> str:
-        """Return the meaning of the marks in the table, or a short form if that is too long."""
-        drawn = "".join(line.plain for line in self._drawn)
-        notes: list[tuple[str, str]] = []
+    def _legend(self, view: Snapshot, baseline: Snapshot | None, width: int) -> str:
+        """Return what the marks in the table stand for, or where that is said if it is too long."""
+        since = [f"Δ since the baseline at {format_clock(baseline.elapsed)}"] if baseline else []
+        shown = {column.title for column in self._fitting(self.outer_size.width - self.gutter.width)}
         if baseline:
-            notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)
-        if traced:
-            notes.append(TRACED_NOTES)
-        for caveat in CAVEATS:
-            if caveat.mark in drawn:
-                advice = f": {self.ADVICE[caveat.mark]}" if caveat.mark in self.ADVICE else ""
-                notes.append((f"{caveat.mark} {caveat.note}{advice}", f"{caveat.mark} {caveat.brief}"))
-        for brief in range(len(notes) + 1):  # the last ones are shortened first
-            text = " · ".join(note[at >= len(notes) - brief] for at, note in enumerate(notes))
-            if len(text) <= width:
-                break
-        return text if notes else ""
+            shown &= {*KEPT_TITLES}
+        metrics = [metric for title, metric in METRIC_OF.items() if title in shown]
+        marked = [caveat for lane in view.lanes for metric in metrics for caveat in _marked(metric, lane)]
+        notes, traced = mark_notes(marked), any(lane.on and lane.status.tracing for lane in view.lanes)
+        if traced and TRACED.name not in (caveat.name for caveat in marked):
+            since.append(TRACED_NOTE)
+        marks = [f"{' '.join(note[0] for note in notes)} {EXPLAIN}"] if notes else []
+        forms = ([*since, *notes, EXPLAIN] if notes else since, [*since, *marks], marks)
+        texts = (" · ".join(form) for form in forms)
+        return next((text for text in texts if len(text) <= width), "")

@@ -1,5 +1,6 @@
 """The event log: the newest event at the bottom, in view unless the user has scrolled up."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -30,6 +31,9 @@ LANE_WIDTH = 10
 NO_EVENTS = (Content.styled("events appear here", "$dim"),)
 """The lines before the first event."""
 
+CLOCK = re.compile(r"\d+:\d\d:\d\d  ")
+"""The beginning of the first line of an event."""
+
 STYLES: Mapping[Severity, str] = {"info": "", "warning": "$warning", "error": "$error"}
 
 
@@ -43,16 +47,23 @@ def _lines_of(event: Event, color: str, lane_width: int) -> Sequence[Content]:
     return text.split(allow_blank=True)
 
 
-def _wrap(line: Content, width: int) -> Iterator[tuple[int, Content]]:
-    """Wrap a line, and yield each row with the index of its first character."""
+def _wrap(line: Content, width: int, indent: int = 0) -> Iterator[tuple[int, Content]]:
+    """Wrap a line, and yield each row with the index of its first character.
+
+    Rows after the first begin with ``indent`` blanks, for which the index is less.
+    """
     if line.cell_length <= width:
         yield 0, line
         return
-    start = 0
-    for row in line.wrap(max(1, width)):
-        start = line.plain.index(row.plain, start)
-        yield start, row
-        start += len(row.plain)
+    start, left = 0, line
+    while left:
+        first = left.wrap(max(1, width - (indent if start else 0)))[0]
+        at = line.plain.index(first.plain, start)
+        yield (at - indent, first.pad_left(indent)) if start else (at, first)
+        start = at + len(first.plain)
+        left = line[start:]
+        blanks = len(left.plain) - len(left.plain.lstrip())
+        left = left[blanks:]
 
 
 def _shortened(line: Content, width: int) -> Content:
@@ -77,6 +88,8 @@ class EventLines(TextLines):
         super().__init__()
         self.view = VIEW
         """The rows of the view. To ask Textual while it lays out the screen would lay it out once more."""
+        self.indent = 0
+        """The cells before the text of an event."""
         self._count = rows or 0
         self._lines = NO_EVENTS
         self._origins: Sequence[tuple[int, int]] = ()
@@ -92,8 +105,9 @@ class EventLines(TextLines):
         wrapped: list[tuple[int, int, Content]] = []
         last = len(self._lines) - 1
         for y, line in enumerate(self._lines):
+            indent = self.indent if width >= 2 * self.indent and CLOCK.match(line.plain) else 0
             if self.view > LOW:
-                wrapped += [(y, *row) for row in _wrap(line, width)]
+                wrapped += [(y, *row) for row in _wrap(line, width, indent)]
             elif y == last and self.view > 1:  # a view that begins with the end of an event says little
                 wrapped += [(y, *row) for row in _wrap(line, width)][: self.view]
             else:
@@ -182,6 +196,7 @@ class EventView(VerticalScroll, KeptLines):
             for event in latest(events)[-SHOWN:]
             for line in _lines_of(event, colors.get(event.lane, "$dim"), lane_width)
         ]
+        self._lines.indent = len("00:00:00  ") + lane_width
         self._lines.set_lines(*(lines or NO_EVENTS))
         if not self._follows and (lines or self._rows):  # else a scrollbar would delay the first frame
             self._follows = True

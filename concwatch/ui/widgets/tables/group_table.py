@@ -32,7 +32,15 @@ def _column(row: Metric, layout: GroupColumn) -> Column[MergedGroup]:
         return UNKNOWN if found is None else ("≥" if row.field in group.at_least else "") + form(found)
 
     title = layout.title or row.title
-    return Column(title, layout.cells, layout.text or text, row.value, layout.leaves, layout.optional)
+    return Column(
+        title,
+        layout.cells,
+        layout.text or text,
+        row.value,
+        layout.leaves,
+        layout.optional,
+        about=(title, row.meaning),
+    )
 
 
 COLUMNS: tuple[Column[MergedGroup], ...] = tuple(

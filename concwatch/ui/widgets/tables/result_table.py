@@ -99,7 +99,7 @@ def notes_on(sheet: Sheet, truncated: Sequence[SheetRow]) -> Content:
     ]
     shown = [Content.styled(sheet.sentence, "$success")] if any(row.here for row in sheet.rows) else []
     none = () if sheet.rows else ("this table has no sizes for a quick run: run it in full",)
-    notes = (*none, *sheet.live, flat(sheet.table.note))
+    notes = (*none, *sheet.remarks, flat(sheet.table.note))
     return Content("\n").join([*shown, *reasons, *(Content.styled(note, "$dim") for note in notes if note)])
 
 

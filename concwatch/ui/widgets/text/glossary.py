@@ -1,9 +1,10 @@
 """Terms and their meanings, in two columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from textual.content import Content
 
+from concwatch.ui.widgets.text.hanging import hanging
 from concwatch.ui.widgets.text.text_lines import TextLines
 
 Terms = Sequence[tuple[str, str]]
@@ -38,11 +39,8 @@ class Glossary(TextLines):
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the lines; meanings wrap within their column."""
-        return list(self._wrapped(max(1, width - self._term_width)))
-
-    def _wrapped(self, width: int) -> Iterator[Content]:
-        for term, meaning in self._terms:
-            for number, line in enumerate(Content(meaning).wrap(width)):
-                first = Content() if number else Content(term)
-                room = max(0, self._term_width - first.cell_length)
-                yield Content.assemble(first.pad_right(room).stylize_before(self._style), line)
+        return [
+            line
+            for term, meaning in self._terms
+            for line in hanging(term, meaning, self._term_width, width, self._style)
+        ]

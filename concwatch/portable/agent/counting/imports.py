@@ -2,6 +2,8 @@
 
 import sys
 
+from .guard import guarded
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -43,6 +45,7 @@ class ImportHook:
                 return spec
         return None
 
+    @guarded("")
     def _hook_loader(self, name: str, loader: "Any") -> bool:
         """Make this loader call back once, after it has executed the module. Return False if it cannot."""
         execute = getattr(loader, "exec_module", None)
@@ -59,12 +62,19 @@ class ImportHook:
 
         try:
             loader.exec_module = exec_module
-        except AttributeError:  # it has no settable attributes
+        except (AttributeError, TypeError):  # it has no settable attributes
             return False
         return True
 
+    @guarded("")
     def _report(self, name: str, module: "Optional[ModuleType]") -> None:
-        try:
-            self._imported(name, module)
-        except Exception:  # the agent never raises into the program
-            pass
+        self._imported(name, module)
+
+
+def imported_module(name: str) -> "Any":
+    """Return a module that has been imported completely; None otherwise.
+
+    One that is still being imported, by another thread, lacks some of its attributes.
+    """
+    module = sys.modules.get(name)
+    return None if getattr(getattr(module, "__spec__", None), "_initializing", False) else module

@@ -64,7 +64,7 @@ class Tracker:
         self._threads: list[tuple[ref[threading.Thread], Origin]] = []
         self._executors: list[tuple[ref[Any], Origin]] = []
         self._replaced: list[Replacement] = []
-        COUNTS.creation_observer, COUNTS.left_observer = self._add_task, self._add_left_task
+        COUNTS.creation_observer, COUNTS.unfinished.observer = self._add_task, self._add_left_task
         HOOKS.install()
         self._replace(threading.Thread, "start", self._recording(self._threads))
         for executor in (ThreadPoolExecutor, ProcessPoolExecutor):
@@ -76,7 +76,7 @@ class Tracker:
         for replacement in self._replaced:  # first, because they may have replaced those of `HOOKS`
             replacement.remove()
         HOOKS.remove()
-        COUNTS.creation_observer = COUNTS.left_observer = None
+        COUNTS.creation_observer = COUNTS.unfinished.observer = None
 
     def _replace(self, owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
         replacement = Replacement(owner, name)

@@ -136,7 +136,7 @@ class OtlpExporter:
     def _resource(self) -> Resource:
         """The attributes of the program at the first push; those of the environment replace them."""
         first = next(iter(self._watching.lanes), None)
-        name, pid = (first.process_name, first.pid) if first else ("concwatch", os.getpid())
+        name, pid = (first.current.name, first.pid) if first else ("concwatch", os.getpid())
         host = self._watching.host.name or gethostname()
         found = {"service.name": name, "service.instance.id": f"{host}:{pid}", "host.name": host}
         return Resource({**found, "process.pid": pid}).merge(OTELResourceDetector().detect())

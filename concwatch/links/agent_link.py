@@ -14,6 +14,9 @@ from concwatch.links.pipe_bytes import MAX_LINES, PipeLines, decode_lines
 from concwatch.portable.agent.sending.json_lines import encode
 from concwatch.portable.bridge.private_folder import remove_socket_folder, socket_folder
 
+AgentArrival = AgentReport | RawFrame | Garbage | Ended
+"""What arrives from an agent."""
+
 SOCKET = "agent.sock"
 BACKLOG = 1024
 """Connections that may wait to be accepted."""
@@ -76,11 +79,9 @@ class AgentLink:
         """The process at the other end; 0 if unknown."""
         self._end_returned = False
 
-    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | RawFrame | Garbage | Ended]:
+    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentArrival]:
         """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
-        found: list[AgentReport | RawFrame | Garbage | Ended] = decode_lines(
-            self._transport.lines(most), decode_report
-        )
+        found: list[AgentArrival] = decode_lines(self._transport.lines(most), decode_report)
         over = not self._transport.open and not self._transport.waiting
         if over and not self._end_returned and len(found) < most:
             self._end_returned = True

@@ -89,10 +89,10 @@ def test_a_process_without_agent_is_measured_from_outside_with_a_reason(command,
         pytest.skip("Python 3.14 loads the agent while it runs")
     with running(*command) as program:
         with attached(program.pid) as (watching, lane):
-            assert lane.how == "outside"
-            assert reason in lane.reason
-            assert "\n" not in lane.reason
-            until(lambda: lane.sample.rss, watching)
+            assert lane.current.how == "outside"
+            assert reason in lane.current.reason
+            assert "\n" not in lane.current.reason
+            until(lambda: lane.history.sample.rss, watching)
         assert_exits(program)
 
 
@@ -115,8 +115,10 @@ def test_an_agent_that_listens_gets_the_options():
         eventually(lambda: any(map(os.path.exists, paths)), "listening agent")
         agents = AgentOptions(by_name=True, timing=True, blocked_after=math.inf)
         with attached(program.pid, agents) as (watching, lane):
-            until(lambda: {"timing"} == {"timing", "blocks"} & set(lane.status.flags), watching)
-            until(lambda: "worker N" in {group.report.name for group in lane.groups.values()}, watching)
+            until(lambda: {"timing"} == {"timing", "blocks"} & set(lane.snapshot(0.0).status.flags), watching)
+            until(
+                lambda: "worker N" in {group.report.name for group in lane.reports.groups.values()}, watching
+            )
         assert_exits(program)
 
 
@@ -127,8 +129,8 @@ def test_a_running_newer_python_loads_the_agent_and_survives_its_removal(python,
     with running(python, *options, "-c", TASKS) as program:
         for _ in range(2):
             with attached(program.pid) as (watching, lane):
-                until(lambda lane=lane: lane.live == 6, watching)
-                assert lane.how == "agent"
+                until(lambda lane=lane: lane.reports.live == 6, watching)
+                assert lane.current.how == "agent"
         assert_exits(program)
 
 
@@ -139,8 +141,11 @@ def test_an_idle_program_has_a_reason_for_the_missing_agent(monkeypatch):
     with running(NEWEST, "-c", idle) as program:
         until_status(program.pid, psutil.STATUS_SLEEPING)
         with attached(program.pid) as (watching, lane):
-            until(lambda: lane.reason, watching)
-            assert (lane.how, lane.reason) == ("starting", "waits for its main thread to run Python")
+            until(lambda: lane.current.reason, watching)
+            assert (lane.current.how, lane.current.reason) == (
+                "starting",
+                "waits for its main thread to run Python",
+            )
 
 
 def test_attaching_leaves_a_stopped_process_stopped():
@@ -148,7 +153,7 @@ def test_attaching_leaves_a_stopped_process_stopped():
         program.send_signal(signal.SIGSTOP)
         until_status(program.pid, psutil.STATUS_STOPPED)
         with attached(program.pid) as (_, lane):
-            assert lane.reason == "it is stopped: send it SIGCONT, then attach again"
+            assert lane.current.reason == "it is stopped: send it SIGCONT, then attach again"
         assert psutil.Process(program.pid).status() == psutil.STATUS_STOPPED
         program.send_signal(signal.SIGCONT)
         assert_exits(program)
@@ -162,7 +167,7 @@ def test_the_lane_of_an_ended_process_ends_and_the_process_cannot_be_attached_to
             until_status(program.pid, psutil.STATUS_ZOMBIE)
             assert why_not_attachable(program.pid) == reason
             until(lambda: program.poll() is not None and not lane.alive, watching)
-            assert lane.reason == "ended"
+            assert lane.current.reason == "ended"
     assert why_not_attachable(program.pid) == reason
     assert why_not_attachable(os.getpid()) == f"process {os.getpid()} is concwatch itself"
 

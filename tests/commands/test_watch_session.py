@@ -38,7 +38,9 @@ class WatchedCommand:
         deadline = time.monotonic() + LIMIT
         while not (found := condition()):
             if time.monotonic() > deadline:
-                lanes = [(lane.name, lane.how, lane.reason, figures(lane)) for lane in self.lanes]
+                lanes = [
+                    (lane.name, lane.current.how, lane.current.reason, figures(lane)) for lane in self.lanes
+                ]
                 raise AssertionError(f"no {what}: {lanes}; output: {self.output.read_text()[-2_000:]}")
             self.watching.step()
             time.sleep(0.02)
@@ -50,7 +52,7 @@ class WatchedCommand:
 
     def agents(self):
         """Return the running lanes with an agent."""
-        return [lane for lane in self.watching.alive if lane.how == "agent"]
+        return [lane for lane in self.watching.alive if lane.current.how == "agent"]
 
     def total(self, name):
         """Return how many tasks of a coroutine all processes have created."""
@@ -63,7 +65,7 @@ class WatchedCommand:
 
 def figures(lane):
     """Return the created and live tasks of each coroutine."""
-    groups = [group.report for group in lane.groups.values()]
+    groups = [group.report for group in lane.reports.groups.values()]
     return {group.name.split(".")[-1]: (group.created, group.live) for group in groups}
 
 
@@ -167,7 +169,7 @@ def test_a_killed_gunicorn_worker_ends_its_lane_and_its_successor_gets_a_new_one
         before = program.until(
             lambda: len(program.agents()) == 3 and program.agents(), "arbiter and two workers"
         )
-        worker = next(lane for lane in before if lane.ppid == program.process.pid)
+        worker = next(lane for lane in before if lane.current.ppid == program.process.pid)
         psutil.Process(worker.pid).kill()
         program.until(lambda: not worker.alive, "end of the killed worker")
         after = program.until(lambda: len(program.agents()) == 3 and program.agents(), "a successor")
@@ -213,7 +215,7 @@ def test_xdist_workers_with_pytest_asyncio_and_anyio_are_watched(app, monkeypatc
         assert program.process.status == 0
         assert len([lane for lane in program.lanes if "helper" in figures(lane)]) == 2
         assert program.total("helper") == 60
-        assert len([lane for lane in program.lanes if lane.ready]) >= 3  # with pytest itself
+        assert len([lane for lane in program.lanes if lane.current.ready]) >= 3  # with pytest itself
 
 
 CHILDREN = """
@@ -238,19 +240,21 @@ def test_processes_without_agent_are_lanes_and_only_a_daemon_survives(app, monke
     monkeypatch.setattr(session, "DRAIN", 0.0)  # the lane of the daemon does not end
 
     def outside():
-        return sorted(lane.process_name for lane in program.lanes if lane.how == "outside")
+        return sorted(lane.current.name for lane in program.lanes if lane.current.how == "outside")
 
     with watched(sys.executable, app(CHILDREN)) as program:
         program.until(lambda: program.total("job") == 3, "a job in each child")
         program.until(lambda: outside() == ["python -c", "sleep", "sleep"], "lanes without an agent")
-        assert min(lane.reading.rss for lane in program.lanes if lane.how == "outside") > 1 << 18
+        assert (
+            min(lane.current.reading.rss for lane in program.lanes if lane.current.how == "outside") > 1 << 18
+        )
         jobs = [figures(lane) for lane in program.lanes if "job" in figures(lane)]
         assert [found["sleep"] for found in jobs] == [(50, 0)] * 3
     try:
         (daemon,) = [lane.pid for lane in program.lanes if alive(lane.pid)]
         assert os.getpgid(daemon) == daemon
         (lane,) = [lane for lane in program.lanes if lane.pid == daemon]
-        assert lane.reason == "keeps running as a daemon, and is no longer watched"
+        assert lane.current.reason == "keeps running as a daemon, and is no longer watched"
     finally:
         os.kill(daemon, signal.SIGKILL)
 

@@ -53,7 +53,7 @@ def samples_of(text):
 def test_metrics_have_the_figures_of_each_process_and_function(bench, scrape):
     bench.first.report_groups(1.0, fetch=(3, 10))
     bench.watching.log("", "it leaks", "warning", "leak")
-    bench.watching.lanes[0]._reader.throttling = {"cpu_quota": 0.5, "throttled": 1.8}
+    bench.watching.lanes[0].readings.reader.throttling = {"cpu_quota": 0.5, "throttled": 1.8}
     bench.advance()
     found = samples_of(scrape())
     process, function = '{pid="40",process="app.py"}', '{file="/srv/app.py",function="fetch",line="10"}'
@@ -231,7 +231,7 @@ def test_durations_have_all_timed_tasks_with_those_that_they_stand_for(bench, sc
 
 
 def test_a_process_that_has_been_replaced_is_another_time_series(bench, scrape):
-    bench.watching.lanes[0]._reader.further = {"started": 1_700_000_000.5}
+    bench.watching.lanes[0].readings.reader.further = {"started": 1_700_000_000.5}
     bench.first.report_groups(1.0, fetch=(3, 10))
     bench.advance()
     labels = '{pid="%d",process="app.py"}'
@@ -248,8 +248,8 @@ def test_a_process_that_has_been_replaced_is_another_time_series(bench, scrape):
 def test_leaks_and_what_is_used_of_the_memory_limit_are_known_of_a_process(bench, scrape):
     lane, labels = bench.watching.lanes[0], '{pid="40",process="app.py"}'
     assert "concwatch_process_cgroup_memory_limit_bytes" + labels not in samples_of(scrape())  # no limit
-    lane._reader.further = {"memory_limit": 512 << 20, "memory_used": 500 << 20}
-    lane._memory.verdict = "memory"
+    lane.readings.reader.further = {"memory_limit": 512 << 20, "memory_used": 500 << 20}
+    lane.verdicts.memory.verdict = "memory"
     bench.advance()
     found = samples_of(scrape())
     assert found["concwatch_process_cgroup_memory_limit_bytes" + labels] == 512 << 20

@@ -82,7 +82,7 @@ def attributes_of(point):
 
 def test_all_kinds_of_metrics_are_pushed_with_labels_and_what_they_are_of(bench, receiver, pushed):
     stack = (StackFrame("sync_queue", "/srv/app.py:68"),)
-    bench.watching.lanes[0]._reader.further = {"started": 1_700_000_000.0}
+    bench.watching.lanes[0].readings.reader.further = {"started": 1_700_000_000.0}
     bench.first.report_groups(1.0, fetch=(3, 10))
     bench.first.report(AgentTick(2.0, lag=3.0), Block(1, "loop", 2.0, ended=False, stack=stack, own=(0,)))
     bench.advance()

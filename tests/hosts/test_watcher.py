@@ -81,7 +81,10 @@ async def step_until(watching, condition):
     """Step until ``condition()`` is true."""
     await eventually(
         lambda: watching.step() or condition(),
-        lambda: ([(lane.name, lane.how, lane.reason) for lane in watching.lanes], watching.host.problem),
+        lambda: (
+            [(lane.name, lane.current.how, lane.current.reason) for lane in watching.lanes],
+            watching.host.problem,
+        ),
     )
 
 
@@ -92,7 +95,9 @@ def agent_folder(pid):
 
 def figures(lane):
     """Return the created and live tasks of each coroutine."""
-    return {group.report.name: (group.report.created, group.report.live) for group in lane.groups.values()}
+    return {
+        group.report.name: (group.report.created, group.report.live) for group in lane.reports.groups.values()
+    }
 
 
 @pytest.mark.parametrize(("way", "python"), [("shell", OLDEST), ("ssh", NEWEST)], ids=["shell", "ssh"])
@@ -109,13 +114,15 @@ async def test_remote_processes_are_counted_by_agents_and_nothing_remains(
     counts = {"work": (300, 0), "tick": (20, 20), "main": (1, 1)}
     await step_until(watching, lambda: [figures(lane) for lane in watching.lanes] == [counts] * 2)
     watching.request_waits(1)
-    ticks = [group for lane in watching.lanes for group in lane.groups.values() if group.report.live == 20]
+    ticks = [
+        group for lane in watching.lanes for group in lane.reports.groups.values() if group.report.live == 20
+    ]
     await step_until(watching, lambda: all(group.waits for group in ticks))
     places = [place for group in ticks for place in group.waits.waits]
     assert {(place.where, place.tasks) for place in places} == {(f"{service}:5", 20)}
-    assert all(lane.how == "agent" and lane.reading.rss > 1 << 20 for lane in watching.lanes)
+    assert all(lane.current.how == "agent" and lane.current.reading.rss > 1 << 20 for lane in watching.lanes)
     known = proportional_memory(os.getpid()) is not None
-    assert all((lane.sample.pss is not None) == known for lane in watching.lanes)
+    assert all((lane.history.sample.pss is not None) == known for lane in watching.lanes)
     lanes = [lane.snapshot(0.0) for lane in watching.lanes]
     assert all(abs(time.time() - lane.facts.started) < 600 for lane in lanes)
     pids = [lane.pid for lane in watching.lanes]
@@ -171,8 +178,8 @@ async def test_a_remote_process_can_be_attached_to_twice_and_survives():
         for _ in range(2):
             watching = Watching(RemoteHost(Host("remote", ("env",))))
             watching.attach(program.pid)
-            await step_until(watching, lambda: watching.lanes and watching.lanes[0].live == 8)  # noqa: B023
-            assert watching.lanes[0].how == "agent"
+            await step_until(watching, lambda: watching.lanes and watching.lanes[0].reports.live == 8)  # noqa: B023
+            assert watching.lanes[0].current.how == "agent"
             await watching.host.finish()
             watching.close()
         assert program.poll() is None
@@ -193,7 +200,7 @@ async def test_the_screen_ends_with_a_reason_when_the_host_is_lost(service, tmp_
     watching = Watching(host, host.program)
     app = WatchApp(watching, None, tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
-        await step_until(watching, lambda: [lane.how for lane in watching.alive] == ["agent"] * 2)
+        await step_until(watching, lambda: [lane.current.how for lane in watching.alive] == ["agent"] * 2)
         pids = [lane.pid for lane in watching.lanes]
         (bridge,) = (
             child

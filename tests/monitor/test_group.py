@@ -100,7 +100,7 @@ def verdicts(program, seconds=600):
     """Return the kinds of its events, with the seconds at which they came."""
     bench = WatchBench()
     agent = bench.agent(40)
-    reader = bench.watching.lanes[0]._reader
+    reader = bench.watching.lanes[0].readings.reader
     lives, ends = program.lives(), []
     upcoming = next(lives)
     created = ended = 0

@@ -20,11 +20,11 @@ class MemoryBench(WatchBench):
         super().__init__()
         self.agent_of_app = self.agent(40)
         (self.lane,) = self.watching.lanes
-        self.lane.ready = structs.replace(self.lane.ready, can=("waits", "memory"))
+        self.lane.set(ready=structs.replace(self.lane.current.ready, can=("waits", "memory")))
 
     def read(self, anonymous, files=0, shared=0, shared_grown=0):
         """Set what the next readings are, in MiB."""
-        reader = self.lane._reader
+        reader = self.lane.readings.reader
         reader.rss = (anonymous + files + shared) * MIB
         sizes = {"anonymous": anonymous, "shared": shared, "shared_grown": shared_grown}
         reader.throttling = {name: int(size * MIB) for name, size in sizes.items()}

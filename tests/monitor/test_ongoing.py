@@ -139,7 +139,7 @@ def test_a_block_that_the_process_does_not_survive_ends_with_it(bench, agent):
 
 
 def set_state(bench, state, **fields):
-    bench.watching.lanes[0]._reader.throttling = {"state": state, **fields}
+    bench.watching.lanes[0].readings.reader.throttling = {"state": state, **fields}
 
 
 def test_a_process_that_is_stopped_is_told_and_its_loops_are_not_called_blocked_too(bench, agent):
@@ -174,7 +174,7 @@ class BusyReader:
     """Reads a process that uses a share of a core."""
 
     def __init__(self, bench, share):
-        self._bench, self._share, self._reader = bench, share, bench.watching.lanes[0]._reader
+        self._bench, self._share, self._reader = bench, share, bench.watching.lanes[0].readings.reader
 
     def read(self):
         self._reader.throttling = {"state": "R" if self._share else "S"}
@@ -189,7 +189,7 @@ class BusyReader:
 
 
 def test_code_that_holds_the_lock_is_told_and_named_once_the_agent_can_run_again(bench, agent):
-    bench.watching.lanes[0]._reader = BusyReader(bench, 1.0)
+    bench.watching.lanes[0].readings.reader = BusyReader(bench, 1.0)
     agent.report(TICK)
     bench.advance(12)
     assert [kind for kind, _, _ in reported(bench)] == ["block", "block"]
@@ -209,7 +209,7 @@ def test_the_line_of_code_that_holds_the_lock_is_asked_for_outside_the_agent(ben
     bench.host.request_stack = lambda *asked: requests.append(asked)
     requests = []
     agent = bench.agent(40)
-    bench.watching.lanes[0]._reader = BusyReader(bench, 1.0)
+    bench.watching.lanes[0].readings.reader = BusyReader(bench, 1.0)
     agent.report(structs.replace(TICK, stack_signal=58))
     bench.advance(0.9)
     assert requests == [(40, 58)]
@@ -235,7 +235,7 @@ def test_the_line_of_code_that_holds_the_lock_is_asked_for_outside_the_agent(ben
 
 
 def test_code_that_holds_the_lock_and_waits_is_told_after_ten_seconds(bench, agent):
-    bench.watching.lanes[0]._reader = BusyReader(bench, 0.0)
+    bench.watching.lanes[0].readings.reader = BusyReader(bench, 0.0)
     agent.report(TICK)
     bench.advance(9)
     assert reported(bench) == []
@@ -251,7 +251,7 @@ def test_code_that_holds_the_lock_and_waits_is_told_after_ten_seconds(bench, age
 
 
 def test_a_process_that_only_waits_for_a_processor_is_not_called_blocked(bench, agent):
-    bench.watching.lanes[0]._reader = BusyReader(bench, 0.01)
+    bench.watching.lanes[0].readings.reader = BusyReader(bench, 0.01)
     agent.report(TICK)
     bench.advance(30)
     assert reported(bench) == []

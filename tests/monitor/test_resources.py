@@ -201,7 +201,7 @@ def test_memory_that_grows_names_the_threads_that_grow_with_it():
     lane = bench.watching.lanes[0]
 
     def counts(second):
-        lane._reader.rss += 2 << 20
+        lane.readings.reader.rss += 2 << 20
         return {"live": 1, "created": 1, **threads(3 + int(second))}
 
     watch(60, counts, bench)
@@ -216,7 +216,7 @@ def test_memory_that_grows_with_the_jobs_of_a_queue_is_not_told_beside_it():
     lane = bench.watching.lanes[0]
 
     def counts(second):
-        lane._reader.rss += 2 << 20
+        lane.readings.reader.rss += 2 << 20
         return {"live": 1, "created": 1, "queued": int(40 * second), **jobs(int(40 * second))}
 
     assert kinds(watch(60, counts, bench)) == ["growth"]

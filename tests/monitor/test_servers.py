@@ -92,7 +92,7 @@ PARENT = """
 import sys, time
 sys.path[0] = {root!r}
 from concwatch.commands.basics.lab import open_process
-from concwatch.monitor import servers
+from concwatch.monitor.lanes import servers
 from concwatch.monitor.lanes.lab import Lab
 {before}
 server = servers.Server({word!r})

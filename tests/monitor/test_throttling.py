@@ -83,7 +83,7 @@ def watched(*pids, cores=HALF):
         for _ in range(round(seconds * 10)):
             total += share / 10
             for agent, lane in zip(agents, bench.watching.lanes, strict=True):
-                lane._reader.throttling = throttled(total, cores)
+                lane.readings.reader.throttling = throttled(total, cores)
                 agent.report(AgentTick(bench.now, created=1, live=1, ended=0, since=0, lag=0.001))
             bench.advance()
 

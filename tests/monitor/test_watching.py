@@ -59,7 +59,7 @@ def test_an_ended_process_keeps_its_lane_and_a_reused_pid_gets_a_new_one():
     bench.agent(40, "other.py")
     first, second = bench.watching.lanes
     assert (first.alive, second.alive, second.name) == (False, True, "other.py 40")
-    assert first.groups
+    assert first.reports.groups
 
 
 def test_a_process_that_executes_another_program_is_renamed():
@@ -68,10 +68,14 @@ def test_a_process_that_executes_another_program_is_renamed():
     bench.host.names[50] = "app.py"
     bench.advance(1)
     (lane,) = bench.watching.lanes
-    assert (lane.name, lane.how) == ("app.py 50", "starting")
+    assert (lane.name, lane.current.how) == ("app.py 50", "starting")
     bench.host.names[50] = "sleep"
     bench.advance(2)
-    assert (lane.name, lane.how, lane.reason) == ("sleep 50", "outside", "sleep is not Python")
+    assert (lane.name, lane.current.how, lane.current.reason) == (
+        "sleep 50",
+        "outside",
+        "sleep is not Python",
+    )
 
 
 def test_a_silent_agent_stalls_its_lane_and_a_lost_one_leaves_it_measured_from_outside():
@@ -79,10 +83,10 @@ def test_a_silent_agent_stalls_its_lane_and_a_lost_one_leaves_it_measured_from_o
     agent = bench.agent(40)
     agent.report_groups(1.0, fetch_page=1)
     bench.advance(2)
-    assert bench.watching.lanes[0].state is State.STALLED
+    assert bench.watching.lanes[0].current.state is State.STALLED
     agent.disconnect()
     bench.advance()
-    assert (bench.watching.lanes[0].how, bench.watching.lanes[0].alive) == ("outside", True)
+    assert (bench.watching.lanes[0].current.how, bench.watching.lanes[0].alive) == ("outside", True)
 
 
 def report_of(bench):
@@ -153,7 +157,7 @@ def end_of_a_process(how):
         bench.watching.end_time()
     agent.disconnect()
     bench.advance(0.2)
-    bench.watching.lanes[0]._reader.rss = 1 << 20  # of another program that it has executed
+    bench.watching.lanes[0].readings.reader.rss = 1 << 20  # of another program that it has executed
     bench.advance(0.2)
     bench.running.clear()
     bench.advance(1)
@@ -221,11 +225,11 @@ def test_an_agent_that_reconnects_continues_with_its_groups():
     bench.advance()
     first.disconnect()
     bench.advance()
-    assert not bench.watching.lanes[0].groups
+    assert not bench.watching.lanes[0].reports.groups
     bench.host.new.append(second)
     bench.advance()
     (lane,) = bench.watching.lanes
-    assert [group.report.live for group in lane.groups.values()] == [3]
+    assert [group.report.live for group in lane.reports.groups.values()] == [3]
 
 
 def test_the_figures_of_a_process_in_a_report_are_those_of_its_groups():
@@ -245,7 +249,7 @@ def test_the_total_of_pss_is_known_if_that_of_each_process_is():
     bench = WatchBench()
     for pid, pss in ((40, 7 << 20), (41, 5 << 20)):
         bench.agent(pid)
-        bench.watching.lanes[-1]._reader.pss = pss
+        bench.watching.lanes[-1].readings.reader.pss = pss
         bench.advance()
     processes = watch_report(bench.watching.snapshot(), [], None)["processes"]
     assert [process["pss"] for process in processes] == [7 << 20, 5 << 20]
@@ -284,7 +288,7 @@ def test_garbage_is_logged_once_and_later_reports_count():
     agent.report_groups(1.0, fetch_page=5)
     bench.advance()
     assert bench.texts()[1:] == ["app.py 40: not a line of an agent's: 'x'"]
-    assert bench.watching.lanes[0].live == 5
+    assert bench.watching.lanes[0].reports.live == 5
 
 
 def report_a_leak(bench, agent, seconds, waits=None):
@@ -375,7 +379,7 @@ def test_a_process_that_ends_while_its_reader_is_made_has_none(monkeypatch):
 
 
 def only_group(bench):
-    (group,) = bench.watching.lanes[0].groups.values()
+    (group,) = bench.watching.lanes[0].reports.groups.values()
     return group.moment.status
 
 
@@ -398,7 +402,7 @@ def test_mean_life_and_peak_are_those_of_all_scans_and_not_only_of_those_reporte
     status = only_group(bench)
     assert (status.live_peak, status.at_least) == (50, ("live_peak",))
     assert status.mean_life == pytest.approx(0.1)
-    assert bench.watching.lanes[0].live_peak == 50
+    assert bench.watching.lanes[0].history.live_peak == 50
 
 
 def test_a_mean_life_longer_than_the_time_observed_is_marked():
@@ -592,7 +596,7 @@ def test_a_leak_is_withdrawn_once_and_not_called_again_if_the_group_stays_level(
     assert "grows by 240 a minute" in called.text
     assert withdrawn.kind == "leak_withdrawn"
     assert withdrawn.text == "session (srv/app.py:1): no longer grows, and is no longer called a leak"
-    assert not bench.watching.lanes[0].groups[1].leaks
+    assert not bench.watching.lanes[0].reports.groups[1].leaks
 
 
 def test_a_burst_of_ten_seconds_is_not_called_a_leak():
@@ -622,7 +626,7 @@ def test_a_process_that_connects_again_at_once_is_announced_once():
     bench.host.new += [first, FakeAgent(40)]
     bench.advance()
     assert len([text for text in bench.texts() if "watched: " in text]) == 1
-    assert bench.watching.lanes[0].how == "agent"
+    assert bench.watching.lanes[0].current.how == "agent"
 
 
 def test_a_snapshot_keeps_its_groups_while_later_reports_come():

@@ -21,7 +21,7 @@ def recorded(tmp_path_factory):
     recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
     recorder.observe(bench.watching)
     first, second = bench.agent(40), None
-    bench.watching.lanes[0]._reader.pss = 30 << 20
+    bench.watching.lanes[0].readings.reader.pss = 30 << 20
     for at in range(10):
         first.report_groups(at, fetch_page=(3, 10 * at), parse=1)
         if at == 4:

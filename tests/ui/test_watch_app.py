@@ -248,7 +248,7 @@ PARTS = MemoryParts(
 async def test_what_memory_is_made_of_is_asked_and_shown(tmp_path):
     async with stage(tmp_path) as s:
         lane = s.bench.watching.lanes[0]
-        lane.ready = structs.replace(lane.ready, can=("waits", "memory"))
+        lane.set(ready=structs.replace(lane.current.ready, can=("waits", "memory")))
 
         def asked(agent):
             return [type_ for type_, _ in agent.sent].count("memory")
@@ -311,7 +311,7 @@ async def test_a_selected_process_that_has_ended_shows_no_figures_of_now(tmp_pat
         assert "worker.py" in "\n".join(s.processes())
         before = s.table()[1].split()
         assert before[2:4] != ["4", "–"]
-        s.bench.watching.lanes[1].exited_normally = True
+        s.bench.watching.lanes[1].set(exited_normally=True)
         s.bench.watching.lanes[1].end("exited with status 0", s.bench.now)
         await s.advance(0.5)
         await s.sees("tasks by function, when the process ended")

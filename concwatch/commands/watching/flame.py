@@ -75,8 +75,8 @@ async def _profile(watching: Watching, pid: int, seconds: float) -> FlameGraph:
             lane = next((lane for lane in watching.lanes if lane.pid == pid), None)
             if lane is not None:
                 _start(lane, watching.clock(), seconds)
-                if lane.profiling.profile is not None:
-                    return flame_graph(lane.name, lane.profiling.profile)
+                if lane.agent.profiling.profile is not None:
+                    return flame_graph(lane.name, lane.agent.profiling.profile)
             if watching.host.problem:
                 raise ValueError(watching.host.problem)
             await asyncio.sleep(1 / HZ)
@@ -86,12 +86,14 @@ async def _profile(watching: Watching, pid: int, seconds: float) -> FlameGraph:
 
 def _start(lane: WatchedProcess, now: float, seconds: float) -> None:
     """Ask for the profile once there is an agent; raise a ValueError, in one line, if there will be none."""
-    profiling = lane.profiling
-    problem = profiling.problem or ("" if lane.alive and lane.how != "outside" else lane.reason)
+    profiling, ready = lane.agent.profiling, lane.current.ready
+    problem = profiling.problem or (
+        "" if lane.alive and lane.current.how != "outside" else lane.current.reason
+    )
     if problem:
         raise ValueError(f"{lane.name}: {problem}")
-    if lane.ready is not None and COMMAND not in lane.ready.can:
+    if ready is not None and COMMAND not in ready.can:
         raise ValueError(f"the agent of {lane.name} is of an older version, which does not sample stacks")
-    if lane.ready is not None and profiling.profile is None:
+    if ready is not None and profiling.profile is None:
         profiling.start(now, seconds)
         profiling.left(now)

@@ -108,7 +108,7 @@ def _on_screen(
         where = f"its output is in {output}" if printed else "it printed nothing"
         click.echo(f"{command[0]}: {program.describe_exit()}; {where}")
         for lane in watching.alive:
-            click.echo(f"{lane.name}: {lane.reason}")
+            click.echo(f"{lane.name}: {lane.current.reason}")
         if not printed:
             output.unlink()
         elif asked_for_input(output):

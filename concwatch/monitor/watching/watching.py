@@ -1,7 +1,7 @@
 """All processes of a watched program. Each is a lane, which is kept after the process has ended."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from concwatch.links.agent_link import AgentLink
 from concwatch.links.agent_messages import AgentReady
@@ -13,9 +13,10 @@ from concwatch.monitor.metrics.observable import Observable
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.monitor.verdicts.events import BLOCK, MarkLog
-from concwatch.monitor.verdicts.throttling import QuotaVerdict
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watching.group import Group
+from concwatch.monitor.watching.process_table import ProcessTable
+from concwatch.monitor.watching.quotas import Quotas
 from concwatch.monitor.watching.watched import REPLACED, WatchedProcess
 from concwatch.monitor.watching.watched_host import WatchedHost
 from concwatch.system.memory import MemoryBudget
@@ -39,9 +40,6 @@ READINGS_PER_SECOND = 100
 
 SLACK = 5
 """Processes that are read without this limit: they would only have to wait for half a step."""
-
-MAX_LANES = 1_000
-"""The most lanes; further processes take over those of processes that have ended."""
 
 UNNAMED = "python -c"
 """The name that an agent reports for a program given as text, as ``multiprocessing`` does."""
@@ -69,21 +67,16 @@ class Watching(Observable):
     ) -> None:
         super().__init__(clock, hz)
         self.host, self.program = host, program
-        self.lanes: list[WatchedProcess] = []
         self.settings = Settings()
         self.machine = MachineMeter(host.load)
         self.blocks = MarkLog()
-        self.left_out = 0
-        """How many ended processes have lost their lanes to others."""
         self._agents = agents
         self._options = agents.switches
         self._budget = MemoryBudget(None, host.memory)
         self._unidentified: list[AgentLink] = []  # connections whose ``ready`` has not arrived
-        self._by_pid: dict[int, WatchedProcess] = {}
+        self._table, self._quotas = ProcessTable(host, self.log), Quotas(self.log)
         self._found: Collection[int] = ()
         self._attached: set[int] = set()
-        self._quotas: dict[float, QuotaVerdict] = {}
-        """By their cores: processes with the same quota are taken to be in one control group."""
         self._search_due = self._leaks_due = 0.0
         self._machine_due = clock() + INTERVAL / 2  # not beside the first frame, which it would delay
 
@@ -99,6 +92,11 @@ class Watching(Observable):
         self._search(self.clock())
 
     @property
+    def lanes(self) -> list[WatchedProcess]:
+        """The lanes of all processes that were found, by number."""
+        return self._table.lanes
+
+    @property
     def budget(self) -> int:
         """Bytes of memory that the host has available for programs."""
         return self._budget.size
@@ -112,30 +110,8 @@ class Watching(Observable):
         """Toggle an option of all agents: ``"outcomes"``, ``"timing"`` or ``"trace"``."""
         on = self._options[name] = not self._options[name]
         for lane in self.alive:
-            lane.send(name, on=on)
+            lane.agent.send(name, on=on)
         self.log("", f"{name} {'on' if on else 'off'}")
-
-    def _lane(self, pid: int, ppid: int, name: str, now: float) -> WatchedProcess | None:
-        """Return the lane of a running process, adding it if it is new; None beyond `MAX_LANES`."""
-        lane = self._by_pid.get(pid)
-        if lane is not None and lane.alive:
-            return lane
-        number = len(self.lanes)
-        if number >= MAX_LANES:
-            ended = next((one for one in self._oldest_ended() if not one.alive), None)
-            if ended is None:
-                return None
-            number = ended.number
-            self._by_pid.pop(ended.pid, None) if self._by_pid.get(ended.pid) is ended else None
-            self.left_out += 1
-        lane = WatchedProcess(number, pid, ppid, name, self.host, self.log, now)
-        self.lanes[number : number + 1] = [lane]
-        self._by_pid[pid] = lane
-        return lane
-
-    def _oldest_ended(self) -> Iterator[WatchedProcess]:
-        """Yield the lanes, longest ended first: those that began first."""
-        return iter(sorted(self.lanes[1:], key=lambda lane: lane.began))
 
     def step(self, now: float | None = None) -> None:
         """Process received messages, read each process's figures, and search for processes and leaks."""
@@ -147,36 +123,22 @@ class Watching(Observable):
             self._search(now)
         alive = self.alive
         for lane in alive:
-            lane.reading_interval = (len(alive) - SLACK) / READINGS_PER_SECOND
+            lane.readings.interval = (len(alive) - SLACK) / READINGS_PER_SECOND
             lane.step(now)
-            for block in lane.blocks.ended:
+            for block in lane.verdicts.blocks.ended:
                 self.blocks.add(now - block.seconds - self.began, lane.name, BLOCK, block.text)
-            lane.blocks.ended.clear()
+            lane.verdicts.blocks.ended.clear()
         if now >= self._leaks_due:
             self._leaks_due = now + LEAK_INTERVAL
             for lane in alive:
                 lane.detect_growth(now)
-            self._judge_quotas(now)
+            self._quotas.judge(self.alive, now)
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
             self.machine.update_own()
             self.machine.update(())
             self._budget.update(0)
         self.publish(now)
-
-    def _judge_quotas(self, now: float) -> None:
-        """Log which CPU quotas throttle the processes, and which no longer do; one event for each quota."""
-        lanes: dict[float, list[WatchedProcess]] = {}
-        for lane in self.alive:
-            reading = lane.reading
-            if reading is not None and reading.cpu_quota is not None and reading.throttled is not None:
-                lanes.setdefault(reading.cpu_quota, []).append(lane)
-        self._quotas = {cores: self._quotas.get(cores) or QuotaVerdict(cores) for cores in lanes}
-        for cores, found in lanes.items():
-            first = found[0]
-            event = self._quotas[cores].judge(now, first.pid, first.throttled or 0.0, len(found))
-            if event is not None:
-                self.log(first.name if len(found) == 1 else "", *event)
 
     def _connect_agents(self, now: float) -> None:
         """Connect each new agent to its lane once its ``ready`` has arrived."""
@@ -186,16 +148,16 @@ class Watching(Observable):
             first = next(iter(link.arrivals(1)), None)
             if isinstance(first, AgentReady):
                 pid = link.pid or first.pid
-                known = self._by_pid.get(pid)
-                if known is not None and known.was_replaced_by(first):
+                known = self._table.find(pid)
+                if known is not None and known.current.was_replaced_by(first):
                     known.end(REPLACED, now)
-                lane = self._lane(pid, first.ppid, first.name, now)
+                lane = self._table.add(pid, first.ppid, first.name, now)
                 if lane is not None:
-                    parent = self._by_pid.get(first.ppid)
+                    parent = self._table.find(first.ppid)
                     unnamed_child = first.name == UNNAMED and parent is not None
-                    name = f"{parent.process_name} child" if parent and unnamed_child else ""
+                    name = f"{parent.current.name} child" if parent and unnamed_child else ""
                     lane.connect(link, first, now, name)
-                    lane.send("rate", hz=self.hz)
+                    lane.agent.send("rate", hz=self.hz)
                     self._send_options(lane)
                     continue
             elif first is None:
@@ -209,48 +171,48 @@ class Watching(Observable):
         """Send a new agent the options that differ from those with which it has started."""
         for command, on in self._options.items():
             if on or getattr(self._agents, command):
-                lane.send(command, on=on)
+                lane.agent.send(command, on=on)
         if self._agents.blocked_after != DEFAULTS.blocked_after and lane.pid in self._attached:
-            lane.send("blocked_after", **self._agents.block_command)
+            lane.agent.send("blocked_after", **self._agents.block_command)
 
     def _search(self, now: float) -> None:
         """Find processes that are new or have ended."""
         self._found = self.host.family()
         self._connect_agents(now)  # again: a process that has just ended may have connected since
         for pid in self._found:
-            known = self._by_pid.get(pid)
-            if known is not None and known.alive and known.how != "starting":
+            known = self._table.find(pid)
+            if known is not None and known.alive and known.current.how != "starting":
                 continue
             try:
                 parent, name = self.host.parent_and_name(pid)
             except LookupError:
                 continue
-            lane = self._lane(pid, parent, name, now)
+            lane = self._table.add(pid, parent, name, now)
             if lane is None:
                 continue
-            lane.rename(name)
+            lane.set(name=name)
             late = now - lane.began >= AGENT_TIMEOUT
             reason = self.host.why_no_agent(pid) if late or pid in self._attached else ""
             if reason:
                 lane.observe_from_outside(reason)
-            elif late and lane.reason != ASLEEP:
-                lane.explain(ASLEEP)
+            elif late and lane.current.reason != ASLEEP:
+                lane.set(reason=ASLEEP)
                 if pid in self._attached:
                     self.log(lane.name, f"no agent yet: it {ASLEEP}", kind="agent")
         for lane in self.alive:
             # A process on another host may connect before the host reports it.
-            young = self.host.name and now < lane.began + AGENT_TIMEOUT and not lane.exited_normally
+            young = self.host.name and now < lane.began + AGENT_TIMEOUT and not lane.current.exited_normally
             if not young and lane.pid not in self._found and not self.host.exists(lane.pid):
                 self._end(lane, now)
         if self.program is not None and self.program.status is not None:
-            root = self._by_pid.get(self.program.pid)
+            root = self._table.find(self.program.pid)
             if root is not None and root.alive:
                 self._end(root, now)
 
     def _end(self, lane: WatchedProcess, now: float) -> None:
         program = self.program
         if program is not None and lane.pid == program.pid and program.status is not None:
-            failed = program.status != 0 and not lane.time_is_up
+            failed = program.status != 0 and not lane.current.time_is_up
             lane.end(program.describe_exit(), now, failed)
         else:
             lane.end("ended", now)
@@ -267,12 +229,12 @@ class Watching(Observable):
             settings=self.settings,
             machine=self.machine.snapshot(self._budget),
             hosts=self.host.hosts(self.machine.busy),
-            series=tuple(lane.series for lane in self.lanes),
+            series=tuple(lane.history.series for lane in self.lanes),
             events=self.events,
             marks=self.marks,
             blocks=self.blocks,
             event_kinds=dict(self.events.kinds),
-            left_out=self.left_out,
+            left_out=self._table.left_out,
         )
 
     def request_waits(self, count: int) -> None:
@@ -280,7 +242,7 @@ class Watching(Observable):
         for lane in self.alive:
             for group in _largest(lane, count):
                 if group.report.live:
-                    lane.send("waits", group=group.report.group)
+                    lane.agent.send("waits", group=group.report.group)
 
     def request_memory(self) -> None:
         """Ask each agent what RSS of its process is made of."""
@@ -290,13 +252,13 @@ class Watching(Observable):
     def request_waits_of(self, function: Function) -> None:
         """Ask each agent where the tasks of one function wait."""
         for lane in self.alive:
-            for number, group in lane.groups.items():
+            for number, group in lane.reports.groups.items():
                 if group.function == function:
-                    lane.send("waits", group=number)
+                    lane.agent.send("waits", group=number)
 
     def request_lines(self) -> Sequence[int]:
         """Ask the agents that trace for the lines that hold memory; return the numbers of their lanes."""
-        traced = [lane for lane in self.alive if lane.tick and lane.tick.traced is not None]
+        traced = [lane for lane in self.alive if lane.reports.tick and lane.reports.tick.traced is not None]
         for lane in traced:
             lane.request_lines()
         return [lane.number for lane in traced]
@@ -314,18 +276,18 @@ class Watching(Observable):
     def end_time(self) -> None:
         """Mark the last figures of each process as final, because they are ended now that time is up."""
         for lane in self.alive:
-            lane.time_is_up = True
+            lane.set(time_is_up=True)
 
     def leave_daemons(self) -> None:
         """Log each process that has outlived the program; it is a daemon, and is left running."""
         for lane in self.alive:
-            lane.explain("keeps running as a daemon, and is no longer watched")
-            self.log(lane.name, lane.reason, kind="agent")
+            lane.set(reason="keeps running as a daemon, and is no longer watched")
+            self.log(lane.name, lane.current.reason, kind="agent")
 
     def close(self) -> None:
         """Detach all agents and stop listening for new ones."""
         for lane in self.lanes:
-            lane.detach()
+            lane.agent.detach()
         for link in self._unidentified:
             link.close()
         self.host.close()
@@ -333,4 +295,4 @@ class Watching(Observable):
 
 def _largest(lane: WatchedProcess, count: int) -> Sequence[Group]:
     """Return the ``count`` groups with the most live tasks."""
-    return sorted(lane.groups.values(), key=lambda group: group.report.live, reverse=True)[:count]
+    return sorted(lane.reports.groups.values(), key=lambda group: group.report.live, reverse=True)[:count]

@@ -26,7 +26,7 @@ class LoopBlocks:
     """
 
     def __init__(self, loop: Any, collecting: Callable[[], float], send: Callable[..., None]) -> None:
-        COUNTS.add_loop(loop)
+        COUNTS.loops.add(loop)
         self._send = send
         self._blocks = Blocks(collecting, self._report)
         self._stopped = Event()

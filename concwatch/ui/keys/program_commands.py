@@ -68,14 +68,16 @@ class ProgramCommands:
         from concwatch.ui.dialogs.flame import FlameScreen  # as below
 
         lanes = self._watching.lanes if selected == ALL else [self._watching.lanes[selected]]
-        able = [lane for lane in lanes if lane.alive and lane.ready and PROFILE in lane.ready.can]
+        able = [
+            lane for lane in lanes if lane.alive and (ready := lane.current.ready) and PROFILE in ready.can
+        ]
         if not able:
-            why = lanes[0].reason if len(lanes) == 1 else ""
+            why = lanes[0].current.reason if len(lanes) == 1 else ""
             self._screen.notify(f"{NO_STACKS}{f': {why}' if why else ''}", severity="warning", markup=False)
             return
-        lane = max(able, key=lambda lane: lane.sample.cpu or 0.0)
-        lane.profiling.start(self._watching.clock())
-        dialog = FlameScreen(lane.name, lane.profiling, self._watching.clock, self._export)
+        lane = max(able, key=lambda lane: lane.history.sample.cpu or 0.0)
+        lane.agent.profiling.start(self._watching.clock())
+        dialog = FlameScreen(lane.name, lane.agent.profiling, self._watching.clock, self._export)
         self._screen.app.push_screen(dialog)
 
     def show_output(self) -> None:

@@ -155,14 +155,14 @@ class Blocks:
         self._used = used
 
     def _find_loops(self, now: float) -> None:
-        running = {id(loop): loop for loop in COUNTS.open_loops() if loop.is_running()}
+        running = {id(loop): loop for loop in COUNTS.loops.open() if loop.is_running()}
         for key in set(self._beats) - set(TRIO):
             if key not in running or not TIMERS[key].measures(running[key]):
                 self._remove(key)
         for key in set(running) - set(self._beats):
             interval = min(MAX_INTERVAL, BEATS * self.after)
             timer = TimerHeartbeat(
-                self._next_name(), COUNTS.loops[key], interval, self._collecting, self.after
+                self._next_name(), COUNTS.loops.known[key], interval, self._collecting, self.after
             )
             self._beats[key] = TIMERS[key] = timer
             timer.start()

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from time import monotonic, perf_counter
 
-from ..counting.counting import COUNTS, Unresolved
+from ..counting.counting import COUNTS
 from ..counting.durations import RANDOM
+from ..counting.grouping import Unresolved
 from ..counting.guard import guarded
 
 TYPE_CHECKING = False
@@ -160,7 +161,7 @@ class Busy:
     @guarded(BUSY)
     def step(self, now: float) -> None:
         """Look for loops, and decide for each whether steps are timed. Never raises."""
-        running = {id(loop): loop for loop in COUNTS.open_loops() if loop.is_running()}
+        running = {id(loop): loop for loop in COUNTS.loops.open() if loop.is_running()}
         for key in set(self._meters) - set(running):
             self._remove(key)
         for key, loop in running.items():

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from time import monotonic, process_time, thread_time
 
-from ..counting.counting import COUNTS, Unresolved
+from ..counting.counting import COUNTS
+from ..counting.grouping import Unresolved
 from ..counting.guard import guarded
 from ..counting.names import printable
 from ..counting.primitives import get_ident, get_native_id

@@ -10,7 +10,8 @@ import os
 import sys
 
 from .counted_group import GEVENT
-from .counting import COUNTS, Unresolved
+from .counting import COUNTS
+from .grouping import Unresolved
 from .names import printable
 from .own_code import is_of, is_own, name_of
 from .threads import is_alive
@@ -48,7 +49,7 @@ LIMITS = ("_bound_value", "_max_value")
 """The variables that hold the initial value of a semaphore; ``asyncio.Semaphore`` does not keep it."""
 
 FunctionType: Any = type(is_own)
-MethodType: Any = type(COUNTS.open_loops)
+MethodType: Any = type(COUNTS.loops.open)
 
 
 def _is_future(one: Any) -> bool:

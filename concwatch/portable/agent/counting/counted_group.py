@@ -24,6 +24,9 @@ MAX_SAMPLES = 8
 LINES_PER_GROUP = 100
 """The most tasks per group whose creating line is read between two reports; each takes 2 to 3 µs."""
 
+MAX_STARTS = 20
+"""The most distinct creating lines that are recorded per group."""
+
 GEVENT = "gevent"
 """The kind of the groups of greenlets."""
 

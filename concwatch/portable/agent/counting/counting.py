@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from _weakref import ref
-from itertools import count
-from sys import intern
 
-from .counted_group import LINES_PER_GROUP, CountedGroup, counter, value
+from .counted_group import LINES_PER_GROUP, MAX_STARTS, CountedGroup
 from .durations import Durations, time_task
+from .grouping import OTHERS, Grouping, GroupTable
 from .guard import guarded
 from .own_code import creating_line
-from .wrappers import (
-    MAX_DEPTH,
-    code_of,
-    decorated_code,
-    function_code,
-    is_decorated,
-    is_wrapper,
-    running_code,
-    stands_for,
-    wrapped_by,
-)
+from .process_wide import Loops, TaskLines, UnfinishedTasks, UnseenTasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
-
-EAGER_CRASHES = (3, 12) <= sys.version_info < (3, 12, 5)
-"""Whether ``get_coro`` of an eager task that has ended crashes the process (python/cpython#122332)."""
-
-MAX_GROUPS = 1_000
-"""The most groups that are counted separately; the tasks of all others are counted together."""
-
-OTHERS = "other coroutines"
-"""The name of the group for these."""
-
-MAX_STARTS = 20
-"""The most distinct creating lines that are recorded per group."""
-
-MAX_NAMED_TASKS = 1_000
-"""The most task names whose group is remembered."""
-
-DEFAULT_NAME = "Task-"
-"""The beginning of the names that asyncio gives to tasks."""
+    from typing import Any, Callable, Dict, Iterable, List, Optional
 
 LINES_PER_PERIOD = 400
 """The most tasks of all groups whose creating line is read between two reports."""
-
-MAX_LINES = 2_000
-"""The most existing tasks whose creating line is remembered: about half a megabyte."""
-
-
-class _TaskLine(ref):  # type: ignore[type-arg]
-    """A weak reference to a task, with the line that created it."""
-
-    __slots__ = ("line", "number")
-
-    number: int
-    """The ``id`` of the task."""
-    line: str
 
 
 class Regrouped(ref):  # type: ignore[type-arg]
@@ -75,19 +32,13 @@ class Regrouped(ref):  # type: ignore[type-arg]
     """How often it was found waiting."""
 
 
-class Unresolved(Exception):
-    """A wrapper is running, so that the coroutine that it wraps cannot be found."""
-
-
 class Counts:
-    """All groups of this process. Any thread may create tasks; no lock is ever held.
-
-    Code objects and types are identified by their ``id`` and not kept alive; a weak reference removes the
-    entries of one that is gone. Its group is kept, for its totals and for a new function of this name.
-    """
+    """Counts the tasks of this process. Any thread may create tasks; no lock is ever held."""
 
     def __init__(self) -> None:
-        self.groups: Dict[int, CountedGroup] = {}
+        self.table = GroupTable(self._forget)
+        self.grouping = Grouping(self.table)
+        self.groups = self.table.groups
         """By `CountedGroup.key`."""
         self.fast: Dict[int, Iterable[object]] = {}
         """By ``id`` of a code: an iterator that counts one task as it is advanced; for greenlets what
@@ -95,15 +46,10 @@ class Counts:
 
         A task whose code is missing is counted and sampled.
         """
-        self.loops: Dict[int, Any] = {}
-        """By ``id``: a weak reference to each known event loop."""
-        self.lines: Dict[int, _TaskLine] = {}
-        """By ``id`` of a task: the line that created it, of some tasks that exist."""
-        self.left_over, self.destroyed = counter(), counter()
+        self.loops, self.lines = Loops(), TaskLines()
+        self.unseen, self.unfinished = UnseenTasks(self.groups), UnfinishedTasks()
         self.creation_observer: Optional[Callable[[Any, str], None]] = None
         """Called with each new task and its creating line, if set; then `fast` is not used."""
-        self.left_observer: Optional[Callable[[Any, CountedGroup], None]] = None
-        """Called with each left-over task and its group."""
         self.scanned = self.outcomes = False
         """Whether a session scans the tasks, and whether it is counted how they end."""
         self.by_name = False
@@ -115,176 +61,27 @@ class Counts:
         """Whether tasks are timed."""
         self.timed = 0
         """Tasks that were timed since the last report."""
-        self._numbers = count(1)
-        self.wrappers: Set[int] = set()
-        """The ``id`` of the code or type of each wrapper."""
-        self._wrapped: Dict[int, Optional[CountedGroup]] = {}
-        """By that ``id``: the group of the only function that it has wrapped; None if there were several."""
-        self._decorated: Dict[Tuple[int, str], CountedGroup] = {}
-        """The group of the function that a decorator wraps, by ``id`` of its code and the function's name."""
-        self._references: Dict[int, Any] = {}
-        self._retired: Dict[Tuple[str, str, int], CountedGroup] = {}
-        """The groups of functions that are gone, by name, file and line."""
-        self._named: Dict[str, CountedGroup] = {}
-        """The group of the coroutine that a wrapper last ran in a task of this name."""
-        self._unseen_before: Optional[int] = None
-        """By how much asyncio's own count of tasks exceeded ours when the first task was counted."""
-        self._unseen = 0
 
     def clear(self) -> None:
         """Remove everything, in place, because the replaced functions hold these dictionaries."""
-        for known in (self.fast, self.groups, self.loops, self._named, self._retired, self._references):
-            known.clear()
-        self.lines.clear()
+        for part in (
+            self.fast,
+            self.table,
+            self.grouping,
+            self.loops,
+            self.lines,
+            self.unseen,
+            self.unfinished,
+        ):
+            part.clear()
         self.scanned = self.by_name = False
         self.regrouped = {}
         Durations.all_live = 0
-        self.wrappers.clear()
-        self._wrapped.clear()
-        self._decorated.clear()
-        self.left_over, self.destroyed = counter(), counter()
-        self._numbers = count(1)
-        self._unseen_before, self._unseen = None, 0
 
-    def _refer(self, key: object) -> None:
-        """Forget the ``id`` of an object once it is gone, because another object may reuse it."""
-        number = id(key)
-        if number in self._references:
-            return
-        try:
-            self._references[number] = ref(key, lambda _: self._forget(number))
-        except TypeError:  # a string, or a type without weak references: it is kept
-            self._references[number] = key
-
-    @guarded("tasks")
     def _forget(self, number: int) -> None:
-        self._references.pop(number, None)
+        """Forget a code by its ``id``."""
         self.fast.pop(number, None)
-        self.wrappers.discard(number)
-        self._wrapped.pop(number, None)
-        self._decorated = {key: one for key, one in self._decorated.items() if key[0] != number}
-        group = self.groups.pop(number, None)
-        if group is not None:
-            group.key = id(group)
-            group.observed = None
-            self.groups[group.key] = group
-            self._retired[group.identity] = group
-
-    # Wrappers.
-
-    def _mark_wrapper(self, wrapper: Any) -> None:
-        """Remember that the function of ``wrapper`` runs another coroutine."""
-        key = code_of(wrapper) or type(wrapper)
-        if id(key) in self.wrappers:
-            return
-        self._refer(key)
-        self.wrappers.add(id(key))
-        group = self.groups.get(id(key))
-        if group is not None:  # a scan has found its tasks before
-            group.observed = None
-            group.direct = group.since = group.ended = group.live = group.retained = group.uncounted = 0
-            group.live_peak, group.found, group.moved, group.task_seconds = 0, 0, 0, 0.0
-
-    def counted_coro(self, coro: Any, task: Any) -> Any:
-        """Return ``coro``, by which a new task is counted, or what a factory made of it if it hides it."""
-        # An eager task that has ended has no coroutine.
-        made = None if EAGER_CRASHES and task.done() else task.get_coro()
-        if made is None or code_of(made) is code_of(coro):
-            return coro
-        wrappers: List[Any] = []
-        inner = made
-        while inner is not coro:
-            if inner is None or len(wrappers) == MAX_DEPTH:
-                return made  # a scan could not find it either
-            wrappers.append(inner)
-            inner = wrapped_by(inner)
-        for wrapper in wrappers:
-            self._mark_wrapper(wrapper)
-        return coro
-
-    def _is_wrapper(self, key: object) -> bool:
-        return id(key) in self.wrappers
-
-    def key_of(self, coro: Any) -> object:
-        """Return the code of a coroutine's function, or its type if it has none; for a wrapper, what it runs.
-
-        Returns:
-            None for a wrapper that has ended; its own code if what it runs cannot be found.
-
-        Raises:
-            Unresolved: a wrapper is running.
-        """
-        for _ in range(MAX_DEPTH):
-            code = code_of(coro)
-            inner = stands_for(coro) if code is None else None
-            if inner is not None:
-                coro = inner
-                continue
-            key = type(coro) if code is None else code
-            if code is not None and id(code) not in self.wrappers and is_decorated(coro, code):
-                known = self._decorated.get((id(code), coro.__qualname__))
-                wrapped = decorated_code(coro) if known is None else self.code_of(known)
-                if wrapped is not None:
-                    return wrapped
-            if (
-                code is not None
-                and id(key) not in self.wrappers
-                and id(key) not in self.groups
-                and is_wrapper(coro, code)
-            ):
-                self._mark_wrapper(coro)
-            if id(key) not in self.wrappers:
-                return key
-            handed = function_code(coro)
-            if handed is not None:
-                return handed
-            inner = wrapped_by(coro)
-            if inner is None:
-                if getattr(coro, "cr_frame", None) is None:
-                    return None
-                called = running_code(coro, self._is_wrapper)
-                if called is None and coro.cr_running:
-                    raise Unresolved
-                return called or key
-            coro = inner
-        return key
-
-    # Groups.
-
-    def code_of(self, group: CountedGroup) -> Any:
-        """Return the code of a group's function; None if there is none, or it is gone."""
-        reference = self._references.get(group.key)
-        code = reference() if isinstance(reference, ref) else None
-        return code if hasattr(code, "co_firstlineno") else None
-
-    def group_of(self, coro: Any, task: Any, kind: str = "asyncio") -> CountedGroup:
-        """Return the group of a task, creating it if needed; raises `Unresolved`."""
-        code = getattr(coro, "cr_code", None)
-        group = self.groups.get(id(code))
-        if group is not None and id(code) not in self.wrappers:
-            return group
-        if code is not None and is_decorated(coro, code):
-            known = self._decorated.get((id(code), coro.__qualname__))
-            if known is not None:
-                return known
-        key = self.key_of(coro)
-        outer = code_of(coro) or type(coro)
-        if id(outer) not in self.wrappers:
-            group = self.group_by(key, kind)
-            if key is not code and code is not None and len(self._decorated) < MAX_GROUPS:
-                self._refer(code)
-                self._decorated[id(code), coro.__qualname__] = group
-            return group
-        name = str(task.get_name() if hasattr(task, "get_name") else task.name)
-        if key is None:  # the wrapper has ended, but the name of its task, or the only function, may be known
-            known = self._named.get(name) or self._wrapped.get(id(outer))
-            return known or self.group_by(outer if name.startswith(DEFAULT_NAME) else intern(name), kind)
-        group = self.group_by(key, kind)
-        if self._wrapped.setdefault(id(outer), group) is not group:
-            self._wrapped[id(outer)] = None
-        if not name.startswith(DEFAULT_NAME) and (name in self._named or len(self._named) < MAX_NAMED_TASKS):
-            self._named[name] = group
-        return group
+        self.grouping.forget(number)
 
     def moved_to(self, task: Any) -> Optional[CountedGroup]:
         """Return the group to which a task was moved; None if it was not."""
@@ -293,33 +90,15 @@ class Counts:
 
     def group_of_task(self, task: Any) -> CountedGroup:
         """Return the group of a task of asyncio; raises `Unresolved`."""
-        return self.moved_to(task) or self.group_of(task.get_coro(), task)
-
-    def group_by(self, key: Any, kind: str) -> CountedGroup:
-        """Return the group of a code, or of a type or string in its place, creating it if needed."""
-        group = self.groups.get(id(key))
-        if group is not None:
-            return group
-        new = CountedGroup(next(self._numbers), kind, key)
-        known = self._retired.pop(new.identity, None)
-        if known is not None:  # the function was defined again
-            self.groups.pop(known.key, None)
-            known.key = new.key
-            new = known
-        elif len(self.groups) >= MAX_GROUPS:
-            new.__init__(new.number, kind, OTHERS)  # type: ignore[misc]
-            key = OTHERS
-        self._refer(key)
-        # Another thread may do the same: keep the first group.
-        return self.groups.setdefault(new.key, new)
+        return self.moved_to(task) or self.grouping.group_of(task.get_coro(), task)
 
     @guarded("tasks")
     def count_and_sample(self, coro: Any, task: Any) -> None:
         """Count and sample an asyncio task whose code is not in `fast`. Never raises."""
         if not hasattr(type(task), "get_coro"):  # a task factory has made something else
             return
-        coro = self.counted_coro(coro, task)
-        group = self.group_of(coro, task)
+        coro = self.grouping.counted_coro(coro, task)
+        group = self.grouping.group_of(coro, task)
         number = group.count()
         if self.timing and number >= group.durations.due:
             self.timed += 1
@@ -330,7 +109,7 @@ class Counts:
             return
         line = creating_line(4)
         if self.sample(group, task, line):
-            self.compare_number(task)
+            self.unseen.compare(task)
         if (
             self.creation_observer is None
             and group.name != OTHERS
@@ -339,7 +118,7 @@ class Counts:
             self.fast[group.key] = group.count_fast() if self.timing else group.counter
         if self.creation_observer is not None:
             self.creation_observer(task, line)
-        self.add_loop(task.get_loop())
+        self.loops.add(task.get_loop())
 
     def sample(self, group: CountedGroup, task: Any, line: str) -> bool:
         """Record the line that created a task, and the task too if it is the first since the last report.
@@ -352,82 +131,16 @@ class Counts:
             group.add_sample(task, line)
         self._lines_due -= 1
         group.lines_due = group.lines_due - 1 if self._lines_due > 0 else 0
-        self._add_line(group, task, line)
+        if line:
+            if line in group.starts or len(group.starts) < MAX_STARTS:
+                group.starts[line] = group.starts.get(line, 0) + 1
+            self.lines.add(task, line)
         return is_first
-
-    def compare_number(self, task: Any) -> None:
-        """Compare the number in a task's default name, which counts all tasks, with our count."""
-        name = task.get_name()
-        if name.startswith(DEFAULT_NAME) and name[len(DEFAULT_NAME) :].isdigit():
-            groups = [group for group in list(self.groups.values()) if group.kind == "asyncio"]
-            counted = sum([group.counted() for group in groups])
-            ahead = int(name[len(DEFAULT_NAME) :]) - counted
-            if self._unseen_before is None:
-                self._unseen_before = ahead
-            self._unseen = max(self._unseen, ahead - self._unseen_before)
-
-    def missed(self) -> int:
-        """Return how many tasks at least were neither counted at creation nor found by a scan."""
-        return max(0, self._unseen - sum([group.direct for group in list(self.groups.values())]))
-
-    def _add_line(self, group: CountedGroup, task: Any, line: str) -> None:
-        """Remember the line that created a task."""
-        if line and (line in group.starts or len(group.starts) < MAX_STARTS):
-            group.starts[line] = group.starts.get(line, 0) + 1
-        if line and len(self.lines) < MAX_LINES:
-            known = _TaskLine(task, self._forget_line)
-            known.number, known.line = id(task), line
-            self.lines[known.number] = known
-
-    @guarded("tasks")
-    def _forget_line(self, known: Any) -> None:
-        self.lines.pop(known.number, None)
-
-    def line_of(self, task: Any) -> str:
-        """Return the line that created a task; an empty string if it was not recorded."""
-        known = self.lines.get(id(task))
-        return known.line if known is not None and known() is task else ""
 
     @guarded("outcomes")
     def count_outcome(self, group: CountedGroup, task: Any) -> None:
         """Count how a task has ended, in ``group`` unless it was moved to another one. Never raises."""
         (self.moved_to(task) or group).count_outcome(task)
-
-    # Left-over tasks.
-
-    def count_left_over(self, task: Any) -> None:
-        """Count a task that was still pending when its loop finished."""
-        group = self.group_of_task(task)
-        line = self.line_of(task)
-        known = line if line in group.left or len(group.left) < MAX_STARTS else ""
-        next(group.left.setdefault(known, counter()))
-        next(self.left_over)
-        if self.left_observer is not None:
-            self.left_observer(task, group)
-
-    def count_destroyed(self, task: Any) -> None:
-        """Count a task that is destroyed while it is pending."""
-        next(self.group_of_task(task).destructions)
-        next(self.destroyed)
-
-    def add_loop(self, loop: Any) -> None:
-        """Add an event loop to the known ones."""
-        if id(loop) not in self.loops:
-            try:
-                self.loops[id(loop)] = ref(loop)
-            except TypeError:  # a custom class without weak references
-                pass
-
-    def open_loops(self) -> List[Any]:
-        """Return the known event loops that are not closed."""
-        found = []
-        for key, reference in list(self.loops.items()):
-            loop = reference()
-            if loop is None or loop.is_closed():
-                self.loops.pop(key, None)
-            else:
-                found.append(loop)
-        return found
 
     def sample_next(self, groups: List[CountedGroup]) -> None:
         """Sample the next tasks that are created in each group, and read their lines."""
@@ -444,14 +157,6 @@ class Counts:
         for group in list(self.groups.values()):
             group.durations.begin(group.counted())
         self.fast.clear()
-
-    def totals(self) -> Dict[str, int]:
-        """Return how many tasks were left over, and destroyed while pending, since the agent started."""
-        return {"left_over": value(self.left_over), "destroyed": value(self.destroyed)}
-
-    def created(self) -> int:
-        """Return how many tasks were created since the agent started."""
-        return sum([group.created() for group in list(self.groups.values())])
 
 
 COUNTS = Counts()

@@ -2,6 +2,9 @@
 
 MAX_NAME_LENGTH = 200
 
+DEFAULT_NAME = "Task-"
+"""The beginning of the names that asyncio gives to tasks."""
+
 FILE = "<concwatch/agent>"
 """The file name of the code that the agent compiles."""
 

@@ -11,8 +11,8 @@ from sys import intern
 
 from .awaits import wait_of
 from .counted_group import GEVENT, LINES_PER_GROUP
-from .counting import COUNTS, DEFAULT_NAME, Regrouped
-from .names import printable
+from .counting import COUNTS, Regrouped
+from .names import DEFAULT_NAME, printable
 from .own_code import is_own
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ class Regrouping:
         self._existing, self._looks, self._seen = existing, 0, {}
         groups = list(COUNTS.groups.copy().items())
         keys = {key for key, group in groups if COUNTS.by_name or not group.own}
-        return (keys | COUNTS.wrappers).__contains__
+        return (keys | COUNTS.grouping.wrappers).__contains__
 
     def end(self) -> None:
         """End a scan, and forget tasks that it has not found."""
@@ -102,7 +102,7 @@ class Regrouping:
         if COUNTS.by_name:
             name = folded(str(vars(task).get("name", "")) if is_greenlet else task.get_name())
         if name:
-            found = COUNTS.group_by(intern(name), group.kind)
+            found = COUNTS.table.group_by(intern(name), group.kind)
             found.own = found.own or group.own
         elif not group.own and known.looks < MAX_LOOKS and self._looks < LOOKS_PER_SCAN:
             wait = wait_of(task, group.kind)
@@ -110,10 +110,10 @@ class Regrouping:
                 known.looks += 1
                 self._looks += 1
                 code = wait.frames[wait.at][0]
-                found = COUNTS.group_by(code, group.kind) if is_own(code.co_filename) else None
+                found = COUNTS.table.group_by(code, group.kind) if is_own(code.co_filename) else None
         if found is not None and found is not group and found.lines_due == LINES_PER_GROUP:
             found.lines_due -= 1  # one per report
-            found.add_sample(task, COUNTS.line_of(task))
+            found.add_sample(task, COUNTS.lines.of(task))
         return None if found is group else found
 
 

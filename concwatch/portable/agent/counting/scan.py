@@ -12,7 +12,8 @@ from itertools import islice
 from time import monotonic, perf_counter, thread_time
 
 from .counted_group import is_ended
-from .counting import COUNTS, Unresolved
+from .counting import COUNTS
+from .grouping import Unresolved
 from .guard import ERRORS, guarded
 from .regrouping import Regrouping
 from .starts import STARTS
@@ -100,7 +101,7 @@ def add_running_loops() -> None:
                 for value in list(frame.f_locals.values()):
                     value = getattr(value, "_loop", value)  # asyncio.Runner has it there
                     if isinstance(value, kind):
-                        COUNTS.add_loop(value)
+                        COUNTS.loops.add(value)
             frame = frame.f_back  # type: ignore[assignment]
 
 
@@ -136,7 +137,7 @@ class Tasks:
         """Copies of the references to the greenlets of each group."""
         if references is None or LINKED:
             all_tasks: Any = getattr(sys.modules.get("asyncio.tasks"), "all_tasks", None)
-            for loop in COUNTS.open_loops() if all_tasks is not None else ():
+            for loop in COUNTS.loops.open() if all_tasks is not None else ():
                 try:
                     self._tasks += all_tasks(loop)
                 except RuntimeError:  # up to 3.13: too many were created meanwhile
@@ -286,9 +287,9 @@ class Scan:
                     else:
                         live[key] += 1
                         if live[key] < 64 or not live[key] % 64:
-                            COUNTS.add_loop(task.get_loop())
+                            COUNTS.loops.add(task.get_loop())
                             if live[key] <= MAX_COMPARED and COUNTS.groups[key].direct:
-                                COUNTS.compare_number(task)
+                                COUNTS.unseen.compare(task)
                 except Exception:  # a group that is new to this scan, or another kind of task or coroutine
                     unresolved += not self._count_other(task, live, retained)
             task = coro = None
@@ -347,7 +348,7 @@ class Scan:
                 group.uncounted = excess - confirmed
                 # Otherwise it may be about to be counted, and those that wait for their start are.
                 if confirmed and group.kind == "asyncio":
-                    STARTS.observe(group, COUNTS.code_of(group))
+                    STARTS.observe(group, COUNTS.table.code_of(group))
             group.live = max(0, found - group.uncounted)
             group.retained = retained.get(key, 0)
             known = (counted or {}).get(key, 0) + group.direct + group.moved + group.since
@@ -399,13 +400,13 @@ class Scan:
             coro = task.get_coro()
             if coro is None and done:  # an eager task that has ended
                 return True
-            is_wrapped = id(getattr(coro, "cr_code", type(coro))) in COUNTS.wrappers
-            group = self._regrouping.group_of(task, COUNTS.group_of(coro, task), done, is_wrapped)
-            COUNTS.add_loop(task.get_loop())
+            is_wrapped = id(getattr(coro, "cr_code", type(coro))) in COUNTS.grouping.wrappers
+            group = self._regrouping.group_of(task, COUNTS.grouping.group_of(coro, task), done, is_wrapped)
+            COUNTS.loops.add(task.get_loop())
             counts = retained if done else live
             counts[group.key] = counts.get(group.key, 0) + 1
             if group.direct and counts[group.key] <= MAX_COMPARED and not done:
-                COUNTS.compare_number(task)
+                COUNTS.unseen.compare(task)
         except Unresolved:
             return False
         except Exception:

@@ -65,7 +65,7 @@ class Greenlets:
         """Count and sample a greenlet that is about to start. Never raises."""
         if not COUNTS.scanned:
             return
-        group = COUNTS.group_by(key_of_greenlet(greenlet), GEVENT)
+        group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
         group.members.append(ref(greenlet))
         group.count()
         if COUNTS.outcomes:
@@ -111,7 +111,7 @@ class Greenlets:
 
     @guarded("greenlets")
     def _add_existing(self, greenlet: Any) -> None:
-        group = COUNTS.group_by(key_of_greenlet(greenlet), GEVENT)
+        group = COUNTS.table.group_by(key_of_greenlet(greenlet), GEVENT)
         group.members.append(ref(greenlet))
         HUBS.add_later(greenlet.parent)
 

@@ -95,7 +95,7 @@ def _count(loop: Any, tasks: List[Any]) -> None:
 def _count_task(task: Any) -> None:
     coro = task.get_coro()
     if getattr(coro, "__qualname__", "") != ANYIO_RUNNER and type(coro).__name__ != GENERATOR_CLOSED:
-        COUNTS.count_left_over(task)
+        COUNTS.unfinished.add_left_over(task, COUNTS.group_of_task(task), COUNTS.lines.of(task))
 
 
 def _is_cancelled(task: Any) -> bool:
@@ -227,7 +227,7 @@ def _close(original: Any) -> Any:
 @guarded("destroyed tasks")
 def _before_handler(context: Any) -> None:
     if context.get("message") == DESTROYED:
-        COUNTS.count_destroyed(context["task"])
+        COUNTS.unfinished.add_destroyed(COUNTS.group_of_task(context["task"]))
 
 
 def _call_exception_handler(original: Any) -> Any:

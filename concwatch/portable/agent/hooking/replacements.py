@@ -8,7 +8,8 @@ from time import monotonic
 
 from ..blocking.heartbeat import TrioHeartbeat
 from ..counting.counted_group import LINES_PER_GROUP
-from ..counting.counting import COUNTS, Unresolved
+from ..counting.counting import COUNTS
+from ..counting.grouping import Unresolved
 from ..counting.guard import guarded
 from ..counting.names import FILE
 
@@ -105,7 +106,7 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
 @guarded("outcomes")
 def _observe_outcome(coro: Any, task: Any) -> None:
     try:
-        group = COUNTS.group_of(COUNTS.counted_coro(coro, task), task)
+        group = COUNTS.grouping.group_of(COUNTS.grouping.counted_coro(coro, task), task)
     except Unresolved:
         return
     task.add_done_callback(partial(COUNTS.count_outcome, group))
@@ -121,7 +122,7 @@ class _Instrument:
     @guarded("tasks")
     def task_spawned(self, task: Any) -> None:
         """Count the start of a task. Never raises."""
-        group = COUNTS.group_of(task.coro, task, "trio")
+        group = COUNTS.grouping.group_of(task.coro, task, "trio")
         number, durations = group.count(), group.durations
         if COUNTS.timing and number >= durations.due:
             COUNTS.timed += 1
@@ -136,7 +137,7 @@ class _Instrument:
     @guarded("tasks")
     def task_exited(self, task: Any) -> None:
         """Count the end of a task. Never raises."""
-        next(COUNTS.group_of(task.coro, task, "trio").endings)
+        next(COUNTS.grouping.group_of(task.coro, task, "trio").endings)
         timing = self._timings.pop(id(task), None)
         if timing is not None:
             timing.ended()

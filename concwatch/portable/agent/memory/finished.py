@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..counting.counted_group import GEVENT
-from ..counting.counting import COUNTS, Unresolved
+from ..counting.counting import COUNTS
+from ..counting.grouping import Unresolved
 from ..counting.guard import guarded
 from ..counting.scan import visit_greenlets
 from .class_attributes import class_variable

@@ -449,7 +449,7 @@ class HeapWalk:
                     left -= 1
                     self._append(_Frame(thread, depth, one), -1, 1.0)
             frame = one = None  # it may be the frame of this function
-        for loop in COUNTS.open_loops():
+        for loop in COUNTS.loops.open():
             self._add(loop, -1, 1.0)
         tasks, count = some_tasks(MAX_TASKS, MAX_LISTED)
         for task in tasks:  # what holds one that has finished is found on the way

@@ -44,7 +44,7 @@ LEFT = ("left_over", "destroyed")
 def _why_uncounted() -> str:
     """Return why tasks are not counted that this process may have; an empty string if all are."""
     module = sys.modules.get("greenlet._greenlet")
-    if module is None or GEVENT in sys.modules or COUNTS.created():
+    if module is None or GEVENT in sys.modules or COUNTS.table.created():
         return ""
     # One for each thread that has used greenlets. Importing the package is not enough: many libraries do.
     used = getattr(module, "get_total_main_greenlets", lambda: 1)
@@ -61,8 +61,8 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
     fields: Dict[str, Any] = {
         "time": monotonic(),
         "number": number,
-        "created": COUNTS.created(),
-        **COUNTS.totals(),
+        "created": COUNTS.table.created(),
+        **COUNTS.unfinished.counts(),
     }
     objects = task_objects()
     if objects is not None:
@@ -74,7 +74,7 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
     uncounted = _why_uncounted()
     if uncounted:
         fields["uncounted"] = uncounted
-    missed = COUNTS.missed()
+    missed = COUNTS.unseen.missed()
     if missed:
         fields["missed"] = missed
     if outcomes:

@@ -308,7 +308,7 @@ class AgentReporter:
 
         A child that has had no tasks, and is not connected yet, has nothing to report.
         """
-        if self._connection is not None or COUNTS.created():
+        if self._connection is not None or COUNTS.table.created():
             self._finish(AT_ONCE)
 
     def _finish(self, timeout: float) -> None:

@@ -149,7 +149,7 @@ class _Waits:
 
     def _is_ours(self, task: Any, coro: Any) -> bool:
         moved = COUNTS.moved_to(task)
-        return (id(COUNTS.key_of(coro)) if moved is None else moved.key) == self._group.key
+        return (id(COUNTS.grouping.key_of(coro)) if moved is None else moved.key) == self._group.key
 
     def add(self, coro: Any, now: float, task: Any) -> None:
         """Add a task of any group with its coroutine; ``now`` is the time on the clock of its event loop."""

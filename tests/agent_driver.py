@@ -109,7 +109,7 @@ def eventually(check, what):
     end = time.monotonic() + PATIENCE
     while not (found := check()):
         if time.monotonic() > end:
-            raise AssertionError(f"no {what} within {PATIENCE:.0f} s")
+            raise AssertionError(f"no {what() if callable(what) else what} within {PATIENCE:.0f} s")
         time.sleep(0.02)
     return found
 
@@ -162,7 +162,7 @@ class AgentProcess:
         """Wait for a report that passes a check, and return the first one."""
         return eventually(
             lambda: next((message for message in self.all(type_) if check(message)), None),
-            f"matching {type_}; last {self.messages[-1:]}",
+            lambda: f"matching {type_}; last {(self.all(type_) or self.messages)[-3:]}",
         )
 
     @property

@@ -39,6 +39,12 @@ if hasattr(signal, "SIGHUP"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What a signal ends writes no core: on a busy disk that takes a minute.
+if sys.platform != "win32":
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
 # xdist sets these for its workers; each test with a terminal has its own size.
 for name in ("COLUMNS", "LINES"):
     os.environ.pop(name, None)

@@ -57,10 +57,10 @@ print(errors)
 
 DOORS = {
     "program": [
-        ("counting.counting", "Counts.counted_coro", "tasks"),
+        ("counting.grouping", "Grouping.counted_coro", "tasks"),
         ("hooking.executors", "creating_line", "executors"),
         ("hooking.left_over", "_pending", "left-over tasks"),
-        ("counting.counting", "Counts.count_destroyed", "destroyed tasks"),
+        ("counting.process_wide", "UnfinishedTasks.add_destroyed", "destroyed tasks"),
     ],
     "loops": [
         ("blocking.heartbeat", "Heartbeat._begin", "event loops"),
@@ -154,7 +154,7 @@ print("ended")
 @pytest.mark.parametrize(
     ("framework", "text", "doors"),
     [
-        ("trio", IN_TRIO, [("counting.counting", "Counts.group_of", "tasks")]),
+        ("trio", IN_TRIO, [("counting.grouping", "Grouping.group_of", "tasks")]),
         ("trio", IN_TRIO, [("blocking.heartbeat", "Heartbeat._begin", "event loops")]),
         ("gevent", IN_GEVENT, [("hooking.greenlets", "key_of_greenlet", "greenlets")]),
     ],

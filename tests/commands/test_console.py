@@ -60,7 +60,7 @@ COMMANDS = {
 
 DRIVER = """
 import contextlib, sys, traceback
-from concwatch.commands import console
+from concwatch.commands.basics import console
 console.replace_unencodable()
 from concwatch.commands import cli
 for arguments in {calls!r}:

@@ -75,7 +75,7 @@ def test_arguments_and_settings_are_parsed(arguments, variables, file, parses, m
 
 INTERRUPTED = """
 import atexit, sys
-from concwatch.commands import screen
+from concwatch.commands.screens import screen
 from concwatch.__main__ import main
 def interrupted():
     print("opened")

@@ -434,7 +434,9 @@ def test_all_plays_each_demo_and_film_in_its_own_process(tmp_path, monkeypatch):
     monkeypatch.setattr("concwatch.commands.screens.demo.concwatch_command", concwatch_command)
     result = invoke("demo", "--all", f"--out={tmp_path}")
     assert result.exit_code == 1, "the highest exit status"
-    films = [("demo", name, "--format=gif,webp,cast") for name in ("blocked", "hosts", "leak", "models")]
+    films = [
+        ("demo", name, "--format=gif,webp,cast") for name in ("blocked", "hosts", "leak", "models", "sweep")
+    ]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 

@@ -1,6 +1,5 @@
 """The two readers of processes and machine, psutil here and ``/proc`` on hosts, say the same."""
 
-import importlib
 import os
 import re
 import signal
@@ -16,6 +15,7 @@ from concwatch.portable.bridge.injection import python_version
 from concwatch.portable.bridge.machine_report import host_report
 from concwatch.portable.machine import proc, processes
 from concwatch.system import by_psutil
+from concwatch.system.child import ROOT
 from concwatch.system.machine import cores, load_now
 from concwatch.system.memory import memory_now
 from concwatch.system.process import ProcFigures, Sampler
@@ -156,22 +156,33 @@ def test_both_read_the_same_machine():
     assert cores() == host_report()["cores"]
 
 
-@pytest.fixture
-def without_proc(monkeypatch):
-    """Let this side read everything by psutil, as on macOS."""
-    importlib.import_module("concwatch.links.process")  # a module imported later would keep what it finds
-    for name, module in list(sys.modules.items()):
-        if name.startswith("concwatch.") and hasattr(module, "LINUX"):
-            monkeypatch.setattr(module, "LINUX", False)
+WITHOUT_PROC = """
+import asyncio, sys
+import concwatch.links.process
+from tests.system import test_by_psutil
+for name, module in list(sys.modules.items()):
+    if name.startswith("concwatch.") and hasattr(module, "LINUX"):
+        module.LINUX = False
+asyncio.run(test_by_psutil.{function}())
+"""
+"""Lets this side read everything by psutil, as on macOS, in a process that has read nothing yet."""
 
 
-async def test_a_lab_runs_on_psutil_alone(without_proc):
+@pytest.mark.parametrize("function", ["run_lab", "find_processes"])
+def test_psutil_alone_is_enough(function):
+    code = WITHOUT_PROC.format(function=function)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def run_lab():
+    """Run a lab, and check its figures."""
     async with running_lab([engine for engine in CATALOG if engine.name == "threads"]) as lab:
         (lane,) = lab.lanes
         lab.set_target(lane, 50)
-        await until(
-            lambda: lane.live == 50 and lane.worker.stats.reading and lab.local.meter.own, "tasks and figures"
-        )
+        await until(lambda: lane.live == 50, "tasks")
+        await until(lambda: lane.worker.stats.reading, "figures of the worker")
+        await until(lambda: lab.local.meter.own, "figures of concwatch")
         reading = lane.worker.stats.reading
         assert reading.threads >= 51
         assert reading.rss > 5 << 20
@@ -180,7 +191,8 @@ async def test_a_lab_runs_on_psutil_alone(without_proc):
         assert lab.snapshot().machine.total == memory_now().total > 0
 
 
-async def test_a_program_and_its_processes_are_found_by_psutil_alone(without_proc):
+async def find_processes():
+    """Start a program, and find its processes."""
     program = Program(["sh", "-c", "sleep 600 & wait"], os.environ, background=True)
     try:
         await until(lambda: len(program.family()) == 2, "the shell and its child")

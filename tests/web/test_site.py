@@ -657,7 +657,7 @@ def test_in_a_browser_the_screen_can_be_used_resized_and_downloads_files(tmp_pat
             )
             first, *_, last = text.splitlines()
             assert first == "This session has ended; its tasks are gone."
-            assert '/<b>none": No such file' in last
+            assert '/<b>none" does not exist' in last
 
         # Another visit starts another session, which ends with the browser.
         browser.open(served.address)

@@ -30,7 +30,9 @@ from concwatch.portable.worker.serve import serve
 async def rest(seconds):
     await event_loop.asyncio.sleep(seconds)
 
-FORMS["rest"] = Form("rest:SECONDS", "sleep that long", lambda text: (float(text),), "rest:1", example="sleeps for 1 s")
+FORMS["rest"] = Form(
+    "rest:SECONDS", "sleep that long", lambda text: (float(text),), "rest:1", example="sleeps for 1 s"
+)
 bodies.BODIES["rest"] = lambda token, seconds: token.sleep(seconds)
 event_loop.BODIES["rest"] = rest
 module = ModuleType("concwatch.portable.worker.engines.own")

@@ -113,7 +113,7 @@ class _Code:
                 names = (name,) if "LOAD" in op and "CONST" not in op and isinstance(name, str) else ()
         handlers = {
             one.offset
-            for one, after in zip(instructions, instructions[1:])  # noqa: RUF007  # not in Python 3.9
+            for one, after in zip(instructions, instructions[1:])  # not in Python 3.9
             if one.opname == "PUSH_EXC_INFO" and after.opname == "WITH_EXCEPT_START"
         }
         if hasattr(code, "co_exceptiontable"):

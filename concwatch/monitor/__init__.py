@@ -1,1 +1,1 @@
-"""The measuring side: it starts, commands and samples lanes, and knows no terminal."""
+"""The measuring side: it starts, commands and samples lanes, and does not depend on a terminal."""

@@ -1,5 +1,5 @@
-"""The metrics, a row each, and what is made of the rows: samples, series, snapshots.
+"""The metrics, one row each, and what is made of the rows: samples, series, snapshots.
 
-In: rows and readings. Out: a frozen snapshot of all lanes at one moment, which screens, recordings and
-exporters read.
+In: the rows, and readings of processes. Out: a frozen snapshot of all lanes at one moment, which screens,
+recordings and exporters read.
 """

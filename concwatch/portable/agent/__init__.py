@@ -17,18 +17,18 @@ counts and passes everything on; no task factory is set. For left-over tasks ``s
 ``call_exception_handler`` are replaced too, and so are ``run_until_complete`` and ``run_forever``, without
 adding a frame to tracebacks. The last report is sent before a call of ``os._exit``, or of ``os.kill`` or
 ``signal.raise_signal`` with a signal that ends the process; this takes at most 0.4 s. One thread reports;
-``threading`` does not list it, and it exits while the program forks. It uses 1 % of the time, in slices of
-about 1 ms. With ``timing`` on, a done callback is added to each timed task, and one callback to its loop; the
-steps of tasks are timed by a callback before and one after each, through an attribute ``call_soon`` of the
-loop. An entry is added to ``gc.callbacks``, two instruments to trio, a spawn callback to gevent, and a timer
-that fires every 30 ms to each running loop of asyncio or uvloop, and to each hub of gevent: if the loop is
-busy, it waits until the agent's thread has done what is due, for at most 3.5 ms. ``__init__`` of the
+``threading`` does not list it, and it exits while the program forks. It uses at most 1 % of the time, in
+slices of about 1 ms. With ``timing`` on, a done callback is added to each timed task, and one callback to its
+loop; the steps of tasks are timed by a callback before and one after each, through an attribute ``call_soon``
+of the loop. An entry is added to ``gc.callbacks``, two instruments to trio, a spawn callback to gevent, and a
+timer that fires every 30 ms to each running loop of asyncio or uvloop, and to each hub of gevent: if the loop
+is busy, it waits until the agent's thread has done what is due, for at most 3.5 ms. ``__init__`` of the
 executors of ``concurrent.futures`` and ``multiprocessing`` is replaced too. A tool id of ``sys.monitoring``
 that is not predefined (4 or 3) is used for functions whose tasks are created by ``asyncio.Task(coro)``. While
-its modules are loaded, no garbage is collected automatically. ``ctypes`` is loaded if a monitor asks what
-memory is made of. While stacks are sampled on request, the interpreter's switch interval is 5 µs, or up to
-1 ms if threads compete, whenever this thread waits. The agent never raises into the program: an error
-of its own is counted and reported (`concwatch.portable.agent.counting.guard`).
+the agent's modules are imported, no garbage is collected automatically. ``ctypes`` is loaded if a monitor
+asks what memory is made of. While stacks are sampled on request, the interpreter's switch interval is 5 µs,
+or up to 1 ms if threads compete, whenever the agent's thread waits. The agent never raises into the program:
+an error of its own is counted and reported (`concwatch.portable.agent.counting.guard`).
 """
 
 from .counting.guard import guarded

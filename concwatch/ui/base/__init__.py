@@ -1,1 +1,1 @@
-"""The base classes of screens and dialogs, the model of keys, and what panels see of the monitor screen."""
+"""The base classes of screens and dialogs, the model of keys, and the monitor screen as panels use it."""

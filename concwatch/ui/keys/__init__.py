@@ -1,1 +1,1 @@
-"""The keys of every screen, a row each, and the commands that they run."""
+"""The keys of every screen, one row each, and the commands that they run."""

@@ -1,1 +1,1 @@
-"""Full screens."""
+"""Screens and dialogs that fill the terminal: the monitor, experiments, a race, a sweep."""

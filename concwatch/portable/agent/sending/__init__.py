@@ -1,5 +1,5 @@
 """Sends reports to the monitor, and receives its commands.
 
-In: the counts of the other rooms. Out: messages, as `concwatch.links.agent_messages` specifies them, over a
-Unix socket that only the user can open. One thread of its own does all this, with at most 1 % of the time.
+In: the counts of the other packages. Out: messages, as `concwatch.links.agent_messages` specifies them, over
+a Unix socket that only the user can open. One thread of its own does all this, using at most 1 % of the time.
 """

@@ -35,7 +35,7 @@ ALL = 0.9
 BLOCKED = 0.1
 """Seconds by which wake-ups are late in 1 % of all ticks if the event loop is said to be blocked."""
 
-MACHINE = "other processes use"
+MACHINE = "other processes, which use"
 
 GIL = "the GIL: its threads take turns on one core"
 
@@ -128,7 +128,7 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     if turns:
         yield GIL
     if lane.machine_cores and cpu >= ALL * lane.machine_cores and not sleeping:
-        yield f"its tasks use all {lane.machine_cores} cores"
+        yield f"the {lane.machine_cores} cores, which its tasks use in full"
     blocked = _most_blocked(lane)
     if lag >= BLOCKED and blocked is not None:
         yield _blocks(blocked)

@@ -131,7 +131,7 @@ def test_a_cpu_quota_that_throttles_comes_before_the_collector_and_shared_cores(
     slow = lane(cpu=0.5, cpu_seconds=3.0, gc=2.9, others=0.6, throttled=throttled)
     slow = structs.replace(slow, status=structs.replace(slow.status, can=("gc",), cpu_quota=0.5))
     limit = limited_by(slow, lab(slow)) or ""
-    assert limit.startswith("other processes use ") is not named
+    assert limit.startswith("other processes, which use ") is not named
     assert (limit == "CPU quota (0.5 cores): throttled for 1.8 s") is named
     short = lane(cpu_seconds=0.1, throttled=0.05)
     assert limited_by(short, lab(short)) is None

@@ -71,7 +71,6 @@ def _plot(
             [math.log10(tasks) for tasks, _ in known],
             [found for _, found in known],
             number=number,
-            value=unit.short(shown) if shown else "",
         )
         lines.append(line)
         if knee and shown:
@@ -89,7 +88,6 @@ def _plot(
         logarithmic=True,
         x_ticks=size_ticks,
         over_time=False,
-        value_of="where it is enough",
         names=[result.engine for result in results],
         annotations=marks,
     )

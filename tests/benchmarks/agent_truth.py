@@ -126,9 +126,7 @@ def _called_out(watching: Watching) -> dict[int, set[str]]:
     """Return the coroutines that were reported as a leak, by process."""
     found: dict[int, set[str]] = {}
     for lane in watching.lanes:
-        named = {
-            group.report.name for group in lane.reports.groups.values() if group.leak or group.meter.leaks
-        }
+        named = {group.report.name for group in lane.reports.groups.values() if group.leaks}
         texts = [event.text for event in watching.events.since(0) if event.lane == lane.name]
         named |= {
             name for name in ("leaky", "returns", "request", "serve") if any(name in text for text in texts)

@@ -293,13 +293,13 @@ def _lanes(command: list[str], processes: int, folder: str) -> tuple[float, int]
         def step() -> None:
             watching.step()
             for lane in watching.alive:
-                if lane.how == "agent" and lane.pid not in met:
+                if lane.current.how == "agent" and lane.pid not in met:
                     with contextlib.suppress(psutil.Error):
                         met[lane.pid] = time.time() - psutil.Process(lane.pid).create_time()
 
         _until(lambda: len(met) >= processes, f"{processes} lanes of {command}", step)
         if "gunicorn" in command:
-            worker = next(lane.pid for lane in watching.alive if lane.ppid == program.pid)
+            worker = next(lane.pid for lane in watching.alive if lane.current.ppid == program.pid)
             os.kill(worker, signal.SIGKILL)
             _until(lambda: len(met) >= processes + 1, "successor", step)
         end = time.monotonic() + 3

@@ -31,6 +31,7 @@ from concwatch.monitor.metrics.settings import Settings
 from concwatch.pictures.film import LAST_FRAME_SECONDS
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import PicturesUnavailable
+from concwatch.system.child import concwatch_command as command_line
 from concwatch.ui.apps.app import ConcwatchApp
 from tests import virtual_time
 from tests.apart import ROOT
@@ -311,6 +312,18 @@ async def test_a_shipped_demo_takes_the_pictures_of_the_gallery(name):
     assert [f"{name}-{shot}.png" for shot in captures.shots] == [
         path.name for path in sorted((ROOT / "screenshots").glob(f"{name}-*.png"))
     ]
+
+
+@pytest.mark.real
+@pytest.mark.apart
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["blocked", "leak"])
+def test_a_shipped_demo_of_a_watched_program_is_played_to_its_end(name, tmp_path):
+    """These need what really happens in a program: fakes would be told what to find."""
+    command = command_line("demo", name, f"--out={tmp_path}", "--format=svg")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=290, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [f"{name}-found.svg"]
 
 
 # The command.

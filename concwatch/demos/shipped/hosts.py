@@ -1,4 +1,4 @@
-"""A million tasks on eight hosts
+"""A million tasks over eight connections to one machine
 
 One slider for eight lanes; here each host is another connection to this machine. Unfolded, each has a row of
 its own, and the charts show the median and the band in which all lie.

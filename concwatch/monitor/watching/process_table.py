@@ -9,7 +9,7 @@ MAX_LANES = 1_000
 
 
 class ProcessTable:
-    """Gives each process a lane, which is kept after the process has ended.
+    """The lane of each process, which is kept after the process has ended.
 
     Args:
         host: where the processes run.

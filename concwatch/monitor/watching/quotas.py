@@ -8,7 +8,7 @@ from concwatch.monitor.watching.watched import WatchedProcess
 
 
 class Quotas:
-    """Says which CPU quotas throttle; processes with the same quota are taken to be in one control group.
+    """The CPU quotas that throttle; processes with the same quota are taken to be in one control group.
 
     Args:
         log: adds an event of any lane.

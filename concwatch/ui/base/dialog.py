@@ -47,7 +47,7 @@ class Dialog(DismissOnceScreen[Result | None], ModalScreen[Result | None]):
         & #message { width: 100%; height: auto; min-height: 2; padding: 0 1; }
         & OptionList, & OptionList:focus {
             height: auto;
-            max-height: 12;
+            max-height: 50vh;
             border: none;
             background: $surface;
             background-tint: $surface 0%;

@@ -1,4 +1,4 @@
-"""Tell which code is the program's own, and which of its lines create tasks."""
+"""Which code is the program's own, and which of its lines create tasks."""
 
 from __future__ import annotations
 

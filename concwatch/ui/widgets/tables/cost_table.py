@@ -172,7 +172,7 @@ class CostTable(Table):
         self._show_title()
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Say what the figure below the mouse means, and what makes it uncertain."""
+        """Explain the figure below the mouse, and what makes it uncertain, in a tooltip."""
         offset = event.get_content_offset(self)
         self.tooltip = None if offset is None else self._explanation(*offset) or None
 

@@ -74,9 +74,9 @@ DOORS = {
         ("sending.figures", "_by_name", "queues of executors"),
     ],
     "reports": [
-        ("sending.session", "tick", ""),
+        ("sending.scans", "task_fields", ""),
         ("blocking.blocks", "Blocks._find_loops", "blocked event loops"),
-        ("sending.session", "Blocks.finish", "blocked event loops"),
+        ("sending.report", "ChangedGroups.send", "the end of the process"),
     ],
     "step": [("sending.session", "AgentSession._count_and_report", "")],
     "commands": [("sending.connection", "Connection.commands", "answers to commands")],
@@ -114,7 +114,7 @@ def test_an_error_behind_a_door_is_told_and_the_program_does_not_notice(monitor,
     doors = DOORS[part]
     program = start(monitor, IN_ASYNCIO, doors, python)
     process = monitor.process()
-    at_once = [door for door in doors if door[1] != "Blocks.finish" and part != "loops"]
+    at_once = [door for door in doors if door[2] != "the end of the process" and part != "loops"]
     told(process, at_once)
     program.stdin.write("\n")
     assert finish(program) == "['Task was destroyed but it is pending!']\n"
@@ -190,10 +190,10 @@ print("ended", flush=True)
 @pytest.mark.parametrize(
     ("where", "what"),
     [
-        ("sending.reporter", "AgentReporter._create_locks"),
+        ("sending.reporter", "AgentThread.reset"),
         ("sending.reporter", "AgentReporter._begin"),
         ("sending.session", "AgentSession.finish"),
-        ("sending.session", "HOOKS.remove"),
+        ("sending.scans", "HOOKS.remove"),
     ],
 )
 def test_a_program_forks_and_exits_although_its_agent_cannot(monitor, python, where, what):

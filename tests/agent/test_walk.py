@@ -9,7 +9,8 @@ import weakref
 import pytest
 
 from concwatch.portable.agent.memory.growing import find_growing
-from concwatch.portable.agent.memory.walk import MAX_KNOWN, MAX_STARTS, HeapWalk
+from concwatch.portable.agent.memory.starts import MAX_STARTS
+from concwatch.portable.agent.memory.walk import MAX_KNOWN, HeapWalk
 
 
 def refuses(*_, **__):

@@ -37,10 +37,9 @@ class LoopBlocks:
         self._stopped.set()
 
     def _run(self) -> None:
-        due = monotonic()
-        while not self._stopped.wait(max(0.0, due - monotonic())):
-            due = self._blocks.step(monotonic(), due)
-        self._blocks.stop()
+        while not self._stopped.wait(max(0.0, self._blocks.due - monotonic())):
+            self._blocks.step(monotonic())
+        self._blocks.close()
 
     def _report(self, block: Dict[str, Any]) -> None:
         """Send a report, unless it is the engine that blocks the loop, such as by creating many tasks."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from time import monotonic, process_time, thread_time
 
+from ..basics.guard import guarded
+from ..basics.part import FOR_EVER, Part
 from ..basics.primitives import get_ident
 from ..counting.counting import COUNTS
 from .heartbeat import OVERDUE, TIMERS, TRIO, TimerHeartbeat
@@ -43,7 +45,8 @@ LOOPS_INTERVAL = 0.1
 
 MAX_LOOPS = 20
 
-FOR_EVER = float("inf")
+FAILED_INTERVAL = 1.0
+"""Seconds until the next check of the loops after one has failed."""
 
 LATE = 0.004
 """Seconds of delay above which this thread must have waited for the interpreter's lock."""
@@ -67,7 +70,7 @@ WAITING_SLICES = 0.1
 """The least number of times per switch interval that a thread runs that waits for the interpreter's lock."""
 
 
-class Blocks:
+class Blocks(Part):
     """Reports what blocks the event loops of this process, and measures their lag.
 
     Args:
@@ -82,12 +85,12 @@ class Blocks:
         send: Callable[[Dict[str, Any]], None],
         after: float = BLOCKED_AFTER,
     ) -> None:
-        self.looks, self.after = after < FOR_EVER, after
         self._collecting, self._send = collecting, send
         self._beats: Dict[int, Heartbeat] = {}
         """By ``id`` of the loop."""
         self._found = self._blocks = 0
-        self._loops_due = self._sample_due = 0.0
+        self._sample_due = 0.0
+        self.set_after(after)
         self._used, self._own = process_time(), 0.0
         self._late: List[Tuple[float, float, float]] = []
         """The delays of this thread: when each began and ended, and the seconds of it without CPU time."""
@@ -95,6 +98,7 @@ class Blocks:
     def set_after(self, after: float) -> None:
         """Change the seconds after which a loop counts as blocked."""
         self.looks, self.after = after < FOR_EVER, after
+        self.due = monotonic() if self.looks else FOR_EVER
         for key, beat in list(self._beats.items()):
             if key in TRIO:
                 beat.after = after
@@ -118,16 +122,14 @@ class Blocks:
         """Return, by thread, how many of its outermost frames are those of its event loop."""
         return {beat.thread: beat.depth for beat in self._beats.values()}
 
-    def step(self, now: float, due: float) -> float:
+    def step(self, now: float, awake: float = 0.0) -> None:
         """Sample the loops that are overdue, and report what has blocked them.
 
         Args:
             now: the current time.
-            due: when this step was due.
-
-        Returns:
-            When the next one is due.
+            awake: when this thread should have been awake, if that is later than when this step was due.
         """
+        due, self.due = max(awake, self.due), now + FAILED_INTERVAL
         # Code that holds the interpreter's lock keeps this thread from running. It is still on the stack when
         # it releases the lock, until a system call here releases it again: so take the samples first.
         own = thread_time()
@@ -146,7 +148,7 @@ class Blocks:
             self._loops_due = now + LOOPS_INTERVAL
             self._find_loops(now)
         self._own = thread_time()
-        return now + (interval if overdue else min(MAX_INTERVAL, LOOKS * self.after))
+        self.due = now + (interval if overdue else min(MAX_INTERVAL, LOOKS * self.after))
 
     def _note_lateness(self, now: float, late: float) -> None:
         used = process_time()
@@ -182,7 +184,8 @@ class Blocks:
         beat.stop()
         self._report(beat, monotonic())
 
-    def finish(self) -> None:
+    @guarded("blocked event loops")
+    def finish(self, deadline: float) -> None:
         """Report what blocks the loops, because the process exits."""
         now = monotonic()
         for beat in self._beats.values():
@@ -191,7 +194,7 @@ class Blocks:
                 beat.stop()
             self._report(beat, now)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Stop all heartbeats."""
         for beat in self._beats.values():
             beat.stop()

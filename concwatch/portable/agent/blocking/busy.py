@@ -14,6 +14,7 @@ from __future__ import annotations
 from time import monotonic, perf_counter
 
 from ..basics.guard import guarded
+from ..basics.part import FOR_EVER, Part
 from ..counting.counting import COUNTS
 from ..counting.durations import RANDOM
 from ..counting.grouping import Unresolved
@@ -39,6 +40,9 @@ INTERVAL, SETTLED = 0.5, 0.006
 The agent runs when the loop releases the lock. The beginning of a window must not depend on that: another
 thread gets the lock after 5 ms at most.
 """
+
+UPDATED = 0.1
+"""Seconds between two updates of all meters."""
 
 WINDOW, SHORTEST = 0.1, 0.005
 """The longest and the shortest window, in seconds."""
@@ -151,16 +155,26 @@ class LoopMeter:
             self._open()
 
 
-class Busy:
-    """The meters of all running loops of this process."""
+class Busy(Part):
+    """The meters of all running loops of this process, while tasks are timed."""
 
     def __init__(self) -> None:
+        self.due = 0.0 if COUNTS.timing else FOR_EVER
         self._meters: Dict[int, LoopMeter] = {}
         self._ended = [0.0, 0.0, 0.0]
+
+    def set_timing(self, on: bool) -> None:
+        """Begin or end to time tasks and their steps."""
+        COUNTS.set_timing(on)
+        if on:
+            self.due = 0.0
+        else:
+            self.close()
 
     @guarded(BUSY)
     def step(self, now: float) -> None:
         """Look for loops, and decide for each whether steps are timed. Never raises."""
+        self.due = now + UPDATED
         running = {id(loop): loop for loop in COUNTS.loops.open() if loop.is_running()}
         for key in set(self._meters) - set(running):
             self._remove(key)
@@ -194,5 +208,6 @@ class Busy:
 
     def close(self) -> None:
         """Restore the ``call_soon`` of all loops."""
+        self.due = FOR_EVER
         for key in list(self._meters):
             self._remove(key)

@@ -224,7 +224,7 @@ def _name_one(
     if not path:
         return
     value = path[0]
-    kind = walk.kind(value)
+    kind = walk.kinds.of(value)
     items = kind.newest(value)
     if items and are_weak(items):
         return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from ..basics.part import Part
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Tuple
@@ -49,7 +51,7 @@ class TracedLineReader:
         ]
 
 
-class Tracing:
+class Tracing(Part):
     """``tracemalloc`` in a watched process, switched on and off on request."""
 
     def __init__(self) -> None:
@@ -69,6 +71,10 @@ class Tracing:
             tracemalloc.stop()
             self._started = False
             self._lines.reset()
+
+    def close(self) -> None:
+        """Stop tracing."""
+        self.set(False)
 
     def lines(self) -> List[Dict[str, Any]]:
         """Return what `TracedLineReader.read` does, with printable names."""

@@ -11,6 +11,7 @@ from time import monotonic, perf_counter, process_time
 
 from ..basics.guard import guarded
 from ..basics.imports import imported_module
+from ..basics.part import Part
 from ..counting.threads import ThreadCounts, all_threads, is_alive, pool_name
 from ..hooking.executors import EXECUTORS
 
@@ -35,8 +36,8 @@ FILES_INTERVAL = 3.0
 """Seconds between two counts of the open files; with 10,000 of them one takes some milliseconds."""
 
 
-class CollectionTimer:
-    """Measures the seconds spent in garbage collection.
+class CollectionTimer(Part):
+    """Measures the seconds spent in garbage collection, from now on until it is closed.
 
     The collector calls nothing that is written in Python: what a signal raises within that, such as
     ``KeyboardInterrupt``, would be lost.
@@ -50,6 +51,7 @@ class CollectionTimer:
         # ``getattr(phases, "start", info)`` appends the time to ``_starts``.
         phases = type("Phases", (), {"start": _appending(self._starts), "stop": _appending(self._stops)})
         self._callback: Callable[[str, Dict[str, int]], None] = partial(getattr, phases())
+        self._callbacks.append(self._callback)
 
     @property
     def seconds(self) -> float:
@@ -62,11 +64,7 @@ class CollectionTimer:
                     self._seconds += stop - start
         return self._seconds
 
-    def install(self) -> None:
-        """Start measuring."""
-        self._callbacks.append(self._callback)
-
-    def remove(self) -> None:
+    def close(self) -> None:
         """Stop measuring."""
         if self._callback in self._callbacks:
             self._callbacks.remove(self._callback)
@@ -77,16 +75,16 @@ def _appending(times: Deque[float]) -> property:
     return property(partial(next, map(times.append, iter(perf_counter, None))))
 
 
-class Figures:
+class Figures(Part):
     """Reads the figures of this process; those not available are left out.
 
     Args:
+        collector: measures the seconds spent in garbage collection.
         loops: returns the running loops and their lag, the highest lag first.
     """
 
-    def __init__(self, loops: Callable[[], List[Dict[str, Any]]]) -> None:
-        self.collector = CollectionTimer()
-        self._read_loops = loops
+    def __init__(self, collector: CollectionTimer, loops: Callable[[], List[Dict[str, Any]]]) -> None:
+        self._collector, self._read_loops = collector, loops
         self._threads_due = 0.0
         self._thread_counts = ThreadCounts()
         self._files_due = 0.0
@@ -95,7 +93,7 @@ class Figures:
     def read(self) -> Dict[str, Any]:
         """Return the fields of a tick."""
         fields: Dict[str, Any] = {
-            "gc": round(self.collector.seconds, 6),
+            "gc": round(self._collector.seconds, 6),
             "cpu": round(process_time(), 6),
         }
         for part in (self._loops, self._threads, self._files, self._executors, _limiter, _traced):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import sys
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, thread_time
 
+from ..basics.guard import guarded
 from ..basics.kept import IS_ESTIMATED
+from ..basics.part import Part
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
 from ..counting.scan import task_objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, Iterator, List, Tuple
+    from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
     from ..counting.counted_group import CountedGroup
     from ..counting.scan import Scan
-    from .connection import Connection
-    from .figures import Figures
+    from .connection import Outbox
+
+TICKS_SHARE = 0.003
+"""The share of the process's time that ticks may take; there are fewer of them with thousands of threads."""
 
 PART = 20
 """The most groups in one report."""
@@ -56,14 +60,9 @@ def _sums(groups: Iterable[CountedGroup], names: Tuple[str, ...]) -> Dict[str, i
     return {name: sum([getattr(group, name) for group in groups]) for name in names}
 
 
-def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str, Any]:
-    """Return the fields of a tick."""
-    fields: Dict[str, Any] = {
-        "time": monotonic(),
-        "number": number,
-        "created": COUNTS.table.created(),
-        **COUNTS.unfinished.counts(),
-    }
+def task_fields(scan: Scan) -> Dict[str, Any]:
+    """Return the fields of a tick about all tasks, as they were counted, and as of the last scan."""
+    fields: Dict[str, Any] = {"created": COUNTS.table.created(), **COUNTS.unfinished.counts()}
     objects = task_objects()
     if objects is not None:
         fields["existing"] = objects
@@ -77,32 +76,98 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
     missed = COUNTS.unseen.missed()
     if missed:
         fields["missed"] = missed
-    if outcomes:
+    if COUNTS.outcomes:
         fields.update(_sums(COUNTS.groups.values(), OUTCOMES))
-    fields.update(figures.read())
     return fields
 
 
-class ChangedGroups:
-    """Selects the groups that have changed since they were last reported over a connection."""
+class Ticks(Part):
+    """Reports the figures of the process at regular intervals.
 
-    def __init__(self) -> None:
-        self._due = 0.0
+    Args:
+        outbox: what sends them.
+        parts: what has figures.
+        state: returns fields that are only reported when they have changed.
+        interval: seconds between two ticks.
+    """
+
+    def __init__(
+        self, outbox: Outbox, parts: List[Part], state: Callable[[], Dict[str, Any]], interval: float
+    ) -> None:
+        self._outbox, self._parts, self._state = outbox, parts, state
+        self._interval, self._cost = interval, 0.0
+        self._number = 0
+        self._reported: Dict[str, Any] = {}
+
+    def set_interval(self, seconds: float) -> None:
+        """Change the seconds between two ticks; the next one is due at once."""
+        self._interval, self.due = seconds, 0.0
+
+    def connect(self, descriptor: int) -> None:
+        """Begin at once, after ``ready``, which has the state."""
+        self._reported, self.due = self._state(), 0.0
+
+    @guarded("")
+    def step(self, now: float) -> None:
+        """Send a tick, unless the monitor reads too slowly: ticks that are missed are not made up for."""
+        self.due = now + self._interval
+        if self._outbox.connection.behind:
+            return
+        began = thread_time()
+        self._send(agent_cpu=round(began, 6))
+        self._cost = 0.8 * self._cost + 0.2 * (thread_time() - began)
+        self.due = now + max(self._interval, self._cost / TICKS_SHARE)
+
+    def _send(self, **fields: Any) -> None:
+        self._number += 1
+        fields.update(time=monotonic(), number=self._number)
+        for part in self._parts:
+            fields.update(part.read())
+        state = self._state()
+        fields.update({key: value for key, value in state.items() if self._reported.get(key) != value})
+        self._reported = state
+        self._outbox.send("tick", **fields)
+
+    @guarded("the end of the process")
+    def finish(self, deadline: float) -> None:
+        """Send the last tick, from the program's thread: the agent's CPU time is not known there."""
+        self._send()
+
+
+class ChangedGroups(Part):
+    """Reports the groups that have changed since they were last reported over a connection.
+
+    Args:
+        outbox: what sends them.
+        scan: what has found their tasks.
+    """
+
+    def __init__(self, outbox: Outbox, scan: Scan) -> None:
+        self._outbox, self._scan = outbox, scan
+        self._next = 0.0
+
+    def connect(self, descriptor: int) -> None:
+        """Report all groups anew."""
+        self._next = 0.0
         for group in list(COUNTS.groups.values()):
             group.reported = None
 
-    def send(
-        self, connection: Connection, now: float, scan: Scan, outcomes: bool, last: bool = False
-    ) -> Iterator[None]:
+    @guarded("the end of the process")
+    def finish(self, deadline: float) -> None:
+        """Report all groups for the last time."""
+        for _ in self.send(monotonic(), last=True):
+            pass
+
+    def send(self, now: float, last: bool = False) -> Iterator[None]:
         """Send the changed groups, if there are any and the last report is not too recent.
 
         A generator: one time slice per step.
         """
-        if not last and now < self._due:
+        if not last and now < self._next:
             return
         groups = list(COUNTS.groups.values())
         known = FOUND if task_objects() is not None else FOUND[:3]
-        names = known + LEFT + (OUTCOMES if outcomes else ())
+        names = known + LEFT + (OUTCOMES if COUNTS.outcomes else ())
         part: List[Dict[str, Any]] = []
         changed = 0
         slice_ends = perf_counter() + TIME_SLICE
@@ -122,15 +187,15 @@ class ChangedGroups:
                 continue
             if last or group.reported != figures:
                 if len(part) == PART:
-                    connection.send("groups", time=scan.began, groups=part, more=True)
+                    self._outbox.send("groups", time=self._scan.began, groups=part, more=True)
                     part = []
                 part.append(_group_fields(group, figures))
                 group.reported = figures
                 changed += 1
         COUNTS.sample_next(groups)
-        self._due = now + min(LONGEST_INTERVAL, max(GROUPS_INTERVAL, changed / MOST_PER_SECOND))
+        self._next = now + min(LONGEST_INTERVAL, max(GROUPS_INTERVAL, changed / MOST_PER_SECOND))
         if part:
-            connection.send("groups", time=scan.began, groups=part, more=False)
+            self._outbox.send("groups", time=self._scan.began, groups=part, more=False)
 
 
 def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:

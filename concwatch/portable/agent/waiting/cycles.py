@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from _weakref import ref
+from time import monotonic, thread_time
 
+from ..basics.guard import guarded
+from ..basics.part import Part, is_exhausted
 from ..counting.awaits import Pools, Wait
 from ..counting.scan import Tasks, visit_tasks
 from .waits import timer
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_TASKS = 2_000
 """Tasks above which there is no search."""
+
+INTERVAL, SHARE = 5.0, 0.002
+"""Seconds between two searches, and the share of the time that they take."""
 
 MAX_REPORTED = 100
 """The most cycles that are reported, each once."""
@@ -39,8 +45,8 @@ class _Waiting:
         self.held = [id(manager) for manager, _ in wait.held()]
 
 
-class CycleFinder:
-    """Searches for cycles, and reports each new one.
+class CycleFinder(Part):
+    """Searches for cycles from time to time, and reports each new one.
 
     Args:
         send: called with the fields of a report.
@@ -49,6 +55,21 @@ class CycleFinder:
     def __init__(self, send: Callable[[Dict[str, Any]], None]) -> None:
         self._send = send
         self._reported: Set[Any] = set()
+        self.due = monotonic() + INTERVAL
+        self._search: Optional[Iterator[None]] = None
+        self._took = 0.0
+        """The CPU seconds that the current search has taken."""
+
+    @guarded("cycles of tasks")
+    def step(self, now: float) -> None:
+        """Run one time slice of a search."""
+        began = thread_time()
+        self._search = self._search or self.look()
+        ended = is_exhausted(self._search)
+        self._took += thread_time() - began
+        if ended:
+            self.due = now + max(INTERVAL, self._took / SHARE)
+            self._search, self._took = None, 0.0
 
     def look(self) -> Iterator[None]:
         """Search once. A generator: one time slice per step."""

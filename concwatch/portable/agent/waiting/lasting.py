@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import thread_time
 
 from ..basics.guard import guarded
+from ..basics.part import Part
 from ..blocking.stack_signal import StackSignal
 from ..counting.awaits import Pools, Wait
 from ..hooking.left_over import shutdowns
@@ -30,7 +31,7 @@ LEAST = 1.0
 """The least seconds of what is reported."""
 
 
-class LastingSearch:
+class LastingSearch(Part):
     """Looks for what lasts, and reports it.
 
     Args:
@@ -38,21 +39,25 @@ class LastingSearch:
     """
 
     def __init__(self, send: Callable[[Dict[str, Any]], None]) -> None:
-        self.signal = StackSignal()
-        """What makes the process write its stack while this cannot run."""
+        self.due = 0.0
         self._send = send
-        self._due = 0.0
+        self._signal, self._told = StackSignal(), None  # type: StackSignal, Optional[int]
+        """What makes the process write its stack while this cannot run, and the signal that was reported."""
         self._deadlocks = Deadlocks()
         self._numbers = 0
         self._reports: Dict[object, Dict[str, Any]] = {}
         """The last report of each thing that lasts."""
 
+    def connect(self, descriptor: int) -> None:
+        """Have stacks written to the socket with this descriptor."""
+        self._signal.install(descriptor)
+        self._told = None
+
+    @guarded("deadlocks and shutdowns")
     def step(self, now: float) -> None:
-        """Look for what lasts, if that is due; what has ended since is reported too."""
-        if now < self._due:
-            return
+        """Look for what lasts; what has ended since is reported too."""
         began_look = thread_time()
-        self._due = now + INTERVAL
+        self.due = now + INTERVAL
         found: Dict[object, Tuple[str, float, Places]] = {}
         for threads, began, places in self._deadlocks.look(now):
             found[threads] = "deadlock", began, places
@@ -64,7 +69,7 @@ class LastingSearch:
         for key, (kind, began, places) in found.items():
             if now >= began + LEAST:
                 self._report(key, kind, now - began, places)
-        self._due = now + max(INTERVAL, (thread_time() - began_look) / SHARE)
+        self.due = now + max(INTERVAL, (thread_time() - began_look) / SHARE)
 
     def _report(self, key: object, kind: str, seconds: float, places: Places) -> None:
         if key not in self._reports:
@@ -74,11 +79,23 @@ class LastingSearch:
         self._reports[key] = {**fields, "places": places[:MAX_PLACES]}
         self._send(self._reports[key])
 
-    def finish(self) -> None:
+    def read(self) -> Dict[str, Any]:
+        """Return the signal, if it is another one than before."""
+        if self._signal.number == self._told:
+            return {}
+        self._told = self._signal.number
+        return {"stack_signal": self._told}
+
+    @guarded("deadlocks and shutdowns")
+    def finish(self, deadline: float) -> None:
         """Report the end of all that lasts, because the process exits."""
         for report in self._reports.values():
             self._send({**report, "ended": True})
         self._reports.clear()
+
+    def close(self) -> None:
+        """Have no more stacks written."""
+        self._signal.remove()
 
 
 def _places_of(tasks: List[Any]) -> Places:

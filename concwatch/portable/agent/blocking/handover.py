@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
+from ..basics.part import FOR_EVER
 from ..basics.primitives import allocate_lock
 
 TYPE_CHECKING = False
@@ -28,8 +29,6 @@ MAX_START, MAX_STEP = 0.0005, 0.003
 
 MIN_EXTENDED = 0.01
 """Seconds below which a wait always ends on time, as between the slices of a scan that keeps tasks alive."""
-
-FOR_EVER = float("inf")
 
 
 class Handover:

@@ -28,9 +28,6 @@ MAX_PLACES = 20
 MAX_DEPTH = 100
 """The most frames of a thread that are examined."""
 
-TIMER = "Timer"
-"""The label of ``threading.Timer``."""
-
 MAIN = "main"
 """The label of the main thread."""
 

@@ -161,7 +161,7 @@ def holder_along(path: List[Any]) -> HeldObject:
     """
     node = _Node(path[0], None, _label(type(path[0])))
     held = HeldObject(node.label)
-    modules = {id(vars(one)): name for name, one in list(sys.modules.items()) if type(one) is type(sys)}
+    modules = _modules()
     attribute: Optional[HoldingVariable] = None
     # The cache of a function is held by the function, whatever else refers to it.
     for referrer in path if _is_cache(path[0]) else path[1:]:

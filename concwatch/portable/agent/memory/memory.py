@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ..basics.part import FOR_EVER
 from .memory_maps import HEAP, MemoryMaps
 
 TYPE_CHECKING = False
@@ -20,8 +21,6 @@ CHUNK_SECONDS = 2e-7
 LEAST_CHUNKS = 1056
 """Bytes of a free block and of one in use beside it: neighbours that are free are one block. Python itself
 allocates blocks of up to 512 bytes."""
-
-FOR_EVER = float("inf")
 
 
 def find_memory(send: Callable[[Dict[str, Any]], None], longest: float = FOR_EVER) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Collection, Dict, Iterable, Iterator
+    from typing import Collection, Dict, Iterable, Iterator, List
 
 STACKS, HEAP, WRITTEN, OTHER = "stacks", "heap", "written", "other"
 
@@ -39,65 +39,72 @@ class MemoryMaps:
         self.files: Dict[int, str] = {}
         """Address looked up → the file that is mapped there."""
         self._looked_up = looked_up
+        # Of the last mapping: what it is for, whether it can be accessed, bytes in RSS, beginning and end.
+        self._kind, self._usable = OTHER, False
+        self._size = self._begin = self._ended = 0
+        self._guarded = 0
+        """Where the guard page of a stack ends."""
 
     def add(self, lines: Iterable[bytes]) -> Iterator[None]:
         """Add the lines of ``/proc/PID/smaps`` in steps."""
-        found = self.anonymous
-        kind, usable = OTHER, False
-        size = 0  # bytes of the last mapping in RSS
-        begin = ended = guarded = 0  # where it begins and ends; where the guard page of a stack ends
         read = 0
         for line in lines:
             if line.startswith(b"Anonymous:"):
-                size = int(line.split()[1]) << 10
-                found[kind] += size
-                continue
-            if line.startswith(b"VmFlags:"):
-                first = -(-begin // _ARENA) * _ARENA
-                is_arena = usable and first < ended and b" nr" in line  # for which nothing is reserved
-                if is_arena and kind in (OTHER, STACKS):
-                    self._add_arena(kind, size, ended - first)
-                    kind = HEAP
-                elif kind == OTHER and b" gu" in line:  # guarded without a mapping of its own: glibc 2.43
-                    found[OTHER] -= size
-                    found[STACKS] += size
-                    kind = STACKS
-                elif kind == OTHER and usable:
-                    whole = max(0, ended // _ARENA * _ARENA - first)
-                    self.regions += whole
-                    self.regions_rss += max(0, size - (ended - begin - whole)) if whole else 0
-                continue
-            if not (b"0" <= line[:1] <= b"9" or b"a" <= line[:1] <= b"f"):
-                continue
-            read += 1
-            if read % _PART == 0:
-                yield
-            fields = line.split(None, 5)
-            before, below = ended, kind
-            begin, ended = (int(part, 16) for part in fields[0].split(b"-"))
-            path = fields[5].strip() if len(fields) > 5 else b""
-            kind, usable = OTHER, not fields[1].startswith(b"---p")
-            if not usable:
-                used = begin - (ended - _ARENA)  # of an arena that ends here
-                if below in (OTHER, STACKS) and before == begin and used > 0 and ended % _ARENA == 0:
-                    # The unused rest of an arena; mappings just below the arena are part of the same one.
-                    self._add_arena(below, size, used)
-                elif ended - begin <= _LARGEST_GUARD:
-                    guarded = ended
-            elif path == b"[heap]":
-                kind = HEAP
-                self.heap_size += ended - begin
-            elif path == b"[stack]" or (begin == guarded and (not path or path.startswith(b"[anon"))):
-                kind = STACKS
-            elif path and not path.startswith(b"["):
-                kind = WRITTEN
-                for address in self._looked_up:
-                    if begin <= address < ended:
-                        self.files[address] = path.decode("utf-8", "replace")
+                self._size = int(line.split()[1]) << 10
+                self.anonymous[self._kind] += self._size
+            elif line.startswith(b"VmFlags:"):
+                self._add_flags(line)
+            elif b"0" <= line[:1] <= b"9" or b"a" <= line[:1] <= b"f":
+                read += 1
+                if read % _PART == 0:
+                    yield
+                self._begin_mapping(line.split(None, 5))
 
-    def _add_arena(self, kind: str, size: int, used: int) -> None:
+    def _begin_mapping(self, fields: List[bytes]) -> None:
+        """Find out what a mapping is for, as far as its first line says that."""
+        before, below = self._ended, self._kind
+        begin, ended = (int(part, 16) for part in fields[0].split(b"-"))
+        path = fields[5].strip() if len(fields) > 5 else b""
+        self._begin, self._ended = begin, ended
+        self._kind, self._usable = OTHER, not fields[1].startswith(b"---p")
+        if not self._usable:
+            used = begin - (ended - _ARENA)  # of an arena that ends here
+            if below in (OTHER, STACKS) and before == begin and used > 0 and ended % _ARENA == 0:
+                # The unused rest of an arena; mappings just below the arena are part of the same one.
+                self._add_arena(below, used)
+            elif ended - begin <= _LARGEST_GUARD:
+                self._guarded = ended
+        elif path == b"[heap]":
+            self._kind = HEAP
+            self.heap_size += ended - begin
+        elif path == b"[stack]" or (begin == self._guarded and (not path or path.startswith(b"[anon"))):
+            self._kind = STACKS
+        elif path and not path.startswith(b"["):
+            self._kind = WRITTEN
+            for address in self._looked_up:
+                if begin <= address < ended:
+                    self.files[address] = path.decode("utf-8", "replace")
+
+    def _add_flags(self, line: bytes) -> None:
+        """Correct what the last mapping is for by its flags."""
+        first = -(-self._begin // _ARENA) * _ARENA
+        is_arena = self._usable and first < self._ended and b" nr" in line  # for which nothing is reserved
+        if is_arena and self._kind in (OTHER, STACKS):
+            self._add_arena(self._kind, self._ended - first)
+            self._kind = HEAP
+        elif self._kind == OTHER and b" gu" in line:  # guarded without a mapping of its own: glibc 2.43
+            self.anonymous[OTHER] -= self._size
+            self.anonymous[STACKS] += self._size
+            self._kind = STACKS
+        elif self._kind == OTHER and self._usable:
+            whole = max(0, self._ended // _ARENA * _ARENA - first)
+            self.regions += whole
+            outside = self._ended - self._begin - whole
+            self.regions_rss += max(0, self._size - outside) if whole else 0
+
+    def _add_arena(self, kind: str, used: int) -> None:
         """Count the last mapping, which was taken for ``kind``, as an arena of ``used`` bytes."""
-        moved = min(size, used)
+        moved = min(self._size, used)
         self.anonymous[kind] -= moved
         self.anonymous[HEAP] += moved
         self.arenas += moved

@@ -58,25 +58,13 @@ class Starts:
         """The ``id`` of all starts that can be referenced weakly."""
         self.are_complete = True
         """Whether there was room for all."""
-        self._references: List[Callable[[], Any]] = []
-        self._parents: List[int] = []
-        self._weights: List[float] = []
+        self.references: List[Callable[[], Any]] = []
+        """Each returns a start; None if it is gone."""
+        self.parents: List[int] = []
+        """Within which other start each was found; -1 without one."""
+        self.weights: List[float] = []
+        """How many similar ones each stands for."""
         self._most = MAX_OWN
-
-    def __len__(self) -> int:
-        return len(self._references)
-
-    def value(self, start: int) -> Any:
-        """Return a start; None if it is gone."""
-        return self._references[start]()
-
-    def parent(self, start: int) -> int:
-        """Return within which other start it was found; -1 without one."""
-        return self._parents[start]
-
-    def weight(self, start: int) -> float:
-        """Return how many similar ones it stands for."""
-        return self._weights[start]
 
     def add_own(self) -> None:
         """Add the program's own modules, its loops, tasks and running functions."""
@@ -100,7 +88,7 @@ class Starts:
     def _add_module(self, name: str) -> None:
         variables = _variables(name)
         if variables is not None and self.within.get(id(variables), -1) < 0:
-            self.within[id(variables)] = len(self)
+            self.within[id(variables)] = len(self.references)
             self._append(ref(sys.modules[name]), -1, 1.0)
 
     def _add_running(self) -> None:
@@ -129,7 +117,7 @@ class Starts:
         """
         if id(value) in self.seen:
             return
-        if len(self) >= self._most:
+        if len(self.references) >= self._most:
             self.are_complete = False
             return
         try:
@@ -139,6 +127,6 @@ class Starts:
         self.seen.add(id(value))
 
     def _append(self, start: Callable[[], Any], parent: int, weight: float) -> None:
-        self._references.append(start)
-        self._parents.append(parent)
-        self._weights.append(weight)
+        self.references.append(start)
+        self.parents.append(parent)
+        self.weights.append(weight)

@@ -130,7 +130,7 @@ class HeapWalk:
 
     def _visit_starts(self) -> Iterator[None]:
         slice_ends = perf_counter() + TIME_SLICE
-        while self._visited < len(self._starts):
+        while self._visited < len(self._starts.references):
             if self._is_done:
                 return
             if len(self._starts.within) >= MAX_KNOWN:
@@ -164,7 +164,7 @@ class HeapWalk:
 
     def _visit(self, start: int) -> None:
         """Find what is within one start."""
-        value = self._starts.value(start)
+        value = self._starts.references[start]()
         if value is None:
             return
         holds_names = issubclass(type(value), (type, type(sys)))
@@ -190,7 +190,7 @@ class HeapWalk:
             return
         known, starts_of = self.kinds.known, self._starts.within
         met = {id(value)}
-        layer: List[Tuple[Any, ObjectKind, float]] = [(value, first, self._starts.weight(start))]
+        layer: List[Tuple[Any, ObjectKind, float]] = [(value, first, self._starts.weights[start])]
         count = entered = 0
         for _ in range(DEPTH):
             inner: List[Tuple[Any, ObjectKind, float]] = []
@@ -266,7 +266,7 @@ class HeapWalk:
     def _revisit(
         self, start: int, numbers: FrozenSet[int], visit: Callable[[VisitedContainer], object]
     ) -> None:
-        value = self._starts.value(start)
+        value = self._starts.references[start]()
         try:
             for one, kind, weight, parent in self._within(start, value) if value is not None else ():
                 if id(one) in numbers:
@@ -278,7 +278,7 @@ class HeapWalk:
         """Return a container and what it is reached through, innermost first; empty if it is gone."""
         start, path = self._starts.within[number], []  # type: int, List[Any]
         while start >= 0:
-            value = self._starts.value(start)
+            value = self._starts.references[start]()
             if value is None:
                 break
             parents: Dict[int, Any] = {}
@@ -294,5 +294,5 @@ class HeapWalk:
             while found is not value:
                 found = parents[id(found)]
                 path.append(found)
-            start, number = self._starts.parent(start), id(value)
+            start, number = self._starts.parents[start], id(value)
         return path

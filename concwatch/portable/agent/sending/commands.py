@@ -118,12 +118,41 @@ class Requests(Part):
         return self._add(find_memory(self._outbox.sender("memory"), *limit))
 
 
-class GrowthSearch(Part):
-    """Finds what grows, which takes some seconds."""
+class TimedWork(Part):
+    """What is done in steps for some seconds, and sends its own report in the end.
+
+    Args:
+        outbox: what sends it.
+    """
+
+    command = ""
+    """What begins it."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._search: Optional[Iterator[float]] = None
+
+    def _advance(self, now: float) -> Optional[float]:
+        """Do a step, and return the seconds until the next one; None after the last."""
+        raise NotImplementedError
+
+    def step(self, now: float) -> None:
+        """Do what is due."""
+        delay = None
+        try:
+            delay = self._advance(now)
+        except Exception as error:
+            self._outbox.send_failure(self.command, error)
+        if delay is None:
+            self.close()
+        else:
+            self.due = monotonic() + delay
+
+
+class GrowthSearch(TimedWork):
+    """Finds what grows."""
+
+    command = "objects"
+    _search: Optional[Iterator[float]] = None
 
     def start(self) -> bool:
         """Begin a search, unless one is running."""
@@ -134,37 +163,27 @@ class GrowthSearch(Part):
             self._search, self.due = find_what_grows(self._outbox.sender("objects")), 0.0
         return True
 
-    def step(self, now: float) -> None:
-        """Do the next step of the search."""
-        delay = None
-        try:
-            delay = next(self._search, None) if self._search is not None else None
-        except Exception as error:
-            self._outbox.send_failure("objects", error)
-        if delay is None:
-            self.close()
-        else:
-            self.due = monotonic() + delay
+    def _advance(self, now: float) -> Optional[float]:
+        return next(self._search, None) if self._search is not None else None
 
     def close(self) -> None:
         """End the search."""
         self._search, self.due = None, FOR_EVER
 
 
-class StackSampling(Part):
-    """Samples the stacks of the threads for some seconds.
+class StackSampling(TimedWork):
+    """Samples the stacks of the threads."""
 
-    Args:
-        outbox: what sends the profile.
-        loops: returns, by thread, how many of its outermost frames are those of an event loop.
-    """
+    command = "profile"
+    _profiler: Optional[Profiler] = None
 
-    def __init__(self, outbox: Outbox, loops: Callable[[], Dict[int, int]]) -> None:
-        self._outbox, self._loops = outbox, loops
-        self._profiler: Optional[Profiler] = None
+    def start(self, fields: Fields, loops: Callable[[], Dict[int, int]]) -> bool:
+        """Begin to sample, or end that early.
 
-    def start(self, fields: Fields) -> bool:
-        """Begin to sample, or end that early."""
+        Args:
+            fields: those of the command.
+            loops: returns, by thread, how many of its outermost frames are those of an event loop.
+        """
         from ..blocking.profiler import Profiler  # few programs need it
 
         expected = f"a number from 0 to {MAX_PROFILE:.0f}"
@@ -173,9 +192,10 @@ class StackSampling(Part):
             raise ValueError("stacks are being sampled already: expected this once the profile has been sent")
         if self._profiler is not None:
             self._profiler.end()
+            self.due = 0.0
         elif seconds:
-            self._profiler = Profiler(seconds, self._outbox.sender("profile"), self._loops)
-        self.due = 0.0 if self._profiler is not None else FOR_EVER
+            self._profiler = Profiler(seconds, self._outbox.sender("profile"), loops)
+            self.due = 0.0
         return True
 
     def resume(self) -> None:
@@ -188,17 +208,8 @@ class StackSampling(Part):
         if self._profiler is not None:
             self._profiler.wait()
 
-    def step(self, now: float) -> None:
-        """Take a sample."""
-        delay = None
-        try:
-            delay = self._profiler.step(now) if self._profiler is not None else None
-        except Exception as error:
-            self._outbox.send_failure("profile", error)
-        if delay is None:
-            self.close()
-        else:
-            self.due = monotonic() + delay
+    def _advance(self, now: float) -> Optional[float]:
+        return self._profiler.step(now) if self._profiler is not None else None
 
     def close(self) -> None:
         """End sampling."""

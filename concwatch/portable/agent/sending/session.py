@@ -56,7 +56,7 @@ class AgentSession:
         self._scans = scans = TaskScans(outbox, options, 1 / MAX_HZ)
         collector, busy = CollectionTimer(), Busy()
         self._blocks = blocks = Blocks(lambda: collector.seconds, outbox.keeper("block"), _after(options))
-        self._sampling = StackSampling(outbox, blocks.loop_frames)
+        self._sampling = StackSampling(outbox)
         self._growth, requests = GrowthSearch(outbox), Requests(outbox)
         self._slices = TimeSlices(scans, requests, CycleFinder(outbox.sender("cycle")))
         self._parts: List[Part] = [scans, Figures(collector, blocks.loops), collector, busy, blocks]
@@ -90,7 +90,7 @@ class AgentSession:
             "trace": lambda fields: self._tracing().set(flag(fields)),
             "lines": lambda fields: answered("lines", {"lines": self._tracing().lines()}),
             "objects": lambda fields: self._growth.start(),
-            "profile": self._sampling.start,
+            "profile": lambda fields: self._sampling.start(fields, self._blocks.loop_frames),
             "memory": requests.memory,
             "detach": _detach,
         }

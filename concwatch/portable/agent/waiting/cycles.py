@@ -9,7 +9,7 @@ from ..basics.guard import guarded
 from ..basics.part import Part, is_exhausted
 from ..counting.awaits import Pools, Wait
 from ..counting.scan import Tasks, visit_tasks
-from .waits import timer
+from .timers import timer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

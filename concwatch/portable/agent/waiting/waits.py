@@ -8,10 +8,12 @@ from time import monotonic
 
 from ..basics.guard import guarded
 from ..basics.own_code import LINE_FUNCTIONS, is_own
-from ..counting.awaits import GreenletWait, Pools, Wait, function_of, is_task, referents, wait_of
+from ..basics.part import FOR_EVER
+from ..counting.awaits import GreenletWait, Pools, Wait, function_of, is_task, wait_of
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
 from ..counting.scan import Tasks, visit_greenlets, visit_tasks
+from .timers import timer, variables
 from .wakers import Wakers
 
 TYPE_CHECKING = False
@@ -36,63 +38,8 @@ MAX_NESTED = 5
 MAX_AWAITED = 2_000
 """The most awaited tasks whose own place is determined for one report."""
 
-TIMERS = ("TimerHandle", "Timeout", "CancelScope")
-"""The classes of variables that say when a wait ends: of asyncio, uvloop, trio, AnyIO and async-timeout."""
-
-MAX_SECONDS = 1e9
-"""Seconds from which a deadline counts as none."""
-
-FOR_EVER = float("inf")
-
 WAIT_FOR_CREATES = sys.version_info < (3, 12)
 """Whether ``asyncio.wait_for`` creates a task for what it waits for."""
-
-
-def timer(wait: Wait, now: float) -> Optional[float]:
-    """Return the seconds until a timer ends what a task waits for; None if there is none.
-
-    `FOR_EVER` if the only timer is a sleep for ever.
-
-    Args:
-        wait: what it waits for.
-        now: the time, on the clock of its event loop.
-    """
-    found: Optional[float] = None
-    for _, awaitable, frame_name in wait.frames:
-        for value in _variables(awaitable, frame_name):
-            when = _deadline(value)
-            if when is None:
-                continue
-            near = when < MAX_SECONDS + now
-            if near or type(value).__name__ == "TimerHandle":  # otherwise it is a scope without a deadline
-                left = max(0.0, when - now) if near else FOR_EVER
-                found = left if found is None else min(found, left)
-    return found
-
-
-def _variables(awaitable: Any, frame_name: str) -> List[Any]:
-    """Return the variables of a coroutine or generator, and the context managers that it has entered."""
-    found = []
-    for value in referents(awaitable, frame_name):
-        if type(value).__name__ == "method":  # the ``__exit__`` or ``__aexit__`` of a context manager
-            value = value.__self__
-        if type(value).__name__ == "_GeneratorContextManager":  # such as ``trio.fail_after``
-            found += _variables(value.gen, "gi_frame")
-        else:
-            found.append(value)
-    return found
-
-
-def _deadline(value: Any) -> Optional[float]:
-    """Return when a timer fires, on the clock of its loop; None if ``value`` is not a timer that is set."""
-    if type(value).__name__ not in TIMERS:
-        return None
-    try:
-        when = value.when() if hasattr(value, "when") else value.deadline
-        return None if when is None else float(when)
-    # A scope that has not been entered yet, or another class of this name.
-    except (AttributeError, RuntimeError, TypeError, ValueError):
-        return None
 
 
 def trio_tasks() -> List[Any]:
@@ -218,7 +165,7 @@ class _Waits:
             if code is getattr(function, "__code__", None):
                 left = timer(wait, now)
                 if left is not None and left != FOR_EVER:
-                    found = [one for one in _variables(awaitable, frame_name) if is_task(one)]
+                    found = [one for one in variables(awaitable, frame_name) if is_task(one)]
                     self._limits.update(dict.fromkeys(map(id, found), left))
                 break
 

@@ -67,8 +67,6 @@ class Hooks:
     """All functions that the agent has replaced; those not imported yet are replaced on import."""
 
     def __init__(self) -> None:
-        self.outcomes = False
-        """Whether the outcomes of tasks are counted."""
         self._replaced: Dict[Tuple[str, str], Replacement] = {}
         """By module and attribute."""
         self._import_hook = ImportHook((*POINTS, GEVENT), self.replace)
@@ -120,11 +118,11 @@ class Hooks:
             return counting_trio
         if attribute == "__init__":
             return counting_executors
-        return counting_outcomes if self.outcomes else counting
+        return counting_outcomes if COUNTS.outcomes else counting
 
     def set_outcomes(self, on: bool) -> None:
         """Start or stop counting how tasks end."""
-        self.outcomes = COUNTS.outcomes = on
+        COUNTS.outcomes = on
         COUNTS.fast.clear()
         for (_, attribute), replacement in self._replaced.items():
             if attribute == "create_task":
@@ -133,7 +131,7 @@ class Hooks:
     def remove(self) -> None:
         """Restore all functions, except those that other code has replaced since and that still call ours."""
         self._active = False
-        if self.outcomes:
+        if COUNTS.outcomes:
             self.set_outcomes(False)
         self._import_hook.remove()
         self._replaced = {point: one for point, one in self._replaced.items() if not one.remove()}

@@ -36,14 +36,14 @@ class Commands(Part):
 
     Args:
         outbox: what sends the answers.
-        flags: returns the flags of the process.
+        state: returns the flags of the process, among others.
         commands: by name.
     """
 
     due = 0.0
 
-    def __init__(self, outbox: Outbox, flags: Callable[[], List[str]], commands: Dict[str, Command]) -> None:
-        self._outbox, self._flags = outbox, flags
+    def __init__(self, outbox: Outbox, state: Callable[[], Fields], commands: Dict[str, Command]) -> None:
+        self._outbox, self._state = outbox, state
         self.known = commands
 
     @guarded(ANSWERS, passes=(Lost,))
@@ -64,7 +64,8 @@ class Commands(Part):
                 raise ValueError(f'unknown command "{command}": expected one of {", ".join(self.known)}')
             if not execute(fields):
                 seconds = monotonic() - arrived
-                self._outbox.send("applied", command=command, seconds=seconds, flags=self._flags())
+                flags = self._state()["flags"]
+                self._outbox.send("applied", command=command, seconds=seconds, flags=flags)
         except Lost:
             raise
         except Exception as error:  # report whatever is wrong with a command to the monitor
@@ -188,14 +189,13 @@ class StackSampling(TimedWork):
 
         expected = f"a number from 0 to {MAX_PROFILE:.0f}"
         seconds = number(fields, "seconds", lambda value: 0 <= value <= MAX_PROFILE, expected)
-        if self._profiler is not None and seconds:
-            raise ValueError("stacks are being sampled already: expected this once the profile has been sent")
-        if self._profiler is not None:
-            self._profiler.end()
-            self.due = 0.0
+        if self._profiler is None:
+            self._profiler = Profiler(seconds, self._outbox.sender("profile"), loops) if seconds else None
         elif seconds:
-            self._profiler = Profiler(seconds, self._outbox.sender("profile"), loops)
-            self.due = 0.0
+            raise ValueError("stacks are being sampled already: expected this once the profile has been sent")
+        else:
+            self._profiler.end()
+        self.due = 0.0
         return True
 
     def resume(self) -> None:

@@ -91,13 +91,6 @@ class Connection:
         """Queue a report of the agent's own errors."""
         self.send("agent_errors", **ERRORS.report())
 
-    def send_new_errors(self) -> bool:
-        """Do so if there are new ones; return whether there were."""
-        changed = ERRORS.changed
-        if changed:
-            self.send_errors()
-        return changed
-
     def flush(self) -> None:
         """Send as many of the unsent bytes as the socket takes.
 
@@ -199,14 +192,15 @@ class Outbox:
         if command is not None:  # the text of the exception may have values of the program
             self.send_error(command, f"the agent has failed: {type(error).__name__}")
 
-    def flush(self, now: float) -> None:
+    def flush(self) -> None:
         """Send everything, with the errors of the agent itself if the last report of these is old enough.
 
         Raises:
             Lost: the connection has ended.
         """
-        if now >= self._errors_due and self.connection.send_new_errors():
-            self._errors_due = now + ERRORS_INTERVAL
+        if ERRORS.changed and monotonic() >= self._errors_due:
+            self._errors_due = monotonic() + ERRORS_INTERVAL
+            self.connection.send_errors()
         self.connection.flush()
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from time import monotonic
 
-from ..basics.guard import guarded
+from ..basics.guard import ERRORS, guarded
 from ..basics.primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
 from ..blocking.handover import HANDOVER
 from ..counting.counting import COUNTS
@@ -186,9 +186,9 @@ class AgentReporter:
     @guarded("")
     def _send_errors(self) -> None:
         """Report the agent's own errors, one of which may be the last that it does. Never raises."""
-        if self._connection is not None:
+        if ERRORS.changed and self._connection is not None:
             try:
-                self._connection.send_new_errors()
+                self._connection.send_errors()
                 self._connection.flush()
             except Lost:
                 pass

@@ -66,8 +66,8 @@ class TaskScans(Part):
 
             GREENLETS.find_existing()
         existing = Tasks()
-        HOOKS.outcomes = COUNTS.outcomes = "outcomes" in options
-        COUNTS.timing, COUNTS.by_name = "timing" in options, "by_name" in options
+        for name in ("outcomes", "timing", "by_name"):
+            setattr(COUNTS, name, name in options)
         HOOKS.install()
         self._outbox, self._interval = outbox, interval
         self._scan = Scan()

@@ -61,7 +61,7 @@ class AgentSession:
         self._slices = TimeSlices(scans, requests, CycleFinder(outbox.sender("cycle")))
         self._parts: List[Part] = [scans, Figures(collector, blocks.loops), collector, busy, blocks]
         self._ticks = Ticks(outbox, self._parts, self._state, 1 / MAX_HZ)
-        self._commands = Commands(outbox, self._flags, self._known_commands(requests, busy))
+        self._commands = Commands(outbox, self._state, self._known_commands(requests, busy))
         self._parts += [self._sampling, self._growth, self._slices, self._ticks, scans.groups]
         self._asked: List[Part] = [self._commands, self._growth]
         self._timed: List[Part] = [self._slices, busy, self._ticks]
@@ -109,12 +109,9 @@ class AgentSession:
         self._parts.append(tracing)
         return tracing
 
-    def _flags(self) -> List[str]:
-        on = {"blocks": self._blocks.looks, "timing": COUNTS.timing}
-        return [*flags(), *[name for name in on if on[name]]]
-
     def _state(self) -> Dict[str, Any]:
-        return {"name": name(), "flags": self._flags()}
+        on = {"blocks": self._blocks.looks, "timing": COUNTS.timing}
+        return {"name": name(), "flags": [*flags(), *[flag for flag in on if on[flag]]]}
 
     def report_to(self, connection: Connection) -> None:
         """Send ``ready``, and report over ``connection`` from now on."""
@@ -136,7 +133,7 @@ class AgentSession:
         """
         delay = self._step(due)
         if delay is None:  # it has failed
-            self._outbox.flush(monotonic())
+            self._outbox.flush()
             return FAILED_INTERVAL
         return delay
 
@@ -164,20 +161,15 @@ class AgentSession:
         Each call of the system lets the interpreter's lock go, and interrupts a busy program to get it back:
         so commands are read once a tick, and all reports are sent at once.
         """
-        now = monotonic()
         # What these take does not make scans rarer: they may take a snapshot of all traced memory.
-        for part in self._asked:
-            if now >= part.due:
-                part.step(now)
-        if now >= self._lasting_due:
+        _do_due_steps(self._asked)
+        if monotonic() >= self._lasting_due:
             self._lasting_due = FOR_EVER
             self._look_for_what_lasts()
-        began, now = thread_time(), monotonic()
-        for part in self._timed:
-            if now >= part.due:
-                part.step(now)
+        began = thread_time()
+        _do_due_steps(self._timed)
         self._outbox.send_kept()
-        self._outbox.flush(now)
+        self._outbox.flush()
         self._slices.charge(thread_time() - began)
         return min(monotonic() + INTERVAL, self._slices.due, self._ticks.due, self._growth.due)
 
@@ -198,7 +190,8 @@ class AgentSession:
         for part in self._parts:
             part.finish(deadline)
         self._outbox.send_kept()
-        connection.send_new_errors()
+        if ERRORS.changed:
+            connection.send_errors()
         connection.send("end")
         connection.flush()
 
@@ -208,6 +201,13 @@ class AgentSession:
             _close(part)
         COUNTS.clear()
         ERRORS.clear()
+
+
+def _do_due_steps(parts: List[Part]) -> None:
+    now = monotonic()
+    for part in parts:
+        if now >= part.due:
+            part.step(now)
 
 
 @guarded("")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .connection import Outbox
 
-SHARE = 0.006
+SHARE = 0.005
 """The share of the process's time that the agent uses: 1 % together with its wake-ups."""
 
 REQUEST_SHARE = 0.1

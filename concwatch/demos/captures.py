@@ -1,8 +1,9 @@
 """The pictures, the film and the terminal recording of a demo."""
 
+import asyncio
 import importlib.util
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from textual.app import App
@@ -29,6 +30,9 @@ FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
 FILMS = ("gif", "webp")
 """The formats made of frames."""
 
+FILM = (*FILMS, "cast")
+"""The formats that record a whole demo; the others are of single shots."""
+
 
 def check_formats(formats: Collection[str]) -> None:
     """Check that the packages for all formats are installed.
@@ -39,6 +43,26 @@ def check_formats(formats: Collection[str]) -> None:
     for module, package in (needed for name in formats for needed in FORMATS[name]):
         if importlib.util.find_spec(module) is None:
             raise PicturesUnavailable(package)
+
+
+class FilmClock:
+    """Seconds of a film, which may be faster than the program that it shows."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seconds, self._since, self._speed = 0.0, clock(), 1.0
+
+    def __call__(self) -> float:
+        """Return the seconds of the film."""
+        return self._seconds + (self._clock() - self._since) / self._speed
+
+    async def sleep_until(self, seconds: float) -> None:
+        """Sleep until that second of the film; its speed must stay the same."""
+        await asyncio.sleep(max(0.0, seconds - self()) * self._speed)
+
+    def run(self, speed: float) -> None:
+        """Run ``speed`` times as fast from now on."""
+        self._seconds, self._since, self._speed = self(), self._clock(), speed
 
 
 class Captures:
@@ -56,7 +80,11 @@ class Captures:
         self._formats = formats
         self._cells = cells
         self._frames: list[Frame] = []
-        self._terminal = RecordedTerminal() if "cast" in formats else None
+        self.clock = FilmClock()
+        """The seconds of the film."""
+        self.filming = bool(set(FILM) & set(formats))
+        """Whether the whole demo is recorded."""
+        self._terminal = RecordedTerminal(self.clock) if "cast" in formats else None
         self._began: float | None = None
 
     def attach(self, app: App[Any], on_screen: bool) -> bool:
@@ -65,8 +93,9 @@ class Captures:
             app.driver_class = self._terminal.driver_class(app.driver_class if on_screen else None)
         return self._terminal is not None
 
-    def film(self, app: App[Any]) -> None:
-        """Start the film and the terminal recording, dropping earlier content."""
+    def film(self, app: App[Any], speed: float = 1.0) -> None:
+        """Start the film and the terminal recording, ``speed`` times as fast, dropping earlier content."""
+        self.clock.run(speed)
         if self._terminal is not None:
             self._terminal.output.clear()
             self._terminal.sizes.clear()
@@ -75,9 +104,15 @@ class Captures:
             app.refresh()  # redraw everything: the recording must start with the whole screen
         if set(FILMS) & set(self._formats):
             if self._began is None:
-                app.set_interval(FRAME_INTERVAL, lambda: self.add_frame(app))
+                app.set_interval(FRAME_INTERVAL, lambda: self._add_next_frame(app))
             self._frames.clear()
-            self._began = time.monotonic()
+            self._began = self.clock()
+            self.add_frame(app)
+
+    def _add_next_frame(self, app: App[Any]) -> None:
+        """Add a frame, unless the last one is recent because the film is faster than the program."""
+        last = self._frames[-1].seconds if self._frames else -FRAME_INTERVAL
+        if self._began is not None and self.clock() - self._began - last >= FRAME_INTERVAL / 2:
             self.add_frame(app)
 
     def add_frame(self, app: App[Any]) -> None:
@@ -87,7 +122,7 @@ class Captures:
         with vector_charts(app, cells=self._cells) as charts:
             strips = screen_strips(app)
         if strips is not None:
-            self._frames.append(Frame(time.monotonic() - self._began, list(map(list, strips)), charts))
+            self._frames.append(Frame(self.clock() - self._began, list(map(list, strips)), charts))
 
     def add_shot(self, name: str, app: App[Any]) -> None:
         """Add a picture of the screen."""

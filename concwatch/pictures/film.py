@@ -19,7 +19,7 @@ from concwatch.pictures.vectors import Run, add_cell
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-LAST_FRAME_SECONDS = 3.0
+LAST_FRAME_SECONDS = 5.0
 """Seconds that the last frame is shown before the film repeats."""
 
 MIN_FRAME_MS = 20

@@ -15,9 +15,9 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
-from concwatch.demos import pilot, stage
+from concwatch.demos import caption_line, pilot, stage
 from concwatch.demos.captures import Captures, check_formats
-from concwatch.demos.demo import Demo, load, shipped
+from concwatch.demos.demo import FILM_SIZE, PICTURE_SIZE, Demo, load, shipped
 from concwatch.demos.keyboard import key_event
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.player import PlayResult, play
@@ -50,6 +50,8 @@ REASON = "uvloop cannot run here: needs no_such_module: pip install it"
 def fast_input(monkeypatch):
     """Send keys and mouse events without pauses."""
     monkeypatch.setattr(stage, "EVENT_INTERVAL", 0.001)
+    monkeypatch.setattr(stage, "FIRST_FRAME", 0.0)
+    monkeypatch.setattr(caption_line, "CAPTION_SECONDS", 0.0)
     monkeypatch.setattr(pilot, "POLL_INTERVAL", 0.01)
 
 
@@ -136,7 +138,7 @@ def test_the_help_documents_every_verb_and_the_readme_example_loads(tmp_path):
     verbs = {
         name for name, verb in vars(Stage).items() if inspect.iscoroutinefunction(verb) and name[0] != "_"
     }
-    assert set(re.findall(r"(?m)^    (\w+)\(", manual)) == verbs - {"begin"} | {"held", "figure"}
+    assert set(re.findall(r"(?m)^    (\w+)\(", manual)) == verbs - {"begin", "end"} | {"held", "figure"}
     readme = (ROOT / "concwatch/demos/README.md").read_text("utf-8")
     (tmp_path / "mine.py").write_text(readme.partition("```python\n")[2].partition("```")[0])
     assert load(str(tmp_path / "mine.py")).about
@@ -177,7 +179,7 @@ FAILING_STEPS = (
 
 
 async def test_a_failed_verb_reports_the_reason(monkeypatch):
-    monkeypatch.setattr(stage, "RESPONSE_TIMEOUT", 0.3)
+    monkeypatch.setattr(pilot, "RESPONSE_TIMEOUT", 0.3)
     problems = []
 
     async def script(stage):
@@ -288,7 +290,9 @@ def test_captions_of_a_shipped_demo_fit_on_a_line_and_hold_on_any_machine(name):
     assert not demo.title.endswith(".")
     captions = re.findall(r'caption\(\s*"(.*)"\s*\)', demo.path.read_text("utf-8"))
     assert captions, "a picture needs a caption"
-    assert max(map(len, captions)) <= demo.size[0] - 4, "a caption is one line"
+    # In a film, there must be room for the keys beside it.
+    room = FILM_SIZE[0] - 28 if demo.filmed else (demo.size or PICTURE_SIZE)[0]
+    assert max(map(len, captions)) <= room - 4, "a caption is one line"
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "engines to build"
@@ -338,7 +342,7 @@ def fake_workers(monkeypatch):
 def play_file(folder: Path, script: str, *options: str):
     """Run the command on a file of this script, which saves its pictures to ``out``."""
     (folder / "mine.py").write_text(f"async def play(stage):\n    {script}\n")
-    return invoke("demo", folder / "mine.py", f"--out={folder / 'out'}", *options)
+    return invoke("demo", folder / "mine.py", f"--out={folder / 'out'}", "--force", *options)
 
 
 def test_a_demo_file_plays_and_its_pictures_are_saved(fake_workers, tmp_path):
@@ -363,9 +367,10 @@ def test_a_demo_file_plays_and_its_pictures_are_saved(fake_workers, tmp_path):
     assert ">RSS<" in slide
 
 
-def test_a_film_shows_pressed_keys_on_request(fake_workers, tmp_path):
-    shown = "await stage.until(lambda lab: stage.sees('│  b  │'))"
-    script = f"await stage.film(keys=True)\n    await stage.press('b')\n    {shown}"
+def test_a_film_shows_pressed_keys_beside_the_caption(fake_workers, tmp_path):
+    caption = "await stage.caption('Compare')"
+    shown = "await stage.until(lambda lab: stage.sees('▸ Compare' + 87 * ' ' + 'b'))"
+    script = f"{caption}\n    await stage.film()\n    await stage.press('b')\n    {shown}"
     assert play_file(tmp_path, script, "--format=gif,webp").exit_code == 0
     for kind in ("gif", "webp"):
         with Image.open(tmp_path / "out" / f"mine.{kind}") as film:
@@ -468,7 +473,7 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
     (tmp_path / "out" / "mine.gif").write_text("earlier")
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await stage.switch('asyncio')\n{WAITING}")
     process = subprocess.Popen(
-        [sys.executable, "-m", "concwatch", "demo", "mine.py", "--out=out", "--format=svg,gif,cast"],
+        [sys.executable, "-m", "concwatch", "demo", "mine.py", "--out=out", "--force", "--format=svg,gif,cast"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -488,7 +493,7 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
 
 def on_terminal(folder: Path, script: str) -> Terminal:
     (folder / "mine.py").write_text(f"async def play(stage):\n{script}")
-    options = (f"--out={folder / 'out'}", "--format=svg,gif,cast", "--screen")
+    options = (f"--out={folder / 'out'}", "--format=svg,gif,cast", "--screen", "--force")
     return Terminal("-m", "concwatch", "demo", str(folder / "mine.py"), *options)
 
 

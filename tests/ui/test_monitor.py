@@ -796,7 +796,7 @@ async def test_the_cost_of_a_task_has_the_second_place_unless_something_is_trace
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(11)
         assert s.chart_titles() == [CHARTS[0], COST, *CHARTS[2:4]]
-        await s.sees("3 +1.2K", "●", within=s.chart("cost"))
+        await s.sees("3 1.2K/task", "●", within=s.chart("cost"))
         await s.press("t")
         await s.run(2)
         assert s.chart_titles() == CHARTS[:4]

@@ -22,9 +22,10 @@ from concwatch.commands.basics.signals import run_until_signal
 from concwatch.commands.basics.values import THEME, Parsed
 from concwatch.commands.watching.watch_session import watched_in_background
 from concwatch.demos import stage
-from concwatch.demos.captures import FILMS, FORMATS, Captures, check_formats
+from concwatch.demos.captures import FILM, FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import PlayResult, play
+from concwatch.demos.quiet import wait_until_quiet
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.portable.protocol.text import unknown_name
@@ -36,9 +37,6 @@ from concwatch.ui.apps.watch_app import WatchApp
 
 FOLDER = "screenshots"
 """The default folder for pictures."""
-
-FILM = (*FILMS, "cast")
-"""The formats that record a whole demo; the others are of single shots."""
 
 MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
 """How to write a demo: the docstring of `stage`, with its line breaks kept by click."""
@@ -85,6 +83,11 @@ def _read_formats(text: str) -> tuple[str, ...]:
 )
 @click.option("--theme", type=THEME, show_default="the demo's own", help="Colour theme.")
 @click.option("--screen", is_flag=True, help="Show the demo on the terminal, even with --out or --format.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Make pictures and films though other programs are busy; only svg is made without waiting.",
+)
 @cells
 @max_memory
 @click.pass_context
@@ -97,6 +100,7 @@ def command(
     size: tuple[int, int] | None,
     theme: str | None,
     screen: bool,
+    force: bool,
     cells: bool,
     max_memory: int | None,
 ) -> None:
@@ -131,8 +135,11 @@ def command(
         options += [f"--max-memory={max_memory}"] if max_memory is not None else []
         options += [f"--theme={theme}"] if theme else []
         options += ["--cells"] if cells else []
+        options += ["--force"] if force else []
         worst, stopped = run_until_signal(_play_in_processes(formats_of, options))
         exit_with(-stopped or worst or 0)
+    if not force and set(formats_of[demos[0].name]) - {"svg"}:
+        _wait_until_quiet()
     demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
     captures = Captures(demo.name, demo.title, formats_of[demo.name], cells)
     on_screen = screen or not (no_screen or out or formats or size)
@@ -165,6 +172,15 @@ async def _play_in_processes(formats_of: Mapping[str, Sequence[str]], options: S
                         player.terminate()
                         await player.wait()
     return status
+
+
+def _wait_until_quiet() -> None:
+    """Wait until other programs use few of the cores; exit if they do not stop."""
+    busy, stopped = run_until_signal(wait_until_quiet(partial(click.echo, err=True)))
+    if busy:
+        print_error(busy)
+    if busy or stopped:
+        exit_with(-stopped or 1)
 
 
 def _list(ctx: click.Context) -> None:

@@ -1,6 +1,7 @@
 """The app that shows the live lanes of a lab."""
 
 import asyncio
+import math
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -154,12 +155,16 @@ class ConcwatchApp(LanesApp):
         return conditions(settings, describe_machine(), when, self._changed())
 
     def _changed(self) -> set[str]:
-        """Return the commands that changed settings within the time window of the charts."""
+        """Return the commands that changed settings within the time window of the charts, and after the first
+        target: before, there was nothing to measure.
+        """
         if self.lab is None or self._lanes is None:
             return set()
         shown = self._lanes.snapshot
         since = shown.elapsed - self._lanes.charts.window(shown.elapsed)
-        return {mark.kind for mark in self.lab.marks.since(0) if mark.time >= since}
+        marks = self.lab.marks.since(0)
+        first = next((mark.time for mark in marks if mark.kind == "target"), math.inf)
+        return {mark.kind for mark in marks if mark.time >= max(since, first)}
 
     def recorded(self) -> "tuple[Observable, Sequence[Engine]]":
         """Return the lab and the engines of its lanes, for a recording."""

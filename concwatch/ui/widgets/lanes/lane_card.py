@@ -106,7 +106,8 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
 
 def _changing(number: float, unit: str, room: int) -> str:
     """Return a number that changes often, or nothing if its longest form does not fit into ``room`` cells."""
-    return f"{format_short(number)}{unit}" if LONGEST + len(unit) <= room else ""
+    text = format_count(number) if number < 100_000 else format_short(number)
+    return f"{text}{unit}" if LONGEST + len(unit) <= room else ""
 
 
 def switch_text(view: LaneSnapshot) -> Content:

@@ -191,6 +191,11 @@ class CostTable(Table):
                 )
         return ""
 
+    @property
+    def answer(self) -> str:
+        """The sentence without how many tasks fit."""
+        return self._sentence(self.app.size.width).partition(" · ")[0]
+
     def _show_title(self) -> None:
         """Show the answer in the frame."""
         if self._below.framed:

@@ -48,7 +48,7 @@ def check_formats(formats: Collection[str]) -> None:
 class FilmClock:
     """Seconds of a film, which may be faster than the program that it shows."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._seconds, self._since, self._speed = 0.0, clock(), 1.0
 
@@ -68,10 +68,18 @@ class FilmClock:
 class Captures:
     """Stores the pictures, frames and terminal output of a demo, as far as the formats need them."""
 
-    def __init__(self, name: str, title: str, formats: Collection[str], cells: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        formats: Collection[str],
+        cells: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Prepare pictures with this file name prefix and window title in some of `FORMATS`.
 
-        With ``cells``, charts are drawn as the terminal shows them, not as vectors.
+        With ``cells``, charts are drawn as the terminal shows them, not as vectors. ``clock`` returns a
+        monotonic time in seconds.
         """
         self.shots: dict[str, str] = {}
         """The pictures as SVG, by name."""
@@ -80,7 +88,7 @@ class Captures:
         self._formats = formats
         self._cells = cells
         self._frames: list[Frame] = []
-        self.clock = FilmClock()
+        self.clock = FilmClock(clock)
         """The seconds of the film."""
         self.filming = bool(set(FILM) & set(formats))
         """Whether the whole demo is recorded."""

@@ -34,9 +34,9 @@ async def wait_until_quiet(
         quiet = 0 if others > QUIET else quiet + 1
         if not quiet and now.time - first.time >= LIMIT:
             return (
-                f"other programs use {format_percent(others)} of the cores, which films and pictures would "
-                f"show; within {format_seconds(LIMIT)} it was never at most {format_percent(QUIET)} for "
-                f"{format_seconds(IN_A_ROW * STEP)} (--force plays it in any case)"
+                f"within {format_seconds(LIMIT)}, other programs never left the cores alone for "
+                f"{format_seconds(IN_A_ROW * STEP)}, and pictures would show that; "
+                "--force makes them nevertheless"
             )
         if not (quiet or told):
             told = True

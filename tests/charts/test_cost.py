@@ -143,6 +143,14 @@ def test_the_chart_has_logarithmic_axes_a_label_per_lane_and_the_limit_of_the_se
     assert compose(moved, 44, 13).cursor is None, "its x axis is not time"
 
 
+def test_memory_of_a_watched_program_is_drawn_once_it_has_grown_with_its_tasks():
+    watched = lane(100, fits=0)
+    still = lane_cost(watched, cost_curve(grown(*[50.0] * 10, *[60.0] * 10), IDLE))
+    assert plot_of(("app.py", "#ff0000", still)).is_empty, "its chart gives its place to another one"
+    risen = lane_cost(watched, cost_curve(grown(*[50.0] * 10, *[100.0] * 10), IDLE))
+    assert not plot_of(("app.py", "#ff0000", risen)).is_empty
+
+
 def test_it_is_in_the_table_of_charts_but_no_metric_of_samples():
     assert BY_METRIC[COST] in ON_SCREEN
     assert BY_METRIC[COST] not in IN_TEXT

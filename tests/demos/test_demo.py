@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import json
+import math
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from concwatch.demos.demo import FILM_SIZE, PICTURE_SIZE, Demo, load, shipped
 from concwatch.demos.keyboard import key_event
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.player import PlayResult, play
+from concwatch.demos.quiet import wait_until_quiet
 from concwatch.demos.stage import Stage
 from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
@@ -32,6 +34,7 @@ from concwatch.pictures.film import LAST_FRAME_SECONDS
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.system.child import concwatch_command as command_line
+from concwatch.system.machine import Load
 from concwatch.ui.apps.app import ConcwatchApp
 from tests import virtual_time
 from tests.apart import ROOT
@@ -66,7 +69,7 @@ async def play_script(
 ) -> tuple[PlayResult, list[str], Captures]:
     """Play a function on fake workers, and check that no worker is left."""
     demo = Demo(Path(__file__), "Mine", "", script, (120, 40), "", SHOWN, optional)
-    app, lines, captures = app or fake_app(), [], Captures("mine", "Mine", formats)
+    app, lines, captures = app or fake_app(), [], Captures("mine", "Mine", formats, clock=virtual_time.now)
     done = await play(demo, app, captures, lines.append)
     assert all(lane.idle for lane in app.lab.lanes)
     return done, lines, captures
@@ -280,6 +283,69 @@ async def test_a_film_starts_at_the_film_step():
     assert events[-1][0] - events[-2][0] >= LAST_FRAME_SECONDS, "the last frame stays visible"
 
 
+async def test_each_caption_is_shown_for_two_seconds_of_the_film(monkeypatch):
+    monkeypatch.setattr(caption_line, "CAPTION_SECONDS", 2.0)
+    began = virtual_time.now()
+
+    async def script(stage):
+        await stage.caption("First")
+        await stage.film(speed=3)
+        await stage.caption("Second")
+        await stage.press("b")
+        await stage.caption("Third")
+
+    _, _, captures = await play_script(script, formats=("cast",))
+    _, *events = map(json.loads, dict(captures.files())["mine.cast"].splitlines())
+    times = [
+        next(time for time, _, shown in events if text in shown) for text in ("First", "Second", "Third")
+    ]
+    assert times == pytest.approx([0.0, 2.0, 4.0], abs=0.2)
+    assert events[-1][0] >= times[-1] + 2.0 + LAST_FRAME_SECONDS
+    assert virtual_time.now() - began >= 3 * 2.0 + 2.0 + 2.0, "three times as fast up to the second"
+
+
+class Cores:
+    """The load of a machine of two cores, of which others use this share in one second after another."""
+
+    def __init__(self, *shares: float) -> None:
+        self.load, self._shares = Load(0.0, 0.0, 0.0, 2), iter(shares)
+
+    async def sleep(self, seconds: float) -> None:
+        busy = self.load.busy + 2 * seconds * next(self._shares)
+        self.load = Load(self.load.time + seconds, busy, 0.0, 2)
+
+
+async def test_a_film_waits_until_other_programs_leave_the_cores_alone():
+    async def tried(*shares: float) -> tuple[str, list[str]]:
+        cores, said = Cores(*shares), []
+        return await wait_until_quiet(said.append, lambda: cores.load, cores.sleep), said
+
+    assert await tried(0.01, 0.05, 0.0) == ("", [])
+    waited = ["waiting until other programs use at most 10 % of the cores"]
+    assert await tried(0.5, 0.01, 0.01, 0.3, 0.01, 0.01, 0.01) == ("", waited)
+    assert await tried(math.nan, math.nan, math.nan) == ("", []), "it is not known here"
+    problem, said = await tried(*[0.01, 0.01, 0.6] * 20)
+    assert said == waited
+    assert problem == (
+        "within 60 s, other programs never left the cores alone for 3 s, and pictures would show that; "
+        "--force makes them nevertheless"
+    )
+
+
+def test_a_picture_is_refused_on_a_busy_machine_unless_forced(fake_workers, tmp_path, monkeypatch):
+    async def busy(say):
+        return "others are busy"
+
+    monkeypatch.setattr("concwatch.commands.screens.demo.wait_until_quiet", busy)
+    (tmp_path / "mine.py").write_text("async def play(stage):\n    await stage.shot('a')")
+    command = ("demo", tmp_path / "mine.py", f"--out={tmp_path}")
+    result = invoke(*command, "--format=png")
+    assert (result.exit_code, result.stderr) == (1, "concwatch: others are busy\n")
+    assert invoke(*command, "--format=svg").exit_code == 0, "needs no quiet machine"
+    assert invoke(*command, "--format=png", "--force").exit_code == 0
+    assert (tmp_path / "mine-a.png").exists()
+
+
 # Shipped demos.
 
 
@@ -473,7 +539,16 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
     (tmp_path / "out" / "mine.gif").write_text("earlier")
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await stage.switch('asyncio')\n{WAITING}")
     process = subprocess.Popen(
-        [sys.executable, "-m", "concwatch", "demo", "mine.py", "--out=out", "--force", "--format=svg,gif,cast"],
+        [
+            sys.executable,
+            "-m",
+            "concwatch",
+            "demo",
+            "mine.py",
+            "--out=out",
+            "--force",
+            "--format=svg,gif,cast",
+        ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

@@ -111,6 +111,14 @@ def test_littles_law_is_mentioned_only_while_as_many_tasks_start_as_end():
     assert limit_of(2_500.0, 2_400.0, "sleep:5") is None, "a wave of tasks that end together"
 
 
+def test_collection_on_several_hosts_is_told_for_each():
+    alone = lane(cpu_seconds=2.0, gc=4.0)
+    alone = structs.replace(alone, status=structs.replace(alone.status, can=("gc",)))
+    row = structs.replace(alone, combines=("asyncio · a", "asyncio · b"))
+    assert limited_by(alone, lab(alone)).startswith("garbage collection: 4 s so far")
+    assert limited_by(row, lab(row)).startswith("garbage collection: 2 s per host so far")
+
+
 @pytest.mark.parametrize(("workload", "named"), [("sleep:10", False), ("ticks:10x0.1", True)])
 def test_the_gil_is_named_only_if_threads_want_to_run(workload, named):
     busy = lane("threads", threads=True, cpu=1.0, cpu_seconds=5.0)

@@ -16,7 +16,7 @@ async def play(stage: Stage) -> None:
     await stage.caption("Drag a slider: 10,000 threads start")
     await stage.film()
     await stage.drag("threads", "10k")
-    await stage.until(lambda lab: stage.lane("threads").settled, text="threads have settled", limit=90)
+    await stage.until(lambda lab: stage.lane("threads").settled, text="threads have settled", limit=240)
     await stage.caption("The same for 10,000 asyncio tasks")
     await stage.drag("asyncio", "10k")
     await stage.until(lambda lab: stage.lane("asyncio").settled, text="asyncio has settled")

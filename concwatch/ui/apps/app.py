@@ -1,11 +1,11 @@
 """The app that shows the live lanes of a lab."""
 
 import asyncio
-import math
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,9 +162,8 @@ class ConcwatchApp(LanesApp):
             return set()
         shown = self._lanes.snapshot
         since = shown.elapsed - self._lanes.charts.window(shown.elapsed)
-        marks = self.lab.marks.since(0)
-        first = next((mark.time for mark in marks if mark.kind == "target"), math.inf)
-        return {mark.kind for mark in marks if mark.time >= max(since, first)}
+        marks = dropwhile(lambda mark: mark.kind != "target", self.lab.marks.since(0))
+        return {mark.kind for mark in marks if mark.time >= since}
 
     def recorded(self) -> "tuple[Observable, Sequence[Engine]]":
         """Return the lab and the engines of its lanes, for a recording."""

@@ -7,14 +7,18 @@ its own.
 from concwatch.demos.stage import Stage
 
 ENGINES = ("asyncio",)
-HOSTS = {f"local{number}": f"env CONNECTION={number}" for number in range(1, 9)}
+HOSTS = {f"here{number}": f"env CONNECTION={number}" for number in range(1, 9)}
 
 
 async def play(stage: Stage) -> None:
     await stage.press("t")
     await stage.type("w", "hold")
     await stage.press("1", "space")
-    await stage.until(lambda lab: stage.sees("● on"), text="eight lanes run", limit=60)
+    await stage.until(
+        lambda lab: all(stage.lane(f"asyncio · {host}").on for host in HOSTS),
+        text="eight lanes run",
+        limit=60,
+    )
     await stage.caption("Eight connections, as to eight hosts; here all are to this machine")
     await stage.film()
     await stage.caption("One slider: a million tasks, divided among the connections")
@@ -28,5 +32,5 @@ async def play(stage: Stage) -> None:
     await stage.shot("million")
     await stage.press("h")
     await stage.caption("Each of the eight connections to this machine separately")
-    await stage.until(lambda lab: stage.sees("local8"), text="eight rows are shown")
+    await stage.until(lambda lab: stage.sees("here8"), text="eight rows are shown")
     await stage.shot("each")

@@ -432,7 +432,7 @@ async def test_the_cost_table_shows_cost_per_task_capacity_and_limit():
         assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiB* 2.6 KiB 0 B 1.0 × 50 k/s ")
         await s.sees("* traced", "i explains")
         await s.run(54.5)
-        await s.sees("10 Hz", "16 GiB", "monitor 3.1 % CPU · 41 MiB 00:01:01")
+        await s.sees("10 Hz", "16 GiB", "monitor 3 % CPU · 41 MiB 00:01:01")
 
 
 async def test_a_stalled_or_failed_lane_shows_it_and_can_recover():

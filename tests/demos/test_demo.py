@@ -417,20 +417,28 @@ def test_a_demo_file_plays_and_its_pictures_are_saved(fake_workers, tmp_path):
     await stage.until(lambda lab: stage.lane('asyncio').on)
     await stage.caption('One\\nTwo')
     await stage.shot('a')
-    await stage.shot('b', 'rss')"""
+    await stage.shot('b', 'rss')
+    await stage.drag('asyncio', '10k')
+    await stage.until(lambda lab: stage.sees('1 asyncio task takes'))
+    await stage.shot('c', 'rss', (1280, 640))"""
     result = play_file(tmp_path, script.strip(), "--format=svg,png", "--theme=concwatch-light")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.splitlines()[2:] == [
         " 3  caption: One / Two",
         " 4  shot a",
         " 5  shot b of rss",
+        " 6  drag asyncio to 10k",
+        " 7  wait until a condition holds",
+        " 8  shot c of rss",
     ]
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["mine-a.png", "mine-a.svg", "mine-b.png", "mine-b.svg"]
-    screen, slide = ((tmp_path / "out" / f"mine-{shot}.svg").read_text() for shot in "ab")
+    assert names == [f"mine-{shot}.{kind}" for shot in "abc" for kind in ("png", "svg")]
+    screen, slide, shared = ((tmp_path / "out" / f"mine-{shot}.svg").read_text() for shot in "abc")
     assert re.search(r"▸ One *\n *Two", screen_text(screen))
     assert 'fill="#f' in screen, "the light theme"
     assert ">RSS<" in slide
+    assert 'width="1280" height="640"' in shared
+    assert ">1 asyncio task takes" in shared
 
 
 def test_a_film_shows_pressed_keys_beside_the_caption(fake_workers, tmp_path):

@@ -193,8 +193,9 @@ class CostTable(Table):
 
     @property
     def answer(self) -> str:
-        """The sentence without how many tasks fit."""
-        return self._sentence(self.app.size.width).partition(" · ")[0]
+        """The sentence without how many tasks fit, as a title."""
+        text = self._sentence(self.app.size.width).partition(" · ")[0]
+        return text[:1].upper() + text[1:]
 
     def _show_title(self) -> None:
         """Show the answer in the frame."""

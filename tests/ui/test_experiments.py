@@ -130,11 +130,11 @@ def experiments(size=(120, 40), **options):
 async def open_experiments(s) -> ExperimentRuns:
     await s.press("e")
     await s.sees("enter runs it", within=lambda: s.query("RunBar"))
-    return s.app.runs
+    return s.app.measurements.runs
 
 
 async def finish(s, name):
-    await s.until(lambda: s.app.runs.running is None, f"{name} ends")
+    await s.until(lambda: s.app.measurements.runs.running is None, f"{name} ends")
     s.app.screen.update_now()
     await s.settle()
 
@@ -236,7 +236,7 @@ async def test_a_run_continues_behind_the_monitor_and_keeps_its_results_when_sto
             await s.sees("experiment", "%", within=s.query("StatusBar"))
             await s.press("e")
             await s.sees("run 1 of 1", within=lambda: s.query("RunBar"))
-        assert runs is s.app.runs
+        assert runs is s.app.measurements.runs
         await s.press("down", "enter")
         assert (runs.running, s.app.screen.selected) == ("long", 0), "the running one is selected"
         await s.press("x")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # a screen imports only the panels that it has
     from concwatch.ui.panels.lanes import LanePanel
     from concwatch.ui.panels.processes import ProcessPanel
     from concwatch.ui.panels.transport import TransportPanel
+    from concwatch.ui.sources.play_head import PlayHead
+    from concwatch.ui.sources.recording_source import RecordingSource
 
 
 class SymbolActions(Protocol):
@@ -69,18 +71,18 @@ class AppActions(Protocol):
         ...
 
 
-class LabAppActions(AppActions, Protocol):
-    """What the app of a lab does, too."""
+class MeasurementActions(Protocol):
+    """What shows the measurements of a session."""
 
-    def action_experiments(self) -> None:
+    def show_experiments(self) -> None:
         """Show the experiments."""
         ...
 
-    def action_race(self) -> None:
+    def show_race(self) -> None:
         """Show the last race, or start one."""
         ...
 
-    def action_sweep(self) -> None:
+    def show_sweep(self) -> None:
         """Show the last sweep, or start one."""
         ...
 
@@ -171,11 +173,21 @@ class HasLanes(Protocol):
 
 
 class HasHead(Protocol):
-    """Where keys act on a play head."""
+    """Where keys act on a recording."""
 
     @property
-    def head(self) -> "TransportPanel":
+    def head(self) -> "PlayHead":
         """The play head."""
+        ...
+
+    @property
+    def source(self) -> "RecordingSource":
+        """The recording at the play head."""
+        ...
+
+    @property
+    def transport(self) -> "TransportPanel":
+        """The bar of the play head."""
         ...
 
 
@@ -202,7 +214,7 @@ class AppKeys(Struct, frozen=True):
 class LabKeys(Struct, frozen=True):
     """What the keys of the monitor of a lab act on."""
 
-    app: LabAppActions
+    app: AppActions
     screen: MonitorView
     charts: "ChartPanel"
     lanes: "LanePanel"
@@ -210,6 +222,7 @@ class LabKeys(Struct, frozen=True):
     lab: "LaneCommands"
     settings: "SettingCommands"
     hosts: "HostCommands"
+    measurements: MeasurementActions
 
 
 class ReplayKeys(Struct, frozen=True):
@@ -220,7 +233,9 @@ class ReplayKeys(Struct, frozen=True):
     charts: "ChartPanel"
     lanes: "LanePanel"
     costs: "CostPanel"
-    head: "TransportPanel"
+    head: "PlayHead"
+    source: "RecordingSource"
+    transport: "TransportPanel"
 
 
 class WatchKeys(Struct, frozen=True):
@@ -242,7 +257,9 @@ class WatchReplayKeys(Struct, frozen=True):
     charts: "ChartPanel"
     processes: "ProcessPanel"
     groups: "GroupPanel"
-    head: "TransportPanel"
+    head: "PlayHead"
+    source: "RecordingSource"
+    transport: "TransportPanel"
 
 
 class ExperimentKeys(Struct, frozen=True):

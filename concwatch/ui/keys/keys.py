@@ -170,16 +170,16 @@ MONITOR: tuple[Row[LabKeys], ...] = (
     ),
     RECORD,
     Row(
-        "e", lambda on: on.app.action_experiments(),
+        "e", lambda on: on.measurements.show_experiments(),
         "experiments: published measurements, repeated on this machine", "experiments", 55, "Experiments",
     ),
     Row(
-        "R", lambda on: on.app.action_race(),
+        "R", lambda on: on.measurements.show_race(),
         "race: stop all lanes, then measure each engine alone with the same number of tasks", "race", 56,
         "Race",
     ),
     Row(
-        "H", lambda on: on.app.action_sweep(),
+        "H", lambda on: on.measurements.show_sweep(),
         "how many at once: stop all lanes, then measure each engine alone with more and more tasks",
         "how many", 57, "How many at once",
     ),
@@ -191,10 +191,10 @@ MONITOR: tuple[Row[LabKeys], ...] = (
 
 _PLAY_HEAD: tuple[Row[HasHead], ...] = (
     Row(
-        "space", lambda on: on.head.toggle_play(), "play or pause; at the end: play from the beginning",
+        "space", lambda on: on.head.toggle(), "play or pause; at the end: play from the beginning",
         bar="play", rank=1, title="Play or pause",
     ),
-    Row("p", lambda on: on.head.toggle_play(), SAME),
+    Row("p", lambda on: on.head.toggle(), SAME),
     Row(
         "left", lambda on: on.head.skip(-1), "one second back or forward; shift: ten seconds", bar="1 s",
         rank=2,
@@ -203,20 +203,23 @@ _PLAY_HEAD: tuple[Row[HasHead], ...] = (
     Row("shift+left", lambda on: on.head.skip(-10)),
     Row("shift+right", lambda on: on.head.skip(10)),
     Row(
-        "comma,ctrl+left", lambda on: on.head.step(-1),
+        "comma,ctrl+left", lambda on: on.source.step(-1),
         "one sample back or forward, then pause; also ctrl+← ctrl+→", bar="sample", rank=56,
     ),
-    Row("full_stop,ctrl+right", lambda on: on.head.step(1), SAME, bar="sample", rank=57),
+    Row("full_stop,ctrl+right", lambda on: on.source.step(1), SAME, bar="sample", rank=57),
     Row(
-        "less_than_sign", lambda on: on.head.speed(-1),
+        "less_than_sign", lambda on: on.head.change_speed(-1),
         "play slower or faster: from 0.1 to 100 times the speed", bar="slower", rank=4,
     ),
-    Row("greater_than_sign", lambda on: on.head.speed(1), SAME, bar="faster", rank=5),
-    Row("home", lambda on: on.head.to_start(), "go to the beginning or the end", title="Beginning"),
-    Row("end", lambda on: on.head.to_end(), SAME, title="End"),
-    Row("j", lambda on: on.head.ask_moment(), 'jump to a time: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
-    Row("n", lambda on: on.head.next_mark(1), "go to the next or the previous mark", bar="mark", rank=6),
-    Row("N", lambda on: on.head.next_mark(-1), SAME),
+    Row("greater_than_sign", lambda on: on.head.change_speed(1), SAME, bar="faster", rank=5),
+    Row("home", lambda on: on.head.jump(0), "go to the beginning or the end", title="Beginning"),
+    Row("end", lambda on: on.head.jump(on.head.duration), SAME, title="End"),
+    Row(
+        "j", lambda on: on.transport.ask_moment(), 'jump to a time: "1:23", "83.5s", "50%"', "jump", 7,
+        "Jump",
+    ),
+    Row("n", lambda on: on.source.next_mark(1), "go to the next or the previous mark", bar="mark", rank=6),
+    Row("N", lambda on: on.source.next_mark(-1), SAME),
 )  # fmt: skip
 
 _VIEW: tuple[Row[HasView], ...] = (
@@ -235,7 +238,7 @@ LIVE_ONLY = sorted(
 )  # fmt: skip
 """Keys of the monitor that have no effect on a recording."""
 
-REPLAY: tuple[Row[ReplayKeys], ...] = (*_REPLAY, Row(",".join(LIVE_ONLY), lambda on: on.head.refuse()))
+REPLAY: tuple[Row[ReplayKeys], ...] = (*_REPLAY, Row(",".join(LIVE_ONLY), lambda on: on.transport.refuse()))
 """The keys of a replay."""
 
 _GROUP: tuple[Row[HasGroups], ...] = (

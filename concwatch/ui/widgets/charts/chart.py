@@ -129,7 +129,8 @@ class Chart(KeptLines, can_focus=True):
 
     def on_mount(self) -> None:
         """Draw with the symbols that the app has chosen."""
-        self.set_reactive(Chart.symbols, getattr(self.app, "chart_symbols", self.symbols))
+        chosen = getattr(self.app, "symbols", None)
+        self.set_reactive(Chart.symbols, chosen.drawn if chosen else self.symbols)
 
     def watch_symbols(self) -> None:
         """Draw with other symbols."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from textual import events, on
+from textual import on
 from textual.content import Content
 from textual.geometry import Offset, Region
 from textual.reactive import reactive
@@ -238,15 +238,6 @@ class LaneCard(ClickableLines, Slider, can_focus=True):
     def is_button(self, position: Offset) -> bool:
         """Return whether a press of the mouse at a position on the screen does something."""
         return super().is_button(position) or self.is_on_track(position)
-
-    def redraw_track(self) -> None:
-        """Redraw the lines that have changed."""
-        self.update_lines()
-
-    @on(events.Focus)
-    @on(events.Blur)
-    def _show_focus(self) -> None:
-        self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return three, two or one lines, one of them with the slider."""

@@ -153,7 +153,7 @@ async def test_every_shipped_experiment_is_listed_and_described():
             await s.sees(experiment.title, experiment.about.split()[0], within=s.query("AboutPanel"))
             await s.sees(experiment.table[0].title[:40], within=table(s))
             await s.press("down")
-        assert s.app.screen.selected == 0, "the selection wraps around"
+        assert s.app.screen.chosen.index == 0, "the selection wraps around"
 
 
 async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monkeypatch):
@@ -238,7 +238,7 @@ async def test_a_run_continues_behind_the_monitor_and_keeps_its_results_when_sto
             await s.sees("run 1 of 1", within=lambda: s.query("RunBar"))
         assert runs is s.app.measurements.runs
         await s.press("down", "enter")
-        assert (runs.running, s.app.screen.selected) == ("long", 0), "the running one is selected"
+        assert (runs.running, s.app.screen.chosen.index) == ("long", 0), "the running one is selected"
         await s.press("x")
         await finish(s, "long")
         await s.sees("◐ partial", within=s.query("ExperimentList"))
@@ -296,7 +296,7 @@ async def test_the_mouse_selects_runs_and_stops_an_experiment(small_experiments)
         experiment_list = s.query("ExperimentList")
         await s.click(experiment_list, 5, 5)
         await s.settle()
-        assert s.app.screen.selected == 1
+        assert s.app.screen.chosen.index == 1
         bar, results = s.query("RunBar"), table(s)
         line = s.lines()[results.region.y]
         await s.click(results, line.index(" 2 ") + 1 - results.region.x)

@@ -65,7 +65,9 @@ class Measurements:
         if self.runs is None:
             self.runs = ExperimentRuns(self._make_run_lab, partial(self._lab.log, ""))
         screen = ExperimentsScreen(self.runs, self._lab)
-        screen.keyboard = Keyboard(keys.EXPERIMENTS, ExperimentKeys(self._app, screen))
+        screen.keyboard = Keyboard(
+            keys.EXPERIMENTS, ExperimentKeys(self._app, screen, screen.chosen, self.runs, self._lab)
+        )
         self._app.push_screen(screen)
 
     def show_race(self, another: bool = False) -> None:

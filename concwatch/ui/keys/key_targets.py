@@ -7,6 +7,7 @@ from msgspec import Struct
 from concwatch.ui.base.view import MonitorView
 
 if TYPE_CHECKING:  # a screen imports only the panels that it has
+    from concwatch.monitor.lanes.lab import Lab
     from concwatch.ui.keys.host_commands import HostCommands
     from concwatch.ui.keys.lane_commands import LaneCommands
     from concwatch.ui.keys.program_commands import ProgramCommands
@@ -17,6 +18,8 @@ if TYPE_CHECKING:  # a screen imports only the panels that it has
     from concwatch.ui.panels.lanes import LanePanel
     from concwatch.ui.panels.processes import ProcessPanel
     from concwatch.ui.panels.transport import TransportPanel
+    from concwatch.ui.sources.chosen_experiment import ChosenExperiment
+    from concwatch.ui.sources.experiment_runs import ExperimentRuns
     from concwatch.ui.sources.play_head import PlayHead
     from concwatch.ui.sources.recording_source import RecordingSource
 
@@ -90,47 +93,23 @@ class MeasurementActions(Protocol):
 class ExperimentActions(Protocol):
     """What the screen of experiments does."""
 
-    def action_select_next(self, step: int) -> None:
-        """Select the next (1) or the previous (-1) experiment."""
-        ...
-
-    def action_run(self) -> None:
-        """Run the selected experiment."""
-        ...
-
-    def action_stop(self) -> None:
-        """Stop it."""
-        ...
-
-    def action_quick(self) -> None:
-        """Choose quick runs, or whole ones."""
-        ...
-
-    def action_next_table(self, step: int) -> None:
-        """Show the next (1) or the previous (-1) table."""
-        ...
-
-    def action_scroll_table(self, pages: int) -> None:
+    def scroll_table(self, pages: int) -> None:
         """Scroll the table."""
         ...
 
-    def action_next_pane(self) -> None:
+    def next_pane(self) -> None:
         """Show the next of table and charts."""
         ...
 
-    def action_details(self) -> None:
+    def show_details(self) -> None:
         """Show source, machine and method."""
         ...
 
-    def action_stop_lanes(self) -> None:
-        """Stop all lanes of the monitor."""
-        ...
-
-    def action_help(self) -> None:
+    def show_help(self) -> None:
         """Show the help."""
         ...
 
-    def action_back(self) -> None:
+    def leave(self) -> None:
         """Show the monitor again."""
         ...
 
@@ -267,3 +246,6 @@ class ExperimentKeys(Struct, frozen=True):
 
     app: AppActions
     screen: ExperimentActions
+    chosen: "ChosenExperiment"
+    runs: "ExperimentRuns"
+    lab: "Lab"

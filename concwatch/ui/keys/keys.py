@@ -317,45 +317,45 @@ WATCH_REPLAY: tuple[Row[WatchReplayKeys], ...] = (
 """The keys of a recording of a watched program."""
 
 EXPERIMENTS: tuple[Row[ExperimentKeys], ...] = (
-    Row("up", lambda on: on.screen.action_select_next(-1), "select an experiment"),
-    Row("down", lambda on: on.screen.action_select_next(1), SAME, "select", 4, bar_sign="↑↓"),
+    Row("up", lambda on: on.chosen.select_next(-1), "select an experiment"),
+    Row("down", lambda on: on.chosen.select_next(1), SAME, "select", 4, bar_sign="↑↓"),
     Row(
-        "enter", lambda on: on.screen.action_run(), "run it; it continues when you leave this screen", "run",
+        "enter", lambda on: on.chosen.run(), "run it; it continues when you leave this screen", "run",
         1, "Run",
     ),
     Row(
-        "x", lambda on: on.screen.action_stop(), "stop it and keep what has been measured", "stop", 2, "Stop",
+        "x", lambda on: on.runs.stop(), "stop it and keep what has been measured", "stop", 2, "Stop",
     ),
-    Row("k", lambda on: on.screen.action_quick(), "quick run: fewer sizes, once each", "quick", 3, "Quick"),
+    Row("k", lambda on: on.runs.toggle_quick(), "quick run: fewer sizes, once each", "quick", 3, "Quick"),
     Row(
-        "left,left_square_bracket", lambda on: on.screen.action_next_table(-1),
+        "left,left_square_bracket", lambda on: on.chosen.next_table(-1),
         "the experiment's other tables; also [ ]",
     ),
     Row(
-        "right,right_square_bracket", lambda on: on.screen.action_next_table(1), SAME, "table", 5,
+        "right,right_square_bracket", lambda on: on.chosen.next_table(1), SAME, "table", 5,
         bar_sign="←→",
     ),
-    Row("pageup", lambda on: on.screen.action_scroll_table(-1), "scroll the table"),
-    Row("pagedown", lambda on: on.screen.action_scroll_table(1), SAME),
+    Row("pageup", lambda on: on.screen.scroll_table(-1), "scroll the table"),
+    Row("pagedown", lambda on: on.screen.scroll_table(1), SAME),
     Row(
-        "c", lambda on: on.screen.action_next_pane(),
+        "c", lambda on: on.screen.next_pane(),
         "on small terminals: show the table, the chart by size, or RSS", "chart", 7,
     ),
     Row(
-        "d", lambda on: on.screen.action_details(), "source, machine, method, and notes on the tables",
+        "d", lambda on: on.screen.show_details(), "source, machine, method, and notes on the tables",
         "details", 51, "Details",
     ),
     Row(
-        "0", lambda on: on.screen.action_stop_lanes(),
+        "0", lambda on: on.lab.stop_all(),
         "stop all lanes of the monitor, which compete with the experiment", "stop lanes", 62,
     ),
     *PICTURES,
     PALETTE,
-    Row("question_mark", lambda on: on.screen.action_help(), HELP, "help", 50),
+    Row("question_mark", lambda on: on.screen.show_help(), HELP, "help", 50),
     Row(
-        "escape", lambda on: on.screen.action_back(), "back to the monitor", bar="back", rank=6,
+        "escape", lambda on: on.screen.leave(), "back to the monitor", bar="back", rank=6,
         title="Monitor",
     ),
-    Row("e", lambda on: on.screen.action_back(), SAME),
+    Row("e", lambda on: on.screen.leave(), SAME),
 )  # fmt: skip
 """The keys of the experiments."""

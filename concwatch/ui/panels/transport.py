@@ -91,7 +91,7 @@ class TransportPanel(Feed):
 
     def _play_on(self) -> None:
         """Update the screen while the recording is playing."""
-        if self._head.playing and self.screen.in_view:
+        if self._head.playing and self.in_view:
             self.screen.show_snapshot(self._source.snapshot())
 
     def recolor(self) -> None:

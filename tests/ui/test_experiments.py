@@ -17,6 +17,7 @@ from concwatch.monitor.lanes.lab import Lab
 from concwatch.portable.protocol.units import format_forecast
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.sources.chosen_experiment import ChosenExperiment
 from concwatch.ui.sources.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.charts.experiment_charts import RunChart, SizeChart
 from tests import virtual_time
@@ -154,6 +155,18 @@ async def test_every_shipped_experiment_is_listed_and_described():
             await s.sees(experiment.table[0].title[:40], within=table(s))
             await s.press("down")
         assert s.app.screen.chosen.index == 0, "the selection wraps around"
+
+
+def test_another_experiment_begins_with_its_first_table(small_experiments):
+    chosen = ChosenExperiment(ExperimentRuns(fast_lab(), print))
+    chosen.select_next(1)
+    assert chosen.name == "small"
+    chosen.next_table(-1)
+    assert chosen.table.title == "The whole process", "the tables wrap around"
+    chosen.select(1)
+    assert chosen.table_index == 1, "it is chosen already"
+    chosen.select_next(1)
+    assert (chosen.name, chosen.table_index) == ("long", 0)
 
 
 async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monkeypatch):

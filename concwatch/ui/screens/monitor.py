@@ -101,9 +101,8 @@ class MonitorScreen(MonitorView, Background):
         self._placed: Layout | None = None
         self._words: Mapping[str, str] = {}
         self.set_class(parts.feed.rows > 0, "-transport")
-        self._set_layout_classes(
-            parts.layout(size, self.snapshot, 0)
-        )  # now, so that no widget is styled twice
+        # Now, so that no widget is styled twice.
+        self._set_layout_classes(parts.layout(size, self.snapshot, 0))
 
     def compose(self) -> ComposeResult:
         """Create the widgets."""

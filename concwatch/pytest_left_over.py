@@ -16,9 +16,9 @@ from weakref import WeakKeyDictionary, ref
 
 import pytest
 
+from concwatch.portable.agent.basics.own_code import creating_line
 from concwatch.portable.agent.counting.counted_group import CountedGroup
 from concwatch.portable.agent.counting.counting import COUNTS
-from concwatch.portable.agent.counting.own_code import creating_line
 from concwatch.portable.agent.counting.threads import thread_label
 from concwatch.portable.agent.hooking.hooks import HOOKS, Replacement
 from concwatch.portable.agent.hooking.replacements import named_like

@@ -9,10 +9,10 @@ from concwatch.commands.cli import main
 from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.links.messages import Applied, Ready, Tick
-from concwatch.monitor.lanes.catalog import CATALOG, Engine
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import CATALOG, Engine
 from concwatch.portable.protocol.workloads import HTTP
 from concwatch.runtimes.pythons import OLDEST
 from concwatch.system.machine import Load

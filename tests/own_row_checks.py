@@ -13,7 +13,7 @@ from concwatch.exporters.function_totals import FunctionTotals
 from concwatch.links.agent_messages import AgentTick, GroupReport, Groups
 from concwatch.measure.comparing.watched import read_watch, read_watch_recording
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
-from concwatch.monitor.watching.ranking import merge_groups
+from concwatch.monitor.groups.ranking import merge_groups
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter

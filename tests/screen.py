@@ -23,11 +23,11 @@ from concwatch.demos.pilot import ScreenPilot
 from concwatch.demos.recording_driver import RecordedTerminal
 from concwatch.hosts.host import Host
 from concwatch.links.fake import FakeLink, FakeWorkers
-from concwatch.monitor.lanes.catalog import SHOWN, Engine
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import SHOWN, Engine
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory

@@ -17,7 +17,7 @@ import pytest
 
 from concwatch.commands.cli import main
 from concwatch.demos.keyboard import key_event
-from concwatch.monitor.lanes.catalog import PYTHONS
+from concwatch.monitor.workers.catalog import PYTHONS
 from concwatch.ui.keys.keys import MONITOR, WATCH
 from tests.build_man import page
 from tests.command_line import invoke
@@ -285,7 +285,7 @@ IMPORTERS = {
     "commands/group.py",  # its own commands
     "measure/experiments/programs/tiny_tasks.py",  # the event loop of a published experiment
     "measure/experiments/formats.py",  # pyperf
-    "portable/worker/user_function.py",  # the workload module:function
+    "portable/worker/tasks/user_function.py",  # the workload module:function
 }
 
 
@@ -457,7 +457,7 @@ def test_the_first_frame_imports_only_what_it_needs():
 LAB = """
 import asyncio
 from concwatch.commands.basics.lab import real_lab
-from concwatch.monitor.lanes.catalog import SHOWN
+from concwatch.monitor.workers.catalog import SHOWN
 async def main(): real_lab(SHOWN).snapshot()
 asyncio.run(main())
 """

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.build.runtime import Runtime
 from concwatch.portable.build.tool import Tool
 from concwatch.runtimes.building import build

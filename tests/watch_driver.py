@@ -6,7 +6,7 @@ from collections import deque
 
 from concwatch.links.agent_messages import AgentReady, AgentTick, GroupReport, Groups
 from concwatch.links.link import Ended
-from concwatch.monitor.watching.watched_host import WatchedHost
+from concwatch.monitor.processes.watched_host import WatchedHost
 from concwatch.monitor.watching.watching import Watching
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory

@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 
 from concwatch.commands.basics.lab import open_process
-from concwatch.monitor.lanes.catalog import Engine, find_engines
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import parts
+from concwatch.monitor.workers.catalog import Engine, find_engines
 from concwatch.portable.agent.sending.json_lines import LONGEST_LINE, encode
 from concwatch.runtimes.building import build
 from concwatch.system.child import ROOT

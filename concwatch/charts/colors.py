@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.workers.catalog import CATALOG
 
 ON_DARK = (
     "#ff7a85", "#ffb454", "#59c9f0", "#a5e065", "#c792ea", "#b8bec9", "#5ce1c6", "#e6db74", "#d9967a",

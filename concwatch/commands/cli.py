@@ -20,7 +20,7 @@ from concwatch.commands.basics.options import (
 from concwatch.commands.group import Commands
 from concwatch.commands.screens.screen import ALTERNATIVE, ScreenOptions, open_screen
 from concwatch.hosts.host import Host
-from concwatch.monitor.lanes.catalog import SHOWN, Engine
+from concwatch.monitor.workers.catalog import SHOWN, Engine
 from concwatch.system.machine import program_version
 
 

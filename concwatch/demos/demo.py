@@ -14,7 +14,7 @@ from msgspec import Struct
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
 from concwatch.hosts.host import read_hosts
-from concwatch.monitor.lanes.catalog import SHOWN, Engine, find_engines
+from concwatch.monitor.workers.catalog import SHOWN, Engine, find_engines
 from concwatch.portable.protocol.text import one_line, suggest
 from concwatch.ui.look.palette import ALL_THEMES
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from concwatch.measure.run import EngineResult
-from concwatch.monitor.lanes.catalog import AT, CATALOG, find_engines
 from concwatch.monitor.metrics.metrics import BY_NAME, measured_metrics
 from concwatch.monitor.metrics.unit import Unit
+from concwatch.monitor.workers.catalog import AT, CATALOG, find_engines
 from concwatch.portable.protocol.text import flat, suggest
 from concwatch.portable.protocol.units import format_exactly
 

@@ -7,13 +7,13 @@ from functools import partial
 from concwatch.measure.measured import Measured
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
-from concwatch.monitor.lanes.catalog import ON, Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.anatomy import TaskAnatomy
 from concwatch.monitor.metrics.metric import Caveat, Combine, Metric, marks_of
 from concwatch.monitor.metrics.metrics import RUN_METRICS, measured_metrics
 from concwatch.monitor.verdicts.events import Event
 from concwatch.monitor.verdicts.failures import added, failures_json
+from concwatch.monitor.workers.catalog import ON, Engine
 from concwatch.system.machine import describe_machine, program_version
 
 OVERRIDDEN_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}

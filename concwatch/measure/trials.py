@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from concwatch.links.link import Link
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.forecast import TaskCost, limit_fits
 from concwatch.monitor.lanes.trial import THOROUGH, Trial, tasks_to_try
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.machine import cores, load_now
 

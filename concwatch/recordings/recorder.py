@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lane import facts
 from concwatch.monitor.metrics.group_status import largest
 from concwatch.monitor.metrics.metrics import LaneSnapshot, Sample
 from concwatch.monitor.metrics.observable import Observable
 from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import (
     VERSION,

@@ -6,8 +6,8 @@ from functools import partial
 from concwatch.links.messages import Block, StackFrame
 from concwatch.monitor.verdicts.blocks import BlockedPlaces, merge_places
 from concwatch.monitor.verdicts.events import EventLog
+from concwatch.portable.agent.basics.names import FILE
 from concwatch.portable.agent.blocking.stacks import StackSample, longest_run, take_sample
-from concwatch.portable.agent.counting.names import FILE
 
 STACK = (
     StackFrame("sleep", "/lib/time.py:3"),

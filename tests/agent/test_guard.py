@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from concwatch.portable.agent.counting.guard import MAX_KINDS, CaughtErrors
+from concwatch.portable.agent.basics.guard import MAX_KINDS, CaughtErrors
 from tests.agent_driver import PATIENCE, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real

@@ -4,7 +4,7 @@ import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from concwatch.portable.agent.counting.imports import imported_module
+from concwatch.portable.agent.basics.imports import imported_module
 
 
 def test_a_module_that_another_thread_imports_is_not_used_before_the_end(monkeypatch):

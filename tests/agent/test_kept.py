@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.portable.agent.counting.kept import MAX_SAMPLES, KeptTasks
+from concwatch.portable.agent.basics.kept import MAX_SAMPLES, KeptTasks
 
 
 class FakeTask:

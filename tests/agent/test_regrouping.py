@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from concwatch.portable.agent.counting.own_code import is_own
+from concwatch.portable.agent.basics.own_code import is_own
 from concwatch.portable.agent.counting.regrouping import folded
 from tests.agent_driver import EVERY, NEWEST, finish
 

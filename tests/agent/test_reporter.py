@@ -257,11 +257,11 @@ def test_a_process_without_tasks_and_threads_loads_only_a_few_modules(monitor, p
     loaded = {name for name in finish(program).split() if name.startswith("_concwatch_agent.")}
     needed = (
         "attaching.lazy",
-        "counting.imports",
+        "basics.imports",
         "sending.places",
         "sending.process",
-        "counting.names",
-        "counting.guard",
+        "basics.names",
+        "basics.guard",
     )
     rooms = {name.partition(".")[0] for name in needed}
     assert loaded <= {f"_concwatch_agent.{name}" for name in (*needed, *rooms)}

@@ -19,10 +19,10 @@ import psutil
 from msgspec import Struct
 
 from concwatch.commands.basics.lab import open_process
-from concwatch.monitor.lanes.catalog import catalog_row
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import catalog_row
 from tests.apart import apart
 from tests.benchmarks.figures import Quantity, RowValues, alternate, benchmark, running
 from tests.benchmarks.runtimes import BARE, PATIENCE, Bare, find_pair

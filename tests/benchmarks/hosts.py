@@ -16,10 +16,10 @@ import psutil
 from concwatch.commands.basics.lab import open_process
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey
-from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import find_engines
 from tests.benchmarks.figures import Quantity, RowValues, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import DrawnTerminal
 from tests.host_driver import SSHD, Sshd

@@ -4,9 +4,9 @@ import asyncio
 import statistics
 from collections.abc import Mapping
 
-from concwatch.monitor.lanes.catalog import CATALOG
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import CATALOG
 from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, quiet
 from tests.worker_driver import row_of, running_lab, start_command, until
 

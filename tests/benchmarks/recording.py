@@ -11,10 +11,10 @@ import psutil
 
 from concwatch.commands.basics.lab import open_process
 from concwatch.links.fake import FakeWorkers
-from concwatch.monitor.lanes.catalog import PYTHONS, SHOWN
 from concwatch.monitor.lanes.lab import DEFAULT_HZ, Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.workers.catalog import PYTHONS, SHOWN
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from tests.apart import apart

@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from concwatch.monitor.lanes.catalog import catalog_row
+from concwatch.monitor.workers.catalog import catalog_row
 from concwatch.portable.build.builder import BuildError
 from concwatch.portable.build.tool import Tool, find
 from concwatch.runtimes.building import build

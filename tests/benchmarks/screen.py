@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from concwatch.commands.basics.lab import open_process
-from concwatch.monitor.lanes.catalog import SHOWN
 from concwatch.monitor.lanes.lab import DEFAULT_HZ, Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import SHOWN
 from concwatch.ui.apps.app import ConcwatchApp
 from concwatch.ui.widgets.lanes.scale import StopScale
 from tests.benchmarks.figures import (

@@ -15,10 +15,10 @@ from functools import partial
 import psutil
 
 from concwatch.commands.basics.lab import open_process
-from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import find_engines
 from tests.apart import ROOT, apart, environment, python
 from tests.benchmarks.figures import MIB, Quantity, RowValues, against, alternate, benchmark, running
 

@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from concwatch.links.agent_link import AgentListener
+from concwatch.monitor.processes.watched_host import LocalHost, why_not_attachable
 from concwatch.monitor.watching import watching as watching_module
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
-from concwatch.monitor.watching.watched_host import LocalHost, why_not_attachable
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.agent.sending.places import socket_paths
 from concwatch.portable.bridge.injection import REMOTE_EXEC
@@ -176,7 +176,7 @@ def test_the_lane_of_an_ended_process_ends_and_the_process_cannot_be_attached_to
 def test_another_users_process_cannot_be_attached_to():
     with running("cat") as program:
         code = (
-            "import os; from concwatch.monitor.watching.watched_host import why_not_attachable; "
+            "import os; from concwatch.monitor.processes.watched_host import why_not_attachable; "
             f"os.setgid(65534); os.setuid(65534); print(why_not_attachable({program.pid}))"
         )
         text = subprocess.check_output(

@@ -13,7 +13,7 @@ import pytest
 from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
-from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke, refused
 

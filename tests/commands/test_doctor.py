@@ -23,12 +23,12 @@ from concwatch.measure.doctor.capacity import engine_forecasts, local_machine, t
 from concwatch.measure.doctor.doctor_lines import proof_rows, rows
 from concwatch.measure.doctor.examination import Examination, examine, terminal_problems
 from concwatch.measure.doctor.proof import MAX_THREADS, prove, thread_target
-from concwatch.monitor.lanes.catalog import CATALOG, find_engines
 from concwatch.monitor.lanes.forecast import UNBOUND
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.metrics import BY_NAME, FORECAST
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import CATALOG, find_engines
 from concwatch.portable.machine import cpu_quota
 from concwatch.portable.machine.limits import SystemLimit, system_limits
 from concwatch.system.child import ROOT

@@ -190,7 +190,7 @@ def test_a_killed_worker_fails_its_lane_and_the_other_is_measured(after, togethe
 def test_a_silent_worker_does_not_delay_the_end(monkeypatch):
     monkeypatch.setattr(module, "GROW_LIMIT", 0.3)
     monkeypatch.setattr(module, "STOP_LIMIT", 0.2)
-    monkeypatch.setattr("concwatch.monitor.lanes.worker_life.STOP_LIMIT", 0.2)
+    monkeypatch.setattr("concwatch.monitor.workers.worker_life.STOP_LIMIT", 0.2)
     faults = {"asyncio": [Fault(0.06, silence=1e9)]}
     (lane,), events, _ = fake_run("asyncio", faults=faults)
     assert (lane["state"], lane["reason"]) == ("limited", "not all tasks started within 300 ms")

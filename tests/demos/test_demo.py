@@ -24,10 +24,10 @@ from concwatch.demos.player import PlayResult, play
 from concwatch.demos.stage import Stage
 from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
-from concwatch.monitor.lanes.catalog import SHOWN, find_engines
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import SHOWN, find_engines
 from concwatch.pictures.film import LAST_FRAME_SECONDS
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import PicturesUnavailable

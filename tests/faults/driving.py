@@ -12,11 +12,11 @@ import psutil
 from concwatch.commands.basics.lab import open_process
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.lanes.catalog import Engine, find_engines
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import Engine, find_engines
 from concwatch.ui.apps.app import ConcwatchApp
 from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.workers.catalog import find_engines
 from tests.runner import Impossible as Impossible
 
 THOROUGH = "FAULTS_THOROUGH"

@@ -11,11 +11,11 @@ import psutil
 
 from concwatch.links.messages import Tick
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.lanes.catalog import Engine, find_engines
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.verdicts.events import KEPT
+from concwatch.monitor.workers.catalog import Engine, find_engines
 from concwatch.ui.apps.app import ConcwatchApp
 from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.look.palette import THEMES

@@ -8,8 +8,8 @@ from functools import partial
 
 import psutil
 
-from concwatch.monitor.lanes.worker_life import STOP_LIMIT
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.worker_life import STOP_LIMIT
 from tests.faults.driving import LOOPS, FaultyStage, heartbeat, lane_fault
 from tests.faults.fault import thorough
 

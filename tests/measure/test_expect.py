@@ -11,8 +11,8 @@ from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Outcome, Result
 from concwatch.measure.run import EngineResult
-from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.monitor.metrics.unit import UNITS
+from concwatch.monitor.workers.catalog import find_engines
 from tests.command_line import invoke, refused
 
 # Syntax.

@@ -16,9 +16,9 @@ from concwatch.measure.sweep.repeats import merge
 from concwatch.measure.sweep.sweep import HZ, EngineSweep
 from concwatch.measure.sweep.sweep_result import POOL_THREADS, Step, SweepResult
 from concwatch.measure.sweep.throughput import throughput
-from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import find_engines
 from tests.virtual_time import fast, now
 
 SIZES = sizes(1, 1_000)

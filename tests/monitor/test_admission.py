@@ -12,8 +12,6 @@ from concwatch.commands.cli import main
 from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.monitor.lanes import forecast as forecasting
 from concwatch.monitor.lanes.admission import LONGEST, SHORTEST, step_interval
-from concwatch.monitor.lanes.catalog import Engine, find_engines
-from concwatch.monitor.lanes.cost import Cost
 from concwatch.monitor.lanes.forecast import (
     CONNECTION_BYTES,
     FILES_KEPT,
@@ -31,6 +29,8 @@ from concwatch.monitor.lanes.servers import SERVERS, Server
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import Engine, find_engines
+from concwatch.monitor.workers.cost import Cost
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.ui.dialogs.fit_dialog import FitDialog

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.links.messages import Anatomy, TaskPart, Tick
-from concwatch.monitor.lanes.cost import CostMeter
 from concwatch.monitor.metrics.anatomy import Kind, task_anatomy
 from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
+from concwatch.monitor.workers.cost import CostMeter
 from concwatch.system.process import Reading
 
 KERNEL = {

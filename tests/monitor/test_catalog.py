@@ -11,7 +11,7 @@ import pytest
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.lanes.catalog import catalog_row, find_engines
+from concwatch.monitor.workers.catalog import catalog_row, find_engines
 from concwatch.portable.build.builder import BuildError
 from concwatch.portable.build.runtime import Runtime
 from concwatch.portable.build.tool import Tool

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.links.messages import Tick
-from concwatch.monitor.lanes.cost import KEPT, CostMeter, CpuMeter, RecentMedian
 from concwatch.monitor.statistics.histogram import Histogram
+from concwatch.monitor.workers.cost import KEPT, CostMeter, CpuMeter, RecentMedian
 from concwatch.system.process import Reading
 from tests.lab_driver import tick
 

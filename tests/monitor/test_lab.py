@@ -9,12 +9,12 @@ import pytest
 from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Limit
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.forecast import IDLE, MARGIN, OFFERED
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.verdicts.events import KEPT, EventLog
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.portable.protocol.workloads import parse
 from concwatch.system.memory import BUDGET

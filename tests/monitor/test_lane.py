@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
-from concwatch.monitor.lanes.catalog import Engine
-from concwatch.monitor.lanes.worker_life import START_LIMIT, STOP_LIMIT
-from concwatch.monitor.lanes.worker_log import MOST_GARBAGE, reached_text
-from concwatch.monitor.lanes.worker_stats import WorkerStats
 from concwatch.monitor.metrics.metrics import BY_NAME
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import Engine
+from concwatch.monitor.workers.worker_life import START_LIMIT, STOP_LIMIT
+from concwatch.monitor.workers.worker_log import MOST_GARBAGE, reached_text
+from concwatch.monitor.workers.worker_stats import WorkerStats
 from concwatch.portable.protocol.workloads import parse
 from concwatch.portable.worker.burst import Burst
 from concwatch.system.process import Reading

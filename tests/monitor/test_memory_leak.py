@@ -6,7 +6,7 @@ from msgspec import structs
 
 from concwatch.links.agent_messages import AgentTick, AgentWaiting, MallocFigures, MemoryParts
 from concwatch.measure.watch_report import watch_report
-from concwatch.monitor.watching.watched import UNCONNECTED
+from concwatch.monitor.processes.watched import UNCONNECTED
 from concwatch.ui.widgets.lanes.process_list import details
 from tests.watch_driver import WatchBench
 

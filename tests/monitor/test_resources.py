@@ -16,7 +16,7 @@ from concwatch.links.agent_messages import (
     Waits,
 )
 from concwatch.measure.watch_report import watch_report
-from concwatch.monitor.watching.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
+from concwatch.monitor.groups.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
 from tests.watch_driver import WatchBench
 
 HALF_SECONDS = 2

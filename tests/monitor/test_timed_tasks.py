@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from concwatch.monitor.lanes.timed_tasks import MOST_COHORTS, TimedTasks
+from concwatch.monitor.workers.timed_tasks import MOST_COHORTS, TimedTasks
 from concwatch.portable.protocol.workloads import GOLDEN
 from tests.monitor.test_survival import LIVES
 

@@ -23,11 +23,11 @@ from concwatch.links.agent_messages import (
 )
 from concwatch.links.link import Ended, Garbage
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
+from concwatch.monitor.groups.group_moment import GroupMemory
+from concwatch.monitor.groups.ranking import COMBINED, merge_groups, ranked
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.processes import watched_host as host
 from concwatch.monitor.verdicts.growth import WINDOW
-from concwatch.monitor.watching import watched_host as host
-from concwatch.monitor.watching.group_moment import GroupMemory
-from concwatch.monitor.watching.ranking import COMBINED, merge_groups, ranked
 from concwatch.portable.machine.proc import LINUX
 from concwatch.ui.widgets.lanes.process_list import details
 from tests.watch_driver import FakeAgent, WatchBench

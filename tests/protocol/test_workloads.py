@@ -21,7 +21,7 @@ from concwatch.portable.protocol.workloads import (
     split_arguments,
     spread,
 )
-from concwatch.portable.worker.user_function import load_function
+from concwatch.portable.worker.tasks.user_function import load_function
 
 VALID = {
     "churn": {"": (1000.0,), "1k/s": (1000.0,), "200/s": (200.0,), "0.5": (0.5,), "1M/s": (1e6,)},

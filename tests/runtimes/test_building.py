@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.commands.cli import main
-from concwatch.monitor.lanes.catalog import CATALOG
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.portable.build import builder, store
 from concwatch.portable.build.builder import BuildError
 from concwatch.portable.build.tool import Found, find

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.workers.catalog import find_engines
 from tests.other_pythons import PYTHONS, needs_one
 from tests.worker_driver import Worker
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.monitor.lanes.catalog import CATALOG, find_engines
-from concwatch.monitor.lanes.engine_notes import engine_notes
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import CATALOG, find_engines
+from concwatch.monitor.workers.engine_notes import engine_notes
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
 from tests.processes import assert_ended

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from concwatch.links.program import Program
-from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.portable.bridge.injection import python_version
 from concwatch.portable.bridge.machine_report import host_report
 from concwatch.portable.machine import proc, processes

@@ -15,7 +15,7 @@ from concwatch.measure.comparing.comparison import compare
 from concwatch.measure.comparing.reading import read_side
 from concwatch.measure.experiments import loading as experiments
 from concwatch.measure.experiments.formats import check
-from concwatch.monitor.lanes.catalog import find_engines
+from concwatch.monitor.workers.catalog import find_engines
 from concwatch.pictures.png import can_draw, draw_png
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings

@@ -6,10 +6,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.monitor.lanes.forecast import limit_fits
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import find_engines
 from concwatch.portable.machine import limits, proc
 from concwatch.portable.machine.limits import SystemLimit, cgroup_folders, limit_hit
 from concwatch.portable.worker.engines.base import BaseEngine

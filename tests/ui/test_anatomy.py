@@ -3,8 +3,8 @@
 import pytest
 
 from concwatch.links.fake import FakeWorkers
-from concwatch.monitor.lanes.catalog import CATALOG
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.dialogs.anatomy import AnatomyLines, AnatomyScreen
 from tests.screen import stage
 

@@ -11,9 +11,9 @@ from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import shipped
 from concwatch.measure.experiments.runner import CellState, Runner
 from concwatch.measure.result import Result
-from concwatch.monitor.lanes.catalog import CATALOG, SHOWN
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.workers.catalog import CATALOG, SHOWN
 from concwatch.portable.protocol.units import format_forecast
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen

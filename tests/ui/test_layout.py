@@ -7,10 +7,10 @@ from msgspec import structs
 
 from concwatch.charts import table
 from concwatch.links.fake import COSTS
-from concwatch.monitor.lanes.catalog import CATALOG, SHOWN
 from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import CATALOG, SHOWN
 from concwatch.ui.keys import keys
 from concwatch.ui.look.layout import CHART, FRAME, layout
 from concwatch.ui.widgets.bars.key_bar import KeyBar

@@ -17,11 +17,11 @@ from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.demos.keyboard import key_event
 from concwatch.links.fake import COSTS, FakeLink, FakeWorkers, Fault
 from concwatch.links.messages import Error
-from concwatch.monitor.lanes.catalog import CATALOG, Engine
 from concwatch.monitor.lanes.forecast import OFFERED
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import CATALOG, Engine
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
 from concwatch.ui.panels.feed import COVERED, READING, STEADY
 from concwatch.ui.screens.monitor import MonitorScreen

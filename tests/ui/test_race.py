@@ -3,9 +3,9 @@
 import pytest
 
 from concwatch.links.fake import FakeWorkers
-from concwatch.monitor.lanes.catalog import CATALOG
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
+from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.screens.race import RaceScreen
 from concwatch.ui.widgets.charts.chart import Chart

@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 import pytest
 
 from concwatch.links.fake import Costs, FakeWorkers
-from concwatch.monitor.lanes.catalog import CATALOG
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.screens.sweep import SweepScreen
 from concwatch.ui.widgets.charts.chart import Chart

@@ -11,7 +11,7 @@ from collections import Counter
 import psutil
 import pytest
 
-from concwatch.monitor.lanes.catalog import PYTHONS
+from concwatch.monitor.workers.catalog import PYTHONS
 from concwatch.portable.worker.engines.bodies import TaskCancelled
 from concwatch.portable.worker.engines.interpreter_task import PipeToken, run
 from tests.worker_driver import Worker, row_of, start_command

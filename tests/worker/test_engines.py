@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concwatch.monitor.lanes.catalog import PYTHONS
 from concwatch.monitor.metrics.settings import parts
+from concwatch.monitor.workers.catalog import PYTHONS
 from concwatch.portable.agent.sending.json_lines import encode
 from concwatch.portable.worker.engines import ENGINES
 from concwatch.system.child import ROOT

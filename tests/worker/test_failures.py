@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from concwatch.portable.worker.failures import MOST_KINDS, OTHERS, PLACE, Failures, kind_of
+from concwatch.portable.worker.tasks.failures import MOST_KINDS, OTHERS, PLACE, Failures, kind_of
 
 
 def raised(function):

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from concwatch.links.process import WorkerProcess
-from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.system.child import ROOT
 from tests.worker_driver import Worker, running_lab, until
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from concwatch.monitor.lanes.catalog import CATALOG
+from concwatch.monitor.workers.catalog import CATALOG
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem  # imported late: the screen does not need it

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from concwatch.links.link import Link
-from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.workers.catalog import Engine
 
 if TYPE_CHECKING:
     from concwatch.monitor.lanes.forecast import TrialResults

@@ -24,9 +24,9 @@ from concwatch.commands.basics.values import (
 )
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
-from concwatch.monitor.lanes.catalog import SHOWN, Engine
 from concwatch.monitor.lanes.lab import DEFAULT_HZ
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
+from concwatch.monitor.workers.catalog import SHOWN, Engine
 from concwatch.portable.protocol.workloads import USER, is_function
 from concwatch.portable.worker.collector import MODES
 

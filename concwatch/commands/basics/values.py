@@ -15,9 +15,9 @@ from concwatch.commands.basics import completion, configuration
 from concwatch.commands.basics.completion import Complete
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
-from concwatch.monitor.lanes.catalog import Engine, find_engines
 from concwatch.monitor.lanes.servers import read_workload
 from concwatch.monitor.metrics.settings import LARGEST_TARGET
+from concwatch.monitor.workers.catalog import Engine, find_engines
 from concwatch.portable.protocol.text import unknown_name
 from concwatch.portable.protocol.units import (
     format_bytes,

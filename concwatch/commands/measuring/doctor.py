@@ -21,9 +21,9 @@ from concwatch.measure.doctor.doctor_lines import LEAST_WIDTH, WIDTH, host_rows,
 from concwatch.measure.doctor.examination import Examination, examine, examine_host
 from concwatch.measure.doctor.proof import ENGINE, Proof
 from concwatch.measure.doctor.proof import prove as measure_proof
-from concwatch.monitor.lanes.catalog import CATALOG, find_engines
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import UNTIL_STOPPED, Settings
+from concwatch.monitor.workers.catalog import CATALOG, find_engines
 from concwatch.portable.machine.limits import system_limits
 
 

@@ -12,8 +12,8 @@ from concwatch.commands.basics.exits import exit_with
 from concwatch.commands.basics.signals import run_until_signal
 from concwatch.measure.doctor.probe import probe_engines
 from concwatch.measure.layout import WIDTH, Piece
-from concwatch.monitor.lanes.catalog import Engine, find_engines
-from concwatch.monitor.lanes.engine_notes import engine_notes
+from concwatch.monitor.workers.catalog import Engine, find_engines
+from concwatch.monitor.workers.engine_notes import engine_notes
 from concwatch.portable.protocol.units import format_bytes, format_seconds
 
 

@@ -24,9 +24,9 @@ from concwatch.measure.experiments.loading import load, shipped
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
 from concwatch.measure.experiments.table import table_lines
 from concwatch.measure.layout import Piece
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.protocol.units import format_forecast
 
 AUTHOR_WIDTH = 23

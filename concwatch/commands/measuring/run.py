@@ -40,10 +40,10 @@ from concwatch.measure.expect import (
     with_run_names,
 )
 from concwatch.measure.run import RunSession
-from concwatch.monitor.lanes.catalog import CATALOG, Engine, find_engines
 from concwatch.monitor.lanes.forecast import why_too_many
 from concwatch.monitor.metrics.settings import UNTIL_STOPPED, Settings
 from concwatch.monitor.metrics.unit import UNITS, Unit
+from concwatch.monitor.workers.catalog import CATALOG, Engine, find_engines
 from concwatch.portable.machine.limits import system_limits
 from concwatch.portable.protocol.workloads import FORMS
 from concwatch.portable.worker.collector import MODES

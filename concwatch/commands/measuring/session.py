@@ -10,9 +10,9 @@ from concwatch.commands.basics.console import print_error, print_note
 from concwatch.commands.basics.lab import create_lab
 from concwatch.commands.basics.progress import ProgressLine
 from concwatch.commands.basics.signals import run_until_signal
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.verdicts.events import Event
+from concwatch.monitor.workers.catalog import Engine
 
 if TYPE_CHECKING:
     from concwatch.monitor.lanes.lab import Lab

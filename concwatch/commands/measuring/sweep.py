@@ -18,8 +18,8 @@ from concwatch.measure.expect import COMPARISONS, MetricExpectation, check_one_o
 from concwatch.measure.sweep.session import SweepSession
 from concwatch.measure.sweep.sweep import HZ
 from concwatch.measure.sweep.sweep_result import FIGURES
-from concwatch.monitor.lanes.catalog import CATALOG, find_engines
 from concwatch.monitor.metrics.unit import Unit
+from concwatch.monitor.workers.catalog import CATALOG, find_engines
 from concwatch.portable.protocol.units import parse_count
 from concwatch.portable.worker.collector import MODES
 

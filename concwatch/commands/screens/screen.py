@@ -13,9 +13,9 @@ from concwatch.commands.basics.display import Display, ScreenState, check_displa
 from concwatch.commands.basics.exits import exit_with
 from concwatch.commands.basics.lab import real_lab
 from concwatch.hosts.host import Host
-from concwatch.monitor.lanes.catalog import SHOWN, Engine
 from concwatch.monitor.lanes.lab import DEFAULT_HZ
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
+from concwatch.monitor.workers.catalog import SHOWN, Engine
 
 if TYPE_CHECKING:
     from concwatch.monitor.lanes.lab import Lab

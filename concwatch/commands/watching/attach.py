@@ -14,9 +14,9 @@ from concwatch.commands.basics.values import HOST, PID
 from concwatch.commands.watching.unattended import AGENTS, EXPECTATIONS, OPTIONS, Unattended, agent_options
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
+from concwatch.monitor.processes.watched_host import LocalHost, loads_by_gdb, why_not_attachable
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watching.remote_host import RemoteHost
-from concwatch.monitor.watching.watched_host import LocalHost, loads_by_gdb, why_not_attachable
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.bridge.injection import process_name
 from concwatch.system.local_processes import process_table

@@ -13,8 +13,8 @@ from concwatch.commands.basics.signals import run_until_signal
 from concwatch.commands.basics.values import HOST, OUTPUT, PID, STANDARD_OUTPUT, Parsed, number_parser
 from concwatch.commands.watching.attach import attach_to
 from concwatch.hosts.host import Host
-from concwatch.monitor.watching.profiling import COMMAND, MAX_SECONDS, SECONDS
-from concwatch.monitor.watching.watched import WatchedProcess
+from concwatch.monitor.processes.profiling import COMMAND, MAX_SECONDS, SECONDS
+from concwatch.monitor.processes.watched import WatchedProcess
 from concwatch.monitor.watching.watching import HZ, Watching
 from concwatch.system.files import write_atomically
 

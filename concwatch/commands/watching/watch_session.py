@@ -11,9 +11,9 @@ from typing import Any
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
 from concwatch.links.program import TERMINATION_TIMEOUT, Program, StartedProgram
+from concwatch.monitor.processes.watched_host import LocalHost
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watching.remote_host import RemoteHost
-from concwatch.monitor.watching.watched_host import LocalHost
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.agent.attaching.inject import environment
 from concwatch.portable.bridge.private_folder import output_file

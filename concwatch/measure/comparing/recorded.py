@@ -17,8 +17,8 @@ from concwatch.measure.comparing.side import (
     machine_facts,
 )
 from concwatch.measure.measured import Measured
-from concwatch.monitor.lanes.cost import NEAR_ALL
 from concwatch.monitor.metrics.metrics import LaneSnapshot, Sample, measured_values
+from concwatch.monitor.workers.cost import NEAR_ALL
 from concwatch.portable.protocol.units import counted, format_count, format_seconds
 from concwatch.recordings.recording import RecordedLane, Recording
 

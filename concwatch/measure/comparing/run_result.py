@@ -21,7 +21,7 @@ from concwatch.measure.comparing.side import (
     machine_facts,
 )
 from concwatch.measure.measured import Measured
-from concwatch.monitor.lanes.catalog import ON
+from concwatch.monitor.workers.catalog import ON
 from concwatch.portable.protocol.units import format_count
 
 KIND = "a result of concwatch run"

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from msgspec import Struct, structs
 
 from concwatch.measure.doctor.capacity import EngineForecast, MachineCapacity, engine_fit, trial_of
-from concwatch.monitor.lanes.catalog import find_engines
 from concwatch.monitor.lanes.forecast import TrialResults
+from concwatch.monitor.workers.catalog import find_engines
 from concwatch.portable.machine.limits import SystemLimit, read_number
 from concwatch.portable.machine.open_files import NAME as OPEN_FILES
 from concwatch.system.memory import BUDGET

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from msgspec import Struct, convert, structs
 
 from concwatch.links.messages import HostFigures
-from concwatch.monitor.lanes.catalog import CATALOG, Engine, find_engines
 from concwatch.monitor.lanes.forecast import TaskCost, TrialResults, fit, tried_demand
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import CATALOG, Engine, find_engines
 from concwatch.portable.machine.cpu_quota import cpu_quota
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.portable.machine.open_files import process_limits

@@ -20,9 +20,9 @@ from concwatch.measure.doctor.capacity import (
     thread_limits,
 )
 from concwatch.measure.doctor.proof import Proof
-from concwatch.monitor.lanes.catalog import CATALOG
 from concwatch.monitor.lanes.forecast import TrialResults
 from concwatch.monitor.lanes.host_lanes import RemoteMachine
+from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.machine import program_version
 from concwatch.system.memory import MemoryBudget

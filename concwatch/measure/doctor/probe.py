@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from concwatch.links.messages import Error, Ready, decode
-from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.protocol.units import format_seconds
 from concwatch.system.child import describe_exit, error_line, explain_start_error
 

@@ -9,13 +9,13 @@ from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.measure.sweep.step_metrics import STEP_METRICS, burst_values
 from concwatch.measure.sweep.sweep import HZ, MOST_LIVES
-from concwatch.monitor.lanes.catalog import Engine, catalog_row, find_engines
-from concwatch.monitor.lanes.cost import NEAR_ALL
 from concwatch.monitor.lanes.forecast import forecast, limit_fits, task_demand
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.metric import Metric
 from concwatch.monitor.metrics.metrics import LISTED
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import Engine, catalog_row, find_engines
+from concwatch.monitor.workers.cost import NEAR_ALL
 from concwatch.portable.protocol.units import format_count
 from concwatch.portable.protocol.workloads import parse
 from concwatch.portable.worker.burst import Burst

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from concwatch.hosts.host import Host
 from concwatch.measure.experiments.cell import BURST, READINGS, SWEEP, ExperimentCell
 from concwatch.measure.experiments.program import PROGRAM_READINGS, find_runtime
-from concwatch.monitor.lanes.catalog import AT, CATALOG, ON, catalog_row
 from concwatch.monitor.metrics.unit import SCALES
+from concwatch.monitor.workers.catalog import AT, CATALOG, ON, catalog_row
 from concwatch.portable.protocol.text import unknown_name
 from concwatch.portable.protocol.workloads import parse
 

@@ -14,10 +14,10 @@ from concwatch.measure.experiments.cell import ExperimentCell, MissingError, Not
 from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
 from concwatch.measure.sweep.step_metrics import burst_values
-from concwatch.monitor.lanes.catalog import AT
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.servers import server_problem
 from concwatch.monitor.metrics.settings import connects
+from concwatch.monitor.workers.catalog import AT
 from concwatch.portable.build.builder import BuildError
 from concwatch.portable.build.runtime import SOURCES, Runtime
 from concwatch.portable.machine.spawn import kill_session

@@ -8,9 +8,9 @@ from concwatch.measure.measurement import while_stepping
 from concwatch.measure.sweep.repeats import merge
 from concwatch.measure.sweep.sweep import EngineSweep
 from concwatch.measure.sweep.sweep_result import SweepResult
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.verdicts.events import Event
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.system.machine import describe_machine, program_version
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from concwatch.hosts.host import Host
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.host_lanes import HostLanes, LocalMachine, RemoteMachine
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import ACTIVE, State
 from concwatch.monitor.verdicts.events import LaneEventSink
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.system.machine import Load
 
 FIRST_DELAY, LONGEST_DELAY = 1.0, 30.0

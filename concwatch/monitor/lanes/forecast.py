@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 from msgspec import Struct, structs
 
-from concwatch.monitor.lanes.catalog import Engine
-from concwatch.monitor.lanes.cost import Cost
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings, connects
+from concwatch.monitor.workers.catalog import Engine
+from concwatch.monitor.workers.cost import Cost
 from concwatch.portable.machine.limits import SystemLimit, system_limits
 from concwatch.portable.machine.open_files import NAME as OPEN_FILES
 from concwatch.portable.machine.open_files import process_limits

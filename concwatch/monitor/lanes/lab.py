@@ -9,19 +9,19 @@ from msgspec import structs
 
 from concwatch.hosts.host import Host
 from concwatch.links.link import Link
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.fleet import Fleet, Reconnect
 from concwatch.monitor.lanes.forecast import Forecast
 from concwatch.monitor.lanes.host_lanes import INTERVAL, HostLanes, LocalMachine
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.lanes.servers import Server, ServerKeeper
 from concwatch.monitor.lanes.trial import Trials
-from concwatch.monitor.lanes.worker import AnatomyAnswer
-from concwatch.monitor.lanes.worker_life import STOP_LIMIT
 from concwatch.monitor.metrics.observable import Observable
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot, with_cheapest
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.workers.catalog import Engine
+from concwatch.monitor.workers.worker import AnatomyAnswer
+from concwatch.monitor.workers.worker_life import STOP_LIMIT
 from concwatch.portable.protocol.units import format_count
 from concwatch.portable.protocol.workloads import is_function, parse
 from concwatch.portable.worker.collector import MODES

@@ -8,15 +8,15 @@ from msgspec import structs
 
 from concwatch.links.link import Link
 from concwatch.links.messages import Limit
-from concwatch.monitor.lanes.catalog import Engine
-from concwatch.monitor.lanes.worker import Worker
-from concwatch.monitor.lanes.worker_life import START_LIMIT
 from concwatch.monitor.metrics.metrics import EngineFacts, blank_sample
 from concwatch.monitor.metrics.series import Series
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import ACTIVE, PENDING, State
 from concwatch.monitor.metrics.target import Target
 from concwatch.monitor.verdicts.events import LaneEventSink
+from concwatch.monitor.workers.catalog import Engine
+from concwatch.monitor.workers.worker import Worker
+from concwatch.monitor.workers.worker_life import START_LIMIT
 from concwatch.system.machine import Load
 
 

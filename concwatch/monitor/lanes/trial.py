@@ -11,12 +11,12 @@ from msgspec import structs
 
 from concwatch.links.link import Link
 from concwatch.links.messages import Anatomy
-from concwatch.monitor.lanes.catalog import Engine
-from concwatch.monitor.lanes.cost import NEAR_ALL, Cost
 from concwatch.monitor.lanes.forecast import TaskCost, task_demand
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.metrics.settings import Settings, connects
 from concwatch.monitor.metrics.state import ACTIVE, PENDING, State
+from concwatch.monitor.workers.catalog import Engine
+from concwatch.monitor.workers.cost import NEAR_ALL, Cost
 from concwatch.portable.protocol.workloads import HTTP, USER, parse
 from concwatch.system.machine import Load
 

@@ -1,5 +1,4 @@
-"""Watched programs: their processes, groups of tasks and resources.
+"""Watched programs, here and on other hosts: which processes they have, and who is connected to them.
 
-In: the reports of agents, and readings of their processes. Out: the current state of each process, and the
-groups of its tasks.
+In: commands, PIDs and hosts. Out: a snapshot of all watched processes, and events.
 """

@@ -1,8 +1,8 @@
 """The lanes of all processes that were found, by number and by pid."""
 
+from concwatch.monitor.processes.watched import WatchedProcess
+from concwatch.monitor.processes.watched_host import WatchedHost
 from concwatch.monitor.verdicts.events import LaneEventSink
-from concwatch.monitor.watching.watched import WatchedProcess
-from concwatch.monitor.watching.watched_host import WatchedHost
 
 MAX_LANES = 1_000
 """The most lanes; further processes take over those of processes that have ended."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from concwatch.monitor.processes.watched import WatchedProcess
 from concwatch.monitor.verdicts.events import LaneEventSink
 from concwatch.monitor.verdicts.throttling import QuotaVerdict
-from concwatch.monitor.watching.watched import WatchedProcess
 
 
 class Quotas:

@@ -25,7 +25,7 @@ from concwatch.links.program import StartedProgram
 from concwatch.links.readings import ReportedReadings
 from concwatch.monitor.lanes.host_lanes import RemoteMachine
 from concwatch.monitor.metrics.snapshot import HostStatus
-from concwatch.monitor.watching.watched_host import WatchedHost
+from concwatch.monitor.processes.watched_host import WatchedHost
 from concwatch.portable.protocol.text import one_line
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory

@@ -7,18 +7,18 @@ from concwatch.links.agent_link import AgentLink
 from concwatch.links.agent_messages import AgentReady
 from concwatch.links.link import Ended
 from concwatch.links.program import StartedProgram
+from concwatch.monitor.groups.group import Group
 from concwatch.monitor.lanes.host_lanes import INTERVAL, MachineMeter
 from concwatch.monitor.metrics.group_status import Function
 from concwatch.monitor.metrics.observable import Observable
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.processes.watched import REPLACED, WatchedProcess
+from concwatch.monitor.processes.watched_host import WatchedHost
 from concwatch.monitor.verdicts.events import BLOCK, MarkLog
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
-from concwatch.monitor.watching.group import Group
 from concwatch.monitor.watching.process_table import ProcessTable
 from concwatch.monitor.watching.quotas import Quotas
-from concwatch.monitor.watching.watched import REPLACED, WatchedProcess
-from concwatch.monitor.watching.watched_host import WatchedHost
 from concwatch.system.memory import MemoryBudget
 
 HZ = 10.0

@@ -28,10 +28,10 @@ that is not predefined (4 or 3) is used for functions whose tasks are created by
 the agent's modules are imported, no garbage is collected automatically. ``ctypes`` is loaded if a monitor
 asks what memory is made of. While stacks are sampled on request, the interpreter's switch interval is 5 µs,
 or up to 1 ms if threads compete, whenever the agent's thread waits. The agent never raises into the program:
-an error of its own is counted and reported (`concwatch.portable.agent.counting.guard`).
+an error of its own is counted and reported (`concwatch.portable.agent.basics.guard`).
 """
 
-from .counting.guard import guarded
+from .basics.guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

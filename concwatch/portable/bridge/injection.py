@@ -10,7 +10,7 @@ import tempfile
 import threading
 
 from concwatch.portable.agent.attaching.inject import BEGUN, DONE, MARK, PACKAGE, gdb_command
-from concwatch.portable.agent.counting.names import printable
+from concwatch.portable.agent.basics.names import printable
 from concwatch.portable.agent.sending.places import ADDRESS
 from concwatch.portable.agent.sending.process import script_name
 from concwatch.portable.machine import processes

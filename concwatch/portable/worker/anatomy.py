@@ -29,8 +29,8 @@ from types import (
 )
 
 import concwatch
-from concwatch.portable.agent.counting.names import printable
-from concwatch.portable.agent.counting.own_code import is_own, name_of
+from concwatch.portable.agent.basics.names import printable
+from concwatch.portable.agent.basics.own_code import is_own, name_of
 from concwatch.portable.agent.memory.memory_maps import HEAP, OTHER, STACKS
 
 TYPE_CHECKING = False

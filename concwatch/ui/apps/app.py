@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.apps.measurements import Measurements
 from concwatch.ui.base.keyboard import Keyboard

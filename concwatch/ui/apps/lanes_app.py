@@ -28,8 +28,8 @@ from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.sources.session_recording import SessionRecording
 
 if TYPE_CHECKING:
-    from concwatch.monitor.lanes.catalog import Engine
     from concwatch.monitor.metrics.observable import Observable
+    from concwatch.monitor.workers.catalog import Engine
 
 TRIM_INTERVAL = 60.0
 """Seconds between two times that free memory is returned to the system."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.forecast import why_too_many
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import LARGEST_TARGET
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.protocol.units import parse_count
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.base.keyboard import Keyboard

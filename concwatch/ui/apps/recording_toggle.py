@@ -10,8 +10,8 @@ from concwatch.ui.apps.pictures import offer_download
 from concwatch.ui.sources.session_recording import SessionRecording
 
 if TYPE_CHECKING:
-    from concwatch.monitor.lanes.catalog import Engine
     from concwatch.monitor.metrics.observable import Observable
+    from concwatch.monitor.workers.catalog import Engine
     from concwatch.recordings.recorder import Recorder
 
 

@@ -12,8 +12,8 @@ from textual.binding import Binding
 
 from concwatch.charts.table import WATCHED
 from concwatch.links.program import Program
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.watching.watching import HZ, Watching
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.base.keyboard import Keyboard
 from concwatch.ui.keys import keys

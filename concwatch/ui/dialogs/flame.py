@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from concwatch.charts.flame_graph import FlameGraph, flame_graph, sampled_percent
-from concwatch.monitor.watching.profiling import Profiling
+from concwatch.monitor.processes.profiling import Profiling
 from concwatch.portable.protocol.units import format_seconds
 from concwatch.ui.base.dialog import Dialog
 from concwatch.ui.widgets.charts.flame_view import FlameView

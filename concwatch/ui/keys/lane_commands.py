@@ -111,7 +111,7 @@ class LaneCommands:
         """Show how the selected lane is measured."""
         from textual.content import Content
 
-        from concwatch.monitor.lanes.engine_notes import engine_notes
+        from concwatch.monitor.workers.engine_notes import engine_notes
         from concwatch.ui.dialogs.help import ReadDialog  # not needed for the first frame
 
         lane, now = next(iter(self._source.lanes(self._lanes.selected).items()))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concwatch.monitor.watching.profiling import COMMAND as PROFILE
+from concwatch.monitor.processes.profiling import COMMAND as PROFILE
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.protocol.units import format_clock
 from concwatch.ui.base.view import MonitorView

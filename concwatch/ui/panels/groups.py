@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
+from concwatch.monitor.groups.ranking import MergedGroup, merge_groups, ranked
 from concwatch.monitor.metrics.group_status import Function
 from concwatch.monitor.metrics.metrics import LaneSnapshot
 from concwatch.monitor.metrics.snapshot import Snapshot
-from concwatch.monitor.watching.ranking import MergedGroup, merge_groups, ranked
 from concwatch.portable.protocol.text import plain
 from concwatch.portable.protocol.units import format_count
 from concwatch.ui.look.layout import BESIDE_HEIGHT, Layout

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.workers.catalog import Engine
 
 MakeLab = Callable[[Sequence[Engine], Settings], Lab]
 

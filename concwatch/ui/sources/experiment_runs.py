@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from concwatch.measure.experiments.experiment import Experiment
 from concwatch.measure.experiments.loading import decode, shipped
 from concwatch.measure.experiments.runner import MakeLab, Runner, Selection
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
-from concwatch.monitor.lanes.worker_log import LONGEST_DETAIL
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.monitor.verdicts.events import EventSink
+from concwatch.monitor.workers.catalog import Engine
+from concwatch.monitor.workers.worker_log import LONGEST_DETAIL
 
 LABS_KEPT = 60
 """Number of labs of past runs kept for the live chart."""

@@ -5,13 +5,13 @@ from typing import Any
 
 from msgspec import structs
 
-from concwatch.monitor.lanes.catalog import ON
 from concwatch.monitor.metrics.metric import combined
 from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
 from concwatch.monitor.metrics.series import Samples, Series, Spread
 from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.monitor.metrics.state import PENDING, State
 from concwatch.monitor.verdicts.failures import added
+from concwatch.monitor.workers.catalog import ON
 
 
 def combined_sample(samples: Sequence[Sample], lane: int) -> Sample:

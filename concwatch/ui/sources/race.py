@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from concwatch.charts.cost import CostCurves, LaneCost, cost_curve, lane_cost
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Plan, Result
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.series import Samples
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.ui.sources.alone import MakeLab, MeasuredAlone
 
 HOLD = 2.0

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.protocol.units import format_bytes
 from concwatch.system.files import new_path
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from concwatch.measure.measurement import while_stepping
 from concwatch.measure.sweep.sweep import EngineSweep
 from concwatch.measure.sweep.sweep_result import SweepResult
-from concwatch.monitor.lanes.catalog import Engine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.ui.sources.alone import MakeLab, MeasuredAlone
 
 SECONDS = 3.0

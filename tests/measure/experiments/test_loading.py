@@ -10,9 +10,9 @@ from concwatch.commands.basics.lab import open_process
 from concwatch.measure.experiments.experiment import Experiment
 from concwatch.measure.experiments.loading import load, shipped
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
-from concwatch.monitor.lanes.catalog import AT, PYTHONS
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.unit import SCALES
+from concwatch.monitor.workers.catalog import AT, PYTHONS
 
 NAMES = [path.stem for path in shipped()]
 LONGEST_TITLE = 60

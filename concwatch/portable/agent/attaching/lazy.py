@@ -12,8 +12,8 @@ import os
 import sys
 from time import monotonic, process_time
 
-from ..counting.guard import ERRORS, guarded
-from ..counting.imports import ImportHook
+from ..basics.guard import ERRORS, guarded
+from ..basics.imports import ImportHook
 
 OPTIONS = "CONCWATCH_AGENT_OPTIONS"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from time import monotonic, process_time, thread_time
 
+from ..basics.primitives import get_ident
 from ..counting.counting import COUNTS
-from ..counting.primitives import get_ident
 from .heartbeat import OVERDUE, TIMERS, TRIO, TimerHeartbeat
 from .stacks import longest_run, loop_depth
 

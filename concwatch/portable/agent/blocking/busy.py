@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from time import monotonic, perf_counter
 
+from ..basics.guard import guarded
 from ..counting.counting import COUNTS
 from ..counting.durations import RANDOM
 from ..counting.grouping import Unresolved
-from ..counting.guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
-from ..counting.primitives import allocate_lock
+from ..basics.primitives import allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from time import monotonic, process_time, thread_time
 
+from ..basics.guard import guarded
+from ..basics.names import printable
+from ..basics.primitives import get_ident, get_native_id
 from ..counting.counting import COUNTS
 from ..counting.grouping import Unresolved
-from ..counting.guard import guarded
-from ..counting.names import printable
-from ..counting.primitives import get_ident, get_native_id
 from .handover import HANDOVER
 from .stacks import depth, loop_depth, take_sample, usage_of
 

@@ -9,9 +9,9 @@ import sys
 from _weakref import ref
 from time import monotonic, thread_time
 
+from ..basics.guard import guarded
+from ..basics.primitives import get_ident, get_native_id
 from ..counting.counting import COUNTS
-from ..counting.guard import guarded
-from ..counting.primitives import get_ident, get_native_id
 from .heartbeat import BUSY, LOOPS, OVERDUE, TRIO, Heartbeat, hand_over
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ import sys
 import time
 from time import monotonic, process_time, thread_time
 
-from ..counting.primitives import get_ident, get_native_id, sleep
+from ..basics.primitives import get_ident, get_native_id, sleep
 from ..counting.threads import thread_label
 from .handover import HANDOVER
 from .stack_counts import StackCounts

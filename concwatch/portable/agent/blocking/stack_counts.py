@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from _weakref import ref
 
-from ..counting.names import printable
-from ..counting.own_code import is_agent, is_own, name_of
+from ..basics.names import printable
+from ..basics.own_code import is_agent, is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

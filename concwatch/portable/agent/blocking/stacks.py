@@ -6,8 +6,8 @@ from os import O_RDONLY, close, read
 from os import open as open_file
 from os.path import join
 
-from ..counting.names import printable
-from ..counting.own_code import is_agent, is_own, name_of
+from ..basics.names import printable
+from ..basics.own_code import is_agent, is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

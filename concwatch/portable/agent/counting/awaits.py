@@ -9,11 +9,11 @@ import gc
 import os
 import sys
 
+from ..basics.names import printable
+from ..basics.own_code import is_of, is_own, name_of
 from .counted_group import GEVENT
 from .counting import COUNTS
 from .grouping import Unresolved
-from .names import printable
-from .own_code import is_of, is_own, name_of
 from .threads import is_alive
 from .wrappers import INLINE_FRAMES, CellType, key_of_greenlet, kind_of, stands_for
 

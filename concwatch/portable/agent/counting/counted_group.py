@@ -7,10 +7,10 @@ from _weakref import ref
 from itertools import count, islice, repeat
 from time import monotonic
 
+from ..basics.kept import IS_ESTIMATED, KeptTasks
+from ..basics.names import printable
+from ..basics.own_code import is_own, name_of
 from .durations import Durations
-from .kept import IS_ESTIMATED, KeptTasks
-from .names import printable
-from .own_code import is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from _weakref import ref
 
+from ..basics.guard import guarded
+from ..basics.own_code import creating_line
 from .counted_group import LINES_PER_GROUP, MAX_STARTS, CountedGroup
 from .durations import Durations, time_task
 from .grouping import OTHERS, Grouping, GroupTable
-from .guard import guarded
-from .own_code import creating_line
 from .process_wide import Loops, TaskLines, UnfinishedTasks, UnseenTasks
 
 TYPE_CHECKING = False

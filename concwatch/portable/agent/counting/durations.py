@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import log1p
 from time import monotonic, perf_counter_ns
 
-from .guard import guarded
-from .primitives import get_ident
+from ..basics.guard import guarded
+from ..basics.primitives import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from _weakref import ref
 from itertools import count
 from sys import intern
 
+from ..basics.guard import guarded
+from ..basics.names import DEFAULT_NAME
 from .counted_group import CountedGroup
-from .guard import guarded
-from .names import DEFAULT_NAME
 from .wrappers import (
     MAX_DEPTH,
     code_of,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from _weakref import ref
 
+from ..basics.guard import guarded
+from ..basics.names import DEFAULT_NAME
 from .counted_group import MAX_STARTS, counter, value
-from .guard import guarded
-from .names import DEFAULT_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from sys import intern
 
+from ..basics.names import DEFAULT_NAME, printable
+from ..basics.own_code import is_own
 from .awaits import wait_of
 from .counted_group import GEVENT, LINES_PER_GROUP
 from .counting import COUNTS, Regrouped
-from .names import DEFAULT_NAME, printable
-from .own_code import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import sys
 from itertools import islice
 from time import monotonic, perf_counter, thread_time
 
+from ..basics.guard import ERRORS, guarded
 from .counted_group import is_ended
 from .counting import COUNTS
 from .grouping import Unresolved
-from .guard import ERRORS, guarded
 from .regrouping import Regrouping
 from .starts import STARTS
 

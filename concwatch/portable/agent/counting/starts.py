@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from _weakref import ref
 
+from ..basics.guard import guarded
 from .counted_group import FREE_THREADED
 from .counting import COUNTS
-from .guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

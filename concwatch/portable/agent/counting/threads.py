@@ -6,10 +6,10 @@ import os
 import sys
 from _weakref import ref
 
+from ..basics.imports import imported_module
+from ..basics.names import printable
+from ..basics.own_code import is_own, name_of
 from .counted_group import FREE_THREADED
-from .imports import imported_module
-from .names import printable
-from .own_code import is_own, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

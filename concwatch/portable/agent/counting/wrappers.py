@@ -12,7 +12,7 @@ import sys
 from opcode import opname
 from sys import intern
 
-from .own_code import is_of
+from ..basics.own_code import is_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

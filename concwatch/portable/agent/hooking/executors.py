@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from _weakref import ref
 
-from ..counting.guard import guarded
-from ..counting.names import printable
-from ..counting.own_code import LINE_FUNCTIONS, creating_line
+from ..basics.guard import guarded
+from ..basics.names import printable
+from ..basics.own_code import LINE_FUNCTIONS, creating_line
 from .replacements import named_like
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # ``signal`` would import enum
 import os
 
-from ..counting.guard import guarded
+from ..basics.guard import guarded
 from .replacements import named_like
 
 TYPE_CHECKING = False

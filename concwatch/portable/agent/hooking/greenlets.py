@@ -14,12 +14,12 @@ from _functools import partial  # type: ignore[import-not-found]
 from _weakref import ref
 from itertools import islice
 
+from ..basics.guard import guarded
+from ..basics.own_code import creating_line
+from ..basics.primitives import allocate_lock
 from ..blocking.hub_heartbeat import HUBS
 from ..counting.counted_group import FREE_THREADED, GEVENT, is_ended
 from ..counting.counting import COUNTS
-from ..counting.guard import guarded
-from ..counting.own_code import creating_line
-from ..counting.primitives import allocate_lock
 from ..counting.wrappers import key_of_greenlet
 
 TYPE_CHECKING = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from ..basics.imports import ImportHook
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
-from ..counting.imports import ImportHook
 from .executors import EXECUTORS_OF, counting_executors
 from .exits import EXIT_FUNCTIONS
 from .left_over import LOOP_METHODS

@@ -11,9 +11,9 @@ import sys
 from _weakref import ref
 from time import monotonic
 
+from ..basics.guard import guarded
 from ..blocking.heartbeat import TIMERS
 from ..counting.counting import COUNTS
-from ..counting.guard import guarded
 from .replacements import named_like
 
 TYPE_CHECKING = False

@@ -6,12 +6,12 @@ import sys
 from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic
 
+from ..basics.guard import guarded
+from ..basics.names import FILE
 from ..blocking.heartbeat import TrioHeartbeat
 from ..counting.counted_group import LINES_PER_GROUP
 from ..counting.counting import COUNTS
 from ..counting.grouping import Unresolved
-from ..counting.guard import guarded
-from ..counting.names import FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from _thread import _local
 
-from ..counting.names import printable
-from ..counting.own_code import is_own
+from ..basics.names import printable
+from ..basics.own_code import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

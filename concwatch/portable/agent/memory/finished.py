@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..basics.guard import guarded
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
 from ..counting.grouping import Unresolved
-from ..counting.guard import guarded
 from ..counting.scan import visit_greenlets
 from .class_attributes import class_variable
 from .holders import HeldObject, holder_along

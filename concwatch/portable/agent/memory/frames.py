@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..counting.own_code import is_agent
+from ..basics.own_code import is_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

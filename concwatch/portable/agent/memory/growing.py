@@ -10,7 +10,7 @@ import os
 from heapq import nlargest
 from time import monotonic
 
-from ..counting.guard import guarded
+from ..basics.guard import guarded
 from .containers import are_weak, mean_size
 from .holders import HeldObject, function_within, holder_along
 from .walk import GROWING, HeapWalk

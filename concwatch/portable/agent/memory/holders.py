@@ -8,8 +8,8 @@ from __future__ import annotations
 import gc
 import sys
 
-from ..counting.names import printable
-from ..counting.own_code import is_agent, is_own, name_of
+from ..basics.names import printable
+from ..basics.own_code import is_agent, is_own, name_of
 from ..counting.wrappers import COROUTINES, CellType, code_of, kind_of
 from .class_attributes import (
     LOCAL,

@@ -8,8 +8,8 @@ from itertools import chain
 from operator import itemgetter
 from time import monotonic, thread_time
 
+from ..basics.own_code import is_agent
 from ..counting.counted_group import FREE_THREADED
-from ..counting.own_code import is_agent
 from .class_attributes import module_file, module_of, module_variables, type_name
 from .growing import find_growing
 from .walk import HeapWalk

@@ -72,6 +72,6 @@ class Tracing:
 
     def lines(self) -> List[Dict[str, Any]]:
         """Return what `TracedLineReader.read` does, with printable names."""
-        from ..counting.names import printable  # not needed by a worker, which uses only `TracedLineReader`
+        from ..basics.names import printable  # not needed by a worker, which uses only `TracedLineReader`
 
         return [dict(line, file=printable(line["file"])) for line in self._lines.read()]

@@ -21,9 +21,9 @@ from itertools import compress
 from operator import not_
 from time import perf_counter
 
+from ..basics.guard import guarded
+from ..basics.own_code import is_agent, is_own
 from ..counting.counting import COUNTS
-from ..counting.guard import guarded
-from ..counting.own_code import is_agent, is_own
 from ..counting.scan import some_tasks
 from ..counting.wrappers import COROUTINES, code_of
 from .class_attributes import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-from ..counting.primitives import sleep
+from ..basics.primitives import sleep
 from .json_lines import LONGEST_LINE, decode, encode
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ from _collections import deque  # type: ignore[import-not-found]
 from _functools import partial  # type: ignore[import-not-found]
 from time import monotonic, perf_counter, process_time
 
-from ..counting.guard import guarded
-from ..counting.imports import imported_module
+from ..basics.guard import guarded
+from ..basics.imports import imported_module
 from ..counting.threads import ThreadCounts, all_threads, is_alive, pool_name
 from ..hooking.executors import EXECUTORS
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ..counting.names import printable
+from ..basics.names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from time import monotonic, perf_counter
 
+from ..basics.kept import IS_ESTIMATED
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
-from ..counting.kept import IS_ESTIMATED
 from ..counting.scan import task_objects
 
 TYPE_CHECKING = False

@@ -8,10 +8,10 @@ import sys
 from errno import EBADF
 from time import monotonic
 
+from ..basics.guard import ERRORS, guarded
+from ..basics.primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
 from ..blocking.handover import HANDOVER
 from ..counting.counting import COUNTS
-from ..counting.guard import ERRORS, guarded
-from ..counting.primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
 from ..hooking.exits import BEFORE_EXIT
 from ..hooking.hooks import HOOKS
 from . import places

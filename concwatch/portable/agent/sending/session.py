@@ -6,11 +6,11 @@ import sys
 from collections import deque
 from time import monotonic, thread_time
 
+from ..basics.guard import ERRORS, guarded
 from ..blocking.blocks import BLOCKED_AFTER, Blocks
 from ..blocking.busy import Busy
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
-from ..counting.guard import ERRORS, guarded
 from ..counting.scan import LINKED, Scan, Tasks, add_running_loops
 from ..counting.starts import STARTS
 from ..counting.threads import find_thread_waits

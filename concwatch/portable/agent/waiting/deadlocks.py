@@ -13,11 +13,11 @@ import sys
 from _thread import RLock
 from bisect import bisect_right
 
+from ..basics.guard import guarded
+from ..basics.names import printable
+from ..basics.own_code import is_agent, is_own
+from ..basics.primitives import allocate_lock, get_ident
 from ..counting.counted_group import FREE_THREADED
-from ..counting.guard import guarded
-from ..counting.names import printable
-from ..counting.own_code import is_agent, is_own
-from ..counting.primitives import allocate_lock, get_ident
 from ..counting.threads import THREADING, place_of
 from ..memory.frames import variables_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from time import thread_time
 
+from ..basics.guard import guarded
 from ..blocking.stack_signal import StackSignal
 from ..counting.awaits import Pools, Wait
-from ..counting.guard import guarded
 from ..hooking.left_over import shutdowns
 from .deadlocks import Deadlocks
 

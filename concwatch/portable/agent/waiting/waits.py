@@ -6,11 +6,11 @@ import sys
 from _weakref import ref
 from time import monotonic
 
+from ..basics.guard import guarded
+from ..basics.own_code import LINE_FUNCTIONS, is_own
 from ..counting.awaits import GreenletWait, Pools, Wait, function_of, is_task, referents, wait_of
 from ..counting.counted_group import GEVENT
 from ..counting.counting import COUNTS
-from ..counting.guard import guarded
-from ..counting.own_code import LINE_FUNCTIONS, is_own
 from ..counting.scan import Tasks, visit_greenlets, visit_tasks
 from .wakers import Wakers
 

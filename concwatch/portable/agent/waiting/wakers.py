@@ -11,8 +11,8 @@ import gc
 import sys
 from _weakref import getweakrefcount
 
+from ..basics.own_code import is_of
 from ..counting.awaits import FunctionType, Wait, is_task, referents
-from ..counting.own_code import is_of
 from ..counting.wrappers import INLINE_FRAMES, CellType
 
 TYPE_CHECKING = False

@@ -25,7 +25,7 @@ class EngineRow:
             class_: a subclass of `BaseEngine` in it.
             task: what a task is.
             bytes_per_task: bytes of one sleeping task, RSS and kernel memory, for the forecast.
-            facts: other fields of `concwatch.monitor.lanes.catalog.Engine`.
+            facts: other fields of `concwatch.monitor.workers.catalog.Engine`.
         """
         self._module, self._class = module, class_
         self.task, self.bytes_per_task, self.facts = task, bytes_per_task, facts

@@ -11,10 +11,10 @@ from concwatch.portable.protocol.workloads import USER
 from concwatch.portable.worker.burst import Bursts
 from concwatch.portable.worker.collector import Reserve
 from concwatch.portable.worker.engines.growth_limits import GrowthLimits
-from concwatch.portable.worker.failures import FailureReporter
 from concwatch.portable.worker.inbox import Inbox
-from concwatch.portable.worker.setups import Setups
 from concwatch.portable.worker.target import TargetTracker, TaskCounts
+from concwatch.portable.worker.tasks.failures import FailureReporter
+from concwatch.portable.worker.tasks.setups import Setups
 from concwatch.portable.worker.timing import Timing
 
 TYPE_CHECKING = False
@@ -127,7 +127,7 @@ class BaseEngine:
         """
         setup = None
         if workload.word == USER:
-            from concwatch.portable.worker.user_function import load_setup  # imports inspect
+            from concwatch.portable.worker.tasks.user_function import load_setup  # imports inspect
 
             setup = load_setup(workload, self.coroutines)
         if setup is not None:

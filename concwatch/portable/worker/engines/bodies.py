@@ -6,7 +6,7 @@ from functools import partial
 from time import thread_time
 
 from concwatch.portable.protocol.workloads import SLEEPS
-from concwatch.portable.worker.callables import load_callable
+from concwatch.portable.worker.tasks.callables import load_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

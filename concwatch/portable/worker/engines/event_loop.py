@@ -8,9 +8,9 @@ from functools import partial
 from time import monotonic, thread_time
 
 from concwatch.portable.protocol.workloads import SLEEPS, USER
-from concwatch.portable.worker.callables import load_callable
 from concwatch.portable.worker.engines.loop import PROBE, Batch, LoopEngine
-from concwatch.portable.worker.setups import Setups
+from concwatch.portable.worker.tasks.callables import load_callable
+from concwatch.portable.worker.tasks.setups import Setups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from concwatch.portable.worker.collector import Collector
     from concwatch.portable.worker.inbox import Waits
     from concwatch.portable.worker.loop_blocks import LoopBlocks
-    from concwatch.portable.worker.setup import Setup
+    from concwatch.portable.worker.tasks.setup import Setup
 
     Body = Callable[[], Coroutine[Any, Any, object]]
 

@@ -9,9 +9,9 @@ from gevent.event import Event
 
 from concwatch.portable.agent.memory.memory_maps import HEAP, OTHER
 from concwatch.portable.protocol.workloads import HTTP, SLEEPS
-from concwatch.portable.worker.callables import load_callable
 from concwatch.portable.worker.engines.bodies import BODIES
 from concwatch.portable.worker.engines.loop import PROBE, Batch, LoopEngine
+from concwatch.portable.worker.tasks.callables import load_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from time import monotonic
 
 from concwatch.portable.protocol.workloads import USER, parse
 from concwatch.portable.worker.engines.bodies import BODIES, TaskCancelled, load_body
-from concwatch.portable.worker.failures import PLACE, place_of
+from concwatch.portable.worker.tasks.failures import PLACE, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from concwatch.portable.protocol.workloads import Workload
     from concwatch.portable.worker.engines.bodies import Bodies
-    from concwatch.portable.worker.setup import Setup
+    from concwatch.portable.worker.tasks.setup import Setup
 
 LONGEST_WAIT = 1_000_000.0
 
@@ -76,7 +76,7 @@ def _change_setup(workload: Workload) -> None:
     _body.clear()
     _leave()
     if workload.word == USER:
-        from concwatch.portable.worker.user_function import load_setup  # imports inspect
+        from concwatch.portable.worker.tasks.user_function import load_setup  # imports inspect
 
         setup = load_setup(workload, coroutine=False)
         if setup is not None:

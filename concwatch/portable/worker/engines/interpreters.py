@@ -13,7 +13,7 @@ from concwatch.portable.worker.engines.base import CPYTHON_COMMANDS
 from concwatch.portable.worker.engines.bodies import load_body
 from concwatch.portable.worker.engines.interpreter_task import PIPE_BODIES, PipeToken, run
 from concwatch.portable.worker.engines.pool import ExecutorEngine
-from concwatch.portable.worker.setups import Setups
+from concwatch.portable.worker.tasks.setups import Setups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from concwatch.portable.protocol.workloads import Workload
     from concwatch.portable.worker.collector import Collector
     from concwatch.portable.worker.inbox import Waits
-    from concwatch.portable.worker.setup import Setup
+    from concwatch.portable.worker.tasks.setup import Setup
 
 # A new interpreter starts with the path that the process was started with. The root is on it for one import
 # only: as in the worker itself, packages beside concwatch must not be importable.

@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
+from concwatch.monitor.groups.ranking import MergedGroup
 from concwatch.monitor.metrics.group_status import GROUP_METRICS
 from concwatch.monitor.metrics.metric import GroupColumn, Metric
 from concwatch.monitor.verdicts.waits import places_text, waiting_text
-from concwatch.monitor.watching.ranking import MergedGroup
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import (
     UNKNOWN,

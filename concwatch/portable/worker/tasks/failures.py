@@ -49,7 +49,7 @@ class Failures:
         if not self._changed:
             return {}
         try:
-            from concwatch.portable.agent.counting.names import printable  # only a failure needs it
+            from concwatch.portable.agent.basics.names import printable  # only a failure needs it
         except OSError:  # too many files are open: they are reported later
             return {}
         with self._lock:
@@ -128,7 +128,7 @@ def place_of(traceback: Optional[TracebackType]) -> str:
     Returns:
         The file and the line, such as ``/app/jobs.py:12``; empty if there is neither.
     """
-    from concwatch.portable.agent.counting.own_code import is_own  # only a failure needs it
+    from concwatch.portable.agent.basics.own_code import is_own  # only a failure needs it
 
     own = outermost = None
     while traceback is not None:

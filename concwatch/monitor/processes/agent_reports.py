@@ -6,10 +6,10 @@ from operator import attrgetter
 from msgspec import structs
 
 from concwatch.links.agent_messages import AgentTick, Finished, GroupReport, Groups, Waits
+from concwatch.monitor.groups.group import Group
+from concwatch.monitor.groups.group_moment import AgentTime, GroupMoment
+from concwatch.monitor.groups.resources import Resources
 from concwatch.monitor.verdicts.events import EventSink
-from concwatch.monitor.watching.group import Group
-from concwatch.monitor.watching.group_moment import AgentTime, GroupMoment
-from concwatch.monitor.watching.resources import Resources
 
 UNCHANGED = 1.25
 """Seconds without a report after which a group is taken for unchanged; agents report changes every second."""

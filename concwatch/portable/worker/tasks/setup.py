@@ -10,7 +10,7 @@ import inspect
 from contextlib import asynccontextmanager, contextmanager
 
 from concwatch.portable.protocol.text import flat, short_place
-from concwatch.portable.worker.failures import PLACE, place_of
+from concwatch.portable.worker.tasks.failures import PLACE, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 
 from concwatch.links.agent_link import AgentArrival, AgentLink
 from concwatch.links.agent_messages import AgentTick
-from concwatch.monitor.lanes.worker_log import WorkerLog
+from concwatch.monitor.processes.agent_errors import AgentErrorLog
+from concwatch.monitor.processes.profiling import Profiling
 from concwatch.monitor.verdicts.events import EventSink
-from concwatch.monitor.watching.agent_errors import AgentErrorLog
-from concwatch.monitor.watching.profiling import Profiling
+from concwatch.monitor.workers.worker_log import WorkerLog
 
 STALL = 1.0
 """Seconds without a report after which a process is stalled. The agent reports from its own thread."""

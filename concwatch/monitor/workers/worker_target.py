@@ -5,10 +5,10 @@ from collections.abc import Callable
 from msgspec import structs
 
 from concwatch.links.messages import BurstDone, Limit, Reached
-from concwatch.monitor.lanes.connection import Connection
-from concwatch.monitor.lanes.worker_log import WorkerLog, burst_text, limit_text, reached_text
-from concwatch.monitor.lanes.worker_stats import WorkerStats
 from concwatch.monitor.metrics.target import target_of
+from concwatch.monitor.workers.connection import Connection
+from concwatch.monitor.workers.worker_log import WorkerLog, burst_text, limit_text, reached_text
+from concwatch.monitor.workers.worker_stats import WorkerStats
 from concwatch.portable.worker.burst import Burst
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading

@@ -27,7 +27,7 @@ MAX_KINDS = 10
 _OTHERS = ("", "", "")
 """Stands for all other kinds."""
 
-_FOLDER = __file__[: -len("counting/guard.py")]
+_FOLDER = __file__[: -len("basics/guard.py")]
 _SHOWN = "concwatch/portable/agent/"
 """The beginning of each file in reports, wherever the agent's files are."""
 

@@ -25,15 +25,15 @@ def load_callable(workload: Workload, coroutine: bool, token: Any = None) -> Opt
     if workload.word == USER:
         if workload.call is not None:
             return workload.call
-        from concwatch.portable.worker.user_function import load_function  # imports inspect
+        from concwatch.portable.worker.tasks.user_function import load_function  # imports inspect
 
         return load_function(workload, coroutine)
     if workload.word == HTTP:
-        from concwatch.portable.worker.fetch import load_fetch  # imports an HTTP client
+        from concwatch.portable.worker.tasks.fetch import load_fetch  # imports an HTTP client
 
         return load_fetch(workload, coroutine)
     if workload.word == CONNECT:
-        from concwatch.portable.worker.connect import load_connect  # imports socket
+        from concwatch.portable.worker.tasks.connect import load_connect  # imports socket
 
         return load_connect(workload, coroutine, token)
     return None

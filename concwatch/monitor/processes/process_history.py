@@ -4,15 +4,15 @@ import math
 from typing import Any
 
 from concwatch.links.agent_messages import AgentTick
+from concwatch.monitor.groups.group_moment import RATE_SECONDS
 from concwatch.monitor.metrics.metric import MetricSource
 from concwatch.monitor.metrics.metrics import Sample, blank_sample, copied
 from concwatch.monitor.metrics.series import Series
+from concwatch.monitor.processes.agent_reports import OF_TASKS
 from concwatch.monitor.statistics.buckets import EMPTY
 from concwatch.monitor.statistics.histogram import Histogram
 from concwatch.monitor.statistics.rates import Trailing, finite
 from concwatch.monitor.verdicts.throttling import ThrottledTime
-from concwatch.monitor.watching.agent_reports import OF_TASKS
-from concwatch.monitor.watching.group_moment import RATE_SECONDS
 from concwatch.system.process import Reading
 
 BUSY_SECONDS = 2.0

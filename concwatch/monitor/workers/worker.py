@@ -6,18 +6,18 @@ from msgspec import Struct, structs
 
 from concwatch.links import messages
 from concwatch.links.link import Ended, Flood, Garbage, Link, Noise
-from concwatch.monitor.lanes.catalog import Engine
-from concwatch.monitor.lanes.connection import Connection
-from concwatch.monitor.lanes.leak_watch import LeakWatch
-from concwatch.monitor.lanes.worker_life import WorkerLife
-from concwatch.monitor.lanes.worker_log import LONGEST_MESSAGE, WorkerLog, limit_with_value
-from concwatch.monitor.lanes.worker_stats import WorkerStats
-from concwatch.monitor.lanes.worker_target import WorkerTarget
 from concwatch.monitor.metrics.metrics import LaneStatus
 from concwatch.monitor.metrics.settings import Command, Settings, WorkerSettings
 from concwatch.monitor.metrics.state import ACTIVE, State
 from concwatch.monitor.verdicts.events import EventSink
 from concwatch.monitor.verdicts.failures import failure_text, new_failures
+from concwatch.monitor.workers.catalog import Engine
+from concwatch.monitor.workers.connection import Connection
+from concwatch.monitor.workers.leak_watch import LeakWatch
+from concwatch.monitor.workers.worker_life import WorkerLife
+from concwatch.monitor.workers.worker_log import LONGEST_MESSAGE, WorkerLog, limit_with_value
+from concwatch.monitor.workers.worker_stats import WorkerStats
+from concwatch.monitor.workers.worker_target import WorkerTarget
 from concwatch.portable.machine.limits import UNKNOWN_LIMIT, limit_hit
 from concwatch.portable.protocol import PROTOCOL
 from concwatch.portable.protocol.units import format_seconds

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from concwatch.links.agent_messages import AgentTick, ThreadWaits, WaitPlace
+from concwatch.monitor.groups.group import BOUNDED, most_wait_at, with_place
 from concwatch.monitor.metrics.resource_status import ResourceKind, ResourceStatus
 from concwatch.monitor.verdicts.growth import Growth, GrowthMeter
 from concwatch.monitor.verdicts.growth_verdict import (
@@ -16,7 +17,6 @@ from concwatch.monitor.verdicts.growth_verdict import (
     GracePeriod,
     GrowthVerdict,
 )
-from concwatch.monitor.watching.group import BOUNDED, most_wait_at, with_place
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import counted, format_count
 

@@ -6,8 +6,6 @@ from typing import Any
 from msgspec import structs
 
 from concwatch.links.messages import Block, BurstDone, Failure, Reached, Ready, Tick, contradiction
-from concwatch.monitor.lanes.cost import KERNEL_PARTS, Cost, CostMeter, CpuMeter
-from concwatch.monitor.lanes.timed_tasks import TimedTasks
 from concwatch.monitor.metrics.metric import MetricSource
 from concwatch.monitor.metrics.metrics import Sample, blank_sample, copied
 from concwatch.monitor.statistics.histogram import Histogram
@@ -15,6 +13,8 @@ from concwatch.monitor.statistics.rates import BestSecond, TickRates, Trailing, 
 from concwatch.monitor.verdicts.blocks import BlockedPlaces
 from concwatch.monitor.verdicts.events import EventSink, ignored
 from concwatch.monitor.verdicts.throttling import ThrottledTime
+from concwatch.monitor.workers.cost import KERNEL_PARTS, Cost, CostMeter, CpuMeter
+from concwatch.monitor.workers.timed_tasks import TimedTasks
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Callable, List, Optional
 
     from concwatch.portable.worker.inbox import Change, Waits
-    from concwatch.portable.worker.setup import Setup
+    from concwatch.portable.worker.tasks.setup import Setup
 
 FINISH_LIMIT = 1.0
 """Seconds that tasks have to end, and then the tear-down of the user's function, before the process ends."""

@@ -4,7 +4,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from concwatch.monitor.lanes.catalog import Engine
+from concwatch.monitor.workers.catalog import Engine
 
 _FILE = Path(__file__).with_name("engine_notes.toml")
 _OF_PYTHON = "python"

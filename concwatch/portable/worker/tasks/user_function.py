@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from concwatch.portable.protocol.text import suggest
-from concwatch.portable.worker.setup import Setup, is_asynchronous
+from concwatch.portable.worker.tasks.setup import Setup, is_asynchronous
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from functools import partial
 
 from concwatch.links.messages import Block
+from concwatch.monitor.groups.resources import POOL_WORKER, Resource, Resources
+from concwatch.monitor.processes.agent_reports import AgentReports
 from concwatch.monitor.verdicts.blocks import BlockedPlaces
 from concwatch.monitor.verdicts.events import EventSink
 from concwatch.monitor.verdicts.malloc_verdict import MallocVerdict
 from concwatch.monitor.verdicts.memory_leak import MemoryLeakDetector
 from concwatch.monitor.verdicts.ongoing import OngoingStatus
 from concwatch.monitor.verdicts.standstill import Standstills
-from concwatch.monitor.watching.agent_reports import AgentReports
-from concwatch.monitor.watching.resources import POOL_WORKER, Resource, Resources
 from concwatch.system.process import Reading
 
 FILES_OF_ONE = 3

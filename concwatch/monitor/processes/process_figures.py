@@ -5,15 +5,15 @@ from typing import Any
 from msgspec import structs
 
 from concwatch.links.agent_messages import AgentErrors, AgentTick
+from concwatch.monitor.groups.group_moment import EndedGroup, GroupMoment
 from concwatch.monitor.metrics.group_status import OF_NOW
 from concwatch.monitor.metrics.metric import MetricSource, fields_from
 from concwatch.monitor.metrics.metrics import LaneStatus
 from concwatch.monitor.metrics.process_status import ProcessStatus
-from concwatch.monitor.watching.agent_reports import OF_TASKS, AgentReports
-from concwatch.monitor.watching.group_moment import EndedGroup, GroupMoment
-from concwatch.monitor.watching.process_history import ProcessHistory
-from concwatch.monitor.watching.process_now import ProcessNow
-from concwatch.monitor.watching.process_verdicts import ProcessVerdicts
+from concwatch.monitor.processes.agent_reports import OF_TASKS, AgentReports
+from concwatch.monitor.processes.process_history import ProcessHistory
+from concwatch.monitor.processes.process_now import ProcessNow
+from concwatch.monitor.processes.process_verdicts import ProcessVerdicts
 
 AT_THAT_MOMENT = ("live", "retained", "queued")
 """The counts that are unknown if a process has ended without its last report."""

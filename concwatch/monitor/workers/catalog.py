@@ -18,10 +18,10 @@ from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
 
 # "-m" would put the working directory first on the path, where a user's queue.py shadows the standard
-# library's, and would import runpy. "-P" keeps the directory off the path from the start: Python 3.13 imports
-# linecache before it runs the code of "-c". The root is on the path for one import only, so that another Python
-# does not find the packages of this one. The bytecode of the worker is cached even if the environment disables
-# that: compiling it at every start would add 0.7 MB to the idle figure.
+# library's, and would import runpy. "-P" keeps the directory off the path from the start: Python 3.13
+# imports linecache before it runs the code of "-c". The root is on the path for one import only, so that
+# another Python does not find the packages of this one. The bytecode of the worker is cached even if the
+# environment disables that: compiling it at every start would add 0.7 MB to the idle figure.
 _START = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; "
     "kept = sys.dont_write_bytecode; sys.dont_write_bytecode = False; "
@@ -67,7 +67,7 @@ class Engine(Struct, frozen=True):
     churn: int = 1_000
     """Tasks that end per second under the workload ``churn``: fewer where a new task costs much CPU time."""
     replaces: int = 10_000
-    """The maximum of tasks that end and are replaced per second, untraced, with 100,000 live: what two cores replaced."""
+    """The most tasks that end and are replaced per second, untraced, with 100,000 live, on two cores."""
     resolution: int = 256 << 10
     """Bytes that the runtime allocates at once, or for its first tasks alone.
 
@@ -240,7 +240,8 @@ def _find(name: str) -> list[Engine]:
         return [_of_version(kind, variant)]
     if AT in name or kind not in _ROWS:
         raise ValueError(
-            f'unknown engine "{name}"; expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{suggest(name, _ROWS)}'
+            f'unknown engine "{name}"; expected one of {", ".join(_ROWS)}, or {PYTHON}PATH'
+            f"{suggest(name, _ROWS)}"
         )
     return [_ROWS[kind]]
 

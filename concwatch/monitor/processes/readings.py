@@ -1,6 +1,6 @@
 """The readings of the memory, CPU time and threads of one watched process."""
 
-from concwatch.monitor.watching.watched_host import ProcessReader, WatchedHost
+from concwatch.monitor.processes.watched_host import ProcessReader, WatchedHost
 from concwatch.system.process import Reading
 
 

@@ -27,22 +27,22 @@ from concwatch.links.agent_messages import (
 )
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Block, Error, TracedLines
+from concwatch.monitor.groups.group_moment import EndedGroup
 from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot
 from concwatch.monitor.metrics.process_status import ProcessFacts
 from concwatch.monitor.metrics.state import State
+from concwatch.monitor.processes.agent_connection import AgentConnection
+from concwatch.monitor.processes.agent_reports import AgentReports
+from concwatch.monitor.processes.process_figures import ended_group, lane_status, process_status
+from concwatch.monitor.processes.process_history import ProcessHistory
+from concwatch.monitor.processes.process_now import ProcessNow
+from concwatch.monitor.processes.process_verdicts import ProcessVerdicts
+from concwatch.monitor.processes.profiling import COMMAND as PROFILE
+from concwatch.monitor.processes.readings import Readings
+from concwatch.monitor.processes.watched_host import WatchedHost
 from concwatch.monitor.verdicts.events import Kind, LaneEventSink, Severity
 from concwatch.monitor.verdicts.rss_parts import outside_parts, rss_parts
 from concwatch.monitor.verdicts.waits import cycle_text
-from concwatch.monitor.watching.agent_connection import AgentConnection
-from concwatch.monitor.watching.agent_reports import AgentReports
-from concwatch.monitor.watching.group_moment import EndedGroup
-from concwatch.monitor.watching.process_figures import ended_group, lane_status, process_status
-from concwatch.monitor.watching.process_history import ProcessHistory
-from concwatch.monitor.watching.process_now import ProcessNow
-from concwatch.monitor.watching.process_verdicts import ProcessVerdicts
-from concwatch.monitor.watching.profiling import COMMAND as PROFILE
-from concwatch.monitor.watching.readings import Readings
-from concwatch.monitor.watching.watched_host import WatchedHost
 from concwatch.portable.bridge.injection import NOT_PYTHON
 from concwatch.system.process import Reading
 

@@ -6,6 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import structs
 
 from concwatch.links.agent_messages import GroupReport, HeldValue, WaitPlace, Waits
+from concwatch.monitor.groups.group_moment import (
+    BATCH,
+    RATE_SECONDS,
+    AgentTime,
+    Counted,
+    GroupMemory,
+    GroupMoment,
+    Seldom,
+    Shares,
+)
 from concwatch.monitor.metrics.group_status import Function
 from concwatch.monitor.verdicts.growth import LEAST_ENDED, GrowthMeter
 from concwatch.monitor.verdicts.growth_verdict import (
@@ -19,16 +29,6 @@ from concwatch.monitor.verdicts.growth_verdict import (
     GrowthVerdict,
 )
 from concwatch.monitor.verdicts.holders import kept_text
-from concwatch.monitor.watching.group_moment import (
-    BATCH,
-    RATE_SECONDS,
-    AgentTime,
-    Counted,
-    GroupMemory,
-    GroupMoment,
-    Seldom,
-    Shares,
-)
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import counted, format_count
 

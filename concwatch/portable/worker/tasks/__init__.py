@@ -1,0 +1,1 @@
+"""What the tasks of a lane run: callables of workloads and of the user, their set-up, their failures."""

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.measurement import while_stepping
 from concwatch.measure.sweep.knee import find_knee, fit_law, more_is_slower
@@ -19,6 +18,7 @@ from concwatch.measure.sweep.throughput import throughput
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.workers.catalog import find_engines
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.virtual_time import fast, now
 
 SIZES = sizes(1, 1_000)

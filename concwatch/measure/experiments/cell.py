@@ -111,7 +111,7 @@ class ExperimentCell:
         if missing or self.host:  # admission control checks the memory of another host
             return missing
         # A burst also has all of its tasks live at once.
-        capacity = lab.local.capacity
+        capacity = lab.fleet.local.capacity
         demand = replace(
             task_demand(row, self.settings), limits=limit_fits(row, self.settings, capacity.limits)
         )

@@ -89,7 +89,7 @@ class EngineSweep(FollowedLane):
             await self.until(lambda now: now.status.state not in PENDING)
             if self.look().on:
                 await asyncio.sleep(SETTLE)
-                problem = await server_problem(self.lab.settings)
+                problem = await server_problem(self.lab.settings.current)
                 if problem:
                     self.lane.worker.fail(problem)
             if self.look().on:
@@ -158,7 +158,7 @@ class EngineSweep(FollowedLane):
             await self.next_sample()
         before, kinds = self.look().sample.failed or 0, self.seen.status.failures
         if self._tasks is not None:
-            self.lab.set_threads(number)
+            self.lab.settings.set_threads(number)
             await self.next_sample()
         self.lab.set_target(self.lane, tasks)
         grown = await self.until(_settled, GROW_LIMIT)

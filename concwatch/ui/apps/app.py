@@ -150,7 +150,7 @@ class ConcwatchApp(LanesApp):
         when = f"{datetime.now():%d %b %Y}".lstrip("0")
         if isinstance(self.screen, MeasuredDialog):
             return [*self.screen.said(), *conditions(self.screen.settings, describe_machine(), when)]
-        settings = self.lab.settings if self.lab else Settings()
+        settings = self.lab.settings.current if self.lab else Settings()
         return conditions(settings, describe_machine(), when, self._changed())
 
     def _changed(self) -> set[str]:
@@ -228,7 +228,7 @@ class ConcwatchApp(LanesApp):
             from concwatch.ui.sources.race import Race  # not needed for the first frame
 
             assert self.lab is not None
-            self.race = Race(self._make_run_lab, engines, self.lab.settings, tasks)
+            self.race = Race(self._make_run_lab, engines, self.lab.settings.current, tasks)
             self.race.start(self.lab)
             self.call_later(self._show_race)
 
@@ -245,7 +245,7 @@ class ConcwatchApp(LanesApp):
             from concwatch.ui.sources.sweep import Sweep
 
             assert self.lab is not None
-            self.sweep = Sweep(partial(self._make_run_lab, hz=HZ), engines, self.lab.settings, tasks)
+            self.sweep = Sweep(partial(self._make_run_lab, hz=HZ), engines, self.lab.settings.current, tasks)
             self.sweep.start(self.lab)
             self.call_later(self._show_sweep)
 
@@ -277,7 +277,7 @@ class ConcwatchApp(LanesApp):
 
         def parse(text: str) -> int:
             tasks = parse_count(text, LARGEST_TARGET)
-            untraced = replace(lab.settings, trace=False)
+            untraced = replace(lab.settings.current, trace=False)
             if not tasks:
                 raise ValueError(f"{none}; expected a number from 1")
             if problem := why_too_many(engines, untraced, tasks, together=False, budget=None):

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import structs
 
 from concwatch.links.agent_messages import GroupReport, HeldValue, WaitPlace, Waits
+from concwatch.monitor.groups.group_memory import GroupMemory
 from concwatch.monitor.groups.group_moment import (
     BATCH,
     RATE_SECONDS,
     AgentTime,
     Counted,
-    GroupMemory,
     GroupMoment,
     Seldom,
     Shares,
@@ -190,7 +190,7 @@ class Group(GrowthVerdict):
     def grace_period(self, sockets: int) -> GracePeriod:
         """Return how long its growth must last to be called a leak, and what may end its tasks until then."""
         report = self.report
-        mean_life = self.moment.mean_life if report.ended >= LEAST_ENDED * report.created else None
+        mean_life = self.moment.figure("mean_life") if report.ended >= LEAST_ENDED * report.created else None
         return grace_period("tasks", self._ending, self.meter.rise, sockets, mean_life, self._longest_life)
 
     def judge_tasks(

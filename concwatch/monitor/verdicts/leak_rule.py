@@ -1,8 +1,9 @@
 """When growth is called a leak, and what may end it until then.
 
 Growth that nothing can end is a leak at once. Other growth becomes one after three minutes, since new
-connections, a pool that is starting and a cache that is filling look like leaks while they grow: after five if
-sockets grow as well, later if timers or the lives of earlier tasks are long, earlier if tasks are short-lived.
+connections, a pool that is starting and a cache that is filling look like leaks while they grow. If sockets
+grow as well, it is five minutes; later if timers or the lives of earlier tasks are long, and earlier if the
+tasks are short-lived.
 
 What counts as growth is measured in `growth`; each kind of verdict says when its growth is evident.
 """

@@ -431,7 +431,7 @@ def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, 
     ],
 )
 def test_run_rejects_an_invalid_or_exceeded_budget_in_one_line(monkeypatch, tasks, budget, expected):
-    monkeypatch.setattr("concwatch.commands.measuring.session.create_lab", None)
+    monkeypatch.setattr("concwatch.commands.measuring.measuring_session.create_lab", None)
     use_lab(monkeypatch)  # so that no trial is run
     result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", tasks, f"--max-memory={budget}"])
     assert (result.exit_code, result.stdout) == (2, "")

@@ -12,12 +12,12 @@ from concwatch.commands.basics.exits import exit_with
 from concwatch.commands.basics.options import arguments, make_settings, max_memory, open_recorder, record
 from concwatch.commands.basics.values import MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
 from concwatch.commands.measuring.chart import check_chart, print_sweep_charts
-from concwatch.commands.measuring.session import print_warnings, run_session
+from concwatch.commands.measuring.measuring_session import print_warnings, run_session
 from concwatch.commands.measuring.sweep_table import print_sweep
 from concwatch.measure.expect import COMPARISONS, MetricExpectation, check_one_of
-from concwatch.measure.sweep.session import SweepSession
-from concwatch.measure.sweep.sweep import HZ
+from concwatch.measure.sweep.engine_sweep import HZ
 from concwatch.measure.sweep.sweep_result import FIGURES
+from concwatch.measure.sweep.sweep_session import SweepSession
 from concwatch.monitor.metrics.unit import Unit
 from concwatch.monitor.workers.catalog import CATALOG, find_engines
 from concwatch.portable.protocol.units import parse_count

@@ -241,7 +241,7 @@ class ConcwatchApp(LanesApp):
             return
 
         def start(engines: Sequence[Engine], tasks: int) -> None:
-            from concwatch.measure.sweep.sweep import HZ  # not needed for the first frame
+            from concwatch.measure.sweep.engine_sweep import HZ  # not needed for the first frame
             from concwatch.ui.sources.sweep import Sweep
 
             assert self.lab is not None

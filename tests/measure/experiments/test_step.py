@@ -7,7 +7,7 @@ import pytest
 from concwatch.commands.basics.lab import open_process
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
-from concwatch.measure.sweep.sweep import HZ
+from concwatch.measure.sweep.engine_sweep import HZ
 from concwatch.monitor.lanes.lab import Lab
 from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.measure.experiments.test_runner import experiment, run

@@ -247,7 +247,7 @@ def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     assert lane.target.limit is None
     (text,) = bench.texts()[count:]
     assert text.startswith("200,000 tasks live after ")
-    assert lane.worker.stats.create_rate == pytest.approx(200_000 / reached.seconds)
+    assert lane.worker.status.create_rate == pytest.approx(200_000 / reached.seconds)
     grow(lane, bench, 100)
     assert (sent_targets(link)[-1], lane.target.reached.cancelled) == (100, 199_900)
 

@@ -22,7 +22,8 @@ from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.workers.catalog import CATALOG, Engine
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
-from concwatch.ui.screens.monitor import COVERED, READING, STEADY, MonitorScreen
+from concwatch.ui.panels.feed import COVERED, READING, STEADY
+from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.charts.chart import Chart
 from tests.fake_link import COSTS, FakeLink, FakeWorkers, Fault
 from tests.screen import GOLDEN, assert_golden, stage
@@ -587,12 +588,13 @@ async def test_figures_wait_longer_behind_a_dialog_and_are_shown_at_once_when_it
         await s.press("question_mark")
         await s.until(lambda: s.app.screen is not s.monitor, "the help covers the screen")
         s.monitor.show_snapshot()  # so that no event is new
+        (feed,) = s.lab.viewers
         later = s.monitor.snapshot.time + 1000.0
-        assert s.monitor.is_due(later)
-        assert not s.monitor.is_due(later + READING)
-        assert s.monitor.is_due(later + COVERED)
+        assert feed.is_due(later)
+        assert not feed.is_due(later + READING)
+        assert feed.is_due(later + COVERED)
         await s.press("escape")
-        await s.until(lambda: s.monitor.is_due(s.monitor.snapshot.time), "figures are due again")
+        await s.until(lambda: feed.is_due(s.monitor.snapshot.time), "figures are due again")
 
 
 async def test_figures_change_less_often_while_the_number_of_tasks_is_steady_and_at_once_after_a_key():
@@ -600,16 +602,17 @@ async def test_figures_change_less_often_while_the_number_of_tasks_is_steady_and
         await s.switch_on("asyncio", tasks=1_000)
         await s.run(5)
         s.monitor.show_snapshot()
+        (feed,) = s.lab.viewers
         later = s.monitor.snapshot.time + 1000.0
-        assert s.monitor.is_due(later)
-        assert not s.monitor.is_due(later + READING)
-        assert s.monitor.is_due(later + STEADY)
+        assert feed.is_due(later)
+        assert not feed.is_due(later + READING)
+        assert feed.is_due(later + STEADY)
         s.monitor.show_changes()
-        assert s.monitor.is_due(s.monitor.snapshot.time + READING)
+        assert feed.is_due(s.monitor.snapshot.time + READING)
         s.lab.set_target(s.lane("asyncio"), 100_000)
         await s.run(0.5)
-        assert s.monitor.is_due(later)
-        assert s.monitor.is_due(later + READING)
+        assert feed.is_due(later)
+        assert feed.is_due(later + READING)
 
 
 async def test_help_lists_keys_and_the_palette_runs_their_commands():

@@ -36,8 +36,9 @@ class ChartPanel(Panel):
             specs: the charts, in their order.
             hint: what charts without lines show, if not what they are about.
         """
-        self._side, self._log_event, self._hint = side, log_event, hint
-        self._grid = ChartGrid(specs)
+        self._side, self._log_event = side, log_event
+        self._grid = ChartGrid(specs, self.change_window, hint)
+        self._front: Sequence[int] = ()
         self._curves = CostCurves()
         self._memos: dict[str, dict[str, Memo]] = {}
         self.selected_window = 60.0
@@ -50,11 +51,6 @@ class ChartPanel(Panel):
     def widgets(self) -> Iterable[Widget]:
         """Return the grid of charts."""
         return [self._grid]
-
-    def start(self) -> None:
-        """Show the hint."""
-        if self._hint:
-            self._grid.use_hint(self._hint)
 
     def place(self, found: Layout) -> None:
         """Leave the charts out if there is no room."""
@@ -73,8 +69,10 @@ class ChartPanel(Panel):
         if self.paused:
             return
         seconds = self.window(snapshot.time - snapshot.began)
-        if not self._grid.is_due(snapshot.time, seconds):
+        front = [lane for lane in range(len(snapshot.lanes)) if self._side.on_top(lane)]
+        if front == self._front and not self._grid.is_due(snapshot.time, seconds):
             return
+        self._front = front
         shown = self._lane_series(snapshot)
         theme, colors = self.screen.app.theme_variables, self.screen.colors_of(snapshot)
         marks = annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])

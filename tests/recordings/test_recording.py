@@ -151,7 +151,7 @@ def act(bench, action, hz):
     elif name == "stop":
         lab.stop_all()
     elif name != "wait":
-        getattr(lab, f"set_{name}")(values[0])
+        getattr(lab.settings, f"set_{name}")(values[0])
     bench.pass_(values[0] if name == "wait" else 0.2, 1 / hz)
 
 

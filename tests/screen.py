@@ -22,7 +22,6 @@ from concwatch.demos.keyboard import key_event
 from concwatch.demos.pilot import ScreenPilot
 from concwatch.demos.recording_driver import RecordedTerminal
 from concwatch.hosts.host import Host
-from concwatch.links.fake import FakeLink, FakeWorkers
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
@@ -38,6 +37,7 @@ from concwatch.ui.widgets.charts.chart import Chart
 from concwatch.ui.widgets.lanes.lane_card import LaneCard
 from concwatch.ui.widgets.lanes.slider import Slider
 from tests import virtual_time
+from tests.fake_link import FakeLink, FakeWorkers
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -100,7 +100,7 @@ class HandDrivenLab(Lab):
     def step(self, now: float | None = None) -> None:
         """Step, with fixed figures of concwatch itself."""
         super().step(now)
-        self.local.meter.own = ITSELF
+        self.fleet.local.meter.own = ITSELF
 
 
 class ScreenStage(ScreenPilot):

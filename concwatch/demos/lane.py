@@ -100,7 +100,7 @@ class DemoLane:
         reached, status, sample = snapshot.target.reached, snapshot.status, snapshot.sample
         if reached is None or reached.target != status.target or sample.rss_per_task is None:
             return False
-        traced = self._lab.settings.trace and "trace" in status.can
+        traced = self._lab.settings.current.trace and "trace" in status.can
         return (sample.measured_live or 0) >= status.target * MIN_MEASURED and status.tracing == traced
 
     def held(self, seconds: float) -> bool:

@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke, refused
+from tests.fake_link import Costs, Fault
 
 RUN = ("run", "asyncio", "--tasks", "5")
 

@@ -15,7 +15,6 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.doctor import advice
 from concwatch.measure.doctor.advice import advise
@@ -35,6 +34,7 @@ from concwatch.system.child import ROOT
 from concwatch.system.memory import BUDGET
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.lab_driver import Bench
 from tests.low_limits import low_pid_max, low_user_limit
 from tests.processes import assert_ended
@@ -329,7 +329,7 @@ def test_no_command_is_wrapped_in_its_middle():
 
 def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
     bench = Bench("threads", "asyncio", "go", limits=(MAPS, PIDS))
-    room = bench.lab.local.capacity.budget.room
+    room = bench.lab.fleet.local.capacity.budget.room
     forecasts = engine_forecasts(room, (MAPS, PIDS), ALL_RUN)
     found = {row.engine: row for row in forecasts if row.workload == "sleep:10"}
     for lane in bench.lab.snapshot(bench.now).lanes:

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from concwatch.commands.cli import main
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
 from concwatch.measure.run import RunSession
@@ -17,6 +16,7 @@ from concwatch.monitor.lanes.lab import Lab
 from concwatch.portable.machine.kernel_memory import kernel_stack_size
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, use_lab
 
 MIB = 1 << 20

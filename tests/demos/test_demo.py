@@ -24,7 +24,6 @@ from concwatch.demos.lane import DemoFailed
 from concwatch.demos.player import PlayResult, play
 from concwatch.demos.quiet import wait_until_quiet
 from concwatch.demos.stage import Stage
-from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
@@ -39,6 +38,7 @@ from concwatch.ui.apps.app import ConcwatchApp
 from tests import virtual_time
 from tests.apart import ROOT
 from tests.command_line import invoke, refused
+from tests.fake_link import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
 from tests.processes import PATIENCE, assert_ended
@@ -128,7 +128,7 @@ async def test_each_verb_acts_on_the_screen():
     assert "▸ Another caption" in end
     assert "Two words" not in end
     assert "12,345 live" in end
-    settings = app.lab.settings
+    settings = app.lab.settings.current
     assert (settings.trace, settings.gc, settings.threads) == (False, "frozen", 64)
     assert "holds 4 KiB" in end
     marks = [(mark.lane, mark.kind, mark.text) for mark in app.lab.marks.since(0)]

@@ -9,13 +9,13 @@ from math import inf
 
 import pytest
 
-from concwatch.links.fake import Costs
 from concwatch.measure.comparing.comparison import Difference
 from concwatch.measure.measured import Measured
 from concwatch.monitor.metrics.metrics import EngineFacts, blank_sample
 from concwatch.monitor.metrics.state import State
 from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused
+from tests.fake_link import Costs
 
 MACHINE = {
     "system": "Linux 6.1", "architecture": "x86_64", "cores": 2, "memory_total": 24 << 30,

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Outcome, Result
@@ -14,6 +13,7 @@ from concwatch.measure.run import EngineResult
 from concwatch.monitor.metrics.unit import UNITS
 from concwatch.monitor.workers.catalog import find_engines
 from tests.command_line import invoke, refused
+from tests.fake_link import Costs, Fault
 
 # Syntax.
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from concwatch.charts.table import BY_METRIC
 from concwatch.commands.cli import main
 from concwatch.links.agent_messages import AgentTick, GroupReport
-from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.links.messages import Tick
 from concwatch.measure.comparing.recorded import read_recording
 from concwatch.measure.comparing.side import COMPARED
@@ -37,6 +36,7 @@ from concwatch.system.child import ROOT
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
+from tests.fake_link import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, GIB
 from tests.virtual_time import fast
 

@@ -21,7 +21,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.monitor.metrics.metrics import COLUMNS, LISTED, LaneStatus, blank_sample
 from concwatch.monitor.metrics.series import BACKFILLED, CHARTED, Series
@@ -41,6 +40,7 @@ from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
 from tests.browser import until
 from tests.command_line import invoke, refused
+from tests.fake_link import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.processes import PATIENCE
@@ -151,7 +151,7 @@ def act(bench, action, hz):
     elif name == "stop":
         lab.stop_all()
     elif name != "wait":
-        getattr(lab, f"set_{name}")(values[0])
+        getattr(lab.settings, f"set_{name}")(values[0])
     bench.pass_(values[0] if name == "wait" else 0.2, 1 / hz)
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.dialogs.anatomy import AnatomyLines, AnatomyScreen
+from tests.fake_link import FakeWorkers
 from tests.screen import stage
 
 PAIR = [engine for engine in CATALOG if engine.name in ("threads", "asyncio")]

@@ -6,7 +6,6 @@ import pytest
 
 import concwatch.measure.experiments.loading as files
 from concwatch.charts.colors import ON_DARK, lane_colors
-from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import shipped
 from concwatch.measure.experiments.runner import CellState, Runner
@@ -21,6 +20,7 @@ from concwatch.ui.sources.chosen_experiment import ChosenExperiment
 from concwatch.ui.sources.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.charts.experiment_charts import RunChart, SizeChart
 from tests import virtual_time
+from tests.fake_link import FakeWorkers
 from tests.screen import GIB, GOLDEN, LIMITS, MEMORY, assert_golden, stage
 
 SPEED = 50

@@ -4,7 +4,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
@@ -12,6 +11,7 @@ from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.screens.sweep import SweepScreen
 from concwatch.ui.widgets.charts.chart import Chart
+from tests.fake_link import Costs, FakeWorkers
 from tests.screen import MEMORY, stage
 from tests.virtual_time import now
 
@@ -42,7 +42,7 @@ async def test_a_sweep_shows_the_curve_of_each_engine_and_what_is_enough():
         await start(s, "32")
         await s.until(lambda: s.app.measurements.sweep.finished, "the end of the sweep", limit=600)
         await s.sees("threads: 8 at once are enough", "asyncio: throughput rises up to 32 tasks")
-        assert s.lab.quiet
+        assert s.lab.fleet.quiet
         charts = s.app.screen.query(Chart)
         for chart in charts:
             assert {line.name for line in chart.plot.lines if line.name} == {"threads", "asyncio"}

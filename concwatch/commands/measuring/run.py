@@ -27,8 +27,8 @@ from concwatch.commands.basics.options import (
 from concwatch.commands.basics.values import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
 from concwatch.commands.measuring.anatomy_table import print_anatomy
 from concwatch.commands.measuring.chart import check_chart, print_charts
+from concwatch.commands.measuring.measuring_session import print_warnings, run_session
 from concwatch.commands.measuring.run_table import print_table, print_verdicts
-from concwatch.commands.measuring.session import print_warnings, run_session
 from concwatch.hosts.host import Host
 from concwatch.measure.expect import (
     COMPARISONS,

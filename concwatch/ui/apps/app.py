@@ -147,7 +147,7 @@ class ConcwatchApp(LanesApp):
         when = f"{datetime.now():%d %b %Y}".lstrip("0")
         if isinstance(self.screen, MeasuredDialog):
             return [*self.screen.said(), *conditions(self.screen.settings, describe_machine(), when)]
-        settings = self.lab.settings if self.lab else Settings()
+        settings = self.lab.settings.current if self.lab else Settings()
         return conditions(settings, describe_machine(), when, self._changed())
 
     def _changed(self) -> set[str]:

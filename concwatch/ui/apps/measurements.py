@@ -76,7 +76,7 @@ class Measurements:
         from concwatch.ui.sources.race import Race
 
         def start(engines: Sequence[Engine], tasks: int) -> None:
-            self.race = Race(self._make_run_lab, engines, self._lab.settings, tasks)
+            self.race = Race(self._make_run_lab, engines, self._lab.settings.current, tasks)
             self.race.start(self._lab)
             self._app.call_later(self.show_race)
 
@@ -88,12 +88,12 @@ class Measurements:
 
     def show_sweep(self, another: bool = False) -> None:
         """Show the last sweep, or ask for the most tasks of ``another`` and start it."""
-        from concwatch.measure.sweep.sweep import HZ
+        from concwatch.measure.sweep.engine_sweep import HZ
         from concwatch.ui.screens.sweep import SweepScreen
         from concwatch.ui.sources.sweep import Sweep
 
         def start(engines: Sequence[Engine], tasks: int) -> None:
-            self.sweep = Sweep(partial(self._make_run_lab, hz=HZ), engines, self._lab.settings, tasks)
+            self.sweep = Sweep(partial(self._make_run_lab, hz=HZ), engines, self._lab.settings.current, tasks)
             self.sweep.start(self._lab)
             self._app.call_later(self.show_sweep)
 
@@ -126,7 +126,7 @@ class Measurements:
 
         def parse(text: str) -> int:
             tasks = parse_count(text, LARGEST_TARGET)
-            untraced = replace(self._lab.settings, trace=False)
+            untraced = replace(self._lab.settings.current, trace=False)
             if not tasks:
                 raise ValueError(f"{none}; expected a number from 1")
             if problem := why_too_many(engines, untraced, tasks, together=False, budget=None):

@@ -69,9 +69,8 @@ async def play(
 
     if demo.theme:
         app.theme = demo.theme
-    recorded = captures.attach(app, on_screen)
     await app.run_async(
-        headless=not on_screen and not recorded,
+        headless=not on_screen,
         size=None if on_screen else size or demo.size or (FILM_SIZE if captures.filming else PICTURE_SIZE),
         auto_pilot=auto_pilot,
     )

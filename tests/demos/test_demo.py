@@ -2,7 +2,6 @@
 
 import importlib.util
 import inspect
-import json
 import math
 import os
 import re
@@ -29,7 +28,7 @@ from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.workers.catalog import SHOWN, find_engines
-from concwatch.pictures.film import LAST_FRAME_SECONDS
+from concwatch.pictures.film import Frame
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.system.child import concwatch_command as command_line
@@ -263,6 +262,11 @@ async def test_a_last_step_may_quit_the_program():
     assert list(captures.shots) == ["all"]
 
 
+def text_of(frame: Frame) -> str:
+    """Return the text of a frame of a film."""
+    return "\n".join("".join(segment.text for segment in row) for row in frame.rows)
+
+
 async def test_a_film_starts_at_the_film_step():
     async def script(stage):
         await stage.caption("Before the film")
@@ -271,16 +275,12 @@ async def test_a_film_starts_at_the_film_step():
         await stage.switch("asyncio")
         await stage.until(lambda lab: stage.lane("asyncio").on)
 
-    _, _, captures = await play_script(script, formats=("gif", "cast"))
-    files = dict(captures.files())
-    assert set(files) == {"mine.cast", "mine.gif"}
-    header, *events = map(json.loads, files["mine.cast"].splitlines())
-    assert (header["width"], header["height"], header["title"]) == (120, 40, "Mine")
-    shown = "".join(text for _, _, text in events)
-    assert "At its start" in shown, "the whole screen is drawn again"
-    assert "Before the film" not in shown
-    assert files["mine.gif"][:4] == b"GIF8"
-    assert events[-1][0] - events[-2][0] >= LAST_FRAME_SECONDS, "the last frame stays visible"
+    _, _, captures = await play_script(script, formats=("gif",))
+    ((name, film),) = captures.files()
+    assert (name, film[:4]) == ("mine.gif", b"GIF8")
+    shown = [text_of(frame) for frame in captures.frames]
+    assert "At its start" in shown[0]
+    assert not any("Before the film" in text for text in shown)
 
 
 async def test_each_caption_is_shown_for_two_seconds_of_the_film(monkeypatch):
@@ -294,13 +294,13 @@ async def test_each_caption_is_shown_for_two_seconds_of_the_film(monkeypatch):
         await stage.press("b")
         await stage.caption("Third")
 
-    _, _, captures = await play_script(script, formats=("cast",))
-    _, *events = map(json.loads, dict(captures.files())["mine.cast"].splitlines())
+    _, _, captures = await play_script(script, formats=("gif",))
     times = [
-        next(time for time, _, shown in events if text in shown) for text in ("First", "Second", "Third")
+        next(frame.seconds for frame in captures.frames if text in text_of(frame))
+        for text in ("First", "Second", "Third")
     ]
     assert times == pytest.approx([0.0, 2.0, 4.0], abs=0.2)
-    assert events[-1][0] >= times[-1] + 2.0 + LAST_FRAME_SECONDS
+    assert captures.frames[-1].seconds >= 6.0 - 0.2, "the third, too"
     assert virtual_time.now() - began >= 3 * 2.0 + 2.0 + 2.0, "three times as fast up to the second"
 
 
@@ -445,15 +445,14 @@ def test_a_film_shows_pressed_keys_beside_the_caption(fake_workers, tmp_path):
     caption = "await stage.caption('Compare')"
     shown = "await stage.until(lambda lab: stage.sees('▸ Compare' + 87 * ' ' + 'b'))"
     script = f"{caption}\n    await stage.film()\n    await stage.press('b')\n    {shown}"
-    assert play_file(tmp_path, script, "--format=gif,webp").exit_code == 0
-    for kind in ("gif", "webp"):
-        with Image.open(tmp_path / "out" / f"mine.{kind}") as film:
-            assert film.is_animated
+    assert play_file(tmp_path, script, "--format=gif").exit_code == 0
+    with Image.open(tmp_path / "out" / "mine.gif") as film:
+        assert film.is_animated
 
 
 def test_a_failed_demo_reports_the_reason_and_writes_nothing(fake_workers, tmp_path):
     script = "await stage.shot('a')\n    await stage.until(lambda lab: lab.lanes == [], limit=0.1)"
-    result = play_file(tmp_path, script, "--format=svg,gif,cast")
+    result = play_file(tmp_path, script, "--format=svg,gif")
     assert result.exit_code == 1
     assert result.stderr == (
         "concwatch: mine.py: line 3: wait until a condition holds: not within 100 ms; "
@@ -489,7 +488,7 @@ def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, expected):
         (("modles",), 'did you mean "models"?'),
         (("none.py",), 'none.py" cannot be read (No such file or directory)'),
         (("models", "--all"), "NAME and --all cannot be combined"),
-        (("models", "--format", "pgn"), 'unknown format "pgn"; expected one of svg, png, gif, webp, cast; d'),
+        (("models", "--format", "pgn"), 'unknown format "pgn"; expected one of svg, png, gif; d'),
         (("models", "--size", "80"), '"80" is not a size; expected columns and rows'),
         (("models", "--size", "80x24", "--screen"), "--screen cannot be used with --size or --all"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
@@ -526,9 +525,7 @@ def test_all_plays_each_demo_and_film_in_its_own_process(tmp_path, monkeypatch):
     monkeypatch.setattr("concwatch.commands.screens.demo.concwatch_command", concwatch_command)
     result = invoke("demo", "--all", f"--out={tmp_path}")
     assert result.exit_code == 1, "the highest exit status"
-    films = [
-        ("demo", name, "--format=gif,webp,cast") for name in ("blocked", "hosts", "leak", "models", "sweep")
-    ]
+    films = [("demo", name, "--format=gif") for name in ("blocked", "hosts", "leak", "models", "sweep")]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 
@@ -555,7 +552,7 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
             "mine.py",
             "--out=out",
             "--force",
-            "--format=svg,gif,cast",
+            "--format=svg,gif",
         ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -576,7 +573,7 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
 
 def on_terminal(folder: Path, script: str) -> Terminal:
     (folder / "mine.py").write_text(f"async def play(stage):\n{script}")
-    options = (f"--out={folder / 'out'}", "--format=svg,gif,cast", "--screen", "--force")
+    options = (f"--out={folder / 'out'}", "--format=svg,gif", "--screen", "--force")
     return Terminal("-m", "concwatch", "demo", str(folder / "mine.py"), *options)
 
 
@@ -590,13 +587,7 @@ def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterw
         terminal.assert_restored()
         assert " 2  shot on" in terminal.text()
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["mine-on.svg", "mine.cast", "mine.gif"]
-    header, *events = map(json.loads, (tmp_path / "out" / "mine.cast").read_text().splitlines())
-    assert (header["width"], header["height"]) == (120, 40)
-    assert [data for _, kind, data in events if kind == "r"] == ["100x30"]
-    # The recording neither queries the terminal nor enables its mouse.
-    modes = re.findall(r"\x1b\[[?<=>][\d;]*\$?[a-zA-Z]", "".join(data for _, _, data in events))
-    assert modes == ["\x1b[?1049h", "\x1b[?25l", "\x1b[?25h", "\x1b[?1049l"]
+    assert names == ["mine-on.svg", "mine.gif"]
     with Image.open(tmp_path / "out" / "mine.gif") as film:
         assert film.size == (120 * WIDTH, 40 * HEIGHT)
 

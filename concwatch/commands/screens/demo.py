@@ -71,8 +71,8 @@ def _read_formats(text: str) -> tuple[str, ...]:
     envvar="CONCWATCH_DEMO_FORMAT",
     type=Parsed("format,...", _read_formats),
     metavar=",".join(FORMATS),
-    show_default="svg; with --all png, and gif, webp and cast for demos with a film",
-    help="What to save: svg and png are pictures of each shot; gif, webp and cast record the whole demo.",
+    show_default="svg; with --all png, and gif for demos with a film",
+    help="What to save: svg and png are pictures of each shot; gif is a film of the whole demo.",
 )
 @click.option(
     "--size",
@@ -161,7 +161,7 @@ async def _play_in_processes(formats_of: Mapping[str, Sequence[str]], options: S
     status = 0
     for name, several in formats_of.items():
         for film in (False, True):
-            formats = ",".join(kind for kind in several if (kind in FILM) == film)
+            formats = ",".join(kind for kind in several if (kind == FILM) == film)
             if formats:
                 arguments = concwatch_command("demo", name, f"--format={formats}", *options)
                 player = await asyncio.create_subprocess_exec(*arguments, stdin=asyncio.subprocess.DEVNULL)
@@ -200,7 +200,7 @@ def _list(ctx: click.Context) -> None:
 
 
 def _default_formats(demo: Demo, every: bool) -> Sequence[str]:
-    return ("svg",) if not every else ("png", *FILM) if demo.filmed else ("png",)
+    return ("svg",) if not every else ("png", FILM) if demo.filmed else ("png",)
 
 
 def _folder(name: str) -> Path:

@@ -44,7 +44,7 @@ text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
     live, target                  numbers of tasks
     settled                       whether it has reached its target, and the memory per task is known
     held(10)                      whether it has held its target for 10 seconds
-    figure("completed_mean")      one of `concwatch figures`, in bytes, seconds or tasks per second;
+    figure("completed_mean")      one of `concwatch metrics`, in bytes, seconds or tasks per second;
                                   NaN, for which all comparisons are false, until it is known
 
 Each step is printed as a line. A step that fails ends the demo with a line that says why, and exit

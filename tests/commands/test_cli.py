@@ -92,7 +92,7 @@ def test_a_function_no_engine_can_run_is_bad_input_otherwise_its_lane_fails(tmp_
     [
         (("-h",), ("needs a terminal", "--engines", "--max-memory", "--rate", "engines", "run")),
         (("run", "--help"),
-         ("Needs --tasks, and no terminal", "--workload", "--max-memory", "sleep[:SECONDS]",
+         ("Needs --tasks.", "--workload", "--max-memory", "sleep[:SECONDS]",
           "module:function", "default|frozen|off")),
         (("--version",), ("concwatch, version ",)),
     ],

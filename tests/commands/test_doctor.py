@@ -151,7 +151,7 @@ def test_terminal_problems_are_named(monkeypatch):
     monkeypatch.setattr(Stream, "encoding", "ascii")
     monkeypatch.setattr(Stream, "isatty", lambda _: False)
     text = "\n".join(terminal_problems())
-    for part in ("input is not", "output is not", "40 × 24", "COLORTERM=truecolor", "LC_ALL=C.UTF-8"):
+    for part in ("standard input and output are not a terminal", "40 × 24", "COLORTERM=truecolor", "LC_ALL=C.UTF-8"):
         assert part in text
     monkeypatch.setenv("NO_COLOR", "")
     assert any("NO_COLOR" in line for line in terminal_problems())

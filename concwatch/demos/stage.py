@@ -226,7 +226,7 @@ class Stage:
         text = "\n".join(lines)
         with self._step(f"caption: {' / '.join(lines)}"):
             if len(lines) > MAX_LINES:
-                raise DemoFailed(f"{len(lines)} lines; expected {MAX_LINES} at most")
+                raise DemoFailed(f"a caption has at most {MAX_LINES} lines, not {len(lines)}")
             stack = self.app.screen_stack
             for screen in stack:
                 for bar in screen.query(CaptionBar):
@@ -243,9 +243,9 @@ class Stage:
         """Take a picture of the current screen, or of the chart of one metric, such as ``"rss"``."""
         with self._step(f"shot {name} of {chart}" if chart else f"shot {name}"):
             if not SHOT.fullmatch(name):
-                raise DemoFailed("expected a name of lower-case letters, digits and hyphens")
+                raise DemoFailed("a name has only lower-case letters, digits and hyphens")
             if name in self._captures.shots:
-                raise DemoFailed("this name is already used; expected another name")
+                raise DemoFailed("this name is already used")
             self.app.update_now()
             await self._settle()
             if not chart:
@@ -326,14 +326,14 @@ class Stage:
             DemoFailed: there was none within `RESPONSE_TIMEOUT`.
         """
         if not await self._pilot.wait(condition, RESPONSE_TIMEOUT):
-            raise DemoFailed(f"expected {expected} within {RESPONSE_TIMEOUT:g} s")
+            raise DemoFailed(f"waited {RESPONSE_TIMEOUT:g} s for {expected}")
 
     async def _settle(self) -> None:
         """Wait until the program has processed its messages."""
         try:
             await self._pilot.settle()
         except WaitForScreenTimeout:
-            raise DemoFailed("expected the program to respond; it is busy with something else") from None
+            raise DemoFailed("the program does not respond, since it is busy with something else") from None
 
     async def _choose(self, name: str) -> None:
         self.lane(name)
@@ -349,7 +349,7 @@ class Stage:
 
     def _monitor(self) -> MonitorScreen:
         if not isinstance(self.app.screen, MonitorScreen):
-            raise DemoFailed("expected the lanes in front, not another screen or a dialog")
+            raise DemoFailed("another screen or a dialog is in front of the lanes")
         return self.app.screen
 
     def _card(self, name: str) -> LaneCard:

@@ -35,7 +35,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"-5" is not a number of tasks; expected a whole number', ("run", "asyncio", "--tasks", "-5")),
         ('"5,10,5" has a number of tasks twice', ("run", "asyncio", "--tasks", "5,10,5")),
         ('"0" is not a number of runs; expected a whole number from 1 to 100', (*RUN, "--repeats", "0")),
-        ('unknown workload "slep:3": expected one of churn[:RATE/s]', (*RUN, "--workload", "slep:3")),
+        ('unknown workload "slep:3"; expected one of churn[:RATE/s]', (*RUN, "--workload", "slep:3")),
         ('--arg has no effect on the workload "hold", only on module:function',
          (*RUN, "--workload", "hold", "--arg", "x")),
         ('--arg has no effect on the workload "nop", only on module:function',
@@ -79,7 +79,7 @@ def test_a_function_no_engine_can_run_is_bad_input_otherwise_its_lane_fails(tmp_
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
     command = ("run", "asyncio", "--tasks", "5", "--workload", "jobs:plain", "--seconds", "0.1", "--json")
-    wrong = 'workload "jobs:plain": plain is a plain function: an event loop needs a coroutine function'
+    wrong = 'workload "jobs:plain": plain is a plain function; an event loop needs a coroutine function'
     assert refused(*command).startswith(wrong)
     done = invoke(*command, "threads", "--together")
     assert done.exit_code == 1
@@ -124,7 +124,7 @@ def test_every_engine_is_listed_and_a_missing_one_names_what_to_install(monkeypa
     assert list(rows) == [row.name for row in CATALOG]
     assert all(row["runs"] is (row["missing"] is None) for row in rows.values())
     assert (rows["threads"]["runs"], rows["uvloop"]["missing"]) == (True, needs)
-    assert any(line.startswith("uvloop") and line.endswith(f"unavailable: {needs}") for line in lines)
+    assert any(line.startswith("uvloop") and line.endswith(f"unavailable ({needs})") for line in lines)
     done = invoke("run", "uvloop", "--tasks", "5", "--json")
     (lane,) = json.loads(done.stdout)["lanes"]
     assert (done.exit_code, lane["state"], lane["reason"]) == (1, "failed", needs)

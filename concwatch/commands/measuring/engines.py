@@ -57,7 +57,7 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
         print_json(rows)
         return
     states = [
-        Piece("runs", "good") if row["runs"] else Piece(f"unavailable: {row['missing']}", "bad")
+        Piece("runs", "good") if row["runs"] else Piece(f"unavailable ({row['missing']})", "bad")
         for row in rows
     ]
     cells = [(engine.name, engine.task, state) for engine, state in zip(engines, states, strict=True)]

@@ -125,7 +125,7 @@ class Engine(Struct, frozen=True):
             return None  # only known once a worker starts
         if not self.python and sys.version_info < self.oldest_python:
             version = "{}.{}".format(*self.oldest_python)
-            return f"needs Python {version} or newer: name one, as in {self.name}{AT}{version}"
+            return f"needs Python {version} or newer; name one, as in {self.name}{AT}{version}"
         for package in self.needs:
             if importlib.util.find_spec(package) is None:
                 return f"needs {package}: {self.install}"
@@ -211,7 +211,7 @@ def _on_python(kind: str, python: str) -> Engine:
     if interpreter.version < row.oldest_python:
         oldest, version = (".".join(map(str, each)) for each in (row.oldest_python, interpreter.version))
         raise ValueError(
-            f"{kind}{AT}{python[:200]} needs Python {oldest} or newer: {interpreter.executable} is {version}"
+            f"{kind}{AT}{python[:200]} needs Python {oldest} or newer; {interpreter.executable} is {version}"
         )
     for package in row.needs:
         if package not in interpreter.packages:

@@ -150,8 +150,8 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         title="Fold hosts",
     ),
     Row(
-        "v", lambda on: on.hosts.toggle_even(), "split a target evenly over hosts, or by what each can hold",
-        title="Split evenly",
+        "v", lambda on: on.hosts.toggle_even(), "divide a target evenly among hosts, or by what each can hold",
+        title="Divide evenly",
     ),
     Row(
         "d", lambda on: on.hosts.toggle_band(),

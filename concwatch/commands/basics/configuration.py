@@ -138,7 +138,10 @@ def _as_typed(option: click.Option, value: object) -> object:
     ):
         kind = "a list" if option.multiple else "text or a number"
         raise ValueError(f'is not {kind}, as for "{option.opts[-1]} {placeholder(option)}"')
-    texts = [str(part) for part in parts]
+    try:
+        texts = [str(part) for part in parts]
+    except ValueError:  # Python refuses to write thousands of digits
+        raise ValueError("has too many digits") from None
     if any("\0" in text for text in texts):
         raise ValueError("contains a null character")
     return texts if option.multiple else texts[0]

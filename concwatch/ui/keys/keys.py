@@ -150,7 +150,7 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         title="Fold hosts",
     ),
     Row(
-        "v", lambda on: on.hosts.toggle_even(), "divide a target evenly among hosts, or by what each can hold",
+        "v", lambda on: on.hosts.toggle_even(), "divide targets evenly among hosts, or by what each can hold",
         title="Divide evenly",
     ),
     Row(

@@ -113,7 +113,7 @@ def test_a_function_gets_its_arguments(worker):
         (["1", "2", "3"], "too many positional arguments); expected a function that takes 3 arguments"),
     ):
         message = worker.refuse("workload", spec="jobs:pair", arguments=join_arguments(arguments))
-        assert message.startswith('workload "jobs:pair": pair: ')
+        assert message.startswith('workload "jobs:pair": pair does not fit (')
         assert expected in message
     assert "null character" in worker.refuse("workload", spec="jobs:pair", arguments="no end")
 
@@ -160,7 +160,7 @@ def test_a_setup_that_fails_or_yields_no_function_is_rejected_with_the_place(wor
     for function, expected in {
         "broken_setup": r"set-up of jobs:broken_setup failed: IndexError at ",
         "yields_number": 'workload "jobs:yields_number": yields_number yields a int; expected the function',
-        "yields_more": "what yields_more yields: missing a required argument: 'session'",
+        "yields_more": "what yields_more yields does not fit (missing a required argument: 'session')",
     }.items():
         message = worker.refuse("workload", spec=f"jobs:{function}")
         assert expected in message

@@ -131,7 +131,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
     left_lines: tuple[LineCount, ...] = ()
     """The lines that created the leftover tasks."""
     mean_life: Annotated[float | None, Metric(
-        "mean life", SECONDS, "By Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time. With timing, corrected for those still live, which count as longer than their age (Kaplan and Meier 1958).",
+        "mean life", SECONDS, "How long a task lives, from its creation to its end, by Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time. With timing, corrected for those still live, which count as longer than their age (Kaplan and Meier 1958).",
         DERIVED, MEAN, SAMPLED, worse=UP, compared=True, group_column=GroupColumn(4, 9, 3),
     )] = None
     oldest: Annotated[float | None, Metric(

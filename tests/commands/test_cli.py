@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from concwatch.commands.group import NAMES
 from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
@@ -101,6 +102,17 @@ def test_help_names_options_and_requirements(arguments, words):
     done = invoke(*arguments)
     assert (done.exit_code, done.stderr) == (0, "")
     assert [word for word in words if word not in " ".join(done.stdout.split())] == []
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_a_default_in_words_has_one_pair_of_brackets(name):
+    shown = invoke(*([name] if name else []), "--help").stdout
+    assert "[default: (" not in " ".join(shown.split())
+
+
+def test_a_command_keeps_its_former_name():
+    assert invoke("figures").stdout == invoke("metrics").stdout
+    assert "\n  figures " not in invoke("--help").stdout
 
 
 # Engines.

@@ -61,7 +61,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"65536" is not a port; expected a number from 0 (any free port)', ("serve", "--port", "65536")),
         ("the host is empty; give a name or an address", ("serve", "--host", "")),
         ('"box:80" is not a host name; expected the host name of an address', ("serve", "--name", "box:80")),
-        ("cannot listen on 192.0.2.1, port 0: ", ("serve", "--host", "192.0.2.1", "--port", "0")),
+        ("cannot listen on 192.0.2.1, port 0 (", ("serve", "--host", "192.0.2.1", "--port", "0")),
         ('"9" is not a scale; expected a number from 0.25 to 8', ("export", "x", "--scale", "9")),
         ('"0" is not a speed; expected a number from 0.1 to 100', ("replay", "x", "--speed", "0")),
         ('unknown format "jpg"; expected one of svg', ("demo", "small", "--format", "jpg")),

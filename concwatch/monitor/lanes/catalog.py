@@ -271,7 +271,7 @@ def find_engines(names: Sequence[str]) -> list[Engine]:
         other = found.setdefault(row.name, row)
         if row.python and other.python and row.python.prefix != other.python.prefix:
             raise ValueError(
-                f"{row.python.executable} and {other.python.executable} are the same version: "
-                f'expected one of them, since both lanes would be called "{row.name}"'
+                f"{row.python.executable} and {other.python.executable} are the same version; "
+                f'name one of them, since both lanes would be called "{row.name}"'
             )
     return list(found.values()) or list(CATALOG)

@@ -260,7 +260,7 @@ class FakeLink:
         """Return what a task consists of: objects, and for a thread its stack."""
         live, task = int(self._counts.live), self.costs.task
         if live < FEWEST_LOOKED_AT:
-            raise ValueError(f"{live} tasks are live; expected {FEWEST_LOOKED_AT} at least")
+            raise ValueError(f"{live} tasks are live; to tell what each has, {FEWEST_LOOKED_AT} are needed")
         stack = 8_192 if self.engine.threads else 0
         parts = [TaskPart("stack pages touched", stack)] if stack else []
         rest = task - stack

@@ -125,7 +125,7 @@ def _read(module: ModuleType, path: Path) -> Demo:
     """
     play = getattr(module, "play", None)
     if not inspect.iscoroutinefunction(play):
-        raise ValueError('expected a function "async def play(stage)"')
+        raise ValueError('there is no function "async def play(stage)"')
     settings = msgspec.convert({k: value for k, value in vars(module).items() if k.isupper()}, DemoSettings)
     title, _, about = inspect.cleandoc(module.__doc__ or path.stem).partition("\n")
     if settings.THEME and settings.THEME not in ALL_THEMES:
@@ -136,7 +136,7 @@ def _read(module: ModuleType, path: Path) -> Demo:
         engines = [engine.on(host) for engine in engines for host in hosts.values()]
     unknown = set(settings.OPTIONAL) - {engine.name for engine in engines}
     if unknown:
-        raise ValueError(f"OPTIONAL; expected lanes of ENGINES, not {', '.join(sorted(unknown))}")
+        raise ValueError(f"OPTIONAL names {', '.join(sorted(unknown))}, but ENGINES does not")
     size = parse_size(settings.SIZE) if settings.SIZE else None
     about = " ".join(about.split())
     watch = _command(settings.WATCH, path.parent)

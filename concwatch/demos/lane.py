@@ -110,13 +110,13 @@ class DemoLane:
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a metric's value by its name, as `concwatch figures` lists it; NaN if not known yet.
+        """Return a metric's value by its name, as `concwatch metrics` lists it; NaN if not known yet.
 
         Raises:
             DemoFailed: there is no such metric.
         """
         if name not in BY_NAME:
-            raise DemoFailed(f'unknown metric "{name}": see concwatch figures{suggest(name, BY_NAME)}')
+            raise DemoFailed(f'unknown metric "{name}": see concwatch metrics{suggest(name, BY_NAME)}')
         value = BY_NAME[name].value(self.snapshot)
         return float("nan") if value is None else value
 

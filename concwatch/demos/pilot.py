@@ -57,7 +57,7 @@ class ScreenPilot:
             DemoFailed: another screen or a dialog is in front of it.
         """
         if not isinstance(self.app.screen, MonitorScreen):
-            raise DemoFailed("expected the lanes in front, not another screen or a dialog")
+            raise DemoFailed("another screen or a dialog is in front of the lanes")
         return self.app.screen
 
     @property
@@ -118,7 +118,7 @@ class ScreenPilot:
         try:
             await self._pilot.pause(0)
         except WaitForScreenTimeout:
-            raise DemoFailed("expected the program to respond; it is busy with something else") from None
+            raise DemoFailed("the program does not respond, since it is busy with something else") from None
 
     async def expect(self, condition: Callable[[], object], expected: str) -> None:
         """Wait for the effect of an event; ``expected`` describes it.
@@ -127,7 +127,7 @@ class ScreenPilot:
             DemoFailed: there was none within `RESPONSE_TIMEOUT`.
         """
         if not await self.wait(condition, RESPONSE_TIMEOUT):
-            raise DemoFailed(f"expected {expected} within {RESPONSE_TIMEOUT:g} s")
+            raise DemoFailed(f"waited {RESPONSE_TIMEOUT:g} s for {expected}")
 
     async def wait(self, condition: Callable[[], object], limit: float) -> bool:
         """Wait for a condition, at most ``limit`` seconds. Return whether it became true."""

@@ -46,7 +46,7 @@ text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
     live, target                  numbers of tasks
     settled                       whether it has reached its target, and the memory per task is known
     held(10)                      whether it has held its target for 10 seconds
-    figure("completed_mean")      one of `concwatch figures`, in bytes, seconds or tasks per second;
+    figure("completed_mean")      one of `concwatch metrics`, in bytes, seconds or tasks per second;
                                   NaN, for which all comparisons are false, until it is known
 
 Each step is printed as a line. A step that fails ends the demo with a line that says why, and exit
@@ -233,7 +233,7 @@ class Stage:
         lines = text.splitlines()
         with self._step(f"caption: {' / '.join(lines)}"):
             if len(lines) > MAX_LINES:
-                raise DemoFailed(f"{len(lines)} lines; expected {MAX_LINES} at most")
+                raise DemoFailed(f"a caption has at most {MAX_LINES} lines, not {len(lines)}")
             await self._line.show(text)
             self._captures.clock.run(1.0)
             await self._pilot.settle()
@@ -245,9 +245,9 @@ class Stage:
         """
         with self._step(f"shot {name} of {chart}" if chart else f"shot {name}"):
             if not SHOT.fullmatch(name):
-                raise DemoFailed("expected a name of lower-case letters, digits and hyphens")
+                raise DemoFailed("a name has only lower-case letters, digits and hyphens")
             if name in self._captures.shots:
-                raise DemoFailed("this name is already used; expected another name")
+                raise DemoFailed("this name is already used")
             self.app.update_now()
             await self._pilot.settle()
             if not chart:

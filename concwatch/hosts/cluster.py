@@ -132,7 +132,7 @@ class Cluster:
                 why = str(error)
             else:
                 expected = f"expected a Dask scheduler with distributed {OLDEST} or newer"
-                why = f"what answers cannot be used: {expected} ({type(error).__name__}: {error})"
+                why = f"what answers cannot be used ({type(error).__name__}: {error}); {expected}"
             if not self._connected.done():
                 self._connected.set_exception(ValueError(f"{self._address}: {one_line(plain(why))[:300]}"))
         finally:
@@ -224,6 +224,6 @@ async def _check_versions(client: distributed.Client) -> None:
     own = "{}.{}".format(*sys.version_info)
     if python is None or python[0] != own or int(dask.partition(".")[0]) < OLDEST:
         raise ValueError(
-            f"it has Python {python[0] if python else '?'} and distributed {dask}: "
+            f"it has Python {python[0] if python else '?'} and distributed {dask}; "
             f"expected Python {own}, as concwatch runs on, and distributed {OLDEST} or newer"
         )

@@ -151,7 +151,12 @@ def test_terminal_problems_are_named(monkeypatch):
     monkeypatch.setattr(Stream, "encoding", "ascii")
     monkeypatch.setattr(Stream, "isatty", lambda _: False)
     text = "\n".join(terminal_problems())
-    for part in ("input is not", "output is not", "40 × 24", "COLORTERM=truecolor", "LC_ALL=C.UTF-8"):
+    for part in (
+        "standard input and output are not a terminal",
+        "40 × 24",
+        "COLORTERM=truecolor",
+        "LC_ALL=C.UTF-8",
+    ):
         assert part in text
     monkeypatch.setenv("NO_COLOR", "")
     assert any("NO_COLOR" in line for line in terminal_problems())
@@ -191,7 +196,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
     reasons = [None if row.name != "gevent" else "broken gevent: no such symbol" for row in CATALOG]
     found = examined(reasons=reasons)
     (line,) = [line for line in text_of(rows(found)).splitlines() if line.startswith("  gevent ")]
-    assert "unavailable: broken gevent: no such symbol" in line
+    assert "unavailable (broken gevent: no such symbol)" in line
     assert not any("gevent" in row.engines for row in found.for_more)
 
 

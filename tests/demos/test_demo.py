@@ -170,13 +170,16 @@ FAILING_STEPS = (
     (lambda s: s.press("t", "entr"), 'press t entr: unknown key "entr"'),
     (lambda s: s.drag("asyncio", "30k"), "drag asyncio to 30k: the slider stops at 40,000; expected one of"),
     (lambda s: s.drag("asyncio", "many"), 'drag asyncio to many: "many" is not a number of tasks'),
-    (lambda s: s.click("nothing", "pool"), 'expected "nothing" on the card of pool within'),
-    (lambda s: s.shot("../up"), "shot ../up: expected a name of lower-case letters"),
+    (lambda s: s.click("nothing", "pool"), 's for "nothing" on the card of pool'),
+    (lambda s: s.shot("../up"), "shot ../up: a name has only lower-case letters"),
     (lambda s: s.shot("taken"), "shot taken: this name is already used"),
     (lambda s: s.shot("b", "rs"), 'no chart of "rs" is visible; expected one of rss'),
-    (lambda s: s.caption("1\n2\n3"), "3 lines; expected 2 at most"),
+    (lambda s: s.caption("1\n2\n3"), "a caption has at most 2 lines, not 3"),
     (lambda s: s.type("n", "0"), "type 0 after n: the dialog does not accept it: a pool of 0 threads"),
-    (lambda s: s.drag("pool", "1k"), "drag pool to 1k: expected the lanes in front"),  # behind that dialog
+    (
+        lambda s: s.drag("pool", "1k"),
+        "drag pool to 1k: another screen or a dialog is in front",
+    ),  # behind that dialog
 )
 
 
@@ -465,8 +468,8 @@ def test_a_failed_demo_reports_the_reason_and_writes_nothing(fake_workers, tmp_p
     ("text", "expected"),
     [
         ("def play(", "mine.py: line 1: SyntaxError: '(' was never closed"),
-        ("x = 1", 'mine.py: expected a function "async def play(stage)"'),
-        ("def play(stage): pass", 'mine.py: expected a function "async def play(stage)"'),
+        ("x = 1", 'mine.py: there is no function "async def play(stage)"'),
+        ("def play(stage): pass", 'mine.py: there is no function "async def play(stage)"'),
         ("x = 1\nraise SystemExit('no')", "mine.py: line 2: SystemExit: no"),
         ("import no_such_module", "mine.py: line 1: ModuleNotFoundError"),
         ("\0", "mine.py: "),
@@ -474,7 +477,7 @@ def test_a_failed_demo_reports_the_reason_and_writes_nothing(fake_workers, tmp_p
         ("SIZE = '80'\nasync def play(stage): pass", 'mine.py: "80" is not a size'),
         ("THEME = 'drak'\nasync def play(stage): pass", 'unknown theme "drak"'),
         ("ENGINES = ('asyncoi',)\nasync def play(stage): pass", 'unknown engine "asyncoi"'),
-        ("OPTIONAL = ('go',)\nasync def play(stage): pass", "OPTIONAL; expected lanes of ENGINES, not go"),
+        ("OPTIONAL = ('go',)\nasync def play(stage): pass", "OPTIONAL names go, but ENGINES does not"),
     ],
 )
 def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, expected):

@@ -662,7 +662,7 @@ async def test_a_worker_is_built_once_on_the_host(tmp_path):
         ("c", {"tool": "nosuch", "least": (2, 1)}, (), "needs nosuch 2.1 or newer: ask for it"),
         ("c", {"least": (99,)}, (), "needs python3 99 or newer, found 3."),
         ("c", {}, ("sh", "-c", "echo hello; echo an error: 7; exit 1"), "build failed: an error: 7"),
-        ("toy.py", {}, (), "Not a directory: expected a writable folder"),
+        ("toy.py", {}, (), "Not a directory); a writable folder is needed"),
     ],
 )
 async def test_a_failed_build_on_the_host_is_a_one_line_error(tmp_path, cache, changes, build, message):

@@ -315,11 +315,13 @@ def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_logged():
     machine.left = 900 * MIB
     bench.pass_(10)
     assert (small.on, large.state, other.on) == (True, State.FAILED, True)
-    text = "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %: the largest lane is "
+    text = "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %; the largest lane is "
     assert bench.texts()[-2] == f"{text}stopped"
     (error,) = bench.texts("error")
-    assert error.startswith("failed: stopped at 50,000 tasks: 15.5 GiB of 16 GiB of the machine are used: ")
-    assert error.endswith(": 80.1 MiB RSS, 80.5 KiB kernel")
+    assert error.startswith(
+        "failed: stopped at 50,000 tasks, since 15.5 GiB of 16 GiB of the machine are used ("
+    )
+    assert error.endswith(" (80.1 MiB RSS, 80.5 KiB kernel)")
     bench.lab.set_target(large, 10)
     bench.until(lambda: large.live == 10)
 

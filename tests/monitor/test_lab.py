@@ -179,7 +179,7 @@ def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(na
     assert [lane.target.tasks for lane in bench.lab.lanes] == targets
     assert bench.lab.lanes[-1].worker.stats.tick.completed > completed + targets[-1], "tasks are replaced"
     (text,) = budget_warnings(bench)
-    assert re.search(r"of 100 MiB \(9\S+ MiB RSS, \S+ KiB kernel\): growth stopped, live tasks", text)
+    assert re.search(r"of 100 MiB \(9\S+ MiB RSS, \S+ KiB kernel\), growth stopped, live tasks", text)
 
 
 def test_growth_resumes_when_memory_is_freed_and_stops_again_at_the_budget():

@@ -348,7 +348,7 @@ async def test_details_help_and_every_size(small_experiments):
         await s.sees("A. Writer, 2020: Two Engines", "one machine; Python 3.9", "fresh process", "alone.")
         await s.press("escape", "question_mark")
         assert isinstance(s.app.screen, HelpScreen)
-        await s.sees("keep what has been measured", "here ÷ published", "median")
+        await s.sees("keep what has been measured", "Here ÷ published", "median")
         await s.press("escape")
         for size in ((20, 6), (200, 60)):
             await s.resize(*size)

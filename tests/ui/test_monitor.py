@@ -619,7 +619,7 @@ async def test_help_lists_keys_and_the_palette_runs_their_commands():
     async with stage((120, 60)) as s:
         for closing in ("escape", "question_mark", "q"):
             await s.press("question_mark")
-            await s.sees("what does one more task cost?", "type a number of tasks", "RSS/task", "^p")
+            await s.sees("what does one more task cost?", "type a number of tasks", "memory/task", "^p")
             await s.press(closing)
             assert s.app.screen is s.monitor, closing
         await s.switch_on("asyncio", "uvloop", tasks=100)

@@ -184,6 +184,12 @@ async def test_the_key_bar_follows_the_panel_and_help_explains_its_words(tmp_pat
         await s.press("B", "tab")
         await s.advance()
         await s.sees("⏎ its memory", "B blocks", within=bar)
+        await s.press("tab")
+        await s.advance()
+        await s.sees("← → cursor", "⏎ where they wait", within=bar)
+        await s.press("shift+tab")
+        await s.advance()
+        assert "cursor" not in s.text(bar)
         await s.press("question_mark")
         assert {"group", "mean life", "growth/min", "retained", "left over", "PSS", "share", "observed"} <= {
             term for term, _ in s.app.screen._words

@@ -10,7 +10,7 @@ from concwatch.commands.basics import completion
 from concwatch.commands.basics.console import print_error, print_json
 from concwatch.commands.basics.exits import exit_with
 from concwatch.commands.basics.options import arguments, make_settings, max_memory, open_recorder, record
-from concwatch.commands.basics.values import MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
+from concwatch.commands.basics.values import MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Described, Parsed
 from concwatch.commands.measuring.chart import check_chart, print_sweep_charts
 from concwatch.commands.measuring.measuring_session import print_warnings, run_session
 from concwatch.commands.measuring.sweep_table import print_sweep
@@ -103,6 +103,7 @@ def _session(
 @click.option(
     "--to",
     type=Parsed("number", _parse_tasks),
+    cls=Described,
     show_default="10k; 100 pool threads",
     help="The most.",
 )
@@ -115,6 +116,7 @@ def _session(
 @click.option(
     "--tasks",
     type=Parsed("number", _parse_tasks),
+    cls=Described,
     show_default="ten times the most threads",
     help="With --over pool-threads: how many tasks are live.",
 )
@@ -129,7 +131,11 @@ def _session(
     "--gc", type=MODE, default="default", metavar="|".join(MODES), help="Garbage collector, as in run."
 )
 @click.option(
-    "--pool-threads", type=THREADS, show_default="Python's own", help="Number of threads in the pool."
+    "--pool-threads",
+    type=THREADS,
+    cls=Described,
+    show_default="Python's own",
+    help="Number of threads in the pool.",
 )
 @max_memory
 @click.option(

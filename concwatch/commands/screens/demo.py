@@ -19,7 +19,7 @@ from concwatch.commands.basics.hangup import exit_with_terminal
 from concwatch.commands.basics.lab import create_lab
 from concwatch.commands.basics.options import cells, max_memory
 from concwatch.commands.basics.signals import run_until_signal
-from concwatch.commands.basics.values import THEME, Parsed
+from concwatch.commands.basics.values import THEME, Described, Parsed
 from concwatch.commands.watching.watch_session import watched_in_background
 from concwatch.demos import stage
 from concwatch.demos.captures import FILM, FORMATS, Captures, check_formats
@@ -64,13 +64,16 @@ def _read_formats(text: str) -> tuple[str, ...]:
     is_flag=True,
     help="Play every shipped demo, to make the pictures of the README.",
 )
-@click.option("--out", metavar="DIR", show_default=FOLDER, help="Folder for the pictures and films.")
+@click.option(
+    "--out", metavar="DIR", cls=Described, show_default=FOLDER, help="Folder for the pictures and films."
+)
 @click.option(
     "--format",
     "formats",
     envvar="CONCWATCH_DEMO_FORMAT",
     type=Parsed("format,...", _read_formats),
     metavar=",".join(FORMATS),
+    cls=Described,
     show_default="svg; with --all png, and gif for demos with a film",
     help="What to save: svg and png are pictures of each shot; gif is a film of the whole demo.",
 )
@@ -78,10 +81,11 @@ def _read_formats(text: str) -> tuple[str, ...]:
     "--size",
     type=Parsed("size", parse_size),
     metavar="120x40",
+    cls=Described,
     show_default="the demo's own",
     help="Columns and rows of the screen.",
 )
-@click.option("--theme", type=THEME, show_default="the demo's own", help="Colour theme.")
+@click.option("--theme", type=THEME, cls=Described, show_default="the demo's own", help="Colour theme.")
 @click.option("--screen", is_flag=True, help="Show the demo on the terminal, even with --out or --format.")
 @click.option(
     "--force",
@@ -108,8 +112,8 @@ def command(
 
     Without NAME, this lists the shipped demos. FILE.py is a demo of your own; its code is run.
 
-    The demo is shown on the terminal unless --out, --format, --size or --all is given; then no terminal is
-    needed. Each step is printed as a line. The exit status is 1 if a step fails.
+    The demo is shown on the terminal unless --out, --format, --size or --all is given. Each step is printed
+    as a line. The exit status is 1 if a step fails.
     """
     try:
         if name is None and not every:

@@ -65,6 +65,7 @@ AGENTS: Mapping[str, Mapping[str, Any]] = {
     },
     "--group-by": {
         "type": click.Choice(["function", "name"]),
+        "metavar": "function|name",
         "default": "function",
         "show_default": True,
         "help": "Group tasks by coroutine function, or by the names that the program gives them, with "

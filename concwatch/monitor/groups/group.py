@@ -34,7 +34,7 @@ SAME_TASK = 2.0
 
 
 class FinishedTasks(GrowthVerdict):
-    """The verdict on the finished tasks of a group that are still referenced."""
+    """The verdict on the ended tasks of a group that are still referenced."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -52,13 +52,13 @@ class FinishedTasks(GrowthVerdict):
         return self._held is not None
 
     def add(self, time: float, finished: int, live: int) -> None:
-        """Add a reading: how many finished tasks are still referenced, and how many tasks are live."""
+        """Add a reading: how many ended tasks are still referenced, and how many tasks are live."""
         self.meter.add(time, finished, 0)
         self._all.add(time, finished + live, 0)
 
     @property
     def is_evident(self) -> bool:
-        """Whether their number rises steadily, other than by the tasks of one batch finishing in turn."""
+        """Whether their number rises steadily, other than by the tasks of one batch ending in turn."""
         return self.meter.rises_evenly and self._all.rises_evenly
 
     @property
@@ -168,12 +168,12 @@ class Group(GrowthVerdict):
 
     @property
     def grows(self) -> bool:
-        """Whether growth of its live or finished tasks was reported, and not withdrawn."""
+        """Whether growth of its live or ended tasks was reported, and not withdrawn."""
         return super().grows or self.finished.grows
 
     @property
     def leaks(self) -> bool:
-        """Whether a leak of its live or finished tasks was reported, and not withdrawn."""
+        """Whether a leak of its live or ended tasks was reported, and not withdrawn."""
         return super().leaks or self.finished.leaks
 
     @property
@@ -196,7 +196,7 @@ class Group(GrowthVerdict):
     def judge_tasks(
         self, now: float, sockets: int, ask: Callable[[], object], ask_finished: Callable[[], object]
     ) -> Iterator[GrowthEvent]:
-        """Yield the events of new verdicts on its live and finished tasks; see `judge` for the arguments."""
+        """Yield the events of new verdicts on its live and ended tasks; see `judge` for the arguments."""
         ask_held = None if self.finished.is_held_known else ask_finished
         for event in (self.judge(now, sockets, ask), self.finished.judge(now, ask=ask_held)):
             if event is not None:

@@ -26,10 +26,10 @@ BOUNDED = 0.9
 """Share of tasks that must have a timer, or wait for something that others hold, for them to end by that."""
 
 FOR_EVER = 600.0
-"""Seconds from which a timer is too long to bound a task's lifetime."""
+"""Seconds from which a timer is too long to bound the life of a task."""
 
 LIFETIMES = 4.0
-"""How many times the longest timer, or the mean lifetime if known, the growth of such tasks must last."""
+"""How many times the longest timer, or the mean life if known, the growth of such tasks must last."""
 
 MAY_END = {
     "tasks": "something else may end them",

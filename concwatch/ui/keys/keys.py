@@ -48,7 +48,10 @@ CHARTS: tuple[Row[HasView], ...] = (
     Row("l", lambda on: on.charts.toggle_logarithmic(), "logarithmic y axis", "log", 81, "Logarithmic axis"),
     Row("c", lambda on: on.charts.next_chart(), "next chart; one large chart"),
     Row("z", lambda on: on.charts.toggle_zoom(), SAME, title="One chart"),
-    Row("", None, "focus a chart and move its cursor, which shows the values at that time", sign="tab ← →"),
+    Row(
+        "left", None, "focus a chart and move its cursor, which shows the values at that time",
+        sign="tab ← →", bar_sign="← →",
+    ),
     Row(
         "", lambda on: on.app.symbols.choose_next(),
         "draw charts with other symbols: auto, octants, braille, blocks", title="Chart symbols", sign="^p",
@@ -147,8 +150,8 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         title="Fold hosts",
     ),
     Row(
-        "v", lambda on: on.hosts.toggle_even(), "split a target evenly over hosts, or by what each can hold",
-        title="Split evenly",
+        "v", lambda on: on.hosts.toggle_even(), "divide targets evenly among hosts, or by what each can hold",
+        title="Divide evenly",
     ),
     Row(
         "d", lambda on: on.hosts.toggle_band(),

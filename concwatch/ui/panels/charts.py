@@ -1,6 +1,6 @@
 """The charts, and the commands for them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from textual.widget import Widget
@@ -14,7 +14,7 @@ from concwatch.portable.protocol.units import format_seconds
 from concwatch.ui.look.layout import Layout
 from concwatch.ui.panels.panel import Panel, SidePanel, log_nothing
 from concwatch.ui.sources.mark_view import annotations, block_annotations, describe
-from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.charts.chart import Chart, CursorChart
 from concwatch.ui.widgets.charts.chart_grid import ChartGrid
 
 
@@ -59,6 +59,10 @@ class ChartPanel(Panel):
     def reset(self) -> None:
         """Forget what is kept of the series' lanes."""
         self._memos.clear()
+
+    def key_words(self) -> Mapping[str, str]:
+        """Return what the arrow keys do while a chart has the focus."""
+        return {"left": "cursor", "right": ""} if isinstance(self.screen.focused, CursorChart) else {}
 
     def redraw(self) -> None:
         """Draw at the next `show`, even if the charts were drawn a moment ago."""

@@ -379,7 +379,7 @@ class AgentSession:
                 execute = self._commands.get(fields["type"])
                 if execute is None:
                     expected = ", ".join(self._commands)
-                    raise ValueError(f'unknown command "{command}": expected one of {expected}')
+                    raise ValueError(f'unknown command "{command}"; expected one of {expected}')
                 if not execute(fields):
                     seconds = monotonic() - arrived
                     self._connection.send("applied", command=command, seconds=seconds, flags=self._flags())
@@ -403,14 +403,14 @@ class AgentSession:
         if seconds is not None and (
             isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0
         ):
-            raise ValueError(f'"seconds" is {seconds!r}: expected more than 0, or null for never')
+            raise ValueError(f'"seconds" is {seconds!r}; expected more than 0, or null for never')
         self._blocks.set_after(FOR_EVER if seconds is None else seconds)
         self._blocks_due = monotonic() if self._blocks.looks else FOR_EVER
 
     def _set_rate(self, fields: Dict[str, Any]) -> None:
         hz = fields.get("hz")
         if isinstance(hz, bool) or not isinstance(hz, (int, float)) or not MIN_HZ <= hz <= MAX_HZ:
-            raise ValueError(f'"hz" is {hz!r}: expected ticks a second from {MIN_HZ} to {MAX_HZ:.0f}')
+            raise ValueError(f'"hz" is {hz!r}; expected ticks a second from {MIN_HZ} to {MAX_HZ:.0f}')
         self._interval = 1 / hz
         self._tick_due = self._scan_due = monotonic()
 
@@ -481,9 +481,9 @@ class AgentSession:
             or not isinstance(seconds, (int, float))
             or not 0 <= seconds <= MAX_PROFILE
         ):
-            raise ValueError(f'"seconds" is {seconds!r}: expected a number from 0 to {MAX_PROFILE:.0f}')
+            raise ValueError(f'"seconds" is {seconds!r}; expected a number from 0 to {MAX_PROFILE:.0f}')
         if self._profiler is not None and seconds:
-            raise ValueError("stacks are being sampled already: expected this once the profile has been sent")
+            raise ValueError("stacks are being sampled already; ask again once the profile has been sent")
         if self._profiler is not None:
             self._profiler.end()
         elif seconds:
@@ -588,12 +588,12 @@ def _group(fields: Dict[str, Any]) -> CountedGroup:
     number = fields.get("group")
     group = next((one for one in list(COUNTS.groups.values()) if one.number == number), None)
     if group is None:
-        raise ValueError(f'"group" is {number!r}: expected the number of a group that was reported')
+        raise ValueError(f'"group" is {number!r}; expected the number of a group that was reported')
     return group
 
 
 def _flag(fields: Dict[str, Any], key: str) -> bool:
     value = fields.get(key)
     if not isinstance(value, bool):
-        raise ValueError(f'"{key}" is {value!r}: expected true or false')
+        raise ValueError(f'"{key}" is {value!r}; expected true or false')
     return value

@@ -68,8 +68,8 @@ def forecast(view: LaneSnapshot, tasks: int, why: bool = False) -> str:
 
 
 def _reason(text: str, width: int) -> str:
-    """Return a reason without what follows its first colon, if it does not fit into ``width`` cells."""
-    return text if len(text) <= width else text.partition(": ")[0]
+    """Return a reason, up to its first colon or semicolon if it does not fit into ``width`` cells."""
+    return text if len(text) <= width else text.partition(": ")[0].partition("; ")[0]
 
 
 def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Content:

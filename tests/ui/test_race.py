@@ -39,7 +39,7 @@ async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places
         curves = {line.name: line for line in chart.plot.lines if line.name}
         assert set(curves) == {"threads", "asyncio"}
         assert {line.mark for line in chart.plot.lines} >= {"●"}, "where each was with all tasks"
-        assert [line.value for line in curves.values()] == ["+43.1 KiB", "+1.23 KiB"]
+        assert [line.value for line in curves.values()] == ["43.1 KiB", "1.23 KiB"]
         await s.press("escape", "R")
         assert isinstance(s.app.screen, RaceScreen), "the result stays"
         await s.sees("1 asyncio 1.23 KiB")
